@@ -108,6 +108,11 @@ figure_write_fn attainment_write;
 figure_lacks_fn over_time_lacks;
 figure_write_fn over_time_batch, over_time_kv;
 
+/* ---- from requests.csv, by replica: replicas.c ---- */
+
+figure_lacks_fn replicas_lack;
+figure_write_fn replicas_load, replicas_outstanding, replicas_shares;
+
 /* ---- from work.csv: slot_grid.c ---- */
 
 figure_lacks_fn slot_grid_lacks;

@@ -48,6 +48,16 @@ static const struct figure {
      "what the K/V pool held over time, at one rate; from steps.csv, replication 0"},
     {"batch_over_time", over_time_lacks, over_time_batch, MAX_CURVES, FIRST_RUN, OTHER_AXIS,
      "batch size and queue over time, at one rate; from steps.csv, replication 0"},
+    {"outstanding_over_time", replicas_lack, replicas_outstanding, MAX_CURVES, FIRST_RUN,
+     OTHER_AXIS,
+     "requests that have come and not ended over time, stacked by replica, at one rate; "
+     "replication "
+     "0 of a cluster"},
+    {"load_by_replica", replicas_lack, replicas_load, MAX_CURVES, FIRST_RUN, OTHER_AXIS,
+     "the same as a heat map, a row a replica"},
+    {"service_over_time", replicas_lack, replicas_shares, MAX_CURVES, FIRST_RUN, OTHER_AXIS,
+     "cached share of prompts and share of requests that meet every SLO, by arrival, at one rate; "
+     "replication 0 of a cluster"},
     {"slot_grid", slot_grid_lacks, slot_grid_write, MAX_CURVES, FIRST_RUN, OTHER_AXIS,
      "which request runs in which slot, step by step; from work.csv, replication 0, the first 96 "
      "steps"},

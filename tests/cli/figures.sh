@@ -183,6 +183,24 @@ if command -v pdflatex >/dev/null; then
     try pdflatex -interaction=nonstopmode -halt-on-error paper.tex
     [ "$code" -eq 0 ] || complain 'pdflatex fails on the figures' "$(grep -A 3 '^!' paper.log)"
 fi
+# A cluster: the area below the requests of a replica is their time there, in the map and in the stack; of those that
+# came in a bin, what was cached and in time.
+flown fleet --set workload.limit=120 --set workload.arrivals.rate_rps=1 --set sweep=null --set 'sweep={cluster.router: [round-robin, prefix-tree]}' \
+    --set cluster.replicas=3 --set serving.preset=vllm-v1
+drawn fleet
+says fleet-1/outstanding_over_time.svg 'replica 0' 'replica 2' requests
+says fleet-1/load_by_replica.svg replica requests round-robin prefix-tree
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { key = $at["point"] + 1 " " $at["replica"]; sum[key] += $at["finish_s"] - $at["arrival_s"] }
+    END { for (key in sum) printf "%s %.3f\n", key, sum[key] }' fleet/requests.csv | sort >by_request
+awk -F, 'NR > 1 { sum[$1 " " $7] += $9 * ($6 - $5) } END { for (key in sum) printf "%s %.3f\n", key, sum[key] }
+    ' fleet-1/load_by_replica.csv | sort >by_bin
+same_bytes by_request by_bin
+awk -F, 'NR > 1 && at[$1] != "" { for (k = 0; k < 3; k++) sum[$1 " " k] += (up[$1, k] - up[$1, k - 1]) * ($5 - at[$1]) }
+    NR > 1 { at[$1] = $5; for (k = 0; k < 3; k++) up[$1, k] = $(7 + k) }
+    END { for (key in sum) printf "%s %.3f\n", key, sum[key] }' fleet-1/outstanding_over_time.csv | sort >by_stack
+same_bytes by_request by_stack
+says fleet-1/service_over_time.svg 'prompt tokens cached (%)' 'requests within SLOs (%)'
 
 # requests with numbers of five digits
 mkdir five

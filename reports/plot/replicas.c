@@ -1,0 +1,220 @@
+/* What replicas have over time, from requests.csv: requests that have arrived and not ended, as
+ * means of bins; and of the requests that arrive in a bin, the share of their prompts that was
+ * cached and the share that met every SLO. Many replicas share a row. */
+#include <math.h>
+#include <string.h>
+
+#include "inflight/minmax.h"
+#include "plot/figures.h"
+#include "tables/time_bins.h"
+
+enum { N_BINS = 120, N_SHARE_BINS = 60, MAX_ROWS = 32, MAX_STACKS = 8 };
+
+enum { POINT, REPLICA, ARRIVAL, FINISH, PROMPT, CACHED, TTFT, TPOT, TTFT_SLO, TPOT_SLO, N_COLUMNS };
+static const char *const columns[N_COLUMNS] = {
+    "point",         "replica", "arrival_s", "finish_s",   "prompt_tokens",
+    "cached_tokens", "ttft_s",  "tpot_s",    "ttft_slo_s", "tpot_slo_s"};
+
+enum share { REQUESTS, MET, PROMPT_TOKENS, CACHED_TOKENS, N_SHARES };
+
+/* Of a series. */
+struct fleet {
+    size_t n_replicas, n_rows;
+    struct time_bins held;   /* a value a row: requests there */
+    struct time_bins shares; /* enum share, at arrivals */
+    bool has_slo;
+};
+
+/* Requests count at their arrival for so long: only ratios of such sums are read. */
+static const double moment_s = 1e-6;
+
+static int count_replicas(void *context, size_t series, size_t replication, const double *of,
+                          struct ifl_error *error)
+{
+    struct fleet *fleet = (struct fleet *)context + series;
+    (void)error;
+    if (replication == 0 && of[REPLICA] >= 0)
+        fleet->n_replicas = ifl_max(fleet->n_replicas, (size_t)of[REPLICA] + 1);
+    return IFL_OK;
+}
+
+/* A request without an objective, or without the latency that it names, meets it or not. */
+static bool meets(double latency_s, double slo_s)
+{
+    return isnan(slo_s) || latency_s <= slo_s;
+}
+
+static int take_request(void *context, size_t series, size_t replication, const double *of,
+                        struct ifl_error *error)
+{
+    struct fleet *fleet = (struct fleet *)context + series;
+    (void)error;
+    if (replication > 0 || !(of[REPLICA] >= 0) || isnan(of[FINISH]))
+        return IFL_OK;
+    double here[MAX_ROWS] = {0};
+    here[(size_t)of[REPLICA] * fleet->n_rows / fleet->n_replicas] = 1;
+    const bool met =
+        meets(of[TTFT], of[TTFT_SLO]) && (isnan(of[TPOT]) || meets(of[TPOT], of[TPOT_SLO]));
+    const double at_arrival[N_SHARES] = {1, met, of[PROMPT], of[CACHED]};
+    fleet->has_slo |= !isnan(of[TTFT_SLO]) || !isnan(of[TPOT_SLO]);
+    time_bins_add(&fleet->held, of[ARRIVAL], of[FINISH] - of[ARRIVAL], here);
+    time_bins_add(&fleet->shares, of[ARRIVAL], moment_s, at_arrival);
+    return IFL_OK;
+}
+
+/* Requests come in the order of their ends: the first bin begins at 0. */
+static int make_bins(struct fleet *fleet, size_t max_rows, struct ifl_error *error)
+{
+    static const double nothing[MAX_ROWS] = {0};
+    fleet->n_rows = ifl_min(fleet->n_replicas, max_rows);
+    int code = time_bins_make(&fleet->held, N_BINS, ifl_max(fleet->n_rows, (size_t)1), error);
+    if (!code)
+        code = time_bins_make(&fleet->shares, N_SHARE_BINS, N_SHARES, error);
+    if (!code && fleet->n_rows > 0) {
+        time_bins_add(&fleet->held, 0, moment_s, nothing);
+        time_bins_add(&fleet->shares, 0, moment_s, nothing);
+    }
+    return code;
+}
+
+/* ---- rows ---- */
+
+typedef int rows_fn(struct whole_file *file, const struct plot *plot, size_t series,
+                    const struct fleet *fleet, struct ifl_error *error);
+
+/* The four first cells, and n more. */
+static int write_cells(struct whole_file *file, const struct plot *plot, size_t series,
+                       const double *value, size_t n, struct ifl_error *error)
+{
+    const struct series_point *point = &plot->set->points[plot->chosen[series]];
+    const struct figure_number number = figure_series_number(point),
+                               rate = figure_number(point->rate_rps);
+    struct figure_number text[2 + MAX_STACKS];
+    const char *cells[4 + 2 + MAX_STACKS] = {number.text, plot->set->names[series], rate.text,
+                                             figure_saturated(point)};
+    ifl_assert(n <= sizeof text / sizeof *text);
+    for (size_t i = 0; i < n; i++) {
+        text[i] = figure_number(value[i]);
+        cells[4 + i] = text[i].text;
+    }
+    return figure_write_row(file, cells, 4 + n, error);
+}
+
+/* The first replica of a row. */
+static size_t first_of(const struct fleet *fleet, size_t row)
+{
+    return (row * fleet->n_replicas + fleet->n_rows - 1) / fleet->n_rows;
+}
+
+static int write_held(struct whole_file *file, const struct plot *plot, size_t series,
+                      const struct fleet *fleet, struct ifl_error *error)
+{
+    const struct time_bins *bins = &fleet->held;
+    int code = IFL_OK;
+    for (size_t row = 0; row < fleet->n_rows; row++)
+        for (size_t i = 0; i < bins->n_bins && !code; i++) {
+            const double from_s = (double)i * bins->width_s;
+            const double value[] = {from_s, from_s + bins->width_s, (double)first_of(fleet, row),
+                                    (double)first_of(fleet, row + 1),
+                                    time_bins_sum(bins, i, row) / bins->width_s};
+            code = write_cells(file, plot, series, value, 5, error);
+        }
+    return code;
+}
+
+/* Sums of the rows up to each; those that are not there add nothing. The last bin stands once more
+ * at its end. */
+static int write_stacks(struct whole_file *file, const struct plot *plot, size_t series,
+                        const struct fleet *fleet, struct ifl_error *error)
+{
+    const struct time_bins *bins = &fleet->held;
+    int code = IFL_OK;
+    for (size_t i = 0; bins->n_bins && i <= bins->n_bins && !code; i++) {
+        double value[2 + MAX_STACKS] = {(double)i * bins->width_s, (double)fleet->n_replicas};
+        double sum = 0;
+        for (size_t row = 0; row < MAX_STACKS; row++) {
+            if (row < fleet->n_rows)
+                sum += time_bins_sum(bins, ifl_min(i, bins->n_bins - 1), row) / bins->width_s;
+            value[2 + row] = sum;
+        }
+        code = write_cells(file, plot, series, value, 2 + MAX_STACKS, error);
+    }
+    return code;
+}
+
+static int write_shares(struct whole_file *file, const struct plot *plot, size_t series,
+                        const struct fleet *fleet, struct ifl_error *error)
+{
+    const struct time_bins *bins = &fleet->shares;
+    int code = IFL_OK;
+    for (size_t i = 0; bins->n_bins && i <= bins->n_bins && !code; i++) {
+        const size_t bin = ifl_min(i, bins->n_bins - 1);
+        const double n = time_bins_sum(bins, bin, REQUESTS), nan = (double)NAN;
+        const double cached = time_bins_sum(bins, bin, CACHED_TOKENS),
+                     prompts = time_bins_sum(bins, bin, PROMPT_TOKENS);
+        const double value[] = {(double)i * bins->width_s, n > 0 ? cached / prompts : nan,
+                                n > 0 && fleet->has_slo ? time_bins_sum(bins, bin, MET) / n : nan};
+        code = write_cells(file, plot, series, value, 3, error);
+    }
+    return code;
+}
+
+static void destroy_fleets(struct fleet *fleets, size_t n)
+{
+    for (size_t series = 0; fleets && series < n; series++) {
+        time_bins_free(&fleets[series].held);
+        time_bins_free(&fleets[series].shares);
+    }
+    free(fleets);
+}
+
+static int write_fleets(struct whole_file *file, const struct plot *plot, size_t max_rows,
+                        const char *header, rows_fn *write, struct ifl_error *error)
+{
+    const size_t n = figure_n_curves(plot);
+    struct fleet *fleets = calloc(n, sizeof *fleets);
+    size_t most = 0;
+    int code = fleets ? IFL_OK : ifl_fail_nomem(error);
+    if (!code)
+        code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, count_replicas, fleets, error);
+    for (size_t series = 0; series < n && !code; series++) {
+        most = ifl_max(most, fleets[series].n_replicas);
+        code = make_bins(&fleets[series], max_rows, error);
+    }
+    if (!code)
+        code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, take_request, fleets, error);
+    if (!code)
+        code = whole_write(file, header, error);
+    for (size_t series = 0; series < n && !code; series++)
+        code = write(file, plot, series, &fleets[series], error);
+    destroy_fleets(fleets, n);
+    return code || most > 1 ? code : FIGURE_EMPTY;
+}
+
+int replicas_load(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    return write_fleets(file, plot, MAX_ROWS,
+                        "number,series,rate_rps,saturated,from_s,to_s,from_replica,to_replica,"
+                        "outstanding_requests\n",
+                        write_held, error);
+}
+
+int replicas_outstanding(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    return write_fleets(file, plot, MAX_STACKS,
+                        "number,series,rate_rps,saturated,time_s,replicas,upto_1,upto_2,upto_3,"
+                        "upto_4,upto_5,upto_6,upto_7,upto_8\n",
+                        write_stacks, error);
+}
+
+int replicas_shares(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    return write_fleets(file, plot, MAX_ROWS,
+                        "number,series,rate_rps,saturated,time_s,cached_frac,attained_frac\n",
+                        write_shares, error);
+}
+
+const char *replicas_lack(const struct plot *plot)
+{
+    return figure_has_file(plot, "requests.csv") ? NULL : "no requests.csv";
+}
