@@ -87,10 +87,9 @@ static int write_cells(struct whole_file *file, const struct plot *plot, size_t 
                        const double *value, size_t n, struct ifl_error *error)
 {
     const struct series_point *point = &plot->set->points[plot->chosen[series]];
-    const struct figure_number number = figure_series_number(point),
-                               rate = figure_number(point->rate_rps);
+    const struct figure_number number = figure_series_number(point), x = figure_number(point->x);
     struct figure_number text[2 + MAX_STACKS];
-    const char *cells[4 + 2 + MAX_STACKS] = {number.text, plot->set->names[series], rate.text,
+    const char *cells[4 + 2 + MAX_STACKS] = {number.text, plot->set->names[series], x.text,
                                              figure_saturated(point)};
     ifl_assert(n <= sizeof text / sizeof *text);
     for (size_t i = 0; i < n; i++) {
@@ -184,7 +183,7 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
     if (!code)
         code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, take_request, fleets, error);
     if (!code)
-        code = whole_write(file, header, error);
+        code = figure_write_head(file, plot, header, error);
     for (size_t series = 0; series < n && !code; series++)
         code = write(file, plot, series, &fleets[series], error);
     destroy_fleets(fleets, n);
@@ -194,24 +193,23 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
 int replicas_load(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
     return write_fleets(file, plot, MAX_ROWS,
-                        "number,series,rate_rps,saturated,from_s,to_s,from_replica,to_replica,"
-                        "outstanding_requests\n",
+                        "from_s,to_s,from_replica,to_replica,"
+                        "outstanding_requests",
                         write_held, error);
 }
 
 int replicas_outstanding(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
     return write_fleets(file, plot, MAX_STACKS,
-                        "number,series,rate_rps,saturated,time_s,replicas,upto_1,upto_2,upto_3,"
-                        "upto_4,upto_5,upto_6,upto_7,upto_8\n",
+                        "time_s,replicas,upto_1,upto_2,upto_3,"
+                        "upto_4,upto_5,upto_6,upto_7,upto_8",
                         write_stacks, error);
 }
 
 int replicas_shares(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    return write_fleets(file, plot, MAX_ROWS,
-                        "number,series,rate_rps,saturated,time_s,cached_frac,attained_frac\n",
-                        write_shares, error);
+    return write_fleets(file, plot, MAX_ROWS, "time_s,cached_frac,attained_frac", write_shares,
+                        error);
 }
 
 const char *replicas_lack(const struct plot *plot)
