@@ -36,7 +36,7 @@ int limits_check(const struct ifl_engine_options *o, struct ifl_error *error)
 int dtype_check(const char *option, enum ifl_engine_dtype asked, enum ifl_engine_dtype one,
                 enum ifl_engine_dtype other, const char *executor, struct ifl_error *error)
 {
-    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
+    static const char *const names[] = {"auto", "fp32", "bf16", "fp16", "fp8"};
     char number[24];
     const char *found = number;
     if (asked == IFL_DTYPE_AUTO || asked == one || asked == other)

@@ -43,7 +43,8 @@ static void vote(const struct piece *piece, int32_t i, int32_t kv_head, int32_t 
 
 /* ---- a query at a time ---- */
 
-/* K or V of the slots of one block that lie in [from, to). */
+/* K or V of the slots of one block that lie in [from, to); of e4m3 until the next span is asked
+ * for. */
 struct span {
     const float *rows;
     int32_t first, n; /* slot, slots */
@@ -56,8 +57,13 @@ static struct span span_at(const struct piece *piece, int32_t k_or_v, int32_t kv
     const int32_t within = slot % block_tokens;
     const int32_t n = ifl_min(to - slot, block_tokens - within);
     const uint32_t block = piece->blocks[slot / block_tokens];
-    return (struct span){cpu_block_row(piece->engine, block, piece->layer, k_or_v, kv_head, within),
-                         slot, n};
+    const void *rows = cpu_block_row(piece->engine, block, piece->layer, k_or_v, kv_head, within);
+    if (cpu_has_e4m3(piece->engine)) {
+        float *wide = piece->engine->scratch.span;
+        cpu_widen(piece->engine->widened, rows, (size_t)n * piece->d_head, wide);
+        rows = wide;
+    }
+    return (struct span){rows, slot, n};
 }
 
 static void attend_query(const struct piece *piece, int32_t i, int32_t kv_head)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "blas.h"
+#include "float_bits.h"
 #include "inflight/minmax.h"
 #include "step_check.h"
 #include "step_slots.h"
@@ -50,13 +51,23 @@ static void cpu_close(void *self)
     free(self);
 }
 
+static void set_elements(struct cpu_engine *engine)
+{
+    const struct ifl_engine_options *o = &engine->limits;
+    const struct ifl_engine_model *m = &o->model;
+    engine->element_bytes = cpu_has_e4m3(engine) ? 1 : sizeof(float);
+    engine->block_bytes = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
+                          (size_t)o->block_tokens * (size_t)m->d_head * engine->element_bytes;
+    for (int code = 0; code < 256; code++)
+        engine->widened[code] = float_from_e4m3((uint8_t)code);
+}
+
 static int cpu_open(const struct ifl_engine_options *options, void **self, struct ifl_error *error)
 {
     *self = NULL;
     if (limits_check(options, error) < 0 ||
         dtype_check("dtype", options->dtype, IFL_DTYPE_FP32, IFL_DTYPE_FP32, "cpu", error) < 0 ||
-        dtype_check("kv_dtype", options->kv_dtype, IFL_DTYPE_FP32, IFL_DTYPE_FP32, "cpu", error) <
-            0)
+        dtype_check("kv_dtype", options->kv_dtype, IFL_DTYPE_FP32, IFL_DTYPE_FP8, "cpu", error) < 0)
         return error->code;
     struct cpu_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
@@ -65,9 +76,7 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
     int rc = architecture_of(options, &engine->architecture, error);
     engine->limits.model = engine->architecture.model;
     engine->limits.window_tokens = engine->architecture.window_tokens;
-    const struct ifl_engine_model *m = &engine->limits.model;
-    engine->block_floats = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
-                           (size_t)options->block_tokens * (size_t)m->d_head;
+    set_elements(engine);
     if (rc == 0)
         rc = open_and_load(engine, error);
     engine->limits.weights_dir = NULL;
@@ -81,19 +90,19 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
 
 /* ---- a step ---- */
 
-static void copy_blocks(const struct cpu_engine *engine, const float *from, float *to,
-                        const struct ifl_copy *copies, size_t n)
+static void copy_blocks(const struct cpu_engine *engine, const unsigned char *from,
+                        unsigned char *to, const struct ifl_copy *copies, size_t n)
 {
-    const size_t floats = engine->block_floats;
+    const size_t n_bytes = engine->block_bytes;
     for (size_t i = 0; i < n; i++)
-        memmove(to + copies[i].to * floats, from + copies[i].from * floats, floats * sizeof *to);
+        memmove(to + copies[i].to * n_bytes, from + copies[i].from * n_bytes, n_bytes);
 }
 
 static void keep_head(const struct cpu_engine *engine, const struct ifl_engine_keep *keep,
                       int32_t layer, int32_t kv_head, const int32_t *kept)
 {
     const int32_t block_tokens = engine->limits.block_tokens;
-    const size_t row_bytes = (size_t)engine->limits.model.d_head * sizeof(float);
+    const size_t row_bytes = (size_t)engine->limits.model.d_head * engine->element_bytes;
     for (int32_t k_or_v = 0; k_or_v < 2; k_or_v++)
         for (int32_t to = 0; to < keep->n_kept; to++) { /* rising: no slot is read once written */
             const int32_t from = kept[to];
@@ -122,8 +131,7 @@ static void move_blocks(struct cpu_engine *engine, const struct ifl_engine_step 
     for (size_t i = 0; i < step->n_keeps; i++)
         keep_slots(engine, &step->keeps[i]);
     for (size_t i = 0; i < step->n_spoilt; i++) /* all bits set: NaN */
-        memset(engine->kv + step->spoilt[i] * engine->block_floats, 0xff,
-               engine->block_floats * sizeof *engine->kv);
+        memset(engine->kv + step->spoilt[i] * engine->block_bytes, 0xff, engine->block_bytes);
 }
 
 static void clear_votes(const struct cpu_engine *engine, const struct ifl_engine_step *step)
@@ -165,12 +173,13 @@ static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *
 static size_t cpu_block_bytes(const void *self)
 {
     const struct cpu_engine *engine = self;
-    return engine->block_floats * sizeof(float);
+    return engine->block_bytes;
 }
 
-static float *block_at(const struct cpu_engine *engine, enum ifl_engine_pool pool, uint32_t block)
+static unsigned char *block_at(const struct cpu_engine *engine, enum ifl_engine_pool pool,
+                               uint32_t block)
 {
-    return (pool == IFL_DEVICE_POOL ? engine->kv : engine->host) + block * engine->block_floats;
+    return (pool == IFL_DEVICE_POOL ? engine->kv : engine->host) + block * engine->block_bytes;
 }
 
 static int cpu_read_block(void *self, enum ifl_engine_pool pool, uint32_t block, void *bytes,

@@ -1,4 +1,5 @@
-/* The CPU engine: fp32 everywhere, OpenBLAS for every matrix product.
+/* The CPU engine: fp32 everywhere, OpenBLAS for every matrix product. K and V may be stored in
+ * e4m3; they are widened where they are read.
  *
  * A step's tokens are computed in passes of at most CPU_PASS_TOKENS rows of the ragged
  * concatenation, whatever sequences they belong to; a later pass reads the K/V that an earlier one
@@ -26,6 +27,7 @@ struct cpu_scratch {  /* n: rows of a pass */
     float *activated; /* [n][d_ffn] */
     float *scores;    /* [max(CPU_QUERY_ROWS, query heads of a KV head)][max_tokens] */
     float *tile;      /* [CPU_KEY_ROWS][d_head] */
+    float *span;      /* [block_tokens][d_head] widened K or V of a block */
     float *logits;    /* [CPU_LOGIT_ROWS][n_vocab] */
 };
 
@@ -35,8 +37,9 @@ struct cpu_engine {
     float *weights;
     float *bench;                       /* [limits.bench_bytes] what measure works on */
     const float *(*at)[N_WEIGHT_ROLES]; /* [n_layers]; weights outside layers are in at[0] */
-    float *kv, *host;                   /* [blocks][block_floats] */
-    size_t block_floats;
+    unsigned char *kv, *host; /* [blocks][block_bytes], elements as limits.kv_dtype says */
+    size_t block_bytes, element_bytes;
+    float widened[256];     /* the numbers of e4m3 */
     float *cosines, *sines; /* [max_tokens][d_head / 2] */
     struct cpu_scratch scratch;
 };
@@ -82,8 +85,14 @@ int cpu_describe(const void *self, struct ifl_engine_machine *machine, struct if
 void cpu_attend_seq(const struct cpu_pass *pass, int32_t layer, int32_t seq, int32_t first,
                     int32_t n);
 
-static inline float *cpu_block_row(const struct cpu_engine *engine, uint32_t block, int32_t layer,
-                                   int32_t k_or_v, int32_t kv_head, int32_t token)
+static inline bool cpu_has_e4m3(const struct cpu_engine *engine)
+{
+    return engine->limits.kv_dtype == IFL_DTYPE_FP8;
+}
+
+/* d_head elements of the pool. */
+static inline void *cpu_block_row(const struct cpu_engine *engine, uint32_t block, int32_t layer,
+                                  int32_t k_or_v, int32_t kv_head, int32_t token)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
     ifl_assert(block < (uint32_t)engine->limits.n_blocks);
@@ -91,8 +100,9 @@ static inline float *cpu_block_row(const struct cpu_engine *engine, uint32_t blo
     ifl_assert((k_or_v == 0 || k_or_v == 1) && token >= 0 && token < engine->limits.block_tokens);
     const size_t head =
         ((size_t)layer * 2 + (size_t)k_or_v) * (size_t)m->n_kv_heads + (size_t)kv_head;
-    return engine->kv + (size_t)block * engine->block_floats +
-           (head * (size_t)engine->limits.block_tokens + (size_t)token) * (size_t)m->d_head;
+    return engine->kv + (size_t)block * engine->block_bytes +
+           (head * (size_t)engine->limits.block_tokens + (size_t)token) * (size_t)m->d_head *
+               engine->element_bytes;
 }
 
 /* ---- rows.c: what works on one row at a time ---- */
@@ -101,6 +111,8 @@ void cpu_rms_norm(const float *x, const float *weight, double epsilon, size_t n,
 void cpu_add_bias(float *rows, size_t n_rows, size_t n, const float *bias); /* bias may be NULL */
 /* Turns the pairs (x[i], x[i + half]) by row's angles. */
 void cpu_rotate(float *x, const float *cosines, const float *sines, size_t half);
+void cpu_narrow(const float *x, size_t n, uint8_t *e4m3);
+void cpu_widen(const float widened[256], const uint8_t *e4m3, size_t n, float *out);
 int32_t cpu_argmax(const float *x, int32_t n);
 float cpu_dot(const float *a, const float *b, size_t n);
 /* out += scale x. */

@@ -69,10 +69,14 @@ static void store(const struct cpu_pass *pass, int32_t layer, int32_t k_or_v, co
     const struct ifl_engine_model *m = &pass->engine->limits.model;
     const int32_t block_tokens = pass->engine->limits.block_tokens;
     const size_t d = (size_t)m->d_head;
-    for (int32_t h = 0; h < m->n_kv_heads; h++)
-        memcpy(cpu_block_row(pass->engine, blocks[slot / block_tokens], layer, k_or_v, h,
-                             slot % block_tokens),
-               heads + (size_t)h * d, d * sizeof *heads);
+    for (int32_t h = 0; h < m->n_kv_heads; h++) {
+        void *row = cpu_block_row(pass->engine, blocks[slot / block_tokens], layer, k_or_v, h,
+                                  slot % block_tokens);
+        if (cpu_has_e4m3(pass->engine))
+            cpu_narrow(heads + (size_t)h * d, d, row);
+        else
+            memcpy(row, heads + (size_t)h * d, d * sizeof *heads);
+    }
 }
 
 /* Norms and rotary positions on queries and keys; keys and values into their blocks. */

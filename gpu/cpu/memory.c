@@ -1,5 +1,6 @@
 /* All of the engine's memory, taken once. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
 #include "host_memory.h"
@@ -11,7 +12,7 @@ static const double GIB = 1073741824.0;
 static int fail_room(const struct cpu_engine *engine, const struct host_memory *host,
                      struct ifl_error *error)
 {
-    const double block_gib = (double)engine->block_floats * sizeof(float) / GIB;
+    const double block_gib = (double)engine->block_bytes / GIB;
     return ifl_fail(error, IFL_E_NOMEM,
                     "out of memory: in fp32 the engine asks for %.2f GiB of weights, %.2f of KV "
                     "blocks, %.2f of host blocks and %.2f to measure on; it may have %.2f GiB, "
@@ -26,9 +27,9 @@ static int fail_room(const struct cpu_engine *engine, const struct host_memory *
 static bool has_room(const struct cpu_engine *engine, size_t n_weights,
                      const struct host_memory *host)
 {
-    const double floats =
-        (double)n_weights + (double)engine->limits.n_blocks * (double)engine->block_floats;
-    return floats * sizeof(float) + (double)engine->limits.bench_bytes <= host->free_bytes;
+    const double kv_bytes = (double)engine->limits.n_blocks * (double)engine->block_bytes;
+    return (double)n_weights * sizeof(float) + kv_bytes + (double)engine->limits.bench_bytes <=
+           host->free_bytes;
 }
 
 static int take(float **array, size_t n)
@@ -50,6 +51,7 @@ static int take_scratch(struct cpu_engine *engine)
         take(&s->activated, n * (size_t)m->d_ffn) < 0 ||
         take(&s->scores, ifl_max(group, CPU_QUERY_ROWS) * (size_t)engine->limits.max_tokens) < 0 ||
         take(&s->tile, CPU_KEY_ROWS * d_head) < 0 ||
+        take(&s->span, (size_t)engine->limits.block_tokens * d_head) < 0 ||
         take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab) < 0)
         return IFL_E_NOMEM;
     return 0;
@@ -67,17 +69,16 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
     if (!has_room(engine, n_weights, &host))
         return fail_room(engine, &host, error);
     engine->at = calloc((size_t)m->n_layers, sizeof *engine->at);
-    engine->host = calloc((size_t)o->n_host_blocks + 1, engine->block_floats * sizeof(float));
-    if (!engine->at || !engine->host || take(&engine->weights, n_weights) < 0 ||
-        take(&engine->kv, (size_t)o->n_blocks * engine->block_floats) < 0 ||
+    engine->host = calloc((size_t)o->n_host_blocks + 1, engine->block_bytes);
+    engine->kv = malloc((size_t)o->n_blocks * engine->block_bytes);
+    if (!engine->at || !engine->host || !engine->kv || take(&engine->weights, n_weights) < 0 ||
         take(&engine->bench, o->bench_bytes / sizeof(float)) < 0 ||
         take(&engine->cosines, n_angles) < 0 || take(&engine->sines, n_angles) < 0 ||
         take_scratch(engine) < 0)
         return fail_room(engine, &host, error);
     rope_table(&engine->architecture, o->max_tokens, engine->cosines, engine->sines);
     /* Touched here, so that no step pays for a page fault. */
-    for (size_t i = 0; i < (size_t)o->n_blocks * engine->block_floats; i++)
-        engine->kv[i] = 0;
+    memset(engine->kv, 0, (size_t)o->n_blocks * engine->block_bytes);
     for (size_t i = 0; i < o->bench_bytes / sizeof(float); i++)
         engine->bench[i] = (float)(i * 2654435761u % 1000) * 1e-3f - 0.5f;
     return 0;
@@ -86,10 +87,10 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
 void cpu_give_memory(struct cpu_engine *engine)
 {
     struct cpu_scratch *s = &engine->scratch;
-    void *const arrays[] = {engine->weights, engine->bench,   engine->at,    engine->kv,
-                            engine->host,    engine->cosines, engine->sines, s->x,
-                            s->normed,       s->qkv,          s->attended,   s->gate_up,
-                            s->activated,    s->scores,       s->tile,       s->logits};
+    void *const arrays[] = {engine->weights, engine->bench, engine->at,   engine->kv, engine->host,
+                            engine->cosines, engine->sines, s->x,         s->normed,  s->qkv,
+                            s->attended,     s->gate_up,    s->activated, s->scores,  s->tile,
+                            s->span,         s->logits};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

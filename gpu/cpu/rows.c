@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "engine.h"
+#include "float_bits.h"
 
 float cpu_dot(const float *a, const float *b, size_t n)
 {
@@ -42,6 +43,18 @@ void cpu_rotate(float *x, const float *cosines, const float *sines, size_t half)
         x[i] = a * cosines[i] - b * sines[i];
         x[i + half] = b * cosines[i] + a * sines[i];
     }
+}
+
+void cpu_narrow(const float *x, size_t n, uint8_t *e4m3)
+{
+    for (size_t i = 0; i < n; i++)
+        e4m3[i] = e4m3_from_float(x[i]);
+}
+
+void cpu_widen(const float widened[256], const uint8_t *e4m3, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = widened[e4m3[i]];
 }
 
 int32_t cpu_argmax(const float *x, int32_t n)

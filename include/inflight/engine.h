@@ -54,7 +54,13 @@ struct ifl_engine_model {
 
 /* Data type. AUTO: the engine's only one, or the checkpoint's if the engine has several. Later
  * types get later numbers; an engine refuses a number that it does not know. */
-enum ifl_engine_dtype { IFL_DTYPE_AUTO, IFL_DTYPE_FP32, IFL_DTYPE_BF16, IFL_DTYPE_FP16 };
+enum ifl_engine_dtype {
+    IFL_DTYPE_AUTO,
+    IFL_DTYPE_FP32,
+    IFL_DTYPE_BF16,
+    IFL_DTYPE_FP16,
+    IFL_DTYPE_FP8, /* e4m3, of K and V alone: without a scale, beyond 448 it is 448 */
+};
 
 /* Ways of an engine to be fast, each of which may be left out: a wrong result that goes away
  * without one of them comes from it. An engine that has no such way ignores its bit. */

@@ -12,7 +12,8 @@ struct run {
     double epsilon, theta;
     dense_sees_fn *sees;
     const void *context;
-    double *x, *q, *k, *v; /* [n] rows of d_model, of all query heads, of all KV heads twice */
+    dense_stored_fn *stored; /* NULL: as they are */
+    double *x, *q, *k, *v;   /* [n] rows of d_model, of all query heads, of all KV heads twice */
 };
 
 static double *doubles(size_t n)
@@ -151,6 +152,12 @@ static void attend(const struct run *run, int32_t layer, int32_t head, int32_t q
     }
 }
 
+static void store(const struct run *run, double *heads, int32_t width)
+{
+    for (size_t i = 0; run->stored && i < (size_t)run->dense->n * (size_t)width; i++)
+        heads[i] = run->stored(heads[i]);
+}
+
 static double *attention(const struct run *run, int32_t layer)
 {
     const struct ifl_engine_model *m = &run->dense->model;
@@ -163,6 +170,8 @@ static double *attention(const struct run *run, int32_t layer)
     project(run, layer, "self_attn.v_proj", x, m->d_model, run->v, kv_width);
     turn_all(run, layer, run->q, m->n_q_heads, "self_attn.q_norm.weight");
     turn_all(run, layer, run->k, m->n_kv_heads, "self_attn.k_norm.weight");
+    store(run, run->k, kv_width);
+    store(run, run->v, kv_width);
     for (int32_t query = 0; query < run->dense->n; query++)
         for (int32_t head = 0; head < m->n_q_heads; head++)
             attend(run, layer, head, query,
@@ -223,6 +232,12 @@ static void compute(struct run *run, const int32_t *tokens)
 void dense_run(struct dense *dense, const struct fixture_model *fixture, dense_sees_fn *sees,
                const void *context)
 {
+    dense_run_stored(dense, fixture, sees, context, NULL);
+}
+
+void dense_run_stored(struct dense *dense, const struct fixture_model *fixture, dense_sees_fn *sees,
+                      const void *context, dense_stored_fn *stored)
+{
     struct architecture architecture;
     struct checkpoint checkpoint;
     struct ifl_error error;
@@ -239,6 +254,7 @@ void dense_run(struct dense *dense, const struct fixture_model *fixture, dense_s
                       .theta = architecture.rope_theta,
                       .sees = sees,
                       .context = context,
+                      .stored = stored,
                       .x = doubles(n * (size_t)m->d_model),
                       .q = doubles(n * (size_t)m->n_q_heads * d),
                       .k = doubles(n * (size_t)m->n_kv_heads * d),

@@ -18,9 +18,14 @@ struct dense {
     double *probabilities; /* [n_layers][n_q_heads][n][n] of query, key */
 };
 
+/* What K and V are stored as. */
+typedef double dense_stored_fn(double number);
+
 /* The fixture's tokens. */
 void dense_run(struct dense *dense, const struct fixture_model *fixture, dense_sees_fn *sees,
                const void *context);
+void dense_run_stored(struct dense *dense, const struct fixture_model *fixture, dense_sees_fn *sees,
+                      const void *context, dense_stored_fn *stored);
 void dense_free(struct dense *dense);
 
 /* Sum of the probabilities of keys `key` over queries [first, end) and the heads of a KV head. */

@@ -351,7 +351,7 @@ Test(faults, limits_of_nothing_are_refused)
     driver_close(&driver);
     options.kv_dtype = IFL_DTYPE_FP16;
     cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
-    cr_expect_str_eq(driver.error.text, "kv_dtype is fp16, executor cpu expects auto or fp32");
+    cr_expect_str_eq(driver.error.text, "kv_dtype is fp16, executor cpu expects auto, fp32 or fp8");
     options = small;
     options.n_adapters = 2;
     options.adapter_ranks = INTS(8, 16);
