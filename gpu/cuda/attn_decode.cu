@@ -12,14 +12,15 @@ static bool is_supported(const struct attn_args *attn)
            attn->n_heads % attn->kv.n_kv_heads == 0 && attn->q_stride % 2 == 0;
 }
 
-/* run(kernel, bytes of shared memory) for the element and the head dim. */
+/* run(kernel, bytes of shared memory) for the elements and the head dim. */
 template <class F> static int for_kernel(const struct attn_args *attn, F run)
 {
-    return for_element(attn->element, [&](auto type) {
+    return for_elements(attn->element, attn->kv, [&](auto type, auto kv) {
         using T = decltype(type);
+        using KV = decltype(kv);
         if (attn->kv.head_dim == 64)
-            return run(attn_decode_kernel<T, 64>, ATTN_WARPS * DECODE_WARP_BYTES<64>);
-        return run(attn_decode_kernel<T, 128>, ATTN_WARPS * DECODE_WARP_BYTES<128>);
+            return run(attn_decode_kernel<T, KV, 64>, ATTN_WARPS * DECODE_WARP_BYTES<KV, 64>);
+        return run(attn_decode_kernel<T, KV, 128>, ATTN_WARPS * DECODE_WARP_BYTES<KV, 128>);
     });
 }
 

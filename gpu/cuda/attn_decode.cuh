@@ -15,8 +15,8 @@
  * blocks, where latency times bandwidth asks for about 30. Warps meet once, at a segment's end.
  *
  * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128: 168, 166; dim 64: 118, 128. At
- * dim 128, 64 KiB of shared memory: two blocks fit an A100 multiprocessor. Speed is to be measured.
- */
+ * dim 128, 64 KiB of shared memory: two blocks fit an A100 multiprocessor. With e4m3: 159, 162;
+ * 115, 112; 35 KiB: three blocks. Speed is to be measured. */
 #ifndef GPU_CUDA_ATTN_DECODE_CUH
 #define GPU_CUDA_ATTN_DECODE_CUH
 
@@ -27,17 +27,25 @@ static_assert(DECODE_WARP_TOKENS == 16 && (int)ATTN_DECODE_TOKENS == (int)TILE_S
                   (int)ATTN_GROUP_ROWS == (int)FRAGMENT_ROWS,
               "a warp's turn is one fragment");
 
-template <int HEAD_DIM>
-constexpr int DECODE_WARP_BYTES = DECODE_RING *DECODE_WARP_TOKENS *HEAD_DIM *(int)sizeof(uint16_t);
-
 /* A warp's result for the other warps, stored over its used ring: sums not yet divided, padded so
  * that the eight rows of one store lie in different banks. */
 template <int HEAD_DIM> struct decode_result {
     float out[FRAGMENT_ROWS][HEAD_DIM + DECODE_PAD];
     float max[FRAGMENT_ROWS], sum[FRAGMENT_ROWS]; /* max in log2 units */
 };
-static_assert(sizeof(decode_result<64>) <= DECODE_WARP_BYTES<64>, "the ring holds the result");
-static_assert(sizeof(decode_result<128>) <= DECODE_WARP_BYTES<128>, "the ring holds the result");
+
+/* The ring, or the result where that is larger: it is beside a ring of e4m3. */
+template <class KV, int HEAD_DIM>
+constexpr int DECODE_RING_BYTES = DECODE_RING *DECODE_WARP_TOKENS *HEAD_DIM *(int)sizeof(KV);
+template <class KV, int HEAD_DIM>
+constexpr int DECODE_WARP_BYTES = DECODE_RING_BYTES<KV, HEAD_DIM> >
+                                          (int)sizeof(decode_result<HEAD_DIM>)
+                                      ? DECODE_RING_BYTES<KV, HEAD_DIM>
+                                      : (int)sizeof(decode_result<HEAD_DIM>);
+static_assert(DECODE_WARP_BYTES<bf16, 64> == 8192 && DECODE_WARP_BYTES<bf16, 128> == 16384,
+              "16-bit rings hold the result");
+static_assert(DECODE_WARP_BYTES<e4m3, 64> % 16 == 0 && DECODE_WARP_BYTES<e4m3, 128> % 16 == 0,
+              "copies are of 16 bytes");
 
 /* The heads that share one reading of K and V. */
 struct decode_heads {
@@ -55,31 +63,34 @@ __device__ __forceinline__ decode_heads decode_heads_find(const struct attn_args
             left < FRAGMENT_ROWS ? left : FRAGMENT_ROWS};
 }
 
-/* Q goes from global memory to the fragments that stay in registers for the whole segment. */
-template <class T, int HEAD_DIM>
+/* Q goes from global memory to the fragments that stay in registers for the whole segment, in the
+ * order of dims that K's fragments have. */
+template <class KV, int HEAD_DIM>
 __device__ __forceinline__ void decode_q_load(uint32_t q[HEAD_DIM / 16][4],
                                               const struct attn_args &attn,
                                               const decode_heads &heads, int seq)
 {
+    using P = typename KV::product;
+    constexpr bool IS_WIDE = FRAGMENTS<KV> == 1;
     const int g = threadIdx.x % WARP_LANES / 4, t = threadIdx.x % 4;
-    const T *row = static_cast<const T *>(attn.q) + (size_t)seq * attn.q_stride +
-                   (size_t)(heads.first + g) * HEAD_DIM + 2 * t;
+    const P *row = static_cast<const P *>(attn.q) + (size_t)seq * attn.q_stride +
+                   (size_t)(heads.first + g) * HEAD_DIM + (IS_WIDE ? 2 * t : 4 * t);
 #pragma unroll
     for (int k = 0; k < HEAD_DIM / 16; k++)
         for (int i = 0; i < 4; i++) {
-            const T *at = row + i % 2 * 8 * HEAD_DIM + k * 16 + i / 2 * 8;
+            const P *at = row + i % 2 * 8 * HEAD_DIM + k * 16 + i / 2 * (IS_WIDE ? 8 : 2);
             const bool is_head = g + i % 2 * 8 < heads.n;
             q[k][i] = is_head ? *reinterpret_cast<const uint32_t *>(at) : 0;
         }
 }
 
 /* One warp's runs of a segment: sixteen tokens of every 64. */
-template <class T, int HEAD_DIM>
+template <class KV, int HEAD_DIM>
 __device__ __forceinline__ void
 decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
-                    const struct attn_segment &segment, const decode_heads &heads, T *slots)
+                    const struct attn_segment &segment, const decode_heads &heads, KV *slots)
 {
-    using Ring = kv_ring<T, HEAD_DIM, DECODE_RING, DECODE_WARP_TOKENS>;
+    using Ring = kv_ring<KV, HEAD_DIM, DECODE_RING, DECODE_WARP_TOKENS>;
     const int first = segment.first_token + (int)threadIdx.x / WARP_LANES * DECODE_WARP_TOKENS;
     const int end = segment.first_token + segment.n_tokens;
     uint32_t q_held[HEAD_DIM / 16][4];
@@ -97,13 +108,13 @@ decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
     place = ring.look_up(1);
     ring.ask(2, place);
     kv_place next = ring.look_up(2);
-    decode_q_load<T, HEAD_DIM>(q_held, attn, heads, segment.seq);
+    decode_q_load<KV, HEAD_DIM>(q_held, attn, heads, segment.seq);
     for (int run = 0; 2 * run < ring.n_half_tiles; run++) {
         float s[1][DECODE_WARP_TOKENS / 8][4];
         copy_async_wait<DECODE_RING - 2>();
         __syncwarp();
         ring.ask(2 * run + 3, place);
-        scores_compute<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(s, q, ring.half_tile(2 * run));
+        scores_compute<KV, HEAD_DIM, 1, DECODE_WARP_TOKENS>(s, q, ring.half_tile(2 * run));
         const int left = end - first - run * TILE_STRIDE;
         if (left < DECODE_WARP_TOKENS) {
             const int end_of_run[1][2] = {{left, left}};
@@ -115,12 +126,12 @@ decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
         ring.ask(2 * run + 4, next);
         place = next;
         next = ring.look_up(run + 3);
-        values_add<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, ring.half_tile(2 * run + 1));
+        values_add<KV, HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, ring.half_tile(2 * run + 1));
     }
     rows_finish(rows); /* the groups still pending are empty */
 }
 
-template <int HEAD_DIM>
+template <class KV, int HEAD_DIM>
 __device__ __forceinline__ void decode_result_leave(decode_result<HEAD_DIM> &result,
                                                     const attn_rows<HEAD_DIM, 1> &rows, float scale)
 {
@@ -128,9 +139,10 @@ __device__ __forceinline__ void decode_result_leave(decode_result<HEAD_DIM> &res
 #pragma unroll
     for (int h = 0; h < 2; h++) {
 #pragma unroll
-        for (int n = 0; n < HEAD_DIM / 8; n++)
-            *reinterpret_cast<float2 *>(&result.out[g + 8 * h][8 * n + 2 * t]) = {
-                rows.out[0][n][2 * h], rows.out[0][n][2 * h + 1]};
+        for (int i = 0; i < HEAD_DIM / 8; i++)
+            *reinterpret_cast<float2 *>(
+                &result.out[g + 8 * h][sums_first<KV>() + sums_dim<KV>(i)]) =
+                sums_pair<KV>(rows, 0, h, i);
         if (t == 0) {
             result.max[g + 8 * h] = rows.max[0][h] * scale;
             result.sum[g + 8 * h] = rows.sum[0][h];
@@ -190,16 +202,16 @@ decode_write(const struct attn_decode_args &args, const struct attn_segment &seg
     }
 }
 
-template <class T, int HEAD_DIM>
+template <class T, class KV, int HEAD_DIM>
 static __global__ void __launch_bounds__(ATTN_THREADS, HEAD_DIM == 64 ? 4 : 3)
     attn_decode_kernel(const struct attn_decode_args args, int n_head_tiles)
 {
+    constexpr int WARP_BYTES = DECODE_WARP_BYTES<KV, HEAD_DIM>;
     char *shared = dynamic_shared<char>();
-    char *mine = shared + threadIdx.x / WARP_LANES * DECODE_WARP_BYTES<HEAD_DIM>;
+    char *mine = shared + threadIdx.x / WARP_LANES * WARP_BYTES;
     const decode_result<HEAD_DIM> *results[ATTN_WARPS];
     for (int w = 0; w < ATTN_WARPS; w++)
-        results[w] =
-            reinterpret_cast<decode_result<HEAD_DIM> *>(shared + w * DECODE_WARP_BYTES<HEAD_DIM>);
+        results[w] = reinterpret_cast<decode_result<HEAD_DIM> *>(shared + w * WARP_BYTES);
     const int share = blockIdx.x / n_head_tiles;
     const decode_heads heads = decode_heads_find(args.attn, blockIdx.x % n_head_tiles);
     const int end = args.plan.share_indptr[share + 1];
@@ -208,11 +220,11 @@ static __global__ void __launch_bounds__(ATTN_THREADS, HEAD_DIM == 64 ? 4 : 3)
         const struct attn_segment segment = args.plan.segments[i];
         attn_rows<HEAD_DIM, 1> rows;
         rows_clear(rows);
-        decode_segment_read<T, HEAD_DIM>(rows, args.attn, segment, heads,
-                                         reinterpret_cast<T *>(mine));
+        decode_segment_read<KV, HEAD_DIM>(rows, args.attn, segment, heads,
+                                          reinterpret_cast<KV *>(mine));
         __syncwarp();
-        decode_result_leave(*reinterpret_cast<decode_result<HEAD_DIM> *>(mine), rows,
-                            args.attn.scale * LOG2_E);
+        decode_result_leave<KV>(*reinterpret_cast<decode_result<HEAD_DIM> *>(mine), rows,
+                                args.attn.scale * LOG2_E);
         __syncthreads();
         decode_write<T, HEAD_DIM>(args, segment, heads, results);
         __syncthreads();

@@ -4,9 +4,19 @@
  * softmax runs online in base 2, sums are fp32. A row is a (token, head of the group) pair, so one
  * reading of K and V serves all query heads of a KV head.
  *
- * A tile in shared memory holds rows of HEAD_DIM elements in chunks of eight (16 bytes); chunk c of
- * row r lies at c ^ (r % 8), so that neither the copies' rows nor ldmatrix' columns collide in the
- * banks. Fragments of mma.m16n8k16: lane 4 g + t holds columns 2 t, 2 t + 1 of rows g and g + 8. */
+ * A tile in shared memory holds rows of HEAD_DIM elements in chunks of 16 bytes; chunk c of row r
+ * lies at c ^ (r % 8), in rows of 64 bytes at c ^ (r / 2 % 4), so that neither the copies' rows nor
+ * ldmatrix' columns collide in the banks. Fragments of mma.m16n8k16: lane 4 g + t holds columns 2
+ * t, 2 t + 1 of rows g and g + 8.
+ *
+ * K and V in e4m3 (type KV; their products are of type P = KV::product) are copied to shared memory
+ * as they are. Prefill widens a half tile there, once for all warps (tile_widen). In decode a warp
+ * has its own K and V and widens fragments in registers. ldmatrix moves pairs of bytes, so a lane
+ * finds
+ * - of K: four neighbouring dims, 4 t to 4 t + 3 of sixteen, where an mma expects 2 t, 2 t + 1 and
+ *   these plus 8. The order of dims is free within a product, and Q is read in K's order.
+ * - of V: two neighbouring dims of one column. An mma takes the even dims of sixteen, the next the
+ *   odd ones; so a lane's sums are of dims 4 t to 4 t + 3 (sums_pair). */
 #ifndef GPU_CUDA_ATTN_TILE_CUH
 #define GPU_CUDA_ATTN_TILE_CUH
 
@@ -26,10 +36,13 @@ constexpr float HIDDEN = -0x1p100f;
 enum { NO_WINDOW = 1 << 30 }; /* longer than any context */
 constexpr float LOG2_E = 1.44269504088896f;
 
+template <class T> constexpr int CHUNK = 16 / (int)sizeof(T); /* elements */
+
 template <class T, int HEAD_DIM>
 __device__ __forceinline__ T *tile_chunk(T *tile, int row, int chunk)
 {
-    return tile + row * HEAD_DIM + (chunk ^ (row % 8)) * PACK;
+    const int turn = HEAD_DIM / CHUNK<T> < 8 ? row / 2 % 4 : row % 8;
+    return tile + row * HEAD_DIM + (chunk ^ turn) * CHUNK<T>;
 }
 
 /* ---- copies ---- */
@@ -39,14 +52,35 @@ __device__ __forceinline__ T *tile_chunk(T *tile, int row, int chunk)
 template <class T, int HEAD_DIM>
 __device__ __forceinline__ void rows_copy_async(T *tile, const T *rows, int row_of_lane)
 {
-    constexpr int CHUNKS = HEAD_DIM / PACK, ROWS_AT_ONCE = WARP_LANES / CHUNKS;
+    constexpr int CHUNKS = HEAD_DIM / CHUNK<T>, ROWS_AT_ONCE = WARP_LANES / CHUNKS;
     const int lane = threadIdx.x % WARP_LANES, chunk = lane % CHUNKS;
 #pragma unroll
     for (int first = 0; first < FRAGMENT_ROWS; first += ROWS_AT_ONCE) {
         const int r = first + lane / CHUNKS;
         const int row = __shfl_sync(ALL_LANES, row_of_lane, r);
-        const size_t at = (size_t)(row < 0 ? 0 : row) * HEAD_DIM + chunk * PACK;
+        const size_t at = (size_t)(row < 0 ? 0 : row) * HEAD_DIM + chunk * CHUNK<T>;
         copy_async(tile_chunk<T, HEAD_DIM>(tile, r, chunk), rows + at, row < 0 ? 0 : 16);
+    }
+}
+
+/* Sixteen rows of e4m3, copied by this warp, become a tile of P. Eight lanes read and write two
+ * rows at a time, so that what they write lies in different banks. */
+template <class P, int HEAD_DIM> __device__ __forceinline__ void tile_widen(P *to, e4m3 *from)
+{
+    constexpr int CHUNKS = HEAD_DIM / CHUNK<e4m3>, ROWS_AT_ONCE = WARP_LANES / CHUNKS;
+    const int lane = threadIdx.x % WARP_LANES;
+    const int chunk = lane % 4 + lane / 8 % (CHUNKS / 4) * 4;
+#pragma unroll
+    for (int first = 0; first < FRAGMENT_ROWS; first += ROWS_AT_ONCE) {
+        const int row = first + lane / 4 % 2 + lane / (2 * CHUNKS) * 2;
+        const uint4 in = *reinterpret_cast<uint4 *>(tile_chunk<e4m3, HEAD_DIM>(from, row, chunk));
+        P *const row_to = to + row * HEAD_DIM;
+        const int at = (2 * chunk ^ (row % 8)) * CHUNK<P>;
+        *reinterpret_cast<uint4 *>(row_to + at) = {e4m3_widen<0, 1>(in.x), e4m3_widen<2, 3>(in.x),
+                                                   e4m3_widen<0, 1>(in.y), e4m3_widen<2, 3>(in.y)};
+        *reinterpret_cast<uint4 *>(row_to + (at ^ CHUNK<P>)) = {
+            e4m3_widen<0, 1>(in.z), e4m3_widen<2, 3>(in.z), e4m3_widen<0, 1>(in.w),
+            e4m3_widen<2, 3>(in.w)};
     }
 }
 
@@ -61,9 +95,9 @@ struct kv_place {
  * lane l looks up row l % 16 in the block table, a turn before it is needed. */
 enum { TILE_STRIDE = 64 };
 
-template <class T, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
-    T *slots;
-    const T *pool;
+template <class KV, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
+    KV *slots;
+    const KV *pool;
     const int32_t *blocks;
     int n_half_tiles, token, end; /* this lane's token of tile 0; where the context ends */
     int block_tokens, block_rows, head_row, v_rows;
@@ -83,7 +117,7 @@ template <class T, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
     {
         return place.block < 0 ? -1 : place.block * block_rows + head_row + place.offset;
     }
-    __device__ __forceinline__ T *half_tile(int half) const
+    __device__ __forceinline__ KV *half_tile(int half) const
     {
         return slots + half % N_SLOTS * N_TOKENS * HEAD_DIM;
     }
@@ -93,8 +127,8 @@ template <class T, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
     {
         const int k_row = row(place);
         if (half < n_half_tiles)
-            rows_copy_async<T, HEAD_DIM>(half_tile(half) + warp_row * HEAD_DIM, pool,
-                                         k_row < 0 || half % 2 == 0 ? k_row : k_row + v_rows);
+            rows_copy_async<KV, HEAD_DIM>(half_tile(half) + warp_row * HEAD_DIM, pool,
+                                          k_row < 0 || half % 2 == 0 ? k_row : k_row + v_rows);
         copy_async_commit();
     }
 };
@@ -120,6 +154,9 @@ __device__ __forceinline__ Ring ring_open(const struct attn_args &attn, int seq,
 
 /* ---- fragments ---- */
 
+/* An ldmatrix of K or V takes 32 bytes of sixteen tokens, which hold so many fragments. */
+template <class KV> constexpr int FRAGMENTS = 2 / (int)sizeof(KV);
+
 /* Rows 0..15 of Q, dims 16 k .. 16 k + 15. */
 template <class T, int HEAD_DIM>
 __device__ __forceinline__ void q_fragment(uint32_t a[4], T *tile, int k)
@@ -128,20 +165,44 @@ __device__ __forceinline__ void q_fragment(uint32_t a[4], T *tile, int k)
     ldmatrix(a, tile_chunk<T, HEAD_DIM>(tile, lane % 16, 2 * k + lane / 16));
 }
 
-/* Tokens 0..15 of K as columns: b[0], b[1] serve tokens 0..7, b[2], b[3] tokens 8..15. */
-template <class T, int HEAD_DIM>
-__device__ __forceinline__ void k_fragment(uint32_t b[4], T *tile, int k)
+/* 32 bytes of tokens 0..15 of K as columns. */
+template <class KV, int HEAD_DIM>
+__device__ __forceinline__ void k_load(uint32_t r[4], KV *tile, int at)
 {
     const int lane = threadIdx.x % WARP_LANES;
-    ldmatrix(b, tile_chunk<T, HEAD_DIM>(tile, lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+    ldmatrix(r, tile_chunk<KV, HEAD_DIM>(tile, lane / 16 * 8 + lane % 8, 2 * at + lane / 8 % 2));
 }
 
-/* Dims 16 n .. 16 n + 15 of tokens 0..15 of V: b[0], b[1] serve the lower eight. */
-template <class T, int HEAD_DIM>
-__device__ __forceinline__ void v_fragment(uint32_t b[4], T *tile, int n)
+/* Fragment f of what k_load loaded: b[0], b[1] serve tokens 0..7, b[2], b[3] tokens 8..15. */
+template <class KV>
+__device__ __forceinline__ void k_fragment(uint32_t b[4], const uint32_t r[4], int f)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if constexpr (FRAGMENTS<KV> == 1)
+            b[i] = r[i];
+        else
+            b[i] = i % 2 ? e4m3_widen<2, 3>(r[i / 2 * 2 + f]) : e4m3_widen<0, 1>(r[i / 2 * 2 + f]);
+}
+
+/* 32 bytes of tokens 0..15 of V. */
+template <class KV, int HEAD_DIM>
+__device__ __forceinline__ void v_load(uint32_t r[4], KV *tile, int at)
 {
     const int lane = threadIdx.x % WARP_LANES;
-    ldmatrix_transposed(b, tile_chunk<T, HEAD_DIM>(tile, lane % 16, 2 * n + lane / 16));
+    ldmatrix_transposed(r, tile_chunk<KV, HEAD_DIM>(tile, lane % 16, 2 * at + lane / 16));
+}
+
+/* Fragment f of what v_load loaded, sixteen dims: b[0], b[1] serve the lower eight of them, or the
+ * even ones. */
+template <class KV>
+__device__ __forceinline__ void v_fragment(uint32_t b[4], const uint32_t r[4], int f)
+{
+    for (int i = 0; i < 4; i++)
+        if constexpr (FRAGMENTS<KV> == 1)
+            b[i] = r[i];
+        else
+            b[i] = i / 2 ? e4m3_widen<1, 3>(r[2 * f + i % 2]) : e4m3_widen<0, 2>(r[2 * f + i % 2]);
 }
 
 /* ---- what a warp carries from tile to tile ---- */
@@ -152,6 +213,27 @@ template <int HEAD_DIM, int M> struct attn_rows {
     float out[M][HEAD_DIM / 8][4];
     float max[M][2], sum[M][2];
 };
+
+/* Pair i of the sums that this lane holds of row h of fragment m: dims sums_first() + sums_dim(i)
+ * and the next. */
+template <class KV, int HEAD_DIM, int M>
+__device__ __forceinline__ float2 sums_pair(const attn_rows<HEAD_DIM, M> &rows, int m, int h, int i)
+{
+    if constexpr (FRAGMENTS<KV> == 1)
+        return {rows.out[m][i][2 * h], rows.out[m][i][2 * h + 1]};
+    else
+        return {rows.out[m][i / 2 * 2][2 * h + i % 2], rows.out[m][i / 2 * 2 + 1][2 * h + i % 2]};
+}
+
+template <class KV> __device__ __forceinline__ int sums_first()
+{
+    return (int)threadIdx.x % 4 * 2 * FRAGMENTS<KV>;
+}
+
+template <class KV> __device__ __forceinline__ int sums_dim(int i)
+{
+    return FRAGMENTS<KV> == 1 ? 8 * i : i / 2 * 16 + i % 2 * 2;
+}
 
 template <int HEAD_DIM, int M>
 __device__ __forceinline__ void rows_clear(attn_rows<HEAD_DIM, M> &rows)
@@ -170,9 +252,11 @@ __device__ __forceinline__ void rows_clear(attn_rows<HEAD_DIM, M> &rows)
 }
 
 /* Scores of the rows against N_TOKENS of K; q(m, k, a) loads the rows' Q fragments. */
-template <class T, int HEAD_DIM, int M, int N_TOKENS, class Q>
-__device__ __forceinline__ void scores_compute(float s[M][N_TOKENS / 8][4], Q q, T *k_tile)
+template <class KV, int HEAD_DIM, int M, int N_TOKENS, class Q>
+__device__ __forceinline__ void scores_compute(float s[M][N_TOKENS / 8][4], Q q, KV *k_tile)
 {
+    using P = typename KV::product;
+    constexpr int F = FRAGMENTS<KV>;
 #pragma unroll
     for (int m = 0; m < M; m++)
 #pragma unroll
@@ -180,19 +264,25 @@ __device__ __forceinline__ void scores_compute(float s[M][N_TOKENS / 8][4], Q q,
             for (int i = 0; i < 4; i++)
                 s[m][n][i] = 0.0f;
 #pragma unroll
-    for (int k = 0; k < HEAD_DIM / 16; k++) {
-        uint32_t a[M][4];
+    for (int at = 0; at < HEAD_DIM / (16 * F); at++) {
+        uint32_t a[F][M][4];
 #pragma unroll
-        for (int m = 0; m < M; m++)
-            q(m, k, a[m]);
+        for (int f = 0; f < F; f++)
+#pragma unroll
+            for (int m = 0; m < M; m++)
+                q(m, at * F + f, a[f][m]);
 #pragma unroll
         for (int n = 0; n < N_TOKENS / 16; n++) {
-            uint32_t b[4];
-            k_fragment<T, HEAD_DIM>(b, k_tile + n * 16 * HEAD_DIM, k);
+            uint32_t r[4], b[4];
+            k_load<KV, HEAD_DIM>(r, k_tile + n * 16 * HEAD_DIM, at);
 #pragma unroll
-            for (int m = 0; m < M; m++) {
-                T::mma(s[m][2 * n], a[m], b[0], b[1]);
-                T::mma(s[m][2 * n + 1], a[m], b[2], b[3]);
+            for (int f = 0; f < F; f++) {
+                k_fragment<KV>(b, r, f);
+#pragma unroll
+                for (int i = 0; i < 2; i++)
+#pragma unroll
+                    for (int m = 0; m < M; m++)
+                        P::mma(s[m][2 * n + i], a[f][m], b[2 * i], b[2 * i + 1]);
             }
         }
     }
@@ -262,10 +352,12 @@ __device__ __forceinline__ void softmax_advance(attn_rows<HEAD_DIM, M> &rows,
 }
 
 /* out += weights V. Two neighbouring score fragments are the A fragment of sixteen tokens. */
-template <class T, int HEAD_DIM, int M, int N_TOKENS>
+template <class KV, int HEAD_DIM, int M, int N_TOKENS>
 __device__ __forceinline__ void values_add(attn_rows<HEAD_DIM, M> &rows,
-                                           const float p[M][N_TOKENS / 8][4], T *v_tile)
+                                           const float p[M][N_TOKENS / 8][4], KV *v_tile)
 {
+    using P = typename KV::product;
+    constexpr int F = FRAGMENTS<KV>;
 #pragma unroll
     for (int k = 0; k < N_TOKENS / 16; k++) {
         uint32_t a[M][4];
@@ -273,15 +365,20 @@ __device__ __forceinline__ void values_add(attn_rows<HEAD_DIM, M> &rows,
         for (int m = 0; m < M; m++)
             for (int i = 0; i < 4; i++)
                 a[m][i] =
-                    T::pack(p[m][2 * k + i / 2][i % 2 * 2], p[m][2 * k + i / 2][i % 2 * 2 + 1]);
+                    P::pack(p[m][2 * k + i / 2][i % 2 * 2], p[m][2 * k + i / 2][i % 2 * 2 + 1]);
 #pragma unroll
-        for (int n = 0; n < HEAD_DIM / 16; n++) {
-            uint32_t b[4];
-            v_fragment<T, HEAD_DIM>(b, v_tile + k * 16 * HEAD_DIM, n);
+        for (int at = 0; at < HEAD_DIM / (16 * F); at++) {
+            uint32_t r[4], b[4];
+            v_load<KV, HEAD_DIM>(r, v_tile + k * 16 * HEAD_DIM, at);
 #pragma unroll
-            for (int m = 0; m < M; m++) {
-                T::mma(rows.out[m][2 * n], a[m], b[0], b[1]);
-                T::mma(rows.out[m][2 * n + 1], a[m], b[2], b[3]);
+            for (int f = 0; f < F; f++) {
+                const int n = at * F + f;
+                v_fragment<KV>(b, r, f);
+#pragma unroll
+                for (int m = 0; m < M; m++) {
+                    P::mma(rows.out[m][2 * n], a[m], b[0], b[1]);
+                    P::mma(rows.out[m][2 * n + 1], a[m], b[2], b[3]);
+                }
             }
         }
     }

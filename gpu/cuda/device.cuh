@@ -17,6 +17,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 /* ---- launching ---- */
@@ -168,6 +169,45 @@ __device__ __forceinline__ float2 unpack_bf16(uint32_t pair)
 __device__ __forceinline__ float2 unpack_fp16(uint32_t pair)
 {
     return __half22float2(*reinterpret_cast<const __half2 *>(&pair));
+}
+
+__device__ __forceinline__ uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector)
+{
+    return __byte_perm(low, high, selector);
+}
+
+__device__ __forceinline__ uint32_t multiply_fp16(uint32_t a, uint32_t b)
+{
+    uint32_t product;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+    return product;
+}
+
+__device__ __forceinline__ uint32_t multiply_add_fp16(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t sum;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+
+/* Whether the device has instructions that convert e4m3 (PTX ISA 8.1, "cvt": sm_89 and later). */
+#if __CUDA_ARCH__ >= 890
+constexpr bool HAS_E4M3 = true;
+#else
+constexpr bool HAS_E4M3 = false;
+#endif
+
+/* Two e4m3 to two fp16. */
+__device__ __forceinline__ uint32_t unpack_e4m3(uint32_t pair)
+{
+    const __half2_raw two = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)pair, __NV_E4M3);
+    return (uint32_t)two.x | (uint32_t)two.y << 16;
+}
+
+/* To nearest even; beyond 448 it is 448. */
+__device__ __forceinline__ uint32_t pack_e4m3(float low, float high)
+{
+    return __nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3);
 }
 
 /* ---- matrix fragments: D (16x8, fp32) += A (16x16) B (16x8) ---- */

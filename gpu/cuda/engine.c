@@ -29,7 +29,7 @@ static int check_shapes(const struct cuda_engine *engine, struct ifl_error *erro
 static int check_pool(const struct cuda_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_options *o = &engine->limits;
-    const size_t row_bytes = (size_t)engine->head_width * sizeof(uint16_t);
+    const size_t row_bytes = (size_t)engine->head_width * engine->kv_element_bytes;
     const size_t block_rows = engine->block_bytes / row_bytes;
     const double n_rows = (double)o->n_blocks * (double)block_rows;
     if (n_rows > INT32_MAX)
@@ -101,7 +101,9 @@ static int set_pass_limits(struct cuda_engine *engine, struct ifl_error *error)
     const struct attn_args attn = {
         .element = engine->element,
         .n_heads = m->n_q_heads,
-        .kv = {.n_kv_heads = m->n_kv_heads, .head_dim = engine->head_width},
+        .kv = {.n_kv_heads = m->n_kv_heads,
+               .head_dim = engine->head_width,
+               .is_e4m3 = cuda_has_e4m3(engine)},
     };
     struct attn_prefill_slots slots;
     int32_t n_shares;
@@ -130,7 +132,7 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
     engine->element = element_of(engine->limits.dtype, checkpoint);
     const enum ifl_engine_dtype own =
         engine->element == ELEMENT_BF16 ? IFL_DTYPE_BF16 : IFL_DTYPE_FP16;
-    TRY(dtype_check("kv_dtype", engine->limits.kv_dtype, own, own, "cuda", error));
+    TRY(dtype_check("kv_dtype", engine->limits.kv_dtype, own, IFL_DTYPE_FP8, "cuda", error));
     struct weight_source source = {.checkpoint = checkpoint,
                                    .seed = engine->limits.seed,
                                    .n_threads = engine->limits.n_threads,
@@ -138,10 +140,11 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
                                    .notes = engine->limits.notes};
     TRY(weights_settle_tie(&source, &engine->limits.model, error));
     engine->head_width = m->d_head <= 64 ? 64 : 128;
+    engine->kv_element_bytes = cuda_has_e4m3(engine) ? sizeof(uint8_t) : sizeof(uint16_t);
     engine->logit_stride = (m->n_vocab + 7) / 8 * 8;
     engine->block_bytes = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
                           (size_t)engine->limits.block_tokens * (size_t)engine->head_width *
-                          sizeof(uint16_t);
+                          engine->kv_element_bytes;
     TRY(check_shapes(engine, error));
     TRY(check_pool(engine, error));
     TRY(find_device(error));

@@ -1,5 +1,5 @@
 /* The CUDA engine: bf16 or fp16 with sums in fp32, cuBLASLt for every matrix product, the
- * kernels of kernels.h for the rest.
+ * kernels of kernels.h for the rest. K and V are stored in the same type, or in e4m3.
  *
  * Heads are stored 64 or 128 dims wide, whatever the model's: the kernels know no other. A head of
  * d dims keeps dims i and i + d / 2 a rotary pair, at i and i + width / 2, zeros between.
@@ -62,7 +62,7 @@ struct cuda_engine {
     enum element element;
     int32_t head_width; /* 64 or 128 */
     int32_t logit_stride;
-    size_t block_bytes, weights_bytes;
+    size_t kv_element_bytes, block_bytes, weights_bytes;
     size_t layer_bytes;                /* from a layer's weight to the next layer's */
     char *weights, *kv;                /* device; kv: [blocks][block_bytes] */
     char *bench;                       /* device, [limits.bench_bytes] what measure works on */
@@ -86,6 +86,12 @@ struct cuda_engine {
 static inline bool cuda_does_without(const struct cuda_engine *engine, enum ifl_engine_without what)
 {
     return (engine->limits.without & (uint32_t)what) != 0;
+}
+
+/* K and V in e4m3: the kernels then keep queries in fp16. */
+static inline bool cuda_has_e4m3(const struct cuda_engine *engine)
+{
+    return engine->limits.kv_dtype == IFL_DTYPE_FP8;
 }
 
 /* ---- warm.c ---- */

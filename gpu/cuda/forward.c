@@ -71,13 +71,14 @@ static struct kv_layer layer_of(const struct cuda_engine *e, int32_t layer)
 {
     const struct ifl_engine_model *m = &e->limits.model;
     const int32_t layer_rows = 2 * m->n_kv_heads * e->limits.block_tokens;
-    const size_t row_bytes = (size_t)e->head_width * sizeof(uint16_t);
+    const size_t row_bytes = (size_t)e->head_width * e->kv_element_bytes;
     return (struct kv_layer){
         .rows = e->kv + (size_t)layer * (size_t)layer_rows * row_bytes,
         .block_tokens = e->limits.block_tokens,
         .block_rows = m->n_layers * layer_rows,
         .n_kv_heads = m->n_kv_heads,
         .head_dim = e->head_width,
+        .is_e4m3 = cuda_has_e4m3(e),
     };
 }
 

@@ -8,6 +8,7 @@
 #ifndef GPU_CUDA_KERNELS_H
 #define GPU_CUDA_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@ extern "C" {
 
 struct CUstream_st;
 
-enum element { ELEMENT_BF16, ELEMENT_FP16 };
+enum element { ELEMENT_BF16, ELEMENT_FP16, ELEMENT_E4M3 /* of K and V alone */ };
 
 /* ---- rows ---- */
 
@@ -80,11 +81,13 @@ struct kv_layer {
     int32_t block_tokens; /* tokens in a block, any number */
     int32_t block_rows;   /* rows from one block to the next: n_layers * 2 * n_kv_heads * tokens */
     int32_t n_kv_heads, head_dim;
+    bool is_e4m3; /* K and V are e4m3 (float_bits.h) and Q is fp16; else all are of the element */
 };
 
 /* For each token: adds the bias to its Q, K and V, normalises each head of Q and K (Qwen3), turns
- * Q and K by the position's angles, leaves Q in place and writes K and V to the pool. Dimensions
- * i and i + head_dim / 2 form a pair, as in Hugging Face checkpoints. Head dim 64 or 128. */
+ * Q and K by the position's angles, leaves Q in place and writes K and V to the pool. Beside K and
+ * V in e4m3, Q is left in fp16, whatever the element, so that products are fp16's. Dimensions i and
+ * i + head_dim / 2 form a pair, as in Hugging Face checkpoints. Head dim 64 or 128. */
 struct rope_args {
     enum element element;
     void *qkv;                   /* [n_tokens][n_heads + 2 n_kv_heads][head_dim] */
@@ -121,7 +124,7 @@ int block_copy_launch(const struct block_copy_args *args, struct CUstream_st *st
 struct attn_args {
     enum element element;
     void *out;     /* [row][n_heads][head_dim] */
-    const void *q; /* [row], q_stride elements apart: [n_heads][head_dim] */
+    const void *q; /* [row], q_stride elements apart: [n_heads][head_dim]; fp16 if kv.is_e4m3 */
     int32_t q_stride, n_heads;
     float scale;
     struct kv_layer kv;

@@ -4,6 +4,8 @@
  *   angles [position][cos, sin][dim / 2]             fp32, precomputed, any scaling rule
  *   pool   [block][layer][K|V][kv_head][token][dim]  at slot = block * block_tokens + offset
  *
+ * With K and V in e4m3, Q becomes fp16 in place, whatever the element of the projection.
+ *
  * Su et al. 2021, "RoFormer"; pairs (i, i + dim / 2) as in Hugging Face's rotate_half. A lane holds
  * eight dims of the lower half and their eight partners, so a head takes dim / 16 lanes and the
  * optional norm of a head (Qwen3) is a butterfly among them. Grid: (tokens, groups of heads). */
@@ -79,15 +81,25 @@ __device__ __forceinline__ void rope_turn(rope_pair &p, const float *angles, int
 }
 
 /* Where a K or V head of this slot lives; V follows K's heads. */
-template <class T>
-__device__ __forceinline__ T *rope_target(const struct kv_layer &kv, int slot, int kv_index)
+template <class KV>
+__device__ __forceinline__ KV *rope_target(const struct kv_layer &kv, int slot, int kv_index)
 {
     const int block = slot / kv.block_tokens, offset = slot % kv.block_tokens;
     const size_t row = (size_t)block * kv.block_rows + kv_index * kv.block_tokens + offset;
-    return static_cast<T *>(kv.rows) + row * kv.head_dim;
+    return static_cast<KV *>(kv.rows) + row * kv.head_dim;
 }
 
-template <class T, int HEAD_DIM>
+/* A number beyond fp16's greatest becomes that one; NaN stays. */
+__device__ __forceinline__ void rope_saturate(rope_pair &p)
+{
+    constexpr float MOST = 65504.0f;
+    for (int i = 0; i < PACK; i++) {
+        p.low[i] = p.low[i] > MOST ? MOST : p.low[i] < -MOST ? -MOST : p.low[i];
+        p.high[i] = p.high[i] > MOST ? MOST : p.high[i] < -MOST ? -MOST : p.high[i];
+    }
+}
+
+template <class T, class KV, int HEAD_DIM>
 static __global__ void __launch_bounds__(ROPE_THREADS) rope_kernel(const struct rope_args args)
 {
     constexpr int LANES = HEAD_DIM / 16, HALF = HEAD_DIM / 2;
@@ -118,8 +130,16 @@ static __global__ void __launch_bounds__(ROPE_THREADS) rope_kernel(const struct 
         rope_turn(p, args.angles + (size_t)args.position[token] * HEAD_DIM, first, HALF);
     if (wanted >= n_all)
         return;
-    T *target = head < args.n_heads ? source : rope_target<T>(args.kv, slot, head - args.n_heads);
-    rope_store(target, first, HALF, p);
+    if constexpr (sizeof(KV) == sizeof(T)) {
+        T *target =
+            head < args.n_heads ? source : rope_target<T>(args.kv, slot, head - args.n_heads);
+        rope_store(target, first, HALF, p);
+    } else if (head < args.n_heads) {
+        rope_saturate(p);
+        rope_store(reinterpret_cast<typename KV::product *>(source), first, HALF, p);
+    } else {
+        rope_store(rope_target<KV>(args.kv, slot, head - args.n_heads), first, HALF, p);
+    }
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "float_bits.h"
 #include "half.h"
 #include "simt.h"
 
@@ -37,6 +38,9 @@ struct alignas(16) float4 {
 };
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
 };
 struct alignas(8) int2 {
     int x, y;
@@ -193,6 +197,41 @@ static inline float2 unpack_bf16(uint32_t pair)
 static inline float2 unpack_fp16(uint32_t pair)
 {
     return {half_from_fp16((uint16_t)pair), half_from_fp16((uint16_t)(pair >> 16))};
+}
+
+static inline uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector)
+{
+    const uint64_t both = (uint64_t)high << 32 | low;
+    uint32_t bytes = 0;
+    for (unsigned i = 0; i < 4; i++)
+        bytes |= (uint32_t)(both >> (selector >> 4 * i & 7u) * 8 & 0xffu) << 8 * i;
+    return bytes;
+}
+
+/* A product of two fp16 is exact in fp32. */
+static inline uint32_t multiply_fp16(uint32_t a, uint32_t b)
+{
+    const float2 x = unpack_fp16(a), y = unpack_fp16(b);
+    return pack_fp16(x.x * y.x, x.y * y.y);
+}
+
+/* Rounded twice. */
+static inline uint32_t multiply_add_fp16(uint32_t a, uint32_t b, uint32_t c)
+{
+    const float2 x = unpack_fp16(a), y = unpack_fp16(b), z = unpack_fp16(c);
+    return pack_fp16(x.x * y.x + z.x, x.y * y.y + z.y);
+}
+
+constexpr bool HAS_E4M3 = false; /* as on sm_80 */
+
+static inline uint32_t unpack_e4m3(uint32_t pair)
+{
+    return pack_fp16(float_from_e4m3((uint8_t)pair), float_from_e4m3((uint8_t)(pair >> 8)));
+}
+
+static inline uint32_t pack_e4m3(float low, float high)
+{
+    return (uint32_t)e4m3_from_float(low) | (uint32_t)e4m3_from_float(high) << 8;
 }
 
 /* ---- matrix fragments ---- */

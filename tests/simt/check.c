@@ -66,23 +66,67 @@ double *doubles_new(size_t n)
     return must_have(calloc(n ? n : 1, sizeof(double)));
 }
 
-static double widened(enum element element, uint16_t bits)
+size_t element_bytes(enum element element)
 {
-    return (double)(element == ELEMENT_BF16 ? half_from_bf16(bits) : half_from_fp16(bits));
+    return element == ELEMENT_E4M3 ? 1 : 2;
+}
+
+/* OCP 8-bit Floating Point Specification 1.0, section 5.3. */
+double e4m3_number(int code)
+{
+    const int exponent = code >> 3 & 15, fraction = code & 7;
+    const double sign = code & 0x80 ? -1.0 : 1.0;
+    if (exponent == 15 && fraction == 7)
+        return (double)NAN;
+    return sign * (exponent ? ldexp(1.0 + fraction / 8.0, exponent - 7) : fraction * 0x1p-9);
+}
+
+static int e4m3_code(double number)
+{
+    static double numbers[0x7f];
+    int best = 0;
+    for (int code = 1; numbers[1] == 0.0 && code < 0x7f; code++)
+        numbers[0x7f - code] = e4m3_number(0x7f - code);
+    for (int code = 1; code < 0x7f; code++) {
+        const double is = fabs(numbers[code] - fabs(number));
+        const double was = fabs(numbers[best] - fabs(number));
+        if (is < was || (is == was && code % 2 == 0))
+            best = code;
+    }
+    return best | (signbit(number) ? 0x80 : 0);
+}
+
+double e4m3_nearest(double number)
+{
+    if (isinf(number))
+        return number > 0 ? 448.0 : -448.0;
+    return isnan(number) ? number : e4m3_number(e4m3_code(number));
+}
+
+static double widened(enum element element, const void *bits, size_t i)
+{
+    if (element == ELEMENT_E4M3)
+        return e4m3_number(((const uint8_t *)bits)[i]);
+    const uint16_t half = ((const uint16_t *)bits)[i];
+    return (double)(element == ELEMENT_BF16 ? half_from_bf16(half) : half_from_fp16(half));
 }
 
 void tensor_set(struct tensor *tensor, size_t i, double value)
 {
     const float narrow = (float)value;
-    tensor->bits[i] = tensor->element == ELEMENT_BF16 ? half_to_bf16(narrow) : half_to_fp16(narrow);
-    tensor->value[i] = widened(tensor->element, tensor->bits[i]);
+    if (tensor->element == ELEMENT_E4M3)
+        ((uint8_t *)tensor->bits)[i] = (uint8_t)e4m3_code(value);
+    else
+        ((uint16_t *)tensor->bits)[i] =
+            tensor->element == ELEMENT_BF16 ? half_to_bf16(narrow) : half_to_fp16(narrow);
+    tensor->value[i] = widened(tensor->element, tensor->bits, i);
 }
 
 struct tensor tensor_poison(enum element element, size_t n)
 {
     struct tensor tensor = {.element = element, .n = n, .value = doubles_new(n)};
-    tensor.bits = must_have(malloc((n ? n : 1) * sizeof *tensor.bits));
-    memset(tensor.bits, 0xff, n * sizeof *tensor.bits);
+    tensor.bits = must_have(malloc((n ? n : 1) * element_bytes(element)));
+    memset(tensor.bits, 0xff, n * element_bytes(element));
     for (size_t i = 0; i < n; i++)
         tensor.value[i] = (double)NAN;
     return tensor;
@@ -98,8 +142,9 @@ struct tensor tensor_random(enum element element, size_t n, double spread)
 
 void tensor_send_behind(struct tensor *tensor, size_t n_before)
 {
-    tensor->device = device_new_behind(n_before, tensor->n * sizeof *tensor->bits, tensor->bits);
-    device_written(tensor->device, tensor->n * sizeof *tensor->bits);
+    const size_t n_bytes = tensor->n * element_bytes(tensor->element);
+    tensor->device = device_new_behind(n_before, n_bytes, tensor->bits);
+    device_written(tensor->device, n_bytes);
 }
 
 void tensor_send(struct tensor *tensor)
@@ -107,11 +152,16 @@ void tensor_send(struct tensor *tensor)
     tensor_send_behind(tensor, 0);
 }
 
+void tensor_fetch_as(struct tensor *tensor, enum element element)
+{
+    device_read(tensor->bits, tensor->device, tensor->n * element_bytes(element));
+    for (size_t i = 0; i < tensor->n; i++)
+        tensor->value[i] = widened(element, tensor->bits, i);
+}
+
 void tensor_fetch(struct tensor *tensor)
 {
-    device_read(tensor->bits, tensor->device, tensor->n * sizeof *tensor->bits);
-    for (size_t i = 0; i < tensor->n; i++)
-        tensor->value[i] = widened(tensor->element, tensor->bits[i]);
+    tensor_fetch_as(tensor, tensor->element);
 }
 
 void tensor_free(struct tensor *tensor)
@@ -157,7 +207,7 @@ void verdict(bool ok, const char *format, ...)
 
 const char *element_name(enum element element)
 {
-    return element == ELEMENT_BF16 ? "bf16" : "fp16";
+    return element == ELEMENT_BF16 ? "bf16" : element == ELEMENT_FP16 ? "fp16" : "e4m3";
 }
 
 /* ---- the program ---- */
@@ -176,6 +226,9 @@ static const struct group {
     {"attn_plan", check_attn_plan},
     {"attn_prefill", check_attn_prefill},
     {"attn_decode", check_attn_decode},
+    {"e4m3_write", check_e4m3_write},
+    {"e4m3_prefill", check_e4m3_prefill},
+    {"e4m3_decode", check_e4m3_decode},
 };
 
 static bool is_asked_for(const char *name, int n_names, char *names[])

@@ -22,10 +22,11 @@ struct tensor {
     enum element element;
     size_t n;
     double *value; /* the values of the bits; the reference's input */
-    uint16_t *bits;
-    void *device; /* copied from bits by tensor_send */
+    void *bits;    /* of element_bytes each */
+    void *device;  /* copied from bits by tensor_send */
 };
 
+size_t element_bytes(enum element element);
 /* Normally distributed values of this spread, rounded to the element, not yet on the device. */
 struct tensor tensor_random(enum element element, size_t n, double spread);
 /* NaN throughout. */
@@ -35,13 +36,20 @@ void tensor_set(struct tensor *tensor, size_t i, double value);
 void tensor_send(struct tensor *tensor);
 /* Behind n_before bytes of other memory. */
 void tensor_send_behind(struct tensor *tensor, size_t n_before);
-/* Reads the device's bits back into value. */
+/* Reads the device's bits back into value, as those of the tensor's element or of another. */
 void tensor_fetch(struct tensor *tensor);
+void tensor_fetch_as(struct tensor *tensor, enum element element);
 void tensor_free(struct tensor *tensor);
 
 double *doubles_new(size_t n);
 
 /* ---- verdicts, in TAP ---- */
+
+/* The e4m3 nearest to a number, by search among all of them: halfway the even code, beyond the last
+ * one that one. */
+double e4m3_nearest(double number);
+/* The number of a code by the specification's formula. */
+double e4m3_number(int code);
 
 /* The norm of the difference over the norm of the expected values: NaN if an element was not
  * written, 0 if both norms are zero. */
@@ -72,5 +80,8 @@ void check_attn_prefill(void);
 void check_attn_decode(void);
 void check_attn_plan(void);
 void check_half(void);
+void check_e4m3_write(void);
+void check_e4m3_prefill(void);
+void check_e4m3_decode(void);
 
 #endif

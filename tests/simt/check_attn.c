@@ -14,6 +14,7 @@ struct attn_case {
     int32_t n_seqs, q_len[MAX_SEQS], kv_len[MAX_SEQS];
     int32_t window_tokens, planted; /* 0: none; the kernel's window is wrong by `planted` */
     bool is_far;                    /* the blocks used lie behind FAR_ELEMENTS */
+    bool is_e4m3;                   /* K and V are; Q is fp16 then */
 };
 
 /* A case laid out as in the engine: ragged rows, shuffled blocks, NaN in unused slots. */
@@ -23,6 +24,11 @@ struct attn_bench {
     double *expected;
     int32_t q_indptr[MAX_SEQS + 1], kv_len[MAX_SEQS], n_blocks;
 };
+
+static enum element kv_element(const struct attn_case *c)
+{
+    return c->is_e4m3 ? ELEMENT_E4M3 : c->element;
+}
 
 static int32_t blocks_of(const struct attn_case *c, int32_t seq)
 {
@@ -49,7 +55,7 @@ static double *kv_store(const struct attn_case *c, struct tensor *pool, const in
                         int32_t seq, int is_v)
 {
     const size_t width = (size_t)c->n_kv_heads * c->head_dim;
-    struct tensor kv = tensor_random(c->element, (size_t)c->kv_len[seq] * width, 1.0);
+    struct tensor kv = tensor_random(kv_element(c), (size_t)c->kv_len[seq] * width, 1.0);
     for (int32_t t = first_seen(c, seq); t < c->kv_len[seq]; t++)
         for (int32_t h = 0; h < c->n_kv_heads; h++)
             for (int32_t i = 0; i < c->head_dim; i++)
@@ -100,9 +106,9 @@ static struct attn_bench bench_new(const struct attn_case *c)
     const size_t n_before = c->is_far ? FAR_ELEMENTS / block_elements + 1 : 0;
     const size_t n_rows = (size_t)bench.q_indptr[c->n_seqs];
     const size_t q_width = (size_t)(c->n_heads + 2 * c->n_kv_heads) * c->head_dim;
-    bench.q = tensor_random(c->element, n_rows * q_width, 2.0);
+    bench.q = tensor_random(c->is_e4m3 ? ELEMENT_FP16 : c->element, n_rows * q_width, 2.0);
     bench.out = tensor_poison(c->element, n_rows * c->n_heads * c->head_dim);
-    bench.pool = tensor_poison(c->element, (size_t)bench.n_blocks * block_rows * c->head_dim);
+    bench.pool = tensor_poison(kv_element(c), (size_t)bench.n_blocks * block_rows * c->head_dim);
     bench.expected = doubles_new(bench.out.n);
     bench.args.scale = 1.0f / sqrtf((float)c->head_dim);
     for (int32_t s = 0; s < c->n_seqs; s++)
@@ -110,11 +116,12 @@ static struct attn_bench bench_new(const struct attn_case *c)
             sequence_fill(c, &bench, s, block_id + block_indptr[s], q_width);
     tensor_send(&bench.q);
     tensor_send(&bench.out);
-    tensor_send_behind(&bench.pool, n_before * block_elements * sizeof *bench.pool.bits);
+    tensor_send_behind(&bench.pool, n_before * block_elements * element_bytes(kv_element(c)));
     for (int32_t i = 0; i < block_indptr[c->n_seqs]; i++)
         block_id[i] += (int32_t)n_before;
-    const uint16_t *blocks = (const uint16_t *)bench.pool.device - n_before * block_elements;
-    const size_t layer_offset = pool_at(c, 0, 0, 0, 0);
+    const size_t skipped = pool_at(c, 0, 0, 0, 0) * element_bytes(kv_element(c));
+    const char *blocks =
+        (const char *)bench.pool.device - n_before * block_elements * element_bytes(kv_element(c));
     bench.args = (struct attn_args){
         .element = c->element,
         .out = bench.out.device,
@@ -123,8 +130,8 @@ static struct attn_bench bench_new(const struct attn_case *c)
         .n_heads = c->n_heads,
         .scale = bench.args.scale,
         .window_tokens = c->window_tokens + c->planted,
-        .kv = {(void *)(uintptr_t)(blocks + layer_offset), c->block_tokens, block_rows,
-               c->n_kv_heads, c->head_dim},
+        .kv = {(void *)(uintptr_t)(blocks + skipped), c->block_tokens, block_rows, c->n_kv_heads,
+               c->head_dim, c->is_e4m3},
         .kv_len = device_new((size_t)c->n_seqs * sizeof *c->kv_len, c->kv_len),
         .block_indptr = device_new((size_t)(c->n_seqs + 1) * sizeof *block_indptr, block_indptr),
         .block_id = device_new((size_t)block_indptr[c->n_seqs] * sizeof *block_id, block_id)};
@@ -155,11 +162,11 @@ static void bench_judge(struct attn_bench *bench, const struct attn_case *c, con
     }
     verdict(
         (worst < error_bound(c->element)) == (c->planted == 0),
-        "%s, %s, %d/%d heads of %d, blocks of %d%s, %d sequences, the first of %d, window %d%s: "
+        "%s, %s%s, %d/%d heads of %d, blocks of %d%s, %d sequences, the first of %d, window %d%s: "
         "error %.1e",
-        what, element_name(c->element), c->n_heads, c->n_kv_heads, c->head_dim, c->block_tokens,
-        c->is_far ? " far away" : "", c->n_seqs, c->kv_len[0], c->window_tokens,
-        c->planted ? " mistaken" : "", worst);
+        what, element_name(c->element), c->is_e4m3 ? " on e4m3" : "", c->n_heads, c->n_kv_heads,
+        c->head_dim, c->block_tokens, c->is_far ? " far away" : "", c->n_seqs, c->kv_len[0],
+        c->window_tokens, c->planted ? " mistaken" : "", worst);
     free(bench->expected);
     tensor_free(&bench->q);
     tensor_free(&bench->out);
@@ -236,6 +243,44 @@ static void prefill_cut_round(const struct attn_case *c, int32_t n_cuts)
     prefill_on(c, (struct attn_prefill_slots){n, n}, " and cuts");
 }
 
+static void decode_launch(const struct attn_bench *bench, const struct attn_case *c);
+
+/* A row that sees one token alone is that token's V, here all 256 codes in two heads of 128: out
+ * has exactly their numbers. */
+static void every_code_is_read(bool decodes)
+{
+    const struct attn_case c = {ELEMENT_BF16, 4, 2, 128, 16, 1, {1}, {1}, 0, 0, false, true};
+    struct attn_bench bench = bench_new(&c);
+    int32_t block;
+    int n_wrong = 0;
+    device_read(&block, bench.args.block_id, sizeof block);
+    for (int code = 0; code < 256; code++)
+        ((uint8_t *)bench.pool.bits)[pool_at(&c, block, 1, code / 128, 0) + code % 128] =
+            (uint8_t)code;
+    void *rows = device_new(bench.pool.n, bench.pool.bits);
+    bench.args.kv.rows = (char *)rows + pool_at(&c, 0, 0, 0, 0);
+    if (decodes) {
+        decode_launch(&bench, &c);
+    } else {
+        struct attn_prefill_item item = {0, 0, 0, 1, -1};
+        const struct attn_prefill_plan plan = {
+            .items = &item, .n_items = 1, .tile_rows = ATTN_TALL_TILE};
+        prefill_launch(&bench, &plan);
+    }
+    tensor_fetch(&bench.out);
+    for (int i = 0; i < 4 * 128; i++) {
+        const double expected = e4m3_number(i / 256 * 128 + i % 128), got = bench.out.value[i];
+        n_wrong += isnan(expected) ? !isnan(got) : got != expected;
+    }
+    verdict(n_wrong == 0, "%s reads every code of e4m3, %d wrong", decodes ? "decode" : "prefill",
+            n_wrong);
+    free(bench.expected);
+    tensor_free(&bench.q);
+    tensor_free(&bench.out);
+    tensor_free(&bench.pool);
+    device_free_all();
+}
+
 /* Any element, grouping, head dim and block size. */
 static struct attn_case case_draw(int32_t n_seqs)
 {
@@ -291,13 +336,13 @@ static void prefill_windows(void)
 /* Chunks behind long contexts, and parts of which some rows see nothing. */
 static void prefill_cuts(void)
 {
-    struct attn_case c = {ELEMENT_BF16,     4, 2, 64,   16, 3, {20, 40, 9},
-                          {1200, 60, 2300}, 0, 0, false};
+    struct attn_case c = {ELEMENT_BF16,     4, 2, 64,    16,   3, {20, 40, 9},
+                          {1200, 60, 2300}, 0, 0, false, false};
     prefill_cut_round(&c, 2);
     prefill_cut_round(&c, 8);
     c.window_tokens = 1100;
     prefill_cut_round(&c, 4);
-    c = (struct attn_case){ELEMENT_FP16, 6, 2, 128, 5, 2, {50, 1}, {1500, 700}, 0, 0, false};
+    c = (struct attn_case){ELEMENT_FP16, 6, 2, 128, 5, 2, {50, 1}, {1500, 700}, 0, 0, false, false};
     prefill_cut_round(&c, 6);
 }
 
@@ -319,7 +364,7 @@ static double slots_busy(const uint32_t *products, size_t n_blocks, int32_t n_sl
 
 static void prefill_order(void)
 {
-    const struct attn_case c = {ELEMENT_BF16, 8, 8, 64, 16, 1, {300}, {300}, 0, 0, false};
+    const struct attn_case c = {ELEMENT_BF16, 8, 8, 64, 16, 1, {300}, {300}, 0, 0, false, false};
     enum { SLOTS = 12 };
     size_t n_blocks;
     prefill_round(&c, ATTN_LOW_TILE);
@@ -330,14 +375,45 @@ static void prefill_order(void)
     verdict(busy > 0.9, "prefill's blocks keep %d slots busy for %.2f of the time", SLOTS, busy);
 }
 
+/* With K and V in e4m3: every tile, windows, cuts, blocks far away. */
+void check_e4m3_prefill(void)
+{
+    struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}, 0, 0, false, true};
+    draw_seed(9);
+    prefill_lengths_draw(&c, 80);
+    prefill_round(&c, 64);
+    prefill_round(&c, 128);
+    c = (struct attn_case){ELEMENT_FP16, 4, 1, 128, 16, 2, {0}, {0}, 0, 0, false, true};
+    prefill_lengths_draw(&c, check_is_small ? 150 : 300);
+    prefill_round(&c, 64);
+    if (check_is_small)
+        return;
+    prefill_round(&c, 128);
+    c.element = ELEMENT_BF16;
+    c.is_far = check_far();
+    prefill_round(&c, 128);
+    c = (struct attn_case){ELEMENT_BF16,     4, 2, 64,    16,  3, {20, 40, 9},
+                           {1200, 60, 2300}, 0, 0, false, true};
+    prefill_cut_round(&c, 8);
+    for (int i = 0; i < 6; i++) {
+        c = case_draw(3);
+        c.is_e4m3 = true;
+        prefill_lengths_draw(&c, 250);
+        c.window_tokens = i % 2 ? draw_between(1, 300) : 0;
+        prefill_round(&c, i % 2 ? 128 : 64);
+        prefill_round(&c, i % 2 ? 64 : 128);
+    }
+    every_code_is_read(false);
+}
+
 void check_attn_prefill(void)
 {
-    struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}, 0, 0, false};
+    struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}, 0, 0, false, false};
     draw_seed(7);
     prefill_lengths_draw(&c, 80);
     prefill_round(&c, 64);
     prefill_round(&c, 128);
-    c = (struct attn_case){ELEMENT_FP16, 4, 1, 128, 16, 2, {0}, {0}, 0, 0, false};
+    c = (struct attn_case){ELEMENT_FP16, 4, 1, 128, 16, 2, {0}, {0}, 0, 0, false, false};
     prefill_lengths_draw(&c, 300);
     prefill_round(&c, check_is_small ? 64 : 128);
     if (check_is_small)
@@ -384,6 +460,13 @@ static void plan_send(struct attn_decode_args *args, const struct attn_case *c)
     free(plan.merges);
 }
 
+static void decode_launch(const struct attn_bench *bench, const struct attn_case *c)
+{
+    struct attn_decode_args args = {.attn = bench->args, .n_shares = 1};
+    plan_send(&args, c);
+    device_check(attn_decode_launch(&args, NULL), "attn_decode");
+}
+
 static void decode_round(const struct attn_case *c, int32_t n_shares)
 {
     struct attn_bench bench = bench_new(c);
@@ -408,7 +491,7 @@ static void decode_lengths_draw(struct attn_case *c, int32_t longest)
 
 static void decode_windows(void)
 {
-    struct attn_case c = {ELEMENT_FP16, 8, 2, 64, 16, 5, {0}, {0}, 24, 0, false};
+    struct attn_case c = {ELEMENT_FP16, 8, 2, 64, 16, 5, {0}, {0}, 24, 0, false, false};
     decode_lengths_draw(&c, 290);
     decode_round(&c, 1);
     c.window_tokens = 200;
@@ -418,9 +501,30 @@ static void decode_windows(void)
         decode_round(&c, 3);
 }
 
+void check_e4m3_decode(void)
+{
+    struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0, false, true};
+    draw_seed(10);
+    decode_lengths_draw(&c, 290);
+    decode_round(&c, 1);
+    decode_round(&c, 3);
+    c.head_dim = 128;
+    decode_round(&c, 4);
+    c.is_far = check_far();
+    decode_round(&c, 3);
+    for (int i = 0; i < 8 && !check_is_small; i++) {
+        c = case_draw(5);
+        c.is_e4m3 = true;
+        decode_lengths_draw(&c, draw_between(200, 1500));
+        c.window_tokens = i % 2 ? draw_between(1, 1000) : 0;
+        decode_round(&c, draw_between(1, 9));
+    }
+    every_code_is_read(true);
+}
+
 void check_attn_decode(void)
 {
-    struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0, false};
+    struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0, false, false};
     draw_seed(8);
     decode_lengths_draw(&c, 290);
     decode_round(&c, 1);
