@@ -103,15 +103,32 @@ const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *
 
 /* ---- data types ---- */
 
-bool engine_dtype_named(const char *name, enum ifl_engine_dtype *dtype)
+static const struct {
+    const char *name;
+    int32_t n_bytes;
+} dtypes[] = {
+    [IFL_DTYPE_AUTO] = {"auto", 0}, [IFL_DTYPE_FP32] = {"fp32", 4}, [IFL_DTYPE_BF16] = {"bf16", 2},
+    [IFL_DTYPE_FP16] = {"fp16", 2}, [IFL_DTYPE_FP8] = {"fp8", 1},
+};
+
+bool engine_kv_dtype_named(const char *name, enum ifl_engine_dtype *dtype)
 {
-    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) {
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (strcmp(name, dtypes[i].name) == 0) {
             *dtype = (enum ifl_engine_dtype)i;
             return true;
         }
     return false;
+}
+
+bool engine_dtype_named(const char *name, enum ifl_engine_dtype *dtype)
+{
+    return engine_kv_dtype_named(name, dtype) && *dtype != IFL_DTYPE_FP8;
+}
+
+int32_t engine_kv_dtype_bytes(enum ifl_engine_dtype dtype)
+{
+    return dtypes[dtype].n_bytes;
 }
 
 const char *engine_dtype_names(const char *executor)
@@ -119,4 +136,12 @@ const char *engine_dtype_names(const char *executor)
     if (strcmp(executor, "cpu") == 0)
         return "auto or fp32";
     return strcmp(executor, "cuda") == 0 ? "auto, bf16 or fp16" : "auto, fp32, bf16 or fp16";
+}
+
+const char *engine_kv_dtype_names(const char *executor)
+{
+    if (strcmp(executor, "cpu") == 0)
+        return "auto, fp32 or fp8";
+    return strcmp(executor, "cuda") == 0 ? "auto, bf16, fp16 or fp8"
+                                         : "auto, fp32, bf16, fp16 or fp8";
 }

@@ -8,6 +8,11 @@
     {                                                                                              \
         name, aliases, TAKES_##takes, FLAG_MAPS, key, value, NULL, NULL                            \
     }
+/* A key that can say some of the flag's values, a | between two; another one is not modelled. */
+#define MAPS_SOME(name, aliases, key, values, what)                                                \
+    {                                                                                              \
+        name, aliases, TAKES_VALUE, FLAG_MAPS, key, "", values, what                               \
+    }
 #define HARMLESS(name, takes)                                                                      \
     {                                                                                              \
         name, NULL, TAKES_##takes, FLAG_HARMLESS, NULL, "", NULL, NULL                             \

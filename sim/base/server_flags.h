@@ -30,7 +30,8 @@ struct server_flag {
     enum flag_sense sense;
     const char *key;     /* the key that it means here; NULL: none */
     const char *value;   /* of a flag that takes no value: "=" and the key's value; else "" */
-    const char *neutral; /* not modelled: values with which it changes nothing, a | between two */
+    const char *neutral; /* not modelled: values with which it changes nothing, a | between two;
+                          * FLAG_MAPS: the values that the key can say, NULL: all */
     const char *what;    /* not modelled: what is not */
 };
 

@@ -267,22 +267,29 @@ static int check_beams(const struct node *root, const struct config *config,
     return 0;
 }
 
-static int check_dtype(const struct node *root, struct config *config, struct ifl_error *error)
+static int check_dtypes(const struct node *root, struct config *config, struct ifl_error *error)
 {
     static const char *const executors[] = {
         [EXECUTOR_SIM] = "sim", [EXECUTOR_CPU] = "cpu", [EXECUTOR_CUDA] = "cuda"};
     const char *executor = executors[config->executor];
+    struct engine_config *engine = &config->engine;
     char text[sizeof error->text];
-    if (engine_dtype_named(config->engine.dtype_name, &config->engine.dtype))
-        return 0;
-    snprintf(text, sizeof text, "engine.dtype is %s, expected %s where executor is %s",
-             config->engine.dtype_name, engine_dtype_names(executor), executor);
-    return fail_key(root, "engine.dtype", error, text);
+    if (!engine_dtype_named(engine->dtype_name, &engine->dtype)) {
+        snprintf(text, sizeof text, "engine.dtype is %s, expected %s where executor is %s",
+                 engine->dtype_name, engine_dtype_names(executor), executor);
+        return fail_key(root, "engine.dtype", error, text);
+    }
+    if (!engine_kv_dtype_named(engine->kv_dtype_name, &engine->kv_dtype)) {
+        snprintf(text, sizeof text, "engine.kv_dtype is %s, expected %s where executor is %s",
+                 engine->kv_dtype_name, engine_kv_dtype_names(executor), executor);
+        return fail_key(root, "engine.kv_dtype", error, text);
+    }
+    return 0;
 }
 
 static int check_engine(const struct node *root, struct config *config, struct ifl_error *error)
 {
-    if (check_dtype(root, config, error) < 0)
+    if (check_dtypes(root, config, error) < 0)
         return error->code;
     if (config->engine.window_tokens > 0 && strcmp(config->engine.weights, "random") != 0)
         return fail_key(root, "engine.window_tokens", error,

@@ -109,6 +109,8 @@ struct engine_config { /* for the executors cpu and cuda */
     char weights[512]; /* "random", or a directory */
     char dtype_name[16];
     enum ifl_engine_dtype dtype; /* of that name */
+    char kv_dtype_name[16];
+    enum ifl_engine_dtype kv_dtype; /* of that name; AUTO: as wide as the model's kv_bytes */
     uint64_t seed;
     int32_t window_tokens; /* of random weights; 0: the model's */
     int32_t threads;

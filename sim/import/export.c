@@ -93,6 +93,7 @@ static const char *dtype_word(const char *dtype)
     return strcmp(dtype, "bf16") == 0   ? "bfloat16"
            : strcmp(dtype, "fp16") == 0 ? "float16"
            : strcmp(dtype, "fp32") == 0 ? "float32"
+           : strcmp(dtype, "fp8") == 0  ? "fp8_e4m3"
                                         : "";
 }
 
@@ -127,7 +128,7 @@ static void value_of(const struct writer *w, const struct server_flag *flag, cha
         put_blocks(w, value);
         return;
     }
-    if (strcmp(key, "engine.dtype") == 0)
+    if (strcmp(key, "engine.dtype") == 0 || strcmp(key, "engine.kv_dtype") == 0)
         text = dtype_word(text);
     else if (strcmp(key, "serving.order.policy") == 0 && w->dialect->server == SERVER_SGLANG)
         text = order_word(text);

@@ -217,7 +217,9 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
     const char *says = asked(flag, value);
     if (is_secret(flag->name))
         written = flag->name;
-    if (flag->sense == FLAG_UNMODELLED && !is_neutral(value, flag->neutral)) {
+    const bool may_not_be =
+        flag->sense == FLAG_UNMODELLED || (flag->sense == FLAG_MAPS && flag->neutral);
+    if (may_not_be && !is_neutral(value, flag->neutral)) {
         const int rc = facts_also(facts, flag->name, value, at, error);
         return rc < 0 ? rc
                       : facts_find(facts, FOUND_UNMODELLED, at, written, NULL, flag->what, error);

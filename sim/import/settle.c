@@ -114,15 +114,16 @@ static void settle_hardware(struct settled *s)
 }
 
 /* auto is the checkpoint's; engine.dtype has the same word. */
-static void settle_dtype(struct settled *s)
+static void settle_dtype(struct settled *s, const char *name, const char *key)
 {
     static const char *const names[][2] = {
         {"bfloat16", "bf16"}, {"bf16", "bf16"},    {"float16", "fp16"}, {"half", "fp16"},
-        {"fp16", "fp16"},     {"float32", "fp32"}, {"float", "fp32"},   {"fp32", "fp32"}};
-    const char *dtype = facts_text(s->facts, "dtype");
+        {"fp16", "fp16"},     {"float32", "fp32"}, {"float", "fp32"},   {"fp32", "fp32"},
+        {"fp8", "fp8"},       {"fp8_e4m3", "fp8"}};
+    const char *dtype = facts_text(s->facts, name);
     for (size_t i = 0; dtype && i < sizeof names / sizeof *names; i++)
         if (strcmp(dtype, names[i][0]) == 0)
-            settle_put(s, "engine.dtype", "%s", names[i][1]);
+            settle_put(s, key, "%s", names[i][1]);
 }
 
 void settle_common(struct settled *s, const char *tensor, const char *pipeline,
@@ -130,7 +131,8 @@ void settle_common(struct settled *s, const char *tensor, const char *pipeline,
 {
     settle_model(s);
     settle_hardware(s);
-    settle_dtype(s);
+    settle_dtype(s, "dtype", "engine.dtype");
+    settle_dtype(s, "kv_cache_dtype", "engine.kv_dtype");
     if (settle_number(s, tensor, 1) > 1)
         settle_count(s, tensor, "parallel.tensor");
     if (settle_number(s, pipeline, 1) > 1)

@@ -33,6 +33,14 @@ static uint32_t without(const struct engine_config *config)
            (config->timed_algorithms ? 0u : IFL_WITHOUT_TIMED_ALGORITHMS);
 }
 
+/* What the simulator counts: a model with K/V of one byte is stored in fp8. */
+static enum ifl_engine_dtype kv_dtype(const struct engine_setup *setup)
+{
+    const enum ifl_engine_dtype asked = setup->config->engine.kv_dtype;
+    const bool is_narrow = setup->model->kv_bytes == engine_kv_dtype_bytes(IFL_DTYPE_FP8);
+    return asked == IFL_DTYPE_AUTO && is_narrow ? IFL_DTYPE_FP8 : asked;
+}
+
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error)
 {
     const struct engine_config *config = &setup->config->engine;
@@ -40,6 +48,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
     struct executor_engine_options options = {
         .open = {.weights_dir = random ? NULL : config->weights,
                  .dtype = config->dtype,
+                 .kv_dtype = kv_dtype(setup),
                  .seed = config->seed,
                  .window_tokens =
                      config->window_tokens ? config->window_tokens : setup->model->window_tokens,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/engine_module.h"
 #include "base/tree.h"
 #include "cost/memory_engine.h"
 
@@ -44,6 +45,9 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
     *machine = (struct machine){.has_model = config->model[0], .has_hardware = config->hardware[0]};
     if (machine->has_model)
         rc = profile_shelf_model(shelf, config->model, &machine->model, error);
+    const int32_t kv_bytes = engine_kv_dtype_bytes(config->engine.kv_dtype);
+    if (kv_bytes > 0)
+        machine->model.kv_bytes = kv_bytes;
     if (rc == 0 && machine->has_model)
         rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
     const struct parallel parallel = parallel_of(config);
@@ -303,6 +307,9 @@ static void disclose_hardware(const struct machine *machine, const struct config
     if (hardware->assumed[0] || warning)
         add(text, n_bytes, "%s: %s%s%s", hardware->name, hardware->assumed,
             hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");
+    if (machine->model.kv_bytes == engine_kv_dtype_bytes(IFL_DTYPE_FP8))
+        add(text, n_bytes,
+            "attention on K/V in fp8 is taken for that in 16 bits on half the bytes");
     const char *engine = config->serving.engine;
     if (*engine && *hardware->kernels && !same_engine(engine, hardware->kernels))
         add(text, n_bytes, "the scheduler of %s on kernels of %s", engine, hardware->kernels);

@@ -79,6 +79,9 @@ line 9 'engine: {dtype: fp8}
 executor: cpu' '9:10: engine.dtype is fp8, expected auto or fp32 where executor is cpu'
 line 9 'engine: {dtype: fp8}
 executor: cuda' '9:10: engine.dtype is fp8, expected auto, bf16 or fp16 where executor is cuda'
+edit 'engine.kv_dtype=int8' 'engine.kv_dtype is int8, expected auto, fp32, bf16, fp16 or fp8 where executor is sim'
+line 9 'engine: {kv_dtype: fp4}
+executor: cuda' '9:10: engine.kv_dtype is fp4, expected auto, bf16, fp16 or fp8 where executor is cuda'
 refuses 'serving.batching.max_active_seqs is 9, expected at most max_seqs, which is 8' \
     "$inflight" run good.yaml --quiet --set 'serving.preset=vllm-v1' \
     --set 'serving.batching={max_seqs: 8, max_active_seqs: 9}'

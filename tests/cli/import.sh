@@ -149,6 +149,17 @@ succeeds "$inflight" import took.log -c 'vllm serve x --dtype bfloat16 --enable-
 printed '--dtype bfloat16 -> engine.dtype=fp16'
 printed '--enable-prefix-caching -> serving.kv.prefix_cache=none'
 
+# K/V in fp8; another format of eight bits is not modelled
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --kv-cache-dtype fp8 --max-num-seqs 8 --max-num-batched-tokens 2048
+    --num-gpu-blocks-override 900' -o fp8.yaml
+same "$(grep -c '^  kv_dtype: fp8$' fp8.yaml)" 1 'kv_dtype of fp8.yaml'
+succeeds "$inflight" export --server vllm fp8.yaml
+printed '--kv-cache-dtype fp8_e4m3'
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --kv-cache-dtype fp8_e5m2 --max-num-seqs 8 --max-num-batched-tokens 2048'
+printed 'not modelled  --kv-cache-dtype fp8_e5m2: the width of K/V'
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --kv-cache-dtype auto --max-num-seqs 8 --max-num-batched-tokens 2048'
+printed 'harmless      --kv-cache-dtype auto'
+
 # no word of a shell is run or expanded
 # shellcheck disable=SC2016 # nothing is to be expanded
 succeeds "$inflight" import -c 'vllm serve $(touch ran) --max-num-seqs 8 --max-num-batched-tokens 512 `touch ran` *'

@@ -232,6 +232,26 @@ static struct ifl_limits limits_of(const char *text)
     return limits;
 }
 
+/* engine.kv_dtype is the width of K/V that blocks, swaps and attention count with: half of 16 bits
+ * makes blocks for twice the tokens, of the device and of the host. 2 GiB of host memory hold 4096
+ * tokens of 2 x 32 layers x 32 heads x 128 x 2 bytes. */
+Test(deployment, fp8_halves_the_bytes_of_a_block)
+{
+    static const char start[] = TRACE MODEL H100 "serving: {preset: small, kv: {swap_gib: 2, "
+                                                 "num_blocks: 0, block_tokens: 16}}\n";
+    char text[512];
+    struct ifl_limits limits[3];
+    static const char *const dtypes[] = {"auto", "bf16", "fp8"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "%sengine: {kv_dtype: %s}\n", start, dtypes[i]);
+        limits[i] = limits_of(text);
+    }
+    cr_expect_eq(limits[0].n_blocks, limits[1].n_blocks);
+    cr_expect_eq(limits[2].n_blocks / 2, limits[0].n_blocks);
+    cr_expect_eq(limits[0].n_host_blocks, 4096 / 16);
+    cr_expect_eq(limits[2].n_host_blocks, 2 * 4096 / 16);
+}
+
 Test(deployment, its_blocks_count_where_the_configuration_gives_none)
 {
     cr_expect_eq(
