@@ -1,7 +1,7 @@
 /* Attention alone: decode by batch and context, prefill by prompt and chunk, with the engine's
- * block-major K/V and with one layer of all blocks side by side. A row is what was reached in TB/s
- * and TFLOP/s, as shares of a copy and of a matrix product measured in the same run, and what the
- * model of gpu/README.md predicts.
+ * block-major K/V and with one layer of all blocks side by side, and block-major in e4m3. A row is
+ * what was reached in TB/s and TFLOP/s, as shares of a copy and of a matrix product measured in the
+ * same run, and what the model of gpu/README.md predicts.
  *
  * Usage: bench_attn [--small]. A model of 32 layers, 32 heads, 8 KV heads of 128; CSV on standard
  * output. */
@@ -40,14 +40,14 @@ static void *take(size_t n_bytes)
     return memory;
 }
 
-/* Small random bf16 numbers: zeros would be multiplied faster. */
+/* Small random numbers, in bf16 and each byte in e4m3: zeros would be multiplied faster. */
 static void fill(char *memory, size_t n_bytes)
 {
     static uint16_t numbers[1 << 16];
     uint64_t state = 88172645463325252u;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-        numbers[i] = (uint16_t)((state & 0x807fu) | (0x3a00u + (state >> 32 & 0x180u)));
+        numbers[i] = (uint16_t)((state & 0x803fu) | (0x3a00u + (state >> 32 & 0x180u)));
     }
     for (size_t at = 0, n; at < n_bytes; at += n) {
         n = ifl_min(sizeof numbers, n_bytes - at);
@@ -142,24 +142,34 @@ static void measure_ceilings(void)
 
 /* ---- a batch ---- */
 
+struct storage { /* of K and V */
+    bool is_block_major, is_e4m3;
+};
+
 struct bench {
     struct attn_args attn;
     char *pool;
     size_t layer_rows, layer_stride; /* rows from one layer to the next */
     int32_t n_seqs, n_new, context, n_blocks;
-    bool is_block_major;
+    struct storage storage;
     int32_t *kv_len, *q_indptr;
 };
 
-static void bench_open(struct bench *b, int32_t n_seqs, int32_t n_new, int32_t context,
-                       bool is_block_major)
+static size_t kv_element_bytes(const struct bench *b)
 {
+    return b->storage.is_e4m3 ? 1 : 2;
+}
+
+static void bench_open(struct bench *b, int32_t n_seqs, int32_t n_new, int32_t context,
+                       struct storage storage)
+{
+    const bool is_block_major = storage.is_block_major;
     const int32_t each = (context + BLOCK - 1) / BLOCK, block_rows = 2 * KV_HEADS * BLOCK;
     *b = (struct bench){.n_seqs = n_seqs,
                         .n_new = n_new,
                         .context = context,
                         .n_blocks = n_seqs * each,
-                        .is_block_major = is_block_major};
+                        .storage = storage};
     int32_t *table = malloc((size_t)b->n_blocks * sizeof *table),
             *indptr = malloc((size_t)(n_seqs + 1) * sizeof *indptr);
     b->kv_len = malloc((size_t)n_seqs * sizeof *b->kv_len);
@@ -179,7 +189,7 @@ static void bench_open(struct bench *b, int32_t n_seqs, int32_t n_new, int32_t c
             b->kv_len[s] = context;
     }
     const size_t pool_rows = (size_t)b->n_blocks * (size_t)block_rows * (size_t)layers;
-    b->pool = take_filled(pool_rows * DIM * 2);
+    b->pool = take_filled(pool_rows * DIM * kv_element_bytes(b));
     b->layer_stride =
         is_block_major ? (size_t)block_rows : (size_t)block_rows * (size_t)b->n_blocks;
     const size_t n_rows = (size_t)n_seqs * (size_t)n_new;
@@ -193,7 +203,8 @@ static void bench_open(struct bench *b, int32_t n_seqs, int32_t n_new, int32_t c
         .kv = {.block_tokens = BLOCK,
                .block_rows = is_block_major ? block_rows * layers : block_rows,
                .n_kv_heads = KV_HEADS,
-               .head_dim = DIM},
+               .head_dim = DIM,
+               .is_e4m3 = storage.is_e4m3},
         .kv_len = send(b->kv_len, (size_t)n_seqs * sizeof *b->kv_len),
         .block_indptr = send(indptr, (size_t)(n_seqs + 1) * sizeof *indptr),
         .block_id = send(table, (size_t)b->n_blocks * sizeof *table),
@@ -219,7 +230,7 @@ static void bench_close(struct bench *b)
 static struct attn_args layer_of(const struct bench *b, int32_t round)
 {
     struct attn_args attn = b->attn;
-    attn.kv.rows = b->pool + (size_t)(round % layers) * b->layer_stride * DIM * 2;
+    attn.kv.rows = b->pool + (size_t)(round % layers) * b->layer_stride * DIM * kv_element_bytes(b);
     return attn;
 }
 
@@ -227,8 +238,9 @@ static void row(const struct bench *b, const char *kind, double us, double n_byt
                 double predicted_us)
 {
     const double tb_s = n_bytes / us * 1e-6, tflop_s = flop / us * 1e-6;
-    printf("%s,%d,%d,%d,%s,%.2f,%.3f,%.3f,%.3g,%.3g,%.2f,%.2f\n", kind, b->n_seqs, b->n_new,
-           b->context, b->is_block_major ? "block" : "layer", us, tb_s, tb_s / copy_tb_s, tflop_s,
+    printf("%s,%d,%d,%d,%s,%s,%.2f,%.3f,%.3f,%.3g,%.3g,%.2f,%.2f\n", kind, b->n_seqs, b->n_new,
+           b->context, b->storage.is_block_major ? "block" : "layer",
+           b->storage.is_e4m3 ? "e4m3" : "bf16", us, tb_s, tb_s / copy_tb_s, tflop_s,
            tflop_s / gemm_tflop_s, predicted_us, predicted_us / us);
     fflush(stdout);
 }
@@ -250,12 +262,12 @@ static int decode_run(const struct work *work, int32_t round)
     return failed || !d->merges ? failed : attn_merge_launch(&args, stream);
 }
 
-static void decode(int32_t batch, int32_t context, bool is_block_major)
+static void decode(int32_t batch, int32_t context, struct storage storage)
 {
     struct bench b;
     struct decode d = {.b = &b};
     int32_t n_shares = 0, n_merges = 0;
-    bench_open(&b, batch, 1, context, is_block_major);
+    bench_open(&b, batch, 1, context, storage);
     must(attn_decode_shares(&b.attn, &n_shares), "attn_decode_shares");
     struct attn_decode_plan plan = {
         malloc((size_t)(n_shares + 1) * sizeof(int32_t)),
@@ -274,7 +286,8 @@ static void decode(int32_t batch, int32_t context, bool is_block_major)
         .parts = take((size_t)n_shares * 2 * HEADS * DIM * sizeof(float)),
         .part_logsum = take((size_t)n_shares * 2 * HEADS * sizeof(float))};
     const double us = least_us(&(struct work){decode_run, &d});
-    const double n_bytes = (double)batch * context * 2 * KV_HEADS * DIM * 2;
+    const double n_bytes =
+        (double)batch * context * 2 * KV_HEADS * DIM * (double)kv_element_bytes(&b);
     row(&b, "decode", us, n_bytes, 4.0 * batch * (double)context * HEADS * DIM,
         n_bytes / (0.85 * copy_tb_s) * 1e-6 + 5);
     give(d.args.plan.share_indptr), give(d.args.plan.segments), give(d.args.plan.merges),
@@ -303,10 +316,10 @@ static int prefill_run(const struct work *work, int32_t round)
 }
 
 /* The last `chunk` tokens of a prompt. */
-static void prefill(int32_t prompt, int32_t chunk, bool is_block_major)
+static void prefill(int32_t prompt, int32_t chunk, struct storage storage)
 {
     struct bench b;
-    bench_open(&b, 1, chunk, prompt, is_block_major);
+    bench_open(&b, 1, chunk, prompt, storage);
     struct attn_prefill_batch batch = {.q_indptr = b.q_indptr,
                                        .kv_len = b.kv_len,
                                        .n_seqs = 1,
@@ -333,8 +346,9 @@ static void prefill(int32_t prompt, int32_t chunk, bool is_block_major)
     const double us = least_us(&(struct work){prefill_run, &p});
     const double pairs = (double)chunk * (prompt - chunk) + (double)chunk * (chunk + 1) / 2;
     const double flop = 4 * pairs * HEADS * DIM;
-    row(&b, "prefill", us, ((double)prompt * 2 * KV_HEADS + (double)chunk * 2 * HEADS) * DIM * 2,
-        flop, flop / (0.38 * gemm_tflop_s) * 1e-6);
+    const double kv_bytes = (double)prompt * 2 * KV_HEADS * DIM * (double)kv_element_bytes(&b);
+    row(&b, "prefill", us, kv_bytes + (double)chunk * 2 * HEADS * DIM * 2, flop,
+        flop / (0.38 * gemm_tflop_s) * 1e-6);
     give(p.args.q_indptr), give(p.args.items), give(p.args.merges), give(p.args.parts),
         give(p.args.part_logsum);
     free(plan.items);
@@ -354,21 +368,23 @@ int main(int argc, char *argv[])
     must(cudaEventCreateWithFlags(&began, cudaEventDefault), "cudaEventCreate");
     must(cudaEventCreateWithFlags(&ended, cudaEventDefault), "cudaEventCreate");
     measure_ceilings();
-    printf("kind,batch,new_tokens,context,layout,us,tb_s,copy_share,tflop_s,gemm_share,predicted_"
-           "us,predicted_share\n");
-    for (int block_major = 1; block_major >= 0; block_major--) {
+    printf(
+        "kind,batch,new_tokens,context,layout,kv,us,tb_s,copy_share,tflop_s,gemm_share,predicted_"
+        "us,predicted_share\n");
+    static const struct storage storages[] = {{true, false}, {false, false}, {true, true}};
+    for (size_t s = 0; s < sizeof storages / sizeof *storages; s++) {
         for (size_t i = 0; i < 4; i++)
             for (size_t j = 0; j < 3; j++) {
                 const int32_t context = is_small ? contexts[j] / 256 : contexts[j];
                 if ((size_t)batches[i] * (size_t)context <= most_tokens)
-                    decode(batches[i], context, block_major);
+                    decode(batches[i], context, storages[s]);
             }
         for (size_t i = 0; i < 3; i++)
             for (size_t j = 0; j < 4; j++) {
                 const int32_t prompt = is_small ? prompts[i] / 512 : prompts[i];
                 const int32_t chunk = is_small ? chunks[j] / 512 + 1 : chunks[j];
                 if (chunk <= prompt && (size_t)prompt <= most_tokens)
-                    prefill(prompt, chunk, block_major);
+                    prefill(prompt, chunk, storages[s]);
             }
     }
     gemm_finish(&gemm);

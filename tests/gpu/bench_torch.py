@@ -78,7 +78,7 @@ def times_of(row):
 rows_path, out_path = sys.argv[1:]
 with open(rows_path, newline="", encoding="utf-8") as lines:
     rows = [row for row in csv.DictReader(line for line in lines if not line.startswith("#"))
-            if row["layout"] == "block"]
+            if row["layout"] == "block" and row["kv"] == "bf16"]
 with open(out_path, "w", newline="", encoding="utf-8") as out:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["kind", "batch", "new_tokens", "context", "who", "us", "of_ours"])
