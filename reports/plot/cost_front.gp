@@ -7,6 +7,9 @@ eval read_hollow
 ring = "with points pointtype 6 pointsize 1.9 * mark linewidth ring_width linecolor rgb '#404040'"
 front = "with lines linecolor rgb '#404040' dashtype 2 linewidth 1"
 k = add_key(ring, 'on the front')
+# Six markers: of more deployments each has its number, too.
+if (n > 6) { do for [k = 1:n_keys] { if (key_series[k] > 0) { key_text[k] = sprintf('%d  %s', key_series[k], key_text[k]) } }; longest = longest + 4 }
+number(dummy) = n > 6 ? sprintf('%d', $1) : ''
 set_page = page(wide ? 2 : 1, wide ? 1 : 2, wide ? 5.2 : 4.6, n_keys, longest)
 priced = ''
 stats data using (priced = columnheader(5), 1) nooutput
@@ -26,7 +29,7 @@ do for [format in formats] {
         eval log_axis('x')
         eval read_span(value_in(5))
         eval linear_axis('y', 0, span_high * 1.06)
-        eval 'plot data using (on_front(i)):5 smooth unique '.front.', data using (on_front(i)):5 '.ring.', '.points_where(5 + i, 'column(5)', '', 1)
+        eval 'plot data using (on_front(i)):5 smooth unique '.front.', data using (on_front(i)):5 '.ring.', '.points_where(5 + i, 'column(5)', '', 1).', data using '.(5 + i).":5:(number(0)) with labels left offset 0.7,0.35 textcolor rgb '#202020'"
     }
     eval legend(dot_keys)
     eval close_page

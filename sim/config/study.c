@@ -308,6 +308,36 @@ static int name_replications(struct study *study, struct ifl_error *error)
     return code;
 }
 
+/* Reports have a column of pools at all points or at none. */
+static int check_pools(const struct study *study, size_t point, const struct config *config,
+                       struct ifl_error *error)
+{
+    const bool has = config->n_pools > 0;
+    if (has == (study->first.n_pools > 0))
+        return 0;
+    for (size_t axis = 0; axis < study->sweep->n; axis++) {
+        const struct node *value = sweep_value(study->sweep, point, axis);
+        if (axis_is_variants(study->sweep->of[axis]))
+            return tree_fail(value, error,
+                             "variant %.100s has %s, unlike the first point, expected pools at all "
+                             "points or at none",
+                             value->key, has ? "pools" : "no pools");
+    }
+    return tree_fail(study->sweep, error, "only some points have pools, expected all or none");
+}
+
+static int check_point(struct study *study, size_t point, struct ifl_error *error)
+{
+    struct config config = {0};
+    int code = study_read(study, point, &config, error);
+    if (code < 0)
+        return code;
+    study->flies_engine |= config.executor != EXECUTOR_SIM;
+    code = check_pools(study, point, &config, error);
+    config_finish(&config);
+    return code;
+}
+
 static int check_points(struct study *study, struct ifl_error *error)
 {
     size_t n_combinations;
@@ -317,13 +347,9 @@ static int check_points(struct study *study, struct ifl_error *error)
         return error->code;
     study->has_first = true;
     study->flies_engine = study->first.executor != EXECUTOR_SIM;
-    for (size_t i = 1; i < n_combinations; i++) {
-        struct config config = {0};
-        if (study_read(study, i, &config, error) < 0)
+    for (size_t i = 1; i < n_combinations; i++)
+        if (check_point(study, i, error) < 0)
             return error->code;
-        study->flies_engine |= config.executor != EXECUTOR_SIM;
-        config_finish(&config);
-    }
     const int code = name_replications(study, error);
     study->n_points = n_combinations * n_replications(study);
     return code;

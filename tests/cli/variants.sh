@@ -96,6 +96,46 @@ same "$(cut -d, -f1-5 maps/summary.csv | tr '\n' '|')" \
 succeeds "$inflight" run maps/config.yaml --quiet -o maps-again
 alike maps maps-again
 
+# variants of pools, and pools that only a variant has; what is written has the same bytes again
+cat >pools.yaml <<'END'
+workload: {trace: six.csv}
+serving: {preset: vllm-v0, max_model_len: 2048, kv: {num_blocks: 40}}
+cost: {model: linear, step_s: 0.01, prefill_token_s: 0.0001}
+cluster: {pools: {big: {count: 1, serving: {kv: {num_blocks: 100}}}, small: {count: 2}}}
+output: {dir: pools, steps: true, timeline: true, plots: false}
+sweep:
+  variants:
+    fewer: {serving: {kv: {num_blocks: 10}}}
+    as it is:
+    sarathi: {cluster: {pools: {small: {serving: {preset: sarathi}}}}}
+    third: {cluster: {pools: {third: {count: 1}}}}
+END
+succeeds "$inflight" run pools.yaml --quiet
+succeeds "$inflight" run pools/config.yaml --quiet -o pools-again
+alike pools pools-again
+same "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { print $1, $at["pool"], $at["kv_total_blocks"] }' pools/steps.csv | sort -u | grep '^[01] ' | tr '\n' '|')" \
+    '0 big 100|0 small 10|1 big 100|1 small 40|' 'blocks of pools under two variants'
+for only in 'as it is' third; do
+    sed '/^sweep/,$d' pools.yaml >one.yaml
+    [ "$only" = third ] && sed -i 's/small: {count: 2}/small: {count: 2}, third: {count: 1}/' one.yaml
+    succeeds "$inflight" run one.yaml --quiet -o alone
+    awk -F, -v point="$([ "$only" = third ] && echo 3 || echo 1)" 'NR == 1 || $1 == point' pools/requests.csv | cut -d, -f2- >point.csv
+    cut -d, -f2- alone/requests.csv >alone.csv
+    same_bytes point.csv alone.csv
+done
+sed '/^cluster/d' one.yaml >plain.yaml
+succeeds "$inflight" run plain.yaml --quiet -o plain --set 'sweep.variants.two={cluster: {pools: {a: {}, b: {count: 2}}}}' \
+    --set 'sweep.variants.one={cluster: {pools: {a: {}}}}'
+succeeds "$inflight" run plain/config.yaml --quiet -o plain-again
+alike plain plain-again
+refuses 'variant one has no pools, unlike the first point, expected pools at all points or at none' \
+    "$inflight" run plain.yaml --quiet --set 'sweep.variants.two={cluster: {pools: {a: {}}}}' --set 'sweep.variants.one={}'
+refuses 'there is no pool smal in cluster.pools, did you mean small?' "$inflight" run pools.yaml --quiet \
+    --set 'sweep.variants={wrong: {cluster: {pools: {smal: {serving: {preset: sarathi}}}}}}'
+refuses 'pool small: a pool has no key servin, did you mean serving?' "$inflight" run pools.yaml --quiet \
+    --set 'sweep.variants={wrong: {cluster: {pools: {small: {servin: {preset: sarathi}}}}}}'
+
 # the reports that follow
 succeeds "$inflight" table whole --where variant=sarathi --columns mean_ttft_s
 same "$(head -n 1 logs/out)" '| prefill\_token\_s | TTFT, mean (s) |' 'a table of a variant'
