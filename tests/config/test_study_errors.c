@@ -169,7 +169,7 @@ Test(study_errors, sweeps)
     expect_wrong(SMALL "sweep: {workload.limit: []}\n", 4, 9,
                  "sweep of workload.limit is an empty list, expected a list of values");
     expect_wrong(SMALL "sweep: {workload.limit: [1, [2]]}\n", 4, 29,
-                 "sweep of workload.limit holds a list, expected single values");
+                 "sweep of workload.limit holds a list, expected single values or maps");
     expect_wrong(SMALL "sweep: {workload.limit: [1, -2]}\n", 4, 29,
                  "workload.limit is -2, expected a whole number from 0 to 2^64 - 1 requests");
     expect_wrong(SMALL "sweep: {sweep: [1, 2]}\n", 4, 9,
