@@ -135,10 +135,12 @@ same "$(columns speed/latency_vs_rate.csv rate_rps | awk '{ printf "%.4f ", $1 }
 mkdir slo deployments
 {
     echo 'serving.preset,slo.ttft_s,status,capacity_rps,capacity_low_rps,capacity_high_rps,gpus,usd_per_million_output_tokens,output_throughput_tok_per_s,p90_ttft_s,p99_itl_s,cheapest,pareto_ttft,pareto_tbt,error'
+    k=0
     for preset in vllm-v0 sarathi 'a preset of a rather long name, as some are'; do
-        echo "\"$preset\",0.5,found,2.1,1.9,2.3,1,2.5,300,0.4,0.05,false,true,true,"
-        echo "\"$preset\",1,found,3.1,2.9,3.3,1,1.9,450,0.8,0.06,false,false,false,"
-        echo "\"$preset\",2,unbounded,4.1,,,1,1.2,700,1.6,0.09,true,true,true,"
+        k=$((k + 3))
+        echo "\"$preset\",0.5,found,2.1,1.9,2.3,1,2.$k,300,$k.4,0.0$k,false,true,true,"
+        echo "\"$preset\",1,found,3.1,2.9,3.3,1,1.$k,450,1$k.8,0.1$k,false,false,false,"
+        echo "\"$preset\",2,unbounded,4.1,,,1,0.$k,700,6$k.6,0.6$k,true,true,true,"
     done
     echo 'static,0.5,none,,,,1,,,,,false,false,false,'
 } >slo/capacity.csv
@@ -153,7 +155,7 @@ for columns in 1 2; do
 done
 [ ! -e slo-1/capacity_by_series.svg ] || complain 'bars where an objective is swept'
 refuses 'cannot draw latency_vs_rate: no summary.csv' "$inflight" plot slo -o slo-1 --figure latency_vs_rate
-sed 's/,2.5,300/,,300/; s/,1.9,450/,,450/; s/,1.2,700/,,700/' slo/capacity.csv >logs/unpriced
+sed 's/,2.[369],300/,,300/; s/,1.[369],450/,,450/; s/,0.[369],700/,,700/' slo/capacity.csv >logs/unpriced
 mv logs/unpriced slo/capacity.csv
 try "$inflight" plot slo -o slo-1 --figure cost_front --x ttft_s
 says slo-1/cost_front.svg 'GPU s per million output tokens'
