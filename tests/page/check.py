@@ -457,6 +457,27 @@ def check_left(browser):
     check_screen_reader(browser, 'left.html')
 
 
+def check_swept(browser):
+    """A metric against a swept number that is no rate, a line for each value of the other key."""
+    make('swept', LINEAR, 'sweep={cost.step_s: [0.005, 0.02, 0.01], serving.batching.max_seqs: [2, 16]}',
+         'workload={trace: trace.csv, limit: 60, arrivals: {process: poisson, rate_rps: 10}}')
+    inflight('report', 'swept', '-o', 'swept.html')
+    opened(browser, 'swept.html')
+    choose(browser, 'load-against', 'cost.step_s')
+    choose(browser, 'load-metric', 'mean_e2e_s')
+    browser.run("document.querySelector('#load figure svg').focus()")
+    rows = read('swept/summary.csv')
+    for step_s, max_seqs in ('0.005', '2'), ('0.01', '2'), ('0.02', '2'):
+        browser.key('ArrowRight')
+        said = browser.run("document.getElementById('live').textContent")
+        row = next(row for row in rows
+                   if (row['cost.step_s'], row['serving.batching.max_seqs']) == (step_s, max_seqs))
+        want(said.startswith(f'step_s {step_s} / max_seqs {max_seqs},'), f'the chart says {said}')
+        near(float(said.split(': ')[1].split()[0]), float(row['mean_e2e_s']), 'a mean against step_s', 5.1e-4)
+    names = browser.run("[...document.querySelectorAll('#load .legend li')].map((line) => line.textContent)")
+    want(names == ['max_seqs 2', 'max_seqs 16'], f'lines {names}')
+
+
 def check_capacities(browser):
     """Folders of inflight capacity, alone and beside a run."""
     with open('search.yaml', 'w', encoding='utf-8') as file:
@@ -606,6 +627,7 @@ def main(pictures):
             check_narrow(browser, page)
         check_narrow(browser, 'study.html')
         check_left(browser)
+        check_swept(browser)
         check_capacities(browser)
         check_large(browser)
         if pictures:

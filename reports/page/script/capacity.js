@@ -23,8 +23,9 @@ const hasPrices = capacities.some((row) => !UNKNOWN(row.cells.usd_per_million_ou
 
 /* USD a million output tokens; without prices GPU seconds for as many. */
 const COST = hasPrices ? 'USD per million output tokens' : 'GPU s per million output tokens';
-const costOf = ({cells}) => hasPrices ? cells.usd_per_million_output_tokens :
-    cells.output_throughput_tok_per_s > 0 ? cells.gpus / cells.output_throughput_tok_per_s * 1e6 : null;
+const costOf = ({cells}) => hasPrices     ? cells.usd_per_million_output_tokens :
+    cells.output_throughput_tok_per_s > 0 ? cells.gpus / cells.output_throughput_tok_per_s * 1e6 :
+                                            null;
 
 function numberColumn(name, label, value, digitsOf = digits) {
     return {name, label, number: true, value, text: (row) => UNKNOWN(value(row)) ? '-' : digitsOf(value(row))};
@@ -37,26 +38,26 @@ function withInterval({cells}) {
     return UNKNOWN(low) || UNKNOWN(high) ? text : `${text} [${digits(low)}, ${digits(high)}]`;
 }
 
-const capacityColumns = () => [
-    {name: 'deployment', label: 'deployment', value: (row) => row.label},
-    {
+const capacityColumns = () =>
+    [{name: 'deployment', label: 'deployment', value: (row) => row.label}, {
         name: 'capacity_rps',
         label: 'capacity (req/s), 95% interval',
         number: true,
         value: (row) => row.cells.capacity_rps,
         text: withInterval
     },
-    numberColumn('gpus', 'GPUs', (row) => row.cells.gpus), numberColumn('cost', COST, costOf),
-    ...['output_throughput_tok_per_s', 'p90_ttft_s', 'p99_itl_s', 'attainment_frac'].map(
-        (name) => numberColumn(
-            name, withUnit(name), (row) => row.cells[name], (value) => digits(value * metricOf(name).scale))),
-    {
-        name: 'best',
-        label: 'best in',
-        value: ({cells}) => [cells.cheapest && 'cost', cells.pareto_ttft && 'cost and TTFT',
-                             cells.pareto_tbt && 'cost and TBT'].filter(Boolean).join(', ')
-    }
-];
+     numberColumn('gpus', 'GPUs', (row) => row.cells.gpus), numberColumn('cost', COST, costOf),
+     ...['output_throughput_tok_per_s', 'p90_ttft_s', 'p99_itl_s', 'attainment_frac'].map(
+         (name) => numberColumn(
+             name, withUnit(name), (row) => row.cells[name], (value) => digits(value * metricOf(name).scale))),
+     {
+         name: 'best',
+         label: 'best in',
+         value: ({cells}) => [cells.cheapest && 'cost', cells.pareto_ttft && 'cost and TTFT',
+                              cells.pareto_tbt && 'cost and TBT']
+                                 .filter(Boolean)
+                                 .join(', ')
+     }];
 
 /* ---- the capacity against a swept number ---- */
 
@@ -86,9 +87,8 @@ function capacitySeries(key) {
             text: `${row.label}\ncapacity (req/s): ${withInterval(row)}`
         };
         series[names.indexOf(name)].points.push(
-            UNKNOWN(cells.capacity_low_rps) ?
-                point :
-                {...point, low: cells.capacity_low_rps, high: cells.capacity_high_rps});
+            UNKNOWN(cells.capacity_low_rps) ? point :
+                                              {...point, low: cells.capacity_low_rps, high: cells.capacity_high_rps});
     }
     series.forEach((of) => of.points.sort((a, b) => a.x - b.x));
     return series.filter((of) => of.points.length);
@@ -126,27 +126,27 @@ function capacityChart() {
 const FRONTS = ['p90_ttft_s', 'p99_itl_s'];
 
 function frontChart() {
-    const {figure: holder, chart} = figure(
-        'Cost at capacity. The line joins the deployments that no other equals in both and beats in one.');
+    const {figure: holder, chart} =
+        figure('Cost at capacity. The line joins the deployments that no other equals in both and beats in one.');
     let latency = FRONTS[0];
     const draw = () => {
         const of = metricOf(latency);
-        const pointsOf = capacities
-                             .map((row, style) => ({
-                                      row,
-                                      style,
-                                      x: UNKNOWN(row.cells[latency]) ? NaN : row.cells[latency] * of.scale,
-                                      y: UNKNOWN(costOf(row)) ? NaN : costOf(row)
-                                  }))
-                             .filter(({x, y}) => Number.isFinite(x) && Number.isFinite(y))
-                             .map((point) => ({
-                                      ...point,
-                                      text: `${point.row.label}\n${withUnit(latency)}: ${digits(point.x)}\n${COST}: ${
-                                          digits(point.y)}`
-                                  }));
+        const pointsOf =
+            capacities
+                .map((row, style) => ({
+                         row,
+                         style,
+                         x: UNKNOWN(row.cells[latency]) ? NaN : row.cells[latency] * of.scale,
+                         y: UNKNOWN(costOf(row)) ? NaN : costOf(row)
+                     }))
+                .filter(({x, y}) => Number.isFinite(x) && Number.isFinite(y))
+                .map((point) => ({
+                         ...point,
+                         text:
+                             `${point.row.label}\n${withUnit(latency)}: ${digits(point.x)}\n${COST}: ${digits(point.y)}`
+                     }));
         const beats = (a, b) => a.x <= b.x && a.y <= b.y && (a.x < b.x || a.y < b.y);
-        const front =
-            pointsOf.filter((of) => !pointsOf.some((other) => beats(other, of))).sort((a, b) => a.x - b.x);
+        const front = pointsOf.filter((of) => !pointsOf.some((other) => beats(other, of))).sort((a, b) => a.x - b.x);
         chart.draw({
             title: `${COST} against ${of.label}`,
             x: {label: withUnit(latency), log: true},
@@ -182,10 +182,9 @@ function showCapacities() {
            hasPrices ? '' : ' Without prices a cost is GPU time.'),
         host, charts,
         data.searches.map(
-            (search) => search.config ?
-                el('details', {}, el('summary', {}, `Configuration of ${search.name}`),
-                   el('pre', {tabindex: 0}, search.config)) :
-                null));
+            (search) => search.config ? el('details', {}, el('summary', {}, `Configuration of ${search.name}`),
+                                           el('pre', {tabindex: 0}, search.config)) :
+                                        null));
     new Table(host, `${capacities.length} deployments`, capacityColumns(), capacities, null);
     charts.append(...capacityChart(), ...(capacities.length > 1 ? frontChart() : []));
 }

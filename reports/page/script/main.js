@@ -62,12 +62,11 @@ function build() {
     const names = [...data.runs.map((run) => run.title), ...data.searches.map((search) => search.name)].join(', ');
     document.title = `${names} - inflight`;
     document.getElementById('title').textContent = names;
-    document.getElementById('made').textContent =
-        [`inflight ${data.version}`,
-         data.runs.length ? `${data.runs.length} run${severalRuns ? 's' : ''}, ${rows.length} points` : null,
-         capacities.length ? `${capacities.length} deployments searched for their capacity` : null]
-            .filter(Boolean)
-            .join(': ');
+    document.getElementById('made').textContent = [
+        `inflight ${data.version}`,
+        data.runs.length ? `${data.runs.length} run${severalRuns ? 's' : ''}, ${rows.length} points` : null,
+        capacities.length ? `${capacities.length} deployments searched for their capacity` : null
+    ].filter(Boolean).join(': ');
     setUpTheme();
     if (data.runs.length) showRuns();
     showCapacities();

@@ -10,7 +10,9 @@ const REQUEST_METRICS = [
 function requestsIn(point, from, to) {
     const requests = requestsOf(point), chosen = [];
     for (let i = 0; requests && i < requests.n; i++)
-        if (!state.hidden.has(requests.status[i]) && requests.arrival_s[i] <= to && requests.arrival_s[i] + (requests.e2e_s[i] || 0) >= from) chosen.push(i);
+        if (!state.hidden.has(requests.status[i]) && requests.arrival_s[i] <= to &&
+            requests.arrival_s[i] + (requests.e2e_s[i] || 0) >= from)
+            chosen.push(i);
     return chosen;
 }
 
@@ -45,10 +47,12 @@ function statusBoxes(redraw) {
     const counts = statusCounts(here()), there = counts.map((n, status) => status).filter((status) => counts[status]);
     if (there.length < 2) return [];
     const box = (status) => {
-        const made = tick(`status-${status}`, ` ${statusNames(here().run)[status]} (${counts[status]})`, !state.hidden.has(status), (on) => {
-            state.hidden[on ? 'delete' : 'add'](status);
-            redraw();
-        });
+        const made = tick(
+            `status-${status}`, ` ${statusNames(here().run)[status]} (${counts[status]})`, !state.hidden.has(status),
+            (on) => {
+                state.hidden[on ? 'delete' : 'add'](status);
+                redraw();
+            });
         made.insertBefore(
             svg('svg', {viewBox: '0 0 12 12', width: 12, height: 12, class: 'mark', 'aria-hidden': 'true'},
                 mark(STATUS_STYLES[status], 6, 6, 4, status === HOLLOW_STATUS)),
@@ -122,13 +126,13 @@ function lifeOf(point, i, width) {
         el('h3', {}, `Request ${requests.request_id[i]}: ${status}`),
         requests.status[i] === FINISHED ? lifeBars(requests, i, width) : null,
         requests.status[i] === FINISHED ? el('ul', {class: 'legend'},
-                                   PHASES.map(
-                                       ([, text, fillWith]) =>
-                                           el('li', {},
-                                              svg('svg', {viewBox: '0 0 34 12', 'aria-hidden': 'true'},
-                                                  svg('rect', {width: 34, height: 12, fill: fillWith})),
-                                              text))) :
-                                null,
+                                             PHASES.map(
+                                                 ([, text, fillWith]) =>
+                                                     el('li', {},
+                                                        svg('svg', {viewBox: '0 0 34 12', 'aria-hidden': 'true'},
+                                                            svg('rect', {width: 34, height: 12, fill: fillWith})),
+                                                        text))) :
+                                          null,
         el('dl', {class: 'facts'}, lines.map(([name, text]) => el('div', {}, el('dt', {}, name), el('dd', {}, text))))
     ];
 }
@@ -152,8 +156,10 @@ function showRequests() {
         note.textContent = `${all.length} requests in the window${
             every > 1 ? `, of one row in ${every} of requests.csv` : ''}${thinning}.`;
         const inStatus = (status) => chosen.filter((i) => requests.status[i] === status);
-        const values = chosen.map((i) => requests[metric][i]).filter((value) => Number.isFinite(value) && (value > 0 || !log));
-        const floor = log ? seenEnds(values)[0] * of.scale : 0, left = chosen.some((i) => !Number.isFinite(requests[metric][i]));
+        const values =
+            chosen.map((i) => requests[metric][i]).filter((value) => Number.isFinite(value) && (value > 0 || !log));
+        const floor = log ? seenEnds(values)[0] * of.scale : 0,
+              left = chosen.some((i) => !Number.isFinite(requests[metric][i]));
         if (left) note.textContent += ' Requests without that time stand at the foot of the chart.';
         chart.draw({
             title: `Requests: ${of.label}`,
@@ -169,15 +175,16 @@ function showRequests() {
                                  hollow: status === HOLLOW_STATUS,
                                  dots: true,
                                  small: status === FINISHED,
-                                 points: inStatus(status).map((i) => ({
-                                                                  x: requests.arrival_s[i],
-                                                                  y: Number.isFinite(requests[metric][i]) ?
-                                                                      requests[metric][i] * of.scale :
-                                                                      Number.isFinite(floor) ? floor : 0.1,
-                                                                  hollow: status === HOLLOW_STATUS,
-                                                                  pick: i,
-                                                                  text: requestText(requests, i, metric)
-                                                              }))
+                                 points: inStatus(status).map(
+                                     (i) => ({
+                                         x: requests.arrival_s[i],
+                                         y: Number.isFinite(requests[metric][i]) ? requests[metric][i] * of.scale :
+                                             Number.isFinite(floor)              ? floor :
+                                                                                   0.1,
+                                         hollow: status === HOLLOW_STATUS,
+                                         pick: i,
+                                         text: requestText(requests, i, metric)
+                                     }))
                              }))
                         .filter((series) => series.points.length)
         });

@@ -72,13 +72,14 @@ class Schedule {
     }
 
     line(point, requests, i, y, from, to, toX) {
-        const id = requests.request_id[i],
-              spans = lifeSpans(requests, i), left = requests.status[i] !== FINISHED,
+        const id = requests.request_id[i], spans = lifeSpans(requests, i), left = requests.status[i] !== FINISHED,
               last = Math.max(requests.arrival_s[i], ...spans.map(([, end]) => end));
         /* When it left is not known, only up to when something is. */
         const end = left && last >= from && last <= to ?
-            [svg('g', {}, mark(STATUS_STYLES[requests.status[i]], toX(last) + 5, y + 7, 4, requests.status[i] === HOLLOW_STATUS),
-                 svg('title', {}, statusOf(requests, i)))] :
+            [svg(
+                'g', {},
+                mark(STATUS_STYLES[requests.status[i]], toX(last) + 5, y + 7, 4, requests.status[i] === HOLLOW_STATUS),
+                svg('title', {}, statusOf(requests, i)))] :
             [];
         const bars = spans.filter(([start, end]) => end >= from && start <= to)
                          .map(

@@ -2,9 +2,9 @@
  * changes. */
 
 const state = {
-    point: 0,      /* of `points` */
-    window: null,  /* [from, to] in seconds; null: all of the run */
-    request: null, /* row of the point's requests */
+    point: 0,          /* of `points` */
+    window: null,      /* [from, to] in seconds; null: all of the run */
+    request: null,     /* row of the point's requests */
     hidden: new Set(), /* statuses of requests that are not shown */
     listeners: {point: [], window: [], request: []},
 };

@@ -92,8 +92,7 @@ function showSummary() {
     const some = LEFT_COLUMNS.filter((name) => rows.some((row) => row.cells[name] > 0));
     const first = FIRST_COLUMNS.flatMap((name) => name === 'finished' ? [name, ...some] : [name]);
     const columnsFor = (all) =>
-        [point,
-         ...(all ? metricColumns() : first.filter((name) => metricColumns().includes(name))).map(metricColumn),
+        [point, ...(all ? metricColumns() : first.filter((name) => metricColumns().includes(name))).map(metricColumn),
          saturated];
     section(
         'summary', 'Summary',
@@ -140,6 +139,31 @@ function growsBeyond(metric) {
     return high > 30 * low;
 }
 
+/* Swept keys with numbers, other than the rate, that every run has. */
+function sweptNumbers() {
+    const valueOf = (row, key) => row.values[row.run.sweptKeys.indexOf(key)];
+    return [...new Set(rows.flatMap((row) => row.run.sweptKeys))].filter(
+        (key) => !isRate(key) &&
+            rows.every(
+                (row) => row.run.sweptKeys.includes(key) && valueOf(row, key) !== '' &&
+                    Number.isFinite(Number(valueOf(row, key)))) &&
+            new Set(rows.map((row) => valueOf(row, key))).size > 1);
+}
+
+/* The lines of a chart against a swept key: the others name them. */
+function linesAgainst(key, pointOfRow) {
+    const lines = [];
+    for (const row of rows) {
+        const name = prefixed(row.run, labelOf(row.run.sweptKeys, row.values, (of) => of === key));
+        if (!lines.some((line) => line.name === name))
+            lines.push({name, style: lines.length, line: true, dots: true, points: []});
+        const point = pointOfRow(row, Number(row.values[row.run.sweptKeys.indexOf(key)]));
+        if (point) lines.find((line) => line.name === name).points.push(point);
+    }
+    lines.forEach((line) => line.points.sort((a, b) => a.x - b.x));
+    return lines.filter((line) => line.points.length);
+}
+
 function showLoad() {
     const {figure: holder, chart} = figure(
         'A hollow mark is saturated: its backlog grew until the end of the arrivals, so its height says how long the run was. ' +
@@ -148,22 +172,29 @@ function showLoad() {
         LOAD_METRICS.filter((name) => rows.some((row) => row.cells[name] !== null && row.cells[name] !== undefined));
     let metric = metrics[0], log = growsBeyond(metric), against = hasRate ? 'rate' : 'request_throughput_rps';
     const xOf = (row) => against === 'rate' ? row.rate : row.cells[against];
+    const numbers = sweptNumbers();
     const draw = () => {
-        const series = seriesNames
-                           .map((name, style) => ({
-                                    name,
-                                    style,
-                                    line: true,
-                                    dots: true,
-                                    points: rows.filter((row) => row.series === style)
-                                                .map((row) => loadPoint(row, xOf(row), metric))
-                                                .filter((point) => point)
-                                                .sort((a, b) => a.x - b.x)
-                                }))
-                           .filter((of) => of.points.length);
+        const series = numbers.includes(against) ?
+            linesAgainst(against, (row, x) => loadPoint(row, x, metric)) :
+            seriesNames
+                .map((name, style) => ({
+                         name,
+                         style,
+                         line: true,
+                         dots: true,
+                         points: rows.filter((row) => row.series === style)
+                                     .map((row) => loadPoint(row, xOf(row), metric))
+                                     .filter((point) => point)
+                                     .sort((a, b) => a.x - b.x)
+                     }))
+                .filter((of) => of.points.length);
         chart.draw({
-            title: `${metricOf(metric).label} against load`,
-            x: {label: against === 'rate' ? OFFERED : withUnit(against)},
+            title: `${metricOf(metric).label} against ${numbers.includes(against) ? shortKey(against) : 'load'}`,
+            x: {
+                label: against === 'rate'     ? OFFERED :
+                    numbers.includes(against) ? shortKey(against) :
+                                                withUnit(against)
+            },
             y: {label: withUnit(metric), log},
             zero: true,
             series,
@@ -185,7 +216,8 @@ function showLoad() {
                [
                    ...(hasRate ? [['rate', OFFERED]] : []),
                    ['request_throughput_rps', withUnit('request_throughput_rps')],
-                   ['output_throughput_tok_per_s', withUnit('output_throughput_tok_per_s')]
+                   ['output_throughput_tok_per_s', withUnit('output_throughput_tok_per_s')],
+                   ...numbers.map((key) => [key, shortKey(key)])
                ],
                against,
                (name) => {
