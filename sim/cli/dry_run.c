@@ -155,7 +155,8 @@ static int tell_of_all(struct rehearsal *of, struct ifl_error *error)
         if (rc < 0)
             break;
         for (size_t i = 0; rc == 0 && i < config_n_pools(&config); i++)
-            rc = tell_of_pool(of, p, &config, i, error);
+            if (config_pool_gpus(&config, i) > 0)
+                rc = tell_of_pool(of, p, &config, i, error);
         config_finish(&config);
     }
     if (of->n_told == MOST_TOLD)
@@ -193,7 +194,7 @@ static void put_open(void *context, const struct key_doc *doc)
 {
     struct open_keys *keys = context;
     if (is_of_use(keys, doc->key) && config_leaves(keys->root, doc))
-        fprintf(keys->out, "%s%s=%s", keys->n++ ? " " : "", doc->key, doc->dflt);
+        fprintf(keys->out, "%s%s=%s", keys->n++ ? ", " : "", doc->key, doc->dflt);
 }
 
 static int put_defaults(const struct rehearsal *of, struct ifl_error *error)

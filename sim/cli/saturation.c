@@ -16,16 +16,16 @@ struct verdict {
 static void put_limits(FILE *out, const struct ifl_pressure *of)
 {
     if (of->seats_frac < 0.5 && of->tokens_frac < 0.5 && of->blocks_frac < 0.5)
-        fprintf(out, "for its way of batching, no limit");
+        fprintf(out, "none of its limits was full");
     else if (of->blocks_frac >= of->seats_frac && of->blocks_frac >= of->tokens_frac)
-        fprintf(out, "for its blocks");
+        fprintf(out, "its blocks were full");
     else if (of->seats_frac >= of->tokens_frac)
-        fprintf(out, "for its limit of %d sequences", of->most_running);
+        fprintf(out, "its limit of %d sequences was full", of->most_running);
     else
-        fprintf(out, "for its limit of %d tokens a step", of->most_tokens);
+        fprintf(out, "its limit of %d tokens a step was full", of->most_tokens);
     fprintf(out,
             " (while requests waited, %d sequences ran %.0f%% of the time, steps had %d tokens or "
-            "nearly %.0f%%, the blocks were full %.0f%%)",
+            "nearly %.0f%%, 15/16 of the blocks were in use %.0f%%)",
             of->most_running, 100 * of->seats_frac, of->most_tokens, 100 * of->tokens_frac,
             100 * of->blocks_frac);
 }
@@ -47,7 +47,7 @@ static void note(const struct ifl_points *points, size_t key, const struct verdi
                     of->values[k]);
             before = " ";
         }
-    fprintf(out, " and %s is not, ", other->values[key]);
+    fprintf(out, " and %s is not: ", other->values[key]);
     put_limits(out, &of->pressure);
     if (fclose(out) == 0)
         notes->say(notes->context, text);

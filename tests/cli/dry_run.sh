@@ -46,9 +46,9 @@ for key in serving.batching.chunking serving.kv.block_tokens; do
     case " $defaults " in *" $key="*) complain "$key is set by the preset" ;; esac
 done
 case " $defaults " in *' slo.ttft_s='*) complain 'slo.ttft_s is set by the file' ;; esac
-case " $defaults " in *' workload.arrivals.cv=1 '*) ;; *) complain "workload.arrivals.cv is a default: $defaults" ;; esac
+case " $defaults " in *' workload.arrivals.cv=1, '*) ;; *) complain "workload.arrivals.cv is a default: $defaults" ;; esac
 sets=
-for default in $defaults; do
+for default in $(echo "$defaults" | sed 's/, /\n/g' | grep -v " "); do
     case $default in
     *=none | *=required | *"the "* | *=\'*) ;;
     *.*=[0-9a-z]*) sets="$sets --set $default" ;;

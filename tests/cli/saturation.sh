@@ -72,7 +72,7 @@ explains() {
         }
         END {
             for (n in tokens) near += n * 16 >= most * 15 ? tokens[n] : 0
-            printf "(while requests waited, %d sequences ran %.0f%% of the time, steps had %d tokens or nearly %.0f%%, the blocks were full %.0f%%)", most_seats, 100 * seats[most_seats] / all, most, 100 * near / all, 100 * blocks / all
+            printf "(while requests waited, %d sequences ran %.0f%% of the time, steps had %d tokens or nearly %.0f%%, 15/16 of the blocks were in use %.0f%%)", most_seats, 100 * seats[most_seats] / all, most, 100 * near / all, 100 * blocks / all
         }' >shares
     grep -qF "$(cat shares)" note || complain "$(cat note)" "    steps.csv: $(cat shares)"
     cp note first
@@ -80,14 +80,14 @@ explains() {
     grep ' is saturated' logs/err >note
     same_bytes first note
 }
-explains '16 is saturated and 256 is not, for its limit of 16 sequences' 'serving.batching.max_seqs: [16, 256]'
-explains '400 is saturated and 7000 is not, for its blocks' 'serving.kv.num_blocks: [400, 7000]'
+explains '16 is saturated and 256 is not: its limit of 16 sequences was full' 'serving.batching.max_seqs: [16, 256]'
+explains '400 is saturated and 7000 is not: its blocks were full' 'serving.kv.num_blocks: [400, 7000]'
 sed 's/vllm-v0/sarathi/' config.yaml >sarathi.yaml
 cp config.yaml vllm.yaml
 cp sarathi.yaml config.yaml
-explains '32 is saturated and 512 is not, for its limit of 32 tokens a step' 'serving.batching.chunk_tokens: [32, 512]'
+explains '32 is saturated and 512 is not: its limit of 32 tokens a step was full' 'serving.batching.chunk_tokens: [32, 512]'
 cp vllm.yaml config.yaml
-explains 'faster-transformer is saturated and vllm-v0 is not, for its way of batching, no limit' \
+explains 'faster-transformer is saturated and vllm-v0 is not: none of its limits was full' \
     'serving.preset: [faster-transformer, vllm-v0]'
 try "$inflight" run config.yaml --set 'sweep={workload.arrivals.rate_rps: [4, 40]}'
 ! grep -q ' is saturated' logs/err || complain "more load is no reason: $(cat logs/err)"
