@@ -17,7 +17,7 @@ echo 9,9999,1 >>trace.csv
 # terminal KIND COLUMNS: the output, each line from the cursor's position at its beginning
 terminal() {
     TERM=$1 script -qec "stty cols $2; '$inflight' run config.yaml" logs/typescript >logs/out
-    sed 1d logs/typescript | tr '\r' '\n' | sed 's/\x1b\[K//g' >lines
+    sed 1d logs/typescript | tr '\r' '\n' | sed 's/\x1b\[[0-9;]*[mK]//g' >lines
     same "$(grep -c '^note: .* out of order' lines)" 1 "a note at the beginning of a line on $1"
     same "$(grep -c '^note: rejected requests: 1 longer' lines)" 1 "another on $1"
 }
