@@ -191,7 +191,7 @@ flown fleet --set workload.limit=120 --set workload.arrivals.rate_rps=1 --set sw
     --set cluster.replicas=3 --set serving.preset=vllm-v1
 drawn fleet
 says fleet-1/outstanding_over_time.svg 'replica 0' 'replica 2' requests
-says fleet-1/load_by_replica.svg replica requests round-robin prefix-tree
+says fleet-1/load_by_replica.svg replica requests 'router round-robin' 'router prefix-tree'
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { key = $at["point"] + 1 " " $at["replica"]; sum[key] += $at["finish_s"] - $at["arrival_s"] }
     END { for (key in sum) printf "%s %.3f\n", key, sum[key] }' fleet/requests.csv | sort >by_request
