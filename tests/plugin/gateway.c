@@ -29,7 +29,15 @@ static struct ifl_route gate(const void *self, const struct ifl_fleet *fleet)
     return is_open ? ifl_send(i) : ifl_hold_back();
 }
 
-/* A router's own count of the requests of a replica, from its hooks. */
+/* A router's own count of the requests of a replica, from its hooks. It leaves a word on each
+ * request; where the word is not what was left, the count is far off, and the routes differ. */
+enum { FAR_OFF = 1000 };
+
+static uint64_t word(const struct ifl_fleet *fleet, uint64_t stage)
+{
+    return 4 * fleet->request->serial + stage;
+}
+
 struct own_count {
     int32_t n_here, n_first_tokens;
 };
@@ -37,6 +45,9 @@ struct own_count {
 static struct ifl_route least_by_own_count(const void *self, const struct ifl_fleet *fleet)
 {
     size_t best = 0;
+    if (ifl_n_replicas(self) != fleet->n || *fleet->note != 0)
+        return ifl_shed("it knows another number of replicas, or has left a word already");
+    *fleet->note = word(fleet, 1);
     for (size_t i = 1; i < fleet->n; i++)
         if (((struct own_count *)ifl_at(self, i))->n_here <
             ((struct own_count *)ifl_at(self, best))->n_here)
@@ -46,15 +57,16 @@ static struct ifl_route least_by_own_count(const void *self, const struct ifl_fl
 
 static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
 {
-    (void)fleet;
-    ((struct own_count *)ifl_at(self, replica))->n_here++;
+    struct own_count *own = ifl_at(self, replica);
+    own->n_here += *fleet->note == word(fleet, 1) ? 1 : FAR_OFF;
 }
 
 static void on_first_token(void *self, const struct ifl_fleet *fleet, size_t replica)
 {
     struct own_count *own = ifl_at(self, replica);
-    if (fleet->request->first_token_ns == fleet->now_ns)
+    if (fleet->request->first_token_ns == fleet->now_ns && *fleet->note == word(fleet, 1))
         own->n_first_tokens++;
+    *fleet->note = word(fleet, 2);
 }
 
 /* Each request has exactly one first token before its end; otherwise it would be counted twice, and
@@ -62,8 +74,7 @@ static void on_first_token(void *self, const struct ifl_fleet *fleet, size_t rep
 static void on_end(void *self, const struct ifl_fleet *fleet, size_t replica)
 {
     struct own_count *own = ifl_at(self, replica);
-    (void)fleet;
-    own->n_here -= own->n_first_tokens-- > 0 ? 1 : 2;
+    own->n_here -= own->n_first_tokens-- > 0 && *fleet->note == word(fleet, 2) ? 1 : 2;
 }
 
 static int64_t balance(void *self, const struct ifl_fleet *fleet)
