@@ -1,5 +1,6 @@
 /* The blocks that a request would have to wait for and live beside, as Dynamo's K/V router counts
- * them (lib/kv-router/src/scheduling/selector.rs and sequences, ai-dynamo 1.6, 2026): the least of
+ * them (lib/kv-router/src/scheduling/selector.rs and src/sequences, main branch of 2026,
+ * after 1.6): the least of
  *
  *     prefill_scale x max(0, (prefill tokens there + prompt) / block - credit x cached blocks)
  *       + blocks there with it
@@ -10,9 +11,10 @@
  * this prompt: 1 / (1 + decay x excess). With a temperature the replica is drawn by a softmax of
  * costs, scaled so that the range from least to most is 1.
  *
- * What is cached is known from events as it is, or guessed: what was sent to a replica counts as
- * cached there for guess_s. Equals: the first. Costs a look at each replica and one at each
- * replica that has a block of the prompt. */
+ * Left out: credits for slower tiers and for a shared cache, a cost of each request, classes of
+ * requests that wait at the router. What is cached is known from events as it is, or guessed: what
+ * was sent to a replica counts as cached there for guess_s. Equals: the first. Costs a look at each
+ * replica and one at each replica that has a block of the prompt. */
 #include <math.h>
 
 #include "inflight/policy.h"
