@@ -44,7 +44,8 @@ struct comparing {
     const char *keys[MATCHING_MAX_KEYS]; /* of a point, without the key compared */
     struct kept *rows;                   /* [n_rows], owned */
     size_t n_rows, cap_rows;
-    char *texts; /* owned */
+    struct kept last; /* row */
+    char *texts;      /* owned */
     size_t n_texts, cap_texts;
 };
 
@@ -175,7 +176,7 @@ static bool same_point(const struct comparing *c, const struct kept *kept,
 static int keep_row(void *context, const struct ifl_compare_row *row, struct ifl_error *error)
 {
     struct comparing *c = context;
-    if (c->n_rows == c->cap_rows) {
+    if (!c->rows || c->n_rows == c->cap_rows) {
         const size_t cap = 2 * c->cap_rows + 256;
         struct kept *rows = realloc(c->rows, cap * sizeof *rows);
         if (!rows)
@@ -183,7 +184,7 @@ static int keep_row(void *context, const struct ifl_compare_row *row, struct ifl
         c->rows = rows;
         c->cap_rows = cap;
     }
-    const struct kept *last = c->n_rows ? &c->rows[c->n_rows - 1] : NULL;
+    const struct kept *last = c->n_rows ? &c->last : NULL;
     const bool goes_on = last && same_point(c, last, row);
     struct kept kept = {.base = c->base, .other = c->other, .row = *row, .p_holm = (double)NAN};
     kept.point = goes_on                                                    ? last->point
@@ -196,6 +197,7 @@ static int keep_row(void *context, const struct ifl_compare_row *row, struct ifl
     kept.metric_at = c->n_texts;
     if (keep_text(c, row->metric, error))
         return error->code;
+    c->last = kept;
     c->rows[c->n_rows++] = kept;
     return IFL_OK;
 }
@@ -297,8 +299,8 @@ static int write_row(const struct comparing *c, struct whole_file *file, const s
     const struct ifl_compare_row *row = &kept->row;
     const char *value = c->texts + kept->values, *base = c->sides[kept->base].name,
                *other = c->sides[kept->other].name;
-    size_t n_bytes = 64 + strlen(kept->metric) + N_COLUMNS * ROW_REAL_BYTES + row_text_bytes(base) +
-                     row_text_bytes(other);
+    size_t n_bytes = 64 + strlen(kept->metric) + (size_t)N_COLUMNS * ROW_REAL_BYTES +
+                     row_text_bytes(base) + row_text_bytes(other);
     for (size_t k = 0; k < c->n_keys; k++, value += strlen(value) + 1)
         n_bytes += row_text_bytes(value);
     char *at = whole_room(file, n_bytes, error);
