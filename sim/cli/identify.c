@@ -54,6 +54,10 @@ static int load(struct work *work)
         rc = ifl_fail_at(&work->error, request->words.of[0], 0, 0,
                          "expected executor: sim and cost.model: roofline, whose parameters are "
                          "looked for");
+    if (rc == 0 && work->config.n_pools > 0)
+        rc = ifl_fail_at(&work->error, request->words.of[0], 0, 0,
+                         "cluster.pools is set, expected one kind of replica, whose deployment is "
+                         "looked for");
     return rc;
 }
 

@@ -333,6 +333,11 @@ int export_server(const char *path, enum server server, FILE *out, const struct 
     struct writer best = {0};
     char lost[2048] = "";
     int code = tree_load(path, &user, error);
+    const struct node *pools = code == 0 ? tree_at(user, "cluster.pools") : NULL;
+    if (pools && !tree_is_null(pools))
+        code = tree_fail(pools, error,
+                         "cluster.pools is set, expected one kind of replica: a command line "
+                         "starts one server");
     if (code == 0)
         code = import_resolve(user, &config, error);
     if (code == 0) {

@@ -104,6 +104,7 @@ void settle_sglang(struct settled *s)
     settle_parallel(s);
     settle_count(s, "context_length", "serving.max_model_len");
     settle_count(s, "max_prefill_tokens", "serving.batching.max_prefill_tokens");
+    settle_count(s, "max_queued_requests", "serving.max_waiting_reqs");
     settle_real(s, "schedule_conservativeness", "serving.admit.conservativeness");
     settle_count_or(s, "max_running_requests", "serving.batching.max_seqs", "4096",
                     "the most that SGLang takes by default");

@@ -156,4 +156,8 @@ sed 's/max_seqs: 64/max_sqs: 64/' mixed.yaml >bad.yaml
 refuses 'bad.yaml:10:*: pool big: unknown key serving.batching.max_sqs, did you mean *max_seqs[?]' "$inflight" run bad.yaml
 sed 's/hardware: a100-80gb-sxm, //' mixed.yaml >bad.yaml
 refuses 'pool small: hardware is missing' "$inflight" run bad.yaml
+refuses 'mixed.yaml:9:3: cluster.pools is set, expected one kind of replica: a command line' \
+    "$inflight" export --server vllm mixed.yaml
+refuses 'mixed.yaml: cluster.pools is set, expected one kind of replica, whose deployment' \
+    "$inflight" identify mixed.yaml mixed/requests.csv
 finish

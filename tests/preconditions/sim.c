@@ -178,6 +178,16 @@ VIOLATES(fleet, sent_beyond, routing_say_sent, "replica < routing->n")
     routing_say_sent(&routing, NULL, 1, 0);
 }
 
+VIOLATES(fleet, late_beyond, routing_is_too_late, "replica < routing->n")
+{
+    routing_is_too_late(&routing, NULL, 1, 0);
+}
+
+VIOLATES(fleet, report_of_exact_news, news_next_report_ns, "news_are_old(news)")
+{
+    news_next_report_ns(&(struct news){0}, 0);
+}
+
 /* ---- run ---- */
 
 VIOLATES(run, two_without_router, flight_run, "flight->router || flight->n_replicas == 1")

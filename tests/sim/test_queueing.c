@@ -266,7 +266,7 @@ Test(queueing, erlang_a_overload, .timeout = 600)
 
 /* ---- join the shortest queue ---- */
 
-enum { N_JOINING = 64000, LONGEST = 40, MOST_SERVERS = 3, N_STATES = LONGEST * LONGEST * LONGEST };
+enum { N_JOINING = 48000, LONGEST = 40, MOST_SERVERS = 3, N_STATES = LONGEST * LONGEST * LONGEST };
 
 /* The place of the lengths, in order of size; servers that are not there have length 0. */
 static size_t place_of(const int length[MOST_SERVERS])
