@@ -76,7 +76,7 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 
 static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
 {
-    rates_note(ifl_state(self), replica, fleet->now_ns);
+    rates_note(ifl_state(self), replica, 1, fleet->now_ns);
 }
 
 static const struct ifl_route_ops ops = {.pick = pick, .on_sent = on_sent};

@@ -111,7 +111,7 @@ static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
     const struct trie *p = self;
     struct state *state = ifl_state(self);
     struct prompt_blocks chunks = prompt_blocks(fleet->request, p->chunk_tokens, 0, true);
-    rates_note(&state->rates, replica, fleet->now_ns);
+    rates_note(&state->rates, replica, 1, fleet->now_ns);
     while (prompt_blocks_next(&chunks))
         holders_use(&state->trie, chunks.key, replica, (uint32_t)p->max_chunks);
 }

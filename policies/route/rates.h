@@ -1,5 +1,6 @@
-/* How many requests each replica was sent within the last seconds: a window that slides. Its memory
- * is taken when it is created; beyond its room the oldest leave it early. */
+/* How much each replica was sent within the last seconds, requests or what they weigh: a window
+ * that slides. Its memory is taken when it is created; beyond its room the oldest leave it early.
+ */
 #ifndef POLICIES_ROUTE_RATES_H
 #define POLICIES_ROUTE_RATES_H
 
@@ -9,12 +10,13 @@
 
 struct sent {
     int64_t at_ns;
-    size_t replica;
+    uint32_t replica;
+    uint32_t weight;
 };
 
 struct rates {
     struct sent *of;   /* [cap]: [first, first + n) modulo cap, by time */
-    uint64_t *n_of;    /* [n_replicas]: in the window */
+    uint64_t *n_of;    /* [n_replicas]: sum of weights in the window */
     bool *was_sent_to; /* [n_replicas] ever */
     size_t first, n, cap;
     int64_t window_ns;
@@ -41,7 +43,7 @@ static inline void rates_destroy(struct rates *rates)
 
 static inline void rates_drop_first(struct rates *rates)
 {
-    rates->n_of[rates->of[rates->first].replica]--;
+    rates->n_of[rates->of[rates->first].replica] -= rates->of[rates->first].weight;
     rates->first = (rates->first + 1) % rates->cap;
     rates->n--;
 }
@@ -54,13 +56,14 @@ static inline void rates_slide(struct rates *rates, int64_t now_ns)
         rates_drop_first(rates);
 }
 
-static inline void rates_note(struct rates *rates, size_t replica, int64_t now_ns)
+static inline void rates_note(struct rates *rates, size_t replica, uint32_t weight, int64_t now_ns)
 {
     rates_slide(rates, now_ns);
     if (rates->n == rates->cap)
         rates_drop_first(rates);
-    rates->of[(rates->first + rates->n++) % rates->cap] = (struct sent){now_ns, replica};
-    rates->n_of[replica]++;
+    rates->of[(rates->first + rates->n++) % rates->cap] =
+        (struct sent){now_ns, (uint32_t)replica, weight};
+    rates->n_of[replica] += weight;
     rates->was_sent_to[replica] = true;
 }
 

@@ -332,4 +332,42 @@ class BlockCost:
         return log.n - 1
 
 
-ROUTERS = [RotatingLeast, Scores, PrefixTree, PrefixTrie, Cached, BlockCost]
+class ExploitExplore:
+    """With an index that is never full."""
+    name = 'exploit-explore'
+
+    @staticmethod
+    def sets(rng):
+        return {'prefill_token_s': rng.choice([1e-4, 0.25]), 'tpot_s': rng.choice([0, 0.5]), 'window_s': rng.choice([0.02, 180]),
+                'balance': rng.choice([1, 1.5]), 'warm_reqs': rng.choice([0, 2, 50]), 'block_tokens': rng.choice([0, 4, 16]),
+                'index_blocks': 100000}
+
+    @staticmethod
+    def matched(log, i, r, size):
+        n = max((log.common(i, j, size, True) for j in log.sent(i, r)), default=0)
+        return min(n * size, log.of[i].prompt)
+
+    @staticmethod
+    def cost(log, i, r, size):
+        """In whole tokens first, as a sum."""
+        since = log.of[i].at - round(log.setting['window_s'] * 1e9)
+        missed = sum(log.of[j].prompt - ExploitExplore.matched(log, j, r, size)
+                     for j in log.sent(i, r) if log.of[j].at >= since)
+        return (missed * log.setting['prefill_token_s']
+                + sum(log.of[j].output for j in log.in_flight(i, r)) * log.setting['tpot_s'])
+
+    @staticmethod
+    def pick(log, i):
+        s, replicas, size = log.setting, range(log.n), log.setting['block_tokens_of_router'] or log.block
+        matched = [ExploitExplore.matched(log, i, r, size) for r in replicas]
+        costs = [ExploitExplore.cost(log, i, r, size) for r in replicas]
+        exploits = max(matched) > log.of[i].prompt - max(matched)
+        among = [r for r in replicas if not exploits or matched[r] == max(matched)]
+        to = min(among, key=lambda r: (costs[r], r))
+        dearest = costs.index(max(costs))
+        if i >= s['warm_reqs'] * log.n and to == dearest and costs[dearest] > s['balance'] * min(costs):
+            return costs.index(min(costs))
+        return to
+
+
+ROUTERS = [RotatingLeast, Scores, PrefixTree, PrefixTrie, Cached, BlockCost, ExploitExplore]
