@@ -51,6 +51,7 @@ struct state {
 
 struct part {
     int64_t n_active; /* sent and not ended */
+    bool is_up;       /* scratch of pick: no answer depends on what was there */
 };
 
 enum { SLACK = 2 }; /* a replica may have so many times what an eviction leaves before the next */
@@ -87,9 +88,13 @@ struct extremes {
 static struct extremes survey(const void *self, const struct ifl_fleet *fleet)
 {
     struct extremes found = {.fewest = INT64_MAX};
+    for (size_t i = 0; i < fleet->n; i++)
+        ((struct part *)ifl_at(self, i))->is_up = false;
     for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
         const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);
-        const int64_t n = ((const struct part *)ifl_at(self, i))->n_active;
+        struct part *part = ifl_at(self, i);
+        const int64_t n = part->n_active;
+        part->is_up = true;
         if (n < found.fewest)
             found = (struct extremes){i, n, found.most};
         found.most = n > found.most ? n : found.most;
@@ -97,12 +102,15 @@ static struct extremes survey(const void *self, const struct ifl_fleet *fleet)
     return found;
 }
 
-/* Of the replicas that have the block, the one that came first. */
-static uint32_t earliest(const struct holders *tree, uint64_t key)
+/* Of the replicas that have the block and may take the request, the one that came first; 0: none.
+ */
+static uint32_t earliest(const struct tree *p, uint64_t key)
 {
+    const struct state *state = ifl_state(p);
+    const struct holders *tree = &state->tree;
     uint32_t first = 0;
     for (uint32_t pair = holders_latest(tree, key); pair; pair = holders_before(tree, pair))
-        first = pair;
+        first = ((const struct part *)ifl_at(p, tree->of[pair].replica))->is_up ? pair : first;
     return first;
 }
 
@@ -111,14 +119,14 @@ static size_t follow(const struct tree *p, const struct ifl_fleet *fleet, int64_
 {
     const struct state *state = ifl_state(p);
     struct prompt_blocks blocks = prompt_blocks(fleet->request, p->block_tokens, 0, true);
-    uint64_t matched = 0;
+    uint32_t pair, end = 0;
     *n_tokens = 0;
-    while (prompt_blocks_next(&blocks) && holders_latest(&state->tree, blocks.key)) {
-        matched = blocks.key;
+    while (prompt_blocks_next(&blocks) && (pair = earliest(p, blocks.key)) != 0) {
+        end = pair;
         *n_tokens += p->block_tokens;
     }
     *n_tokens = ifl_min(*n_tokens, (int64_t)fleet->request->n_prompt);
-    return *n_tokens ? state->tree.of[earliest(&state->tree, matched)].replica : 0;
+    return state->tree.of[end].replica;
 }
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)

@@ -58,7 +58,8 @@ static void finish(void *self)
     rates_destroy(&state->rates);
 }
 
-/* Counts the chunks from the start of the prompt at each replica; the most of any. */
+/* Counts the chunks from the start of the prompt at each replica; the most of any that may take the
+ * request. */
 static int32_t match(const struct trie *p, const struct ifl_fleet *fleet)
 {
     const struct state *state = ifl_state(p);
@@ -73,6 +74,11 @@ static int32_t match(const struct trie *p, const struct ifl_fleet *fleet)
             part->n_matched += part->n_matched == chunks.i;
             most = ifl_max(most, part->n_matched);
         }
+    }
+    most = 0;
+    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
+        const struct part *part = ifl_at(p, ifl_nth(fleet, IFL_PREFILLS, k));
+        most = ifl_max(most, part->n_matched);
     }
     return most;
 }

@@ -189,27 +189,31 @@ static double token_score(const struct scores *p, const struct part *part)
     return tokens <= 0 ? 1 : 1 - (tokens < p->token_cap ? tokens : p->token_cap) / p->token_cap;
 }
 
-/* Places of all replicas for a cold prompt: those that never had one first, by number, then the
+enum { NO_PLACE = -1, LATER = -2 };
+
+/* Places of the replicas for a cold prompt: those that never had one first, by number, then the
  * others, the longest ago first. */
 static void place_all(const struct scores *p, const struct ifl_fleet *fleet)
 {
     const struct state *state = ifl_state(p);
     int32_t place = 0;
-    for (size_t i = 0; i < fleet->n; i++) {
-        struct part *part = ifl_at(p, i);
-        if (!part->had_cold)
-            part->place = place++;
+    for (size_t i = 0; i < fleet->n; i++)
+        ((struct part *)ifl_at(p, i))->place = NO_PLACE;
+    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
+        struct part *part = ifl_at(p, ifl_nth(fleet, IFL_PREFILLS, k));
+        part->place = part->had_cold ? LATER : place++;
     }
     for (size_t next = state->oldest_cold; next > 0;) {
         struct part *part = ifl_at(p, next - 1);
-        part->place = place++;
+        part->place = part->place == LATER ? place++ : part->place;
         next = part->newer;
     }
 }
 
 static double cold_score(const struct ifl_fleet *fleet, const struct part *part)
 {
-    return fleet->n == 1 ? 1 : 1 - (double)part->place / (double)(fleet->n - 1);
+    const size_t n = ifl_up(fleet, IFL_PREFILLS);
+    return n == 1 ? 1 : 1 - (double)part->place / (double)(n - 1);
 }
 
 /* Terms are added in the order of the parameters, so that equal replicas have equal sums. */
