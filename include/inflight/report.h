@@ -53,6 +53,7 @@ struct ifl_request_record {
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs;
     int32_t replica; /* -1, in a cluster with pools alone: it came to none */
+    uint32_t client; /* its number in the trace; no file has it */
     /* that were computed for a request which was not answered; those that preemptions had dropped
      * before are not counted */
     int32_t wasted_tokens;
@@ -271,6 +272,9 @@ struct ifl_summary {
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */
     char assumed[800];
+    /* Of the client of which the fewest requests meet their objectives; no file has it, and the
+     * recorder leaves it 0. */
+    double client_attainment_frac;
 };
 
 /* Sets *from_ns to the end of the warm-up, the arrival of the first request behind it: the later of

@@ -118,10 +118,25 @@ void field_print(const struct ifl_param *field, const void *base, char *text, si
     }
 }
 
+static bool may_be_left_out(const struct ifl_param *field)
+{
+    return field->type == IFL_REAL && field->dflt < field->min;
+}
+
+bool field_is_left_out(const struct ifl_param *field, const void *base)
+{
+    double value = 0;
+    if (field->type == IFL_REAL)
+        memcpy(&value, (const char *)base + field->offset, sizeof value);
+    return may_be_left_out(field) && value == field->dflt;
+}
+
 void field_print_default(const struct ifl_param *field, char *text, size_t n_bytes)
 {
     if (isnan(field->dflt))
         snprintf(text, n_bytes, "required");
+    else if (may_be_left_out(field))
+        snprintf(text, n_bytes, "none");
     else if (field->type == IFL_TEXT)
         print_text(field->choices ? field->choices : "", text, n_bytes);
     else if (field->type == IFL_CHOICE)

@@ -92,7 +92,10 @@ void field_print(const struct ifl_param *field, const void *base, char *text, si
 
 /* The values of a field in words, for messages and documentation: "a whole number from 1 to 8". */
 void field_describe(const struct ifl_param *field, char *text, size_t n_bytes);
-/* The field's default as YAML text; "required" where it has none. */
+/* True for a number that is not given: its default lies below what the field takes. */
+bool field_is_left_out(const struct ifl_param *field, const void *base);
+/* The field's default as YAML text; "required" where it has none, "none" where it lies below what
+ * the field takes. */
 void field_print_default(const struct ifl_param *field, char *text, size_t n_bytes);
 
 #endif

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/new_file.h"
+#include "cli/capacity_cells.h"
 #include "cli/capacity_files.h"
+#include "cli/capacity_plan.h"
 #include "cli/commands.h"
 #include "cli/crew.h"
 #include "cli/dry_run.h"
@@ -30,7 +32,9 @@ struct quest {
 struct record {
     struct ifl_error error;
     struct capacity capacity;
-    int32_t n_gpus;
+    struct replica_cost cost;
+    double target_rps;
+    int32_t n_gpus; /* of all pools as configured */
     double usd_per_hour;
     struct capacity_member members[]; /* [n_members] */
 };
@@ -47,21 +51,12 @@ static int fail_key(const struct config *config, const char *text, struct ifl_er
     return ifl_fail_at(error, config->path, 0, 0, "%s", text);
 }
 
-/* USD of a GPU hour, NaN without a price for the hardware. */
-static double gpu_price(const struct capacity_config *of, const char *hardware)
-{
-    for (size_t i = 0; i < of->n_prices; i++)
-        if (strcmp(of->price_hardware[i], hardware) == 0)
-            return of->usd_per_gpu_hour[i];
-    return (double)NAN;
-}
-
 static int check_prices(const struct config *config, struct ifl_error *error)
 {
+    const struct gpu_rates *prices = &config->capacity.usd_per_gpu_hour;
     for (size_t i = 0; i < config_n_pools(config); i++) {
         const char *hardware = config_of_pool(config, i)->hardware;
-        if (config->capacity.n_prices > 0 && hardware[0] &&
-            isnan(gpu_price(&config->capacity, hardware)))
+        if (prices->n > 0 && hardware[0] && isnan(gpu_rate_of(prices, hardware)))
             return ifl_fail_at(error, config->path, 0, 0,
                                "capacity.usd_per_gpu_hour has no price of %s, expected one of "
                                "every hardware, or none at all",
@@ -78,6 +73,52 @@ static int check_numbers(const struct config *config, struct ifl_error *error)
                            "capacity.min_rate_rps is %g, expected at most max_rate_rps, %g",
                            of->min_rate_rps, of->max_rate_rps);
     return check_prices(config, error);
+}
+
+static bool says_slo(const struct config *config)
+{
+    return config->ttft_slo_s > 0 || config->tpot_slo_s > 0;
+}
+
+static int check_objectives(const struct config *config, struct ifl_error *error)
+{
+    const struct objectives *of = &config->capacity.objectives;
+    struct objective asked[MAX_OBJECTIVES];
+    const size_t n = objectives_asked(&config->capacity, asked);
+    const bool shares = of->attainment_frac > 0 || of->client_attainment_frac > 0;
+    if (n == 1 && of->finished_frac == 0)
+        return fail_key(config,
+                        "capacity.objectives is missing or empty, expected a limit such as "
+                        "p95_ttft_s where capacity.criterion is objectives",
+                        error);
+    if (shares && !says_slo(config))
+        return fail_key(config,
+                        "slo.ttft_s and slo.tpot_s are missing, expected at least one where "
+                        "capacity.objectives asks for attainment",
+                        error);
+    return 0;
+}
+
+static int check_target(const struct config *config, struct ifl_error *error)
+{
+    if (config->capacity.target_rps == 0)
+        return 0;
+    if (config->capacity.criterion == CAPACITY_GOODPUT)
+        return fail_key(config,
+                        "capacity.criterion is goodput, which is no limit, expected another one, "
+                        "or capacity.objectives, where there is a capacity.target_rps",
+                        error);
+    if (config->n_pools > 0)
+        return fail_key(config,
+                        "cluster.pools stand beside capacity.target_rps, which searches the number "
+                        "of one kind of replica, expected one of the two",
+                        error);
+    if (config->replicas > config->capacity.max_replicas)
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "capacity.max_replicas is %d, expected at least cluster.replicas, %d, "
+                           "where the search begins",
+                           config->capacity.max_replicas, config->replicas);
+    return 0;
 }
 
 static int check(const struct config *config, struct ifl_error *error)
@@ -97,24 +138,47 @@ static int check(const struct config *config, struct ifl_error *error)
         return fail_key(config, "workload.arrivals.pieces fix the rate that is searched", error);
     if (criterion == CAPACITY_SARATHI && config->capacity.p99_tbt_s <= 0)
         return fail_key(config, "capacity.p99_tbt_s is missing or 0, expected above 0", error);
-    if ((criterion == CAPACITY_DISTSERVE || criterion == CAPACITY_GOODPUT) &&
-        config->ttft_slo_s <= 0 && config->tpot_slo_s <= 0)
+    if ((criterion == CAPACITY_DISTSERVE || criterion == CAPACITY_GOODPUT) && !says_slo(config))
         return fail_key(config, "slo.ttft_s and slo.tpot_s are missing, expected at least one",
                         error);
-    return check_numbers(config, error);
+    if (criterion == CAPACITY_OBJECTIVES && check_objectives(config, error) < 0)
+        return error->code;
+    return check_target(config, error) < 0 ? error->code : check_numbers(config, error);
 }
 
-static void price(const struct config *config, struct record *record)
+/* The profile's, where the configuration has none. */
+static int look_up_watts(struct quest *quest, const struct config *config,
+                         struct replica_cost *cost, struct ifl_error *error)
 {
+    struct platform platform = {.hardware.gpu.tdp_w = 0};
+    cost->watts_per_gpu = gpu_rate_of(&config->capacity.watts_per_gpu, config->hardware);
+    if (!isnan(cost->watts_per_gpu) || !config->hardware[0])
+        return 0;
+    const int rc = profile_shelf_hardware(&quest->profiles, config->hardware, &platform, error);
+    cost->is_tdp = platform.hardware.gpu.tdp_w > 0;
+    if (cost->is_tdp)
+        cost->watts_per_gpu = platform.hardware.gpu.tdp_w;
+    return rc;
+}
+
+static int price(struct quest *quest, const struct config *config, struct record *record,
+                 struct ifl_error *error)
+{
+    struct replica_cost *cost = &record->cost;
+    *cost = (struct replica_cost){
+        .n_gpus = config->tensor_parallel * config->pipeline_parallel * config->data_parallel,
+        .usd_per_gpu_hour = gpu_rate_of(&config->capacity.usd_per_gpu_hour, config->hardware)};
+    record->target_rps = config->capacity.target_rps;
     record->n_gpus = 0;
     record->usd_per_hour = 0;
     for (size_t i = 0; i < config_n_pools(config); i++) {
         const int32_t n_gpus = config_pool_gpus(config, i);
         record->n_gpus += n_gpus;
         if (n_gpus > 0)
-            record->usd_per_hour +=
-                n_gpus * gpu_price(&config->capacity, config_of_pool(config, i)->hardware);
+            record->usd_per_hour += n_gpus * gpu_rate_of(&config->capacity.usd_per_gpu_hour,
+                                                         config_of_pool(config, i)->hardware);
     }
+    return record->target_rps > 0 ? look_up_watts(quest, config, cost, error) : 0;
 }
 
 /* The configurations of a row's replications; *n_read of them need config_finish. */
@@ -157,8 +221,9 @@ static int search(struct quest *quest, size_t row, struct input_sums *inputs, st
                                                  .stop = &interrupt_asked,
                                                  .n_ended = &quest->crew.n_ended,
                                                  .trials = &quest->trials};
-        price(&configs[0], record);
-        rc = capacity_find(&options, &record->capacity, error);
+        rc = price(quest, &configs[0], record, error);
+        if (rc == 0)
+            rc = capacity_find(&options, &record->capacity, error);
     }
     while (n_read > 0)
         config_finish(&configs[--n_read]);
@@ -218,19 +283,26 @@ static void fill_row(const struct record *record, struct capacity_row *row)
     const struct capacity *found = &record->capacity;
     const double nan = (double)NAN;
     const struct ifl_interval none = {nan, nan};
-    *row = (struct capacity_row){
-        .error = record->error,
-        .status = found->status,
-        .rps = nan,
-        .low_rps = nan,
-        .high_rps = nan,
-        .members_low_rps = nan,
-        .members_high_rps = nan,
-        .at = {nan, nan, nan, nan, none, none, none, none, none, none, none, none},
-        .n_trials = found->n_trials,
-        .n_gpus = record->n_gpus,
-        .usd_per_hour = record->usd_per_hour,
-        .usd_per_mtok = nan};
+    *row = (struct capacity_row){.error = record->error,
+                                 .status = found->status,
+                                 .rps = nan,
+                                 .low_rps = nan,
+                                 .high_rps = nan,
+                                 .members_low_rps = nan,
+                                 .members_high_rps = nan,
+                                 .at = {.rate_rps = nan,
+                                        .goodput_rps = none,
+                                        .attainment_frac = none,
+                                        .output_throughput_tok_per_s = none,
+                                        .p90_ttft_s = none,
+                                        .p99_ttft_s = none,
+                                        .p99_itl_s = none,
+                                        .p50_queue_s = none,
+                                        .mean_queue_s = none},
+                                 .n_trials = found->n_trials,
+                                 .n_gpus = record->n_gpus,
+                                 .usd_per_hour = record->usd_per_hour,
+                                 .usd_per_mtok = nan};
     if (record->error.code)
         return;
     row->rps = found->rps;
@@ -238,16 +310,40 @@ static void fill_row(const struct record *record, struct capacity_row *row)
     row->high_rps = found->high_rps;
     row->members_low_rps = found->members_low_rps;
     row->members_high_rps = found->members_high_rps;
+    capacity_name_binding(found, row->binding, sizeof row->binding);
     if (found->status == CAPACITY_NONE)
         return;
     row->at = found->trials[found->at];
-    row->usd_per_mtok =
-        record->usd_per_hour / (row->at.output_throughput_tok_per_s.mean * 3600) * 1e6;
+    memcpy(row->objectives, found->objectives, sizeof row->objectives);
+    row->n_objectives = found->n_objectives;
+    row->usd_per_mtok = row->usd_per_hour / (row->at.output_throughput_tok_per_s.mean * 3600) * 1e6;
+}
+
+/* A row a deployment: of its capacity, or of its plan for a target. */
+struct answers {
+    struct capacity_row *rates;
+    struct plan_row *plans;
+};
+
+static bool has_target(const struct quest *quest)
+{
+    return study_first(quest->launch.study)->capacity.target_rps > 0;
+}
+
+static void fill(const struct quest *quest, const struct record *record, size_t row,
+                 struct answers *answers)
+{
+    if (!has_target(quest))
+        fill_row(record, &answers->rates[row]);
+    else
+        plan_fill(&record->capacity, &record->cost, record->target_rps, &answers->plans[row]);
+    if (has_target(quest))
+        answers->plans[row].error = record->error;
 }
 
 /* Fills the rows. Writes the trials of each row, and its members if there are any, to their files.
  */
-static int gather(struct quest *quest, FILE *trials, FILE *members, struct capacity_row *rows)
+static int gather(struct quest *quest, FILE *trials, FILE *members, struct answers *answers)
 {
     const struct study *study = quest->launch.study;
     struct record *record = new_record(quest);
@@ -262,7 +358,7 @@ static int gather(struct quest *quest, FILE *trials, FILE *members, struct capac
                           quest->files.parts.dir, i);
             break;
         }
-        fill_row(record, &rows[i]);
+        fill(quest, record, i, answers);
         capacity_write_trials(trials, study, i, &record->capacity);
         if (members)
             capacity_write_members(members, study, i, record->members, record->capacity.n_members);
@@ -271,11 +367,17 @@ static int gather(struct quest *quest, FILE *trials, FILE *members, struct capac
     return rc;
 }
 
-static size_t count_failed(const struct capacity_row *rows, size_t n, size_t *first)
+static const struct ifl_error *error_of(const struct quest *quest, const struct answers *answers,
+                                        size_t row)
+{
+    return has_target(quest) ? &answers->plans[row].error : &answers->rates[row].error;
+}
+
+static size_t count_failed(const struct quest *quest, const struct answers *answers, size_t *first)
 {
     size_t n_failed = 0;
-    for (size_t i = n; i-- > 0;)
-        if (rows[i].error.code) {
+    for (size_t i = quest->n_rows; i-- > 0;)
+        if (error_of(quest, answers, i)->code) {
             n_failed++;
             *first = i;
         }
@@ -283,7 +385,7 @@ static size_t count_failed(const struct capacity_row *rows, size_t n, size_t *fi
 }
 
 /* An earlier search may have left a members.csv that this one does not write. */
-static int write_searches(struct quest *quest, struct capacity_row *rows)
+static int write_searches(struct quest *quest, struct answers *answers)
 {
     struct ifl_error *error = &quest->launch.error;
     char path[IFL_PATH_BYTES];
@@ -296,45 +398,87 @@ static int write_searches(struct quest *quest, struct capacity_row *rows)
     snprintf(path, sizeof path, "%s/trials.csv", quest->files.dir);
     int rc = new_file_open(&trials, path, error);
     if (rc == 0) {
-        rc = gather(quest, trials.out, members.out, rows);
+        rc = gather(quest, trials.out, members.out, answers);
         rc = new_file_close(&trials, rc, error);
     }
     return quest->n_members > 0 ? new_file_close(&members, rc, error) : rc;
 }
 
-static int write_files(struct quest *quest, struct capacity_row *rows)
+/* An earlier search may have left the other kind of answer. */
+static int write_answers(struct quest *quest, struct answers *answers)
 {
+    static const char *const names[] = {"capacity.csv", "plan.csv"};
     struct ifl_error *error = &quest->launch.error;
+    const struct study *study = quest->launch.study;
     char path[IFL_PATH_BYTES];
-    if (write_searches(quest, rows) < 0)
+    snprintf(path, sizeof path, "%s/%s", quest->files.dir, names[!has_target(quest)]);
+    remove(path);
+    snprintf(path, sizeof path, "%s/%s", quest->files.dir, names[has_target(quest)]);
+    if (has_target(quest)) {
+        plan_mark(answers->plans, quest->n_rows);
+        return plan_write(path, study, answers->plans, quest->n_rows, error);
+    }
+    capacity_mark(answers->rates, quest->n_rows);
+    return capacity_write(path, study, answers->rates, quest->n_rows, error);
+}
+
+static int write_files(struct quest *quest, struct answers *answers)
+{
+    if (write_searches(quest, answers) < 0 || write_answers(quest, answers) < 0)
+        return quest->launch.error.code;
+    return run_files_write_config(&quest->files, &quest->launch.error);
+}
+
+static void print(const struct quest *quest, const struct answers *answers)
+{
+    if (has_target(quest))
+        plan_print(stdout, quest->launch.study, answers->plans, quest->n_rows);
+    else
+        capacity_print(stdout, quest->launch.study, answers->rates, quest->n_rows);
+}
+
+/* Of options for a target some may well be impossible, such as a model on too few GPUs. */
+static int judge(struct quest *quest, const struct answers *answers)
+{
+    size_t first = 0;
+    struct ifl_error *error = &quest->launch.error;
+    const size_t n_failed = count_failed(quest, answers, &first);
+    if (n_failed == quest->n_rows) {
+        *error = *error_of(quest, answers, first);
         return error->code;
-    capacity_mark(rows, quest->n_rows);
-    snprintf(path, sizeof path, "%s/capacity.csv", quest->files.dir);
-    if (capacity_write(path, quest->launch.study, rows, quest->n_rows, error) < 0)
-        return error->code;
-    return run_files_write_config(&quest->files, error);
+    }
+    if (has_target(quest))
+        return plan_judge(quest->launch.study, answers->plans, quest->n_rows, error);
+    return n_failed == 0 ? 0
+                         : ifl_fail(error, IFL_E_POLICY, "%zu of %zu searches failed", n_failed,
+                                    quest->n_rows);
+}
+
+static int draw(struct quest *quest, const struct answers *answers)
+{
+    if (!has_target(quest) || !study_first(quest->launch.study)->output.plots)
+        return 0;
+    return plan_draw(quest->files.dir, quest->launch.study, answers->plans, quest->n_rows,
+                     &quest->launch.error);
 }
 
 static int finish(struct quest *quest)
 {
-    struct capacity_row *rows = calloc(quest->n_rows, sizeof *rows);
-    size_t first = 0;
-    if (!rows)
-        return ifl_fail_nomem(&quest->launch.error);
-    int rc = write_files(quest, rows);
+    struct answers answers = {calloc(quest->n_rows, sizeof *answers.rates),
+                              calloc(quest->n_rows, sizeof *answers.plans)};
+    int rc = answers.rates && answers.plans ? 0 : ifl_fail_nomem(&quest->launch.error);
+    if (rc == 0)
+        rc = write_files(quest, &answers);
     if (rc == 0)
         parts_remove(&quest->files.parts);
     if (rc == 0 && !quest->launch.quiet)
-        capacity_print(stdout, quest->launch.study, rows, quest->n_rows);
-    const size_t n_failed = rc == 0 ? count_failed(rows, quest->n_rows, &first) : 0;
-    if (n_failed == quest->n_rows) {
-        quest->launch.error = rows[first].error;
-        rc = rows[first].error.code;
-    } else if (n_failed) {
-        rc = ifl_fail(&quest->launch.error, IFL_E_POLICY, "%zu of %zu searches failed", n_failed,
-                      quest->n_rows);
-    }
-    free(rows);
+        print(quest, &answers);
+    if (rc == 0)
+        rc = judge(quest, &answers);
+    if (rc == 0)
+        rc = draw(quest, &answers);
+    free(answers.rates);
+    free(answers.plans);
     return rc;
 }
 
@@ -349,6 +493,10 @@ static int check_axes(struct quest *quest)
                             "workload.arrivals.rate_rps is swept, expected one rate, where the "
                             "search for the capacity starts");
     }
+    if (has_target(quest) && study_sweeps(quest->launch.study, "cluster.replicas"))
+        return ifl_fail(&quest->launch.error, IFL_E_INPUT,
+                        "cluster.replicas is swept, expected one number, where the search for "
+                        "capacity.target_rps begins");
     if (study_sweeps(quest->launch.study, "cost.ensemble"))
         return ifl_fail(&quest->launch.error, IFL_E_INPUT,
                         "cost.ensemble is swept, expected one number of members for all searches");
@@ -422,7 +570,9 @@ const struct command command_capacity = {
     .arguments = "CONFIG.yaml",
     .example = "inflight capacity quickstart --set 'sweep={serving.preset: [vllm-v0, sarathi]}' "
                "--set capacity.criterion=goodput -o results/capacity",
-    .notes = "The objectives are the keys under `capacity` and `slo`.",
+    .notes =
+        "The objectives are the keys under `capacity` and `slo`. With capacity.target_rps: the "
+        "fewest replicas for that rate.",
     .completion = COMPLETE_CONFIG,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/new_file.h"
+#include "cli/capacity_cells.h"
 #include "cli/options.h"
-#include "inflight/minmax.h"
-
-static const char *const status_names[] = {"found", "none", "unbounded"};
 
 /* ---- the front ---- */
 
@@ -64,47 +62,6 @@ void capacity_mark(struct capacity_row *rows, size_t n)
 
 /* ---- capacity.csv ---- */
 
-static void put_text(FILE *out, const char *text)
-{
-    if (strpbrk(text, ",\"\r\n"))
-        csv_fwrite(out, text, strlen(text));
-    else
-        fputs(text, out);
-    fputc(',', out);
-}
-
-static void put_real(FILE *out, double x)
-{
-    if (isnan(x))
-        fputc(',', out);
-    else
-        fprintf(out, "%.9g,", x);
-}
-
-static void put_interval(FILE *out, const struct ifl_interval *of)
-{
-    put_real(out, of->mean);
-    put_real(out, of->half_width);
-}
-
-/* The innermost axis, the replication, is no key of a deployment. */
-static size_t n_keys(const struct study *study)
-{
-    return study_n_axes(study) - (study_n_replications(study) > 1);
-}
-
-static void put_keys(FILE *out, const struct study *study)
-{
-    for (size_t a = 0; a < n_keys(study); a++)
-        put_text(out, study_axis(study, a));
-}
-
-static void put_values(FILE *out, const struct study *study, size_t row)
-{
-    for (size_t a = 0; a < n_keys(study); a++)
-        put_text(out, study_value(study, row * study_n_replications(study), a));
-}
-
 static const char metrics_head[] =
     "goodput_rps,goodput_rps_ci95,attainment_frac,attainment_frac_ci95,"
     "output_throughput_tok_per_s,output_throughput_tok_per_s_ci95,p90_ttft_s,p90_ttft_s_ci95,"
@@ -113,45 +70,52 @@ static const char metrics_head[] =
 
 static void put_metrics(FILE *out, const struct capacity_trial *trial)
 {
-    put_interval(out, &trial->goodput_rps);
-    put_interval(out, &trial->attainment_frac);
-    put_interval(out, &trial->output_throughput_tok_per_s);
-    put_interval(out, &trial->p90_ttft_s);
-    put_interval(out, &trial->p99_ttft_s);
-    put_interval(out, &trial->p99_itl_s);
-    put_interval(out, &trial->p50_queue_s);
-    put_interval(out, &trial->mean_queue_s);
+    cell_interval(out, &trial->goodput_rps);
+    cell_interval(out, &trial->attainment_frac);
+    cell_interval(out, &trial->output_throughput_tok_per_s);
+    cell_interval(out, &trial->p90_ttft_s);
+    cell_interval(out, &trial->p99_ttft_s);
+    cell_interval(out, &trial->p99_itl_s);
+    cell_interval(out, &trial->p50_queue_s);
+    cell_interval(out, &trial->mean_queue_s);
 }
 
-static const char *flag(bool set)
+/* Other criteria have all their metrics in metrics_head. */
+static bool has_objectives(const struct study *study)
 {
-    return set ? "true" : "false";
+    return study_first(study)->capacity.criterion == CAPACITY_OBJECTIVES;
 }
 
-static bool has_ensemble(const struct study *study)
+static void put_objective_names(FILE *out, const struct study *study)
 {
-    return study_first(study)->cost.ensemble > 0;
+    if (has_objectives(study))
+        cell_objective_names(out, study, metrics_head);
 }
 
 static void put_row(FILE *out, const struct study *study, const struct capacity_row *row)
 {
     char why[1200] = "";
-    fprintf(out, "%s,", row->error.code ? "failed" : status_names[row->status]);
-    put_real(out, row->rps);
-    put_real(out, row->low_rps);
-    put_real(out, row->high_rps);
-    if (has_ensemble(study)) {
-        put_real(out, row->members_low_rps);
-        put_real(out, row->members_high_rps);
+    fprintf(out, "%s,", row->error.code ? "failed" : capacity_status_names[row->status]);
+    cell_real(out, row->rps);
+    cell_real(out, row->low_rps);
+    cell_real(out, row->high_rps);
+    if (cells_have_members(study)) {
+        cell_real(out, row->members_low_rps);
+        cell_real(out, row->members_high_rps);
     }
-    put_real(out, row->at.rate_rps);
+    cell_real(out, row->at.rate_rps);
     fprintf(out, "%zu,%d,", row->n_trials, row->n_gpus);
-    put_real(out, row->usd_per_hour);
-    put_real(out, row->usd_per_mtok);
+    cell_real(out, row->usd_per_hour);
+    cell_real(out, row->usd_per_mtok);
     put_metrics(out, &row->at);
+    if (has_objectives(study)) {
+        cell_text(out, row->binding);
+        cell_objectives(out, study, metrics_head, row->objectives, row->n_objectives, row->at.of);
+    }
     if (row->error.code)
         error_print(&row->error, why, sizeof why);
-    fprintf(out, "%s,%s,%s,", flag(row->cheapest), flag(row->pareto_ttft), flag(row->pareto_tbt));
+    fprintf(out, "%s,%s,%s,", cell_flag(row->cheapest), cell_flag(row->pareto_ttft),
+            cell_flag(row->pareto_tbt));
     if (*why)
         csv_fwrite(out, why, strlen(why));
     fputc('\n', out);
@@ -163,13 +127,16 @@ int capacity_write(const char *path, const struct study *study, const struct cap
     struct new_file file;
     if (new_file_open(&file, path, error) < 0)
         return error->code;
-    put_keys(file.out, study);
+    cell_keys(file.out, study);
     fprintf(file.out,
             "status,capacity_rps,capacity_low_rps,capacity_high_rps,%soffered_rps,trials,gpus,"
-            "usd_per_hour,usd_per_million_output_tokens,%scheapest,pareto_ttft,pareto_tbt,error\n",
-            has_ensemble(study) ? "members_low_rps,members_high_rps," : "", metrics_head);
+            "usd_per_hour,usd_per_million_output_tokens,%s%s",
+            cells_have_members(study) ? "members_low_rps,members_high_rps," : "", metrics_head,
+            has_objectives(study) ? "binding," : "");
+    put_objective_names(file.out, study);
+    fprintf(file.out, "cheapest,pareto_ttft,pareto_tbt,error\n");
     for (size_t i = 0; i < n; i++) {
-        put_values(file.out, study, i);
+        cell_values(file.out, study, i);
         put_row(file.out, study, &rows[i]);
     }
     return new_file_close(&file, 0, error);
@@ -177,10 +144,17 @@ int capacity_write(const char *path, const struct study *study, const struct cap
 
 /* ---- trials.csv ---- */
 
+static bool has_target(const struct study *study)
+{
+    return study_first(study)->capacity.target_rps > 0;
+}
+
 void capacity_write_trial_head(FILE *out, const struct study *study)
 {
-    put_keys(out, study);
-    fprintf(out, "trial,rate_rps,%smargin,margin_low,margin_high\n", metrics_head);
+    cell_keys(out, study);
+    fprintf(out, "trial,rate_rps,%s%s", has_target(study) ? "replicas," : "", metrics_head);
+    put_objective_names(out, study);
+    fprintf(out, "margin,margin_low,margin_high\n");
 }
 
 void capacity_write_trials(FILE *out, const struct study *study, size_t row,
@@ -188,10 +162,15 @@ void capacity_write_trials(FILE *out, const struct study *study, size_t row,
 {
     for (size_t i = 0; i < capacity->n_trials; i++) {
         const struct capacity_trial *trial = &capacity->trials[i];
-        put_values(out, study, row);
+        cell_values(out, study, row);
         fprintf(out, "%zu,", i);
-        put_real(out, trial->rate_rps);
+        cell_real(out, trial->rate_rps);
+        if (has_target(study))
+            fprintf(out, "%d,", trial->replicas);
         put_metrics(out, trial);
+        if (has_objectives(study))
+            cell_objectives(out, study, metrics_head, capacity->objectives, capacity->n_objectives,
+                            trial->of);
         fprintf(out, "%.9g,%.9g,%.9g\n", trial->margin, trial->margin_low, trial->margin_high);
     }
 }
@@ -200,8 +179,8 @@ void capacity_write_trials(FILE *out, const struct study *study, size_t row,
 
 void capacity_write_member_head(FILE *out, const struct study *study)
 {
-    put_keys(out, study);
-    fprintf(out, "member,status,capacity_rps,trials\n");
+    cell_keys(out, study);
+    fprintf(out, "member,status,%s,trials\n", has_target(study) ? "replicas" : "capacity_rps");
 }
 
 void capacity_write_members(FILE *out, const struct study *study, size_t row,
@@ -209,40 +188,18 @@ void capacity_write_members(FILE *out, const struct study *study, size_t row,
 {
     for (size_t i = 0; i < n; i++) {
         const struct capacity_member *member = &members[i];
-        put_values(out, study, row);
-        fprintf(out, "%zu,%s,", i + 1, status_names[member->status]);
-        put_real(out, member->status == CAPACITY_FOUND ? member->rps : (double)NAN);
+        const bool found = member->status == CAPACITY_FOUND;
+        const double value = has_target(study) ? ceil(member->crossing - 1e-9) : member->rps;
+        cell_values(out, study, row);
+        fprintf(out, "%zu,%s,", i + 1, capacity_status_names[member->status]);
+        cell_real(out, found ? value : (double)NAN);
         fprintf(out, "%zu\n", member->n_trials);
     }
 }
 
 /* ---- the table ---- */
 
-static const char *short_key(const struct study *study, size_t axis)
-{
-    const char *key = study_axis(study, axis), *dot = strrchr(key, '.');
-    return dot ? dot + 1 : key;
-}
-
-static int widest(const struct study *study, size_t axis, size_t n)
-{
-    size_t most = strlen(short_key(study, axis));
-    for (size_t i = 0; i < n; i++) {
-        const size_t chars = strlen(study_value(study, i * study_n_replications(study), axis));
-        most = ifl_max(most, chars);
-    }
-    return most < 40 ? (int)most : 40;
-}
-
-static void print_real(FILE *out, int width, int decimals, double x)
-{
-    if (isnan(x))
-        fprintf(out, " %*s", width, "-");
-    else
-        fprintf(out, " %*.*f", width, decimals, x);
-}
-
-static void print_row(FILE *out, const struct capacity_row *row)
+static void print_row(FILE *out, const struct capacity_row *row, bool asks)
 {
     char interval[48] = "-";
     if (row->error.code) {
@@ -252,32 +209,35 @@ static void print_row(FILE *out, const struct capacity_row *row)
         return;
     }
     if (row->status != CAPACITY_FOUND)
-        snprintf(interval, sizeof interval, "%s", status_names[row->status]);
+        snprintf(interval, sizeof interval, "%s", capacity_status_names[row->status]);
     else if (!isnan(row->low_rps))
         snprintf(interval, sizeof interval, "[%.3g, %.3g]", row->low_rps, row->high_rps);
-    print_real(out, 9, 3, row->rps);
+    cell_print_real(out, 9, 3, row->rps);
     fprintf(out, "  %-17s %5d", interval, row->n_gpus);
-    print_real(out, 9, 3, row->usd_per_mtok);
-    print_real(out, 9, 1, row->at.output_throughput_tok_per_s.mean);
-    print_real(out, 9, 3, row->at.p90_ttft_s.mean);
-    print_real(out, 9, 1, row->at.p99_itl_s.mean * 1e3);
-    print_real(out, 6, 1, row->at.attainment_frac.mean * 100);
-    fprintf(out, "  %s%s%s\n", row->pareto_ttft ? "t" : "", row->pareto_tbt ? "b" : "",
-            row->cheapest ? "$" : "");
+    cell_print_real(out, 9, 3, row->usd_per_mtok);
+    cell_print_real(out, 9, 1, row->at.output_throughput_tok_per_s.mean);
+    cell_print_real(out, 9, 3, row->at.p90_ttft_s.mean);
+    cell_print_real(out, 9, 1, row->at.p99_itl_s.mean * 1e3);
+    cell_print_real(out, 6, 1, row->at.attainment_frac.mean * 100);
+    const char *marks[] = {row->pareto_ttft ? "t" : "", row->pareto_tbt ? "b" : "",
+                           row->cheapest ? "$" : ""};
+    if (asks)
+        fprintf(out, "  %s%s%s%*s  %s\n", marks[0], marks[1], marks[2],
+                3 - !!*marks[0] - !!*marks[1] - !!*marks[2], "", row->binding);
+    else
+        fprintf(out, "  %s%s%s\n", marks[0], marks[1], marks[2]);
 }
 
 void capacity_print(FILE *out, const struct study *study, const struct capacity_row *rows, size_t n)
 {
-    const size_t keys = n_keys(study);
-    for (size_t a = 0; a < keys; a++)
-        fprintf(out, "%-*.40s  ", widest(study, a, n), short_key(study, a));
+    const bool asks = has_objectives(study);
+    cell_print_keys(out, study, n);
     fprintf(out,
-            " req/s     95%% interval       GPUs  USD/Mtok    tok/s  TTFT p90  TBT p99  SLO\n");
+            " req/s     95%% interval       GPUs  USD/Mtok    tok/s  TTFT p90  TBT p99  SLO%s\n",
+            asks ? "      binds" : "");
     for (size_t i = 0; i < n; i++) {
-        for (size_t a = 0; a < keys; a++)
-            fprintf(out, "%-*.40s  ", widest(study, a, n),
-                    study_value(study, i * study_n_replications(study), a));
-        print_row(out, &rows[i]);
+        cell_print_values(out, study, n, i);
+        print_row(out, &rows[i], asks);
     }
     fprintf(out, "TTFT in s, TBT in ms, SLO in %%; on the front of cost against TTFT (t), against "
                  "TBT (b); cheapest ($)\n");

@@ -2,7 +2,7 @@
  *   capacity.csv   a row for each deployment
  *   trials.csv     a row for each rate that was tried
  *   members.csv    a row for each member of an ensemble
- *   and a table. */
+ *   and a table. With capacity.target_rps: plan.csv in place of capacity.csv (capacity_plan.h). */
 #ifndef SIM_CLI_CAPACITY_FILES_H
 #define SIM_CLI_CAPACITY_FILES_H
 
@@ -16,6 +16,9 @@ struct capacity_row {
     double rps, low_rps, high_rps;
     double members_low_rps, members_high_rps; /* written where the study has an ensemble */
     struct capacity_trial at; /* at the capacity; its latencies are NaN without one */
+    struct objective objectives[MAX_OBJECTIVES];
+    size_t n_objectives;
+    char binding[256]; /* the objectives that a higher rate misses */
     size_t n_trials;
     int32_t n_gpus;
     double usd_per_hour; /* NaN where no price is known */

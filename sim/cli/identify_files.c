@@ -241,6 +241,21 @@ static void describe(const struct identify_report *report, struct deployment *de
            *before ? " (not determined by these runs)" : "");
 }
 
+/* What was found replaces the intervals that the deployment began with. Blocks are whole. */
+static void keep_intervals(const struct identified *found, struct deployment *deployment)
+{
+    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
+        const struct finding *f = &found->of[p];
+        const double low = fmax(fmin(f->low, found->value[p]), 0),
+                     high = fmax(f->high, found->value[p]);
+        const bool is_whole = parameter_rows[p].is_whole;
+        if (f->state != FOUND && f->state != AT_BOUND)
+            continue;
+        (void)deployment_set_interval(deployment, parameter_rows[p].key,
+                                      is_whole ? floor(low) : low, is_whole ? ceil(high) : high);
+    }
+}
+
 int identify_write_overlay(const struct identify_report *report, const char *path,
                            struct ifl_error *error)
 {
@@ -248,6 +263,7 @@ int identify_write_overlay(const struct identify_report *report, const char *pat
     struct identified *found = report->found;
     struct deployment deployment = found->deployment;
     describe(report, &deployment);
+    keep_intervals(found, &deployment);
     int rc = new_file_open(&file, path, error);
     if (rc < 0)
         return rc;

@@ -1,6 +1,7 @@
 /* inflight model: a model's shapes, its memory, and its speed on a GPU. */
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/model_files.h"
@@ -137,6 +138,21 @@ static int show_compute_optimal(double flops)
 
 /* ---- the command ---- */
 
+/* 0, or -1 after a line that names the right word. */
+static int read_dtype(const char *word, enum model_dtype *dtype)
+{
+    static const char *const words[] = {"auto", "fp32", "fp16", "bf16", "fp8", "int8", "int4"};
+    enum { N = sizeof words / sizeof *words };
+    for (int i = 0; i < N; i++)
+        if (strcmp(words[i], word) == 0) {
+            *dtype = (enum model_dtype)i;
+            return 0;
+        }
+    fprintf(stderr, "inflight model: --dtype is %s, ", word);
+    cli_suggest(word, words, N);
+    return -1;
+}
+
 static bool fits_int32(long long n)
 {
     return n <= INT32_MAX;
@@ -146,7 +162,7 @@ struct request {
     struct portrait_options portrait;
     struct text_list names;
     long long tensor, batch, length, block;
-    const char *out_dir;
+    const char *out_dir, *dtype;
     double flops;
 };
 
@@ -156,7 +172,8 @@ static int run_command(int argc, char **argv)
                               .tensor = 1,
                               .batch = 1,
                               .length = 2048,
-                              .block = 16};
+                              .block = 16,
+                              .dtype = "auto"};
     struct portrait_options *portrait = &request.portrait;
     const struct text_list *names = &request.names;
     if (options_read(&command_model, &request, argc, argv, &request.names) < 0)
@@ -165,6 +182,8 @@ static int run_command(int argc, char **argv)
         !fits_int32(request.tensor) || !fits_int32(request.batch) || !fits_int32(request.length) ||
         !fits_int32(request.block))
         return usage_fail(&command_model);
+    if (read_dtype(request.dtype, &portrait->dtype) < 0)
+        return 2;
     portrait->model = names->of[0];
     portrait->tensor_parallel = (int32_t)request.tensor;
     portrait->batch = (int32_t)request.batch;
@@ -189,6 +208,9 @@ static const struct option_spec options[] = {
      "of a K/V block (16)", COMPLETE_NOTHING},
     {"--utilization", "-u", OPTION_REAL, offsetof(struct request, portrait.utilization), "FRAC",
      "of the GPU memory, for weights and K/V (0.9)", COMPLETE_NOTHING},
+    {"--dtype", NULL, OPTION_TEXT, offsetof(struct request, dtype), "DTYPE",
+     "of the weights: auto, fp32, fp16, bf16, fp8, int8, int4 (auto: as the model says)",
+     COMPLETE_NOTHING},
     {"--price", NULL, OPTION_REAL, offsetof(struct request, portrait.usd_per_gpu_hour), "USD",
      "of a GPU hour", COMPLETE_NOTHING},
     {"--compute", NULL, OPTION_REAL, offsetof(struct request, flops), "FLOPS",

@@ -1,6 +1,7 @@
 /* Checks beyond a single key: keys that need or exclude each other, and files that must exist. */
 #include "base/data.h"
 #include "config/read.h"
+#include "cost/model.h"
 
 #include <string.h>
 
@@ -289,6 +290,14 @@ static int check_dtypes(const struct node *root, struct config *config, struct i
 
 static int check_engine(const struct node *root, struct config *config, struct ifl_error *error)
 {
+    if (config->dtype != MODEL_DTYPE_AUTO && config->executor != EXECUTOR_SIM)
+        return fail_key(root, "dtype", error,
+                        "dtype is set, expected auto where an engine executes: its dtype is "
+                        "engine.dtype");
+    if (config->dtype != MODEL_DTYPE_AUTO && config->cost.model == COST_TABLE)
+        return fail_key(root, "dtype", error,
+                        "dtype is set, expected auto where cost.model is table: tables are of one "
+                        "dtype");
     if (check_dtypes(root, config, error) < 0)
         return error->code;
     if (config->engine.window_tokens > 0 && strcmp(config->engine.weights, "random") != 0)

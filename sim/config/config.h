@@ -127,18 +127,43 @@ struct output_config {
     int32_t timeline_every;
 };
 
-enum capacity_criterion { CAPACITY_SARATHI, CAPACITY_DISTSERVE, CAPACITY_GOODPUT, CAPACITY_DELAY };
+enum capacity_criterion {
+    CAPACITY_SARATHI,
+    CAPACITY_DISTSERVE,
+    CAPACITY_GOODPUT,
+    CAPACITY_DELAY,
+    CAPACITY_OBJECTIVES
+};
 
-enum { MAX_PRICES = 32 };
+/* Of a GPU, by hardware: {a100-80gb-sxm: 2.1, ...}, or one number for all. */
+enum { MAX_RATES = 32 };
+struct gpu_rates {
+    size_t n;
+    char hardware[MAX_RATES][64]; /* "" for all */
+    double of[MAX_RATES];
+};
+
+/* The limits of capacity.objectives; 0: left out. */
+struct latency_objectives {
+    double mean, p50, p90, p95, p99; /* at most */
+};
+struct objectives {
+    struct latency_objectives ttft_s, tpot_s, tbt_s, e2e_s, queue_s;
+    double attainment_frac, client_attainment_frac, finished_frac; /* at least */
+};
 
 struct capacity_config {
     enum capacity_criterion criterion;
     double p99_tbt_s, delay_s, attainment_frac;
     double min_rate_rps, max_rate_rps, tolerance_frac;
-    size_t n_prices;
-    char price_hardware[MAX_PRICES][64];
-    double usd_per_gpu_hour[MAX_PRICES];
+    struct objectives objectives;
+    double target_rps; /* 0: none, the rate itself is searched */
+    int32_t max_replicas;
+    struct gpu_rates usd_per_gpu_hour, watts_per_gpu;
 };
+
+/* NaN where the configuration has no rate for its hardware. */
+double gpu_rate_of(const struct gpu_rates *rates, const char *hardware);
 
 struct config;
 
@@ -156,6 +181,7 @@ struct config {
     int32_t replications;
     bool steady_state;
     char model[512], hardware[512];
+    int32_t dtype; /* enum model_dtype (cost/model.h) */
     enum executor_kind executor;
     struct workload_config workload;
     struct serving_config serving;

@@ -60,6 +60,11 @@ static struct number_in_key number_in(const char *dotted)
 
 const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS])
 {
+    static const char intervals[] = "deployment.intervals.";
+    if (strncmp(dotted, intervals, sizeof intervals - 1) == 0) {
+        snprintf(plain, MAX_KEY_CHARS, "deployment.%s", dotted + sizeof intervals - 1);
+        return plain;
+    }
     const struct number_in_key number = number_in(dotted);
     snprintf(plain, MAX_KEY_CHARS, "%.*s%s", (int)number.n_list, dotted,
              dotted + number.n_list + number.n_number);

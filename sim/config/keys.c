@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cost/deployment.h"
+#include "cost/model.h"
 
 #define AT(member) offsetof(struct config, member)
 #define CAP(member) ((double)sizeof((struct config *)0)->member)
@@ -54,6 +55,9 @@ static const struct ifl_param top_fields[] = {
          "a model of configs/models, or a path; optional with cost linear or recorded"),
     TEXT("hardware", hardware, NULL,
          "a profile of configs/hardware, or a path; optional with cost linear or recorded"),
+    CHOICE("dtype", dtype, MODEL_DTYPES, MODEL_DTYPE_AUTO,
+           "of the model's weights; fp8, int8, int4: of the layers' matrices, with activations and "
+           "K/V of 16 bits; auto: as the model says. An engine's is engine.dtype"),
     CHOICE("executor", executor, "sim|cpu|cuda", EXECUTOR_SIM,
            "a cost model in virtual time, or an engine in wall time"),
     INT("replications", replications, 1, 1, 10000, "runs",
@@ -253,6 +257,8 @@ static const struct key_by_hand deployment_by_hand[] = {
     {"base", "a deployment of configs/deployments, or a path", "the profile's",
      "how the server runs the engine; the keys beside it override its own, key by key (NAME alone: "
      "{base: NAME})"},
+    {"intervals", "a map of the keys below to [low, high]", "none",
+     "the ends of the central 90% of what these numbers may be: cost.ensemble draws from them"},
 };
 
 static const struct ifl_param cost_fields[] = {
@@ -403,14 +409,21 @@ static const struct ifl_param output_fields[] = {
 };
 
 static const struct ifl_param capacity_fields[] = {
-    CHOICE("criterion", capacity.criterion, "sarathi|distserve|goodput|delay", CAPACITY_SARATHI,
-           "whose definition of capacity `inflight capacity` searches for"),
+    CHOICE("criterion", capacity.criterion, "sarathi|distserve|goodput|delay|objectives",
+           CAPACITY_SARATHI,
+           "whose definition of capacity `inflight capacity` searches for; objectives: all of "
+           "capacity.objectives hold, the default where one is given"),
     REAL("p99_tbt_s", capacity.p99_tbt_s, 0, 0, A_BILLION, "s",
          "sarathi: 99% of the gaps between two tokens are within it"),
     REAL("delay_s", capacity.delay_s, 2, SMALL, A_BILLION, "s",
          "most delay before a request is first scheduled; sarathi: its median, delay: its mean"),
     REAL("attainment_frac", capacity.attainment_frac, 0.9, SMALL, 1, "of the requests",
          "distserve: at least so many meet slo.*"),
+    REAL("target_rps", capacity.target_rps, 0, SMALL, 1e9, "requests/s",
+         "the fewest cluster.replicas that serve this rate are searched, not the highest rate; "
+         "left out: the rate"),
+    INT("max_replicas", capacity.max_replicas, 1024, 1, 65536, "replicas",
+        "with target_rps no more are tried; the search begins at cluster.replicas"),
     REAL("min_rate_rps", capacity.min_rate_rps, 1e-3, SMALL, 1e9, "requests/s",
          "no lower rate is tried"),
     REAL("max_rate_rps", capacity.max_rate_rps, 1e4, SMALL, 1e9, "requests/s",
@@ -420,8 +433,36 @@ static const struct ifl_param capacity_fields[] = {
 };
 
 static const struct key_by_hand capacity_by_hand[] = {
-    {"usd_per_gpu_hour", "a map of hardware names to prices, at most 32", "no prices",
+    {"usd_per_gpu_hour", "a number, or a map of hardware names to prices, at most 32", "no prices",
      "what `inflight capacity` computes dollars per token from"},
+    {"watts_per_gpu", "a number, or a map of hardware names to watts, at most 32",
+     "the profile's gpu.tdp_w", "with target_rps, what energy is computed from"},
+};
+
+#define LATENCY_OBJECTIVES(metric, what)                                                           \
+    REAL("mean_" #metric, capacity.objectives.metric.mean, 0, SMALL, A_BILLION, "s",               \
+         "most mean " what),                                                                       \
+        REAL("p50_" #metric, capacity.objectives.metric.p50, 0, SMALL, A_BILLION, "s",             \
+             "most median of it"),                                                                 \
+        REAL("p90_" #metric, capacity.objectives.metric.p90, 0, SMALL, A_BILLION, "s",             \
+             "most 90th percentile of it"),                                                        \
+        REAL("p95_" #metric, capacity.objectives.metric.p95, 0, SMALL, A_BILLION, "s",             \
+             "most 95th percentile of it"),                                                        \
+        REAL("p99_" #metric, capacity.objectives.metric.p99, 0, SMALL, A_BILLION, "s",             \
+             "most 99th percentile of it")
+
+static const struct ifl_param objectives_fields[] = {
+    LATENCY_OBJECTIVES(ttft_s, "time to the first token"),
+    LATENCY_OBJECTIVES(tpot_s, "time per output token after the first"),
+    LATENCY_OBJECTIVES(tbt_s, "time between two tokens"),
+    LATENCY_OBJECTIVES(e2e_s, "time to the last token"),
+    LATENCY_OBJECTIVES(queue_s, "delay before a request is first scheduled"),
+    REAL("attainment_frac", capacity.objectives.attainment_frac, 0, SMALL, 1, "of the requests",
+         "at least so many meet slo.*"),
+    REAL("client_attainment_frac", capacity.objectives.client_attainment_frac, 0, SMALL, 1,
+         "of the requests", "the same of each client by itself"),
+    REAL("finished_frac", capacity.objectives.finished_frac, 0, SMALL, 1, "of the requests",
+         "at least so many finish: latencies are those of requests that do; left out: 0.99"),
 };
 
 #define FIELDS(section) .fields = section##_fields, .n_fields = COUNT_OF(section##_fields)
@@ -463,5 +504,6 @@ const struct key_section key_sections[] = {
     {.where = "slo", FIELDS(slo)},
     {.where = "output", FIELDS(output)},
     {.where = "capacity", FIELDS(capacity), BY_HAND(capacity)},
+    {.where = "capacity.objectives", FIELDS(objectives)},
 };
 const size_t n_key_sections = COUNT_OF(key_sections);

@@ -39,8 +39,8 @@ const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHAR
  */
 void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1]);
 
-/* A key of one module of a list, such as "serving.admit.1.max_rpm", without its number; any other
- * key as it is. */
+/* A key of one module of a list, such as "serving.admit.1.max_rpm", without its number; of
+ * "deployment.intervals" without that word; any other key as it is. */
 const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS]);
 
 /* "serving.kv.num_blocks" of "cluster.pools.NAME.serving.kv.num_blocks", "" of the pool itself;

@@ -160,31 +160,91 @@ static int read_pieces(const struct node *root, struct ifl_arrivals *arrivals,
     return 0;
 }
 
-/* ---- prices: {a100-80gb-sxm: 2.1, ...} ---- */
+/* ---- of a GPU: {a100-80gb-sxm: 2.1, ...}, or a number ---- */
 
-static int read_prices(const struct node *root, struct capacity_config *capacity,
-                       struct ifl_error *error)
+static int read_rate(const struct node *node, const char *where, const struct ifl_param *param,
+                     struct gpu_rates *rates, struct ifl_error *error)
 {
-    static const char *const where = "capacity.usd_per_gpu_hour";
-    const struct node *map = tree_at(root, where);
-    char found[128];
+    const size_t at = rates->n;
+    snprintf(rates->hardware[at], sizeof rates->hardware[at], "%s", node->key ? node->key : "");
+    if (field_read(node, where, param, &rates->of[at], error) < 0)
+        return error->code;
+    rates->n++;
+    return 0;
+}
+
+/* `section`.`param`: a number, or a map of names to numbers. */
+static int read_rates(const struct node *root, const char *section, const struct ifl_param *param,
+                      struct gpu_rates *rates, struct ifl_error *error)
+{
+    char found[128], where[MAX_KEY_CHARS];
+    const struct node *map = tree_at(root, key_join(section, param->name, where));
     if (!map || tree_is_null(map))
         return 0;
-    if (map->kind != NODE_MAP || map->n > MAX_PRICES)
-        return tree_fail(map, error, "%s is %s, expected a map of at most %d names to prices",
-                         where, map->kind == NODE_MAP ? "longer" : tree_describe(map, found),
-                         MAX_PRICES);
-    for (size_t i = 0; i < map->n; i++) {
-        const struct ifl_param price = {map->of[i]->key, IFL_REAL,          0, 0, 0, 1e9, NULL,
-                                        "USD",           "an hour of a GPU"};
-        const size_t at = capacity->n_prices;
-        snprintf(capacity->price_hardware[at], sizeof capacity->price_hardware[at], "%s",
-                 map->of[i]->key);
-        if (field_read(map->of[i], where, &price, &capacity->usd_per_gpu_hour[at], error) < 0)
+    if (map->kind == NODE_SCALAR) {
+        if (read_rate(map, section, param, rates, error) < 0)
             return error->code;
-        capacity->n_prices++;
+        rates->hardware[0][0] = '\0';
+        return 0;
+    }
+    if (map->kind != NODE_MAP || map->n > MAX_RATES)
+        return tree_fail(
+            map, error, "%s is %s, expected a number or a map of at most %d names to %s", where,
+            map->kind == NODE_MAP ? "longer" : tree_describe(map, found), MAX_RATES, param->doc);
+    for (size_t i = 0; i < map->n; i++) {
+        struct ifl_param of_one = *param;
+        of_one.name = map->of[i]->key;
+        if (read_rate(map->of[i], where, &of_one, rates, error) < 0)
+            return error->code;
     }
     return 0;
+}
+
+double gpu_rate_of(const struct gpu_rates *rates, const char *hardware)
+{
+    for (size_t i = 0; i < rates->n; i++)
+        if (!*rates->hardware[i] || strcmp(rates->hardware[i], hardware) == 0)
+            return rates->of[i];
+    return (double)NAN;
+}
+
+/* Objectives alone name the criterion; beside another one they contradict it. */
+static int settle_criterion(const struct node *root, struct capacity_config *capacity,
+                            struct ifl_error *error)
+{
+    const struct node *criterion = tree_at(root, "capacity.criterion");
+    const struct node *objectives = tree_at(root, "capacity.objectives");
+    const bool asks = objectives && objectives->kind == NODE_MAP && objectives->n > 0;
+    if (asks && (!criterion || tree_is_null(criterion)))
+        capacity->criterion = CAPACITY_OBJECTIVES;
+    if (asks && capacity->criterion != CAPACITY_OBJECTIVES)
+        return tree_fail(criterion, error,
+                         "capacity.criterion is %s beside capacity.objectives, expected "
+                         "objectives, or one of the two alone",
+                         criterion->text);
+    return 0;
+}
+
+static const struct ifl_param price = {
+    "usd_per_gpu_hour", IFL_REAL, 0, 0, 0, 1e9, NULL, "USD", "prices"};
+static const struct ifl_param watts = {"watts_per_gpu", IFL_REAL, 0, 0, 1e-3, 1e6, NULL, "W",
+                                       "watts"};
+
+static int read_capacity(const struct node *root, struct capacity_config *capacity,
+                         struct ifl_error *error)
+{
+    if (read_rates(root, "capacity", &price, &capacity->usd_per_gpu_hour, error) < 0 ||
+        read_rates(root, "capacity", &watts, &capacity->watts_per_gpu, error) < 0)
+        return error->code;
+    return settle_criterion(root, capacity, error);
+}
+
+/* A configuration with a target alone can be flown, too. */
+static void settle_rate(struct config *config)
+{
+    struct ifl_arrivals *arrivals = &config->workload.arrivals;
+    if (arrivals->rate_rps == 0)
+        arrivals->rate_rps = config->capacity.target_rps;
 }
 
 /* ---- the deployment ---- */
@@ -226,7 +286,9 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
     if (code == 0)
         code = read_pieces(root, &config->workload.arrivals, error);
     if (code == 0)
-        code = read_prices(root, &config->capacity, error);
+        code = read_capacity(root, &config->capacity, error);
+    if (code == 0)
+        settle_rate(config);
     if (code == 0)
         code = read_deployment(root, config, error);
     if (code < 0)

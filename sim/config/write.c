@@ -26,7 +26,7 @@ static int put_fields(const struct key_skip *skip, const char *where,
     int code = 0;
     for (size_t i = 0; i < n && code == 0; i++) {
         key_join(where, fields[i].name, path);
-        if (skip->skips(skip->context, path))
+        if (skip->skips(skip->context, path) || field_is_left_out(&fields[i], base))
             continue;
         field_print(&fields[i], base, text, sizeof text);
         code = put_yaml(root, path, text, error);
@@ -107,19 +107,20 @@ static int put_pieces(const struct key_skip *skip, const struct ifl_arrivals *ar
     return put_yaml(root, path, text, error);
 }
 
-static int put_prices(const struct key_skip *skip, const struct capacity_config *capacity,
-                      struct node *root, struct ifl_error *error)
+static int put_rates(const struct key_skip *skip, const char *path, const struct gpu_rates *rates,
+                     struct node *root, struct ifl_error *error)
 {
-    static const char *const path = "capacity.usd_per_gpu_hour";
     static const struct ifl_param number = {.type = IFL_REAL};
-    char text[MAX_VALUE_BYTES] = "{", usd[32];
+    char text[MAX_VALUE_BYTES] = "{", of[32];
     size_t at = 1;
-    if (!capacity->n_prices || skip->skips(skip->context, path))
+    if (!rates->n || skip->skips(skip->context, path))
         return 0;
-    for (size_t i = 0; i < capacity->n_prices; i++) {
-        field_print(&number, &capacity->usd_per_gpu_hour[i], usd, sizeof usd);
-        at += (size_t)snprintf(text + at, sizeof text - at, "'%s': %s, ",
-                               capacity->price_hardware[i], usd);
+    field_print(&number, &rates->of[0], of, sizeof of);
+    if (!*rates->hardware[0])
+        return put_yaml(root, path, of, error);
+    for (size_t i = 0; i < rates->n; i++) {
+        field_print(&number, &rates->of[i], of, sizeof of);
+        at += (size_t)snprintf(text + at, sizeof text - at, "'%s': %s, ", rates->hardware[i], of);
     }
     snprintf(text + at - strlen(", "), sizeof text - at, "}");
     return put_yaml(root, path, text, error);
@@ -156,7 +157,11 @@ static int put_section(const struct key_skip *skip, const struct key_section *se
     if (code == 0 && strcmp(section->where, "workload.arrivals") == 0)
         code = put_pieces(skip, &config->workload.arrivals, root, error);
     if (code == 0 && strcmp(section->where, "capacity") == 0)
-        code = put_prices(skip, &config->capacity, root, error);
+        code = put_rates(skip, "capacity.usd_per_gpu_hour", &config->capacity.usd_per_gpu_hour,
+                         root, error);
+    if (code == 0 && strcmp(section->where, "capacity") == 0)
+        code =
+            put_rates(skip, "capacity.watts_per_gpu", &config->capacity.watts_per_gpu, root, error);
     return code;
 }
 

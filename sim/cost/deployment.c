@@ -215,17 +215,18 @@ static int lay_map(const struct node *map, const char *where, bool is_file, bool
                    struct deployment *deployment, struct ifl_error *error)
 {
     const struct deployment copy = *deployment, *before = is_whole ? NULL : &copy;
-    const char *others[MAX_SECTIONS + 2] = {NULL};
+    const char *others[MAX_SECTIONS + 3] = {NULL};
     size_t n = 0;
     for (; n < deployment_n_sections; n++)
         others[n] = deployment_sections[n].name;
+    others[n++] = "intervals";
     if (!is_file)
         others[n] = "base";
     int code = lay_fields(map, where, deployment_fields, DEPLOYMENT_FIELDS, others, before,
                           deployment, error);
     for (size_t i = 0; i < deployment_n_sections && code == 0; i++)
         code = lay_section(map, where, &deployment_sections[i], before, deployment, error);
-    return code;
+    return code < 0 ? code : deployment_lay_intervals(map, where, deployment, error);
 }
 
 static int load_document(const struct document *document, struct deployment *deployment,
@@ -360,6 +361,7 @@ static void write_map(const struct deployment *deployment, const char *indent, r
             write_remark(remark, context, section->name, field->name, out);
         }
     }
+    deployment_write_intervals(deployment, indent, out);
 }
 
 void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,

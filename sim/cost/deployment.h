@@ -5,7 +5,11 @@
  *
  * Its numbers stand in sections, a table each (deployment_sections). A new section is a struct, a
  * table of its fields, a row of deployment_sections and one of the configuration's key_sections
- * (config/keys.c). */
+ * (config/keys.c).
+ *
+ * `intervals:` has, under the same keys, the ends [low, high] of the central 90% of what a number
+ * may be. An ensemble draws from them (fit/spread.h). A number that is given anew, by an overlay,
+ * loses the interval that the deployment below gave it. */
 #ifndef SIM_COST_DEPLOYMENT_H
 #define SIM_COST_DEPLOYMENT_H
 
@@ -59,6 +63,15 @@ struct deployment_all_reduce {
     double bulk_latency_s, bulk_gb_per_s, bulk_from_bytes;
 };
 
+/* Below the value, half a normal distribution whose 5th percentile is `low`; above it, one whose
+ * 95th is `high`. */
+struct deployment_interval {
+    int section; /* of deployment_sections; -1: num_blocks */
+    int field;   /* of that section; of deployment_fields */
+    double low, high;
+};
+enum { DEPLOYMENT_INTERVALS = 24 };
+
 struct deployment {
     char name[128];     /* of the file, or of the profile that holds the map */
     char about[256];    /* the server and its software */
@@ -70,6 +83,8 @@ struct deployment {
     struct front_end front_end;
     struct deployment_all_reduce all_reduce;
     struct deployment_exchange exchange;
+    size_t n_intervals;
+    struct deployment_interval intervals[DEPLOYMENT_INTERVALS];
 };
 
 /* ---- the table ---- */
@@ -92,6 +107,25 @@ struct deployment_section {
 };
 extern const struct deployment_section deployment_sections[];
 extern const size_t deployment_n_sections;
+
+/* ---- intervals ---- */
+
+/* Reads `intervals` of a map whose other keys are laid already. */
+int deployment_lay_intervals(const struct node *map, const char *where,
+                             struct deployment *deployment, struct ifl_error *error);
+/* `key` as "host.step_s". -1 if there is no such number, or no room. */
+int deployment_set_interval(struct deployment *deployment, const char *key, double low,
+                            double high);
+/* IFL_E_INPUT if a value lies outside of its interval. */
+int deployment_check_intervals(const struct deployment *deployment, struct ifl_error *error);
+/* Puts draws from the intervals of `from`, around its values, into `to`; each within what the field
+ * takes, and a block at least. `normal` gives the standard normal number of a key, independent of
+ * the others'. */
+void deployment_draw(const struct deployment *from, double (*normal)(const void *context, int key),
+                     const void *context, struct deployment *to);
+/* The same number for the same field in every deployment. */
+int deployment_interval_key(const struct deployment_interval *of);
+void deployment_write_intervals(const struct deployment *deployment, const char *indent, FILE *out);
 
 /* ---- reading ---- */
 

@@ -17,6 +17,7 @@ static const struct ifl_param gpu_fields[] = {
     {"n_sms", IFL_INT, offsetof(struct gpu_profile, n_sms), NAN, 1, 100000, NULL, "SMs",
      "multiprocessors"},
     {REAL(gpu, memory_gib, NAN, 1e-3, 1e6, "GiB", "device memory as the driver reports it")},
+    {REAL(gpu, tdp_w, 0, 1e-3, 1e5, "W", "data sheet, thermal design power; left out: unknown")},
 };
 static const struct ifl_param gemm_fields[] = {
     {REAL(gemm, launch_us, NAN, 0, 1e6, "us", "t0: fixed time of a product")},
@@ -273,6 +274,8 @@ static void write_section(const struct hardware *hardware, const struct section 
     write_remark(remark, context, section->name, NULL, out);
     for (size_t i = 0; i < section->n_fields; i++) {
         const struct ifl_param *field = &section->fields[i];
+        if (field_is_left_out(field, (const char *)hardware + section->offset))
+            continue;
         field_print(field, (const char *)hardware + section->offset, text, sizeof text);
         fprintf(out, "  %s: %s", field->name, text);
         write_remark(remark, context, section->name, field->name, out);

@@ -24,6 +24,7 @@ struct gpu_profile {
     double memory_gb_per_s; /* 1e9 bytes */
     int32_t n_sms;
     double memory_gib; /* as the driver reports it, below the number on the box */
+    double tdp_w; /* data sheet: the power that the board does not exceed for long; 0: unknown */
 };
 
 struct gemm_profile {

@@ -102,6 +102,20 @@ int64_t model_parameters(const struct model *model)
     return plain_parameters(model, 1) + model->layers * layer_matrices(model, 1);
 }
 
+void model_set_dtype(struct model *model, enum model_dtype dtype)
+{
+    static const enum model_quantization quantization[] = {[MODEL_DTYPE_FP8] = MODEL_FP8,
+                                                           [MODEL_DTYPE_INT8] = MODEL_INT8,
+                                                           [MODEL_DTYPE_INT4] = MODEL_INT4};
+    const int32_t bytes = dtype == MODEL_DTYPE_FP32 ? 4 : 2;
+    if (dtype == MODEL_DTYPE_AUTO)
+        return;
+    if (model->kv_bytes == model->weight_bytes)
+        model->kv_bytes = bytes;
+    model->weight_bytes = bytes;
+    model->quantization = quantization[dtype];
+}
+
 double model_matrix_bytes(const struct model *model)
 {
     switch ((enum model_quantization)model->quantization) {

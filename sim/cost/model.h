@@ -54,6 +54,20 @@ struct model {
  * Hugging Face config. */
 int model_load(const char *name, struct model *model, struct ifl_error *error);
 
+/* What a caller may ask a model's weights to be. */
+#define MODEL_DTYPES "auto|fp32|fp16|bf16|fp8|int8|int4"
+enum model_dtype {
+    MODEL_DTYPE_AUTO, /* as the model's file says */
+    MODEL_DTYPE_FP32,
+    MODEL_DTYPE_FP16,
+    MODEL_DTYPE_BF16,
+    MODEL_DTYPE_FP8, /* from here on the layers' matrices alone; the rest has 16 bits */
+    MODEL_DTYPE_INT8,
+    MODEL_DTYPE_INT4
+};
+/* K/V that has as many bytes as the activations follows them. */
+void model_set_dtype(struct model *model, enum model_dtype dtype);
+
 /* Errors where the ranks cannot share the model evenly: query heads, FFN columns, and KV heads
  * (either a multiple of t or a divisor of it). */
 int model_check_parallel(const struct model *model, int32_t tensor_parallel,

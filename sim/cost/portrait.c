@@ -163,6 +163,8 @@ int portrait_make(const struct portrait_options *options, struct portrait *portr
     if (!code)
         code = model_load(options->model, &portrait->model, error);
     if (!code)
+        model_set_dtype(&portrait->model, options->dtype);
+    if (!code)
         code = hardware_load(options->hardware, &portrait->platform, error);
     if (code)
         return code;

@@ -7,6 +7,7 @@
 
 struct portrait_options {
     const char *model, *hardware; /* names, as model_load and hardware_load take them */
+    enum model_dtype dtype;
     int32_t tensor_parallel, block_tokens;
     int32_t batch, length;   /* sequences, and tokens of each */
     double utilization;      /* of the GPU's memory */

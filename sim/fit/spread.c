@@ -162,6 +162,8 @@ static int draw_all(const struct node *root, const struct spread *spread, struct
                     struct ifl_error *error)
 {
     const struct node *fits = tree_child(root, "fit");
+    if (!fits && platform->deployment.n_intervals > 0)
+        return 0;
     if (!fits || fits->kind != NODE_MAP || fits->n == 0)
         return tree_fail(root, error,
                          "no errors of a fit, expected a profile that inflight fit "
@@ -183,6 +185,13 @@ static void slow_host(struct host_times *host, double factor)
     host->step_s *= factor;
     host->seq_s *= factor;
     host->floor_s *= factor;
+    host->prompt_layer_s *= factor;
+}
+
+/* Indexes behind those of all classes; the first is that of the count of blocks. */
+static double normal_of_deployment(const void *spread, int key)
+{
+    return normal(spread, FIT_OPS, 1 + key);
 }
 
 int spread_draw(const char *name, const struct spread *spread, struct platform *platform,
@@ -190,6 +199,7 @@ int spread_draw(const char *name, const struct spread *spread, struct platform *
 {
     struct document document;
     struct node *root = NULL;
+    const struct deployment fitted = platform->deployment;
     int rc = document_find("hardware", name, &document, error);
     if (rc == 0)
         rc = tree_load(document.path, &root, error);
@@ -200,6 +210,8 @@ int spread_draw(const char *name, const struct spread *spread, struct platform *
                   class_factor(spread, FIT_HOST, spread->host_error_frac));
     if (rc == 0)
         platform->deployment.memory.drawn_sds = normal(spread, FIT_OPS, 0);
+    if (rc == 0)
+        deployment_draw(&fitted, normal_of_deployment, spread, &platform->deployment);
     tree_free(root);
     return rc;
 }

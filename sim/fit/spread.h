@@ -7,8 +7,9 @@
  *     of the rows that were held out. The few shapes of a model recur in every step, so the error
  *     of a class does not average out over a run;
  *   - the memory that is left for K/V, where an engine's rule counts it (cost/memory_engine.h);
- *   - the times of the host, by host_error_frac. They depend on the deployment, so the
- *     configuration gives their error.
+ *   - the numbers of the deployment that have intervals there, such as blocks, times of the host
+ *     and the front end, each by itself;
+ *   - the other times of the host, by host_error_frac, one factor for all.
  *
  * Operations that no table covers (element-wise work in most profiles) are not drawn, so intervals
  * do not contain their error. */
@@ -23,7 +24,8 @@ struct spread {
 };
 
 /* Draws a member. `platform` is the profile that was loaded by that name. The draw depends on the
- * spread and the profile alone. IFL_E_INPUT if the profile has no errors of a fit. */
+ * spread and the profile alone. IFL_E_INPUT if neither the profile has
+ * errors of a fit nor its deployment intervals. */
 int spread_draw(const char *name, const struct spread *spread, struct platform *platform,
                 struct ifl_error *error);
 

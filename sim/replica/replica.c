@@ -250,6 +250,7 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
     *record = (struct ifl_request_record){
         .request_id = r->row,
         .replica = (int32_t)replica->fixed.number,
+        .client = r->pub.client,
         .arrival_ns = r->sent_ns,
         .first_scheduled_ns = r->first_scheduled_ns,
         .first_token_ns = r->pub.first_token_ns,

@@ -5,189 +5,9 @@
 #include <gsl/gsl_roots.h>
 #include <gsl/gsl_sort_double.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "run/point.h"
-
-struct search {
-    const struct capacity_options *options;
-    struct capacity *found;
-    uint64_t member;               /* of the ensemble; 0: the fitted costs */
-    struct ifl_summary *summaries; /* [n_replications] of the last trial */
-    double *sample;                /* [n_replications] */
-    double (*margin_of)(const struct capacity_trial *trial);
-    int code;
-    struct ifl_error *error;
-};
-
-/* ---- a trial ---- */
-
-static struct ifl_interval estimate(const struct search *search, size_t offset)
-{
-    const size_t n = search->options->n_replications;
-    for (size_t r = 0; r < n; r++)
-        memcpy(&search->sample[r], (const char *)&search->summaries[r] + offset, sizeof(double));
-    return ifl_interval_95(search->sample, n);
-}
-
-#define ESTIMATE(field) estimate(search, offsetof(struct ifl_summary, field))
-
-static void allow(struct capacity_trial *trial, const struct ifl_interval *of, double most)
-{
-    trial->margin = fmax(trial->margin, of->mean / most - 1);
-    trial->margin_low = fmax(trial->margin_low, (of->mean - of->half_width) / most - 1);
-    trial->margin_high = fmax(trial->margin_high, (of->mean + of->half_width) / most - 1);
-}
-
-static void demand(struct capacity_trial *trial, const struct ifl_interval *of, double least)
-{
-    trial->margin = 1 - of->mean / least;
-    trial->margin_low = 1 - (of->mean + of->half_width) / least;
-    trial->margin_high = 1 - (of->mean - of->half_width) / least;
-}
-
-static void judge(const struct capacity_config *goals, struct capacity_trial *trial)
-{
-    trial->margin = trial->margin_low = trial->margin_high = -1;
-    switch (goals->criterion) {
-    case CAPACITY_SARATHI:
-        allow(trial, &trial->p99_itl_s, goals->p99_tbt_s);
-        allow(trial, &trial->p50_queue_s, goals->delay_s);
-        break;
-    case CAPACITY_DELAY:
-        allow(trial, &trial->mean_queue_s, goals->delay_s);
-        break;
-    case CAPACITY_DISTSERVE:
-        demand(trial, &trial->attainment_frac, goals->attainment_frac);
-        break;
-    case CAPACITY_GOODPUT:
-        demand(trial, &trial->goodput_rps, 1);
-        break;
-    }
-}
-
-/* The replications of a trial. Each thread takes the next one that no thread has taken. */
-struct trial_crew {
-    const struct capacity_options *options;
-    uint64_t member;
-    double rate_rps;
-    struct ifl_summary *summaries; /* [n_replications] */
-    atomic_size_t next;
-    pthread_mutex_t lock;
-    struct ifl_error error; /* of the lowest replication that failed */
-    size_t failed;          /* n_replications: none */
-};
-
-/* Not the replication's own seed: a member has the same costs in all of them. */
-static uint64_t member_seed(const struct capacity_options *options)
-{
-    return options->configs[0].workload.arrivals.seed;
-}
-
-static int fly_replication(struct trial_crew *crew, size_t replication, struct ifl_error *error)
-{
-    const struct capacity_options *options = crew->options;
-    struct config config = options->configs[replication];
-    struct point_result result;
-    const struct point_options point = {.config = &config,
-                                        .member = {crew->member, member_seed(options)},
-                                        .traces = options->traces,
-                                        .profiles = options->profiles,
-                                        .stop = options->stop,
-                                        .n_ended = options->n_ended};
-    config.workload.arrivals.rate_rps = crew->rate_rps;
-    const int code = point_fly(&point, &result, error);
-    crew->summaries[replication] = result.summary;
-    return code;
-}
-
-static void *fly_replications(void *context)
-{
-    struct trial_crew *crew = context;
-    struct ifl_error error;
-    for (size_t r; (r = atomic_fetch_add(&crew->next, 1)) < crew->options->n_replications;) {
-        if (fly_replication(crew, r, &error) == 0)
-            continue;
-        pthread_mutex_lock(&crew->lock);
-        if (r < crew->failed) {
-            crew->failed = r;
-            crew->error = error;
-        }
-        pthread_mutex_unlock(&crew->lock);
-        atomic_store(&crew->next, crew->options->n_replications);
-    }
-    return NULL;
-}
-
-static int fly(struct search *search, double rate_rps)
-{
-    pthread_t helpers[CAPACITY_MAX_THREADS];
-    const struct capacity_options *options = search->options;
-    struct trial_crew crew = {.options = options,
-                              .member = search->member,
-                              .rate_rps = rate_rps,
-                              .summaries = search->summaries,
-                              .lock = PTHREAD_MUTEX_INITIALIZER,
-                              .failed = options->n_replications};
-    size_t n = 0;
-    while (n + 1 < options->n_threads && n + 1 < options->n_replications &&
-           n < CAPACITY_MAX_THREADS &&
-           pthread_create(&helpers[n], NULL, fly_replications, &crew) == 0)
-        n++;
-    fly_replications(&crew);
-    while (n > 0)
-        pthread_join(helpers[--n], NULL);
-    if (crew.failed == options->n_replications)
-        return 0;
-    *search->error = crew.error;
-    return crew.error.code;
-}
-
-/* Compares with a tolerance, because rates pass through their logarithms. */
-static const struct capacity_trial *find_trial(const struct search *search, double rate_rps)
-{
-    const struct capacity *found = search->found;
-    for (size_t i = 0; i < found->n_trials; i++)
-        if (fabs(found->trials[i].rate_rps - rate_rps) < 1e-9 * rate_rps)
-            return &found->trials[i];
-    return NULL;
-}
-
-/* Flies a trial, unless the rate was tried before. NULL after an error, or after too many
- * trials. */
-static const struct capacity_trial *try_rate(struct search *search, double rate_rps)
-{
-    struct capacity *found = search->found;
-    const struct capacity_trial *known = find_trial(search, rate_rps);
-    if (known || search->code < 0)
-        return known;
-    if (found->n_trials == CAPACITY_MAX_TRIALS)
-        search->code = ifl_fail(search->error, IFL_E_STALLED,
-                                "the capacity is not found within %d rates, the last being %g",
-                                CAPACITY_MAX_TRIALS, rate_rps);
-    else
-        search->code = fly(search, rate_rps);
-    if (search->code < 0)
-        return NULL;
-    if (search->options->trials)
-        atomic_fetch_add(&search->options->trials->n_flown, 1);
-    struct capacity_trial *trial = &found->trials[found->n_trials++];
-    *trial = (struct capacity_trial){
-        .rate_rps = rate_rps,
-        .goodput_rps = ESTIMATE(goodput_rps),
-        .attainment_frac = ESTIMATE(attainment_frac),
-        .output_throughput_tok_per_s = ESTIMATE(output_throughput_tok_per_s),
-        .p90_ttft_s = ESTIMATE(ttft_s.p90),
-        .p99_ttft_s = ESTIMATE(ttft_s.p99),
-        .p99_itl_s = ESTIMATE(itl_s.p99),
-        .p50_queue_s = ESTIMATE(queue_s.p50),
-        .mean_queue_s = ESTIMATE(queue_s.mean),
-    };
-    judge(&search->options->configs[0].capacity, trial);
-    return trial;
-}
+#include "run/capacity_parts.h"
 
 /* ---- the root of a margin ---- */
 
@@ -209,7 +29,7 @@ static double margin_high(const struct capacity_trial *trial)
 static double margin_at(double log_rate, void *context)
 {
     struct search *search = context;
-    const struct capacity_trial *trial = try_rate(search, exp(log_rate));
+    const struct capacity_trial *trial = capacity_try(search, exp(log_rate), 0);
     return trial ? search->margin_of(trial) : 0;
 }
 
@@ -247,7 +67,7 @@ static enum capacity_status widen(struct search *search, struct bracket *bracket
             return CAPACITY_NONE;
         if (rate_rps > goals->max_rate_rps)
             return CAPACITY_UNBOUNDED;
-        try_rate(search, rate_rps);
+        capacity_try(search, rate_rps, 0);
         *bracket = bracket_of(search);
     }
     return CAPACITY_FOUND;
@@ -324,8 +144,21 @@ static double root_rps(struct search *search, double (*margin_of)(const struct c
 
 static size_t place_of(const struct search *search, double rate_rps)
 {
-    const struct capacity_trial *trial = find_trial(search, rate_rps);
+    const struct capacity_trial *trial = capacity_known(search, rate_rps, 0);
     return trial ? (size_t)(trial - search->found->trials) : 0;
+}
+
+/* The objectives that the lowest rate beyond the capacity misses. */
+static uint32_t missed_above(const struct capacity *found)
+{
+    const struct capacity_trial *next = NULL;
+    for (size_t i = 0; i < found->n_trials; i++) {
+        const struct capacity_trial *trial = &found->trials[i];
+        if (trial->rate_rps > found->rps && trial->margin > 0 &&
+            (!next || trial->rate_rps < next->rate_rps))
+            next = trial;
+    }
+    return next ? capacity_missed(found, next) : 0;
 }
 
 static void find_root(struct search *search)
@@ -334,6 +167,7 @@ static void find_root(struct search *search)
     enum capacity_status status;
     found->rps = root_rps(search, margin, &found->status);
     found->at = place_of(search, found->rps);
+    found->binding = missed_above(found);
     if (search->options->n_replications < 2 || search->member > 0 ||
         found->status != CAPACITY_FOUND)
         return;
@@ -408,13 +242,18 @@ static void find_best(struct search *search)
     found->high_rps = goodput->mean + goodput->half_width;
 }
 
-static void find(struct search *search)
+/* `start`: replicas with which the search for a target begins. */
+static void find(struct search *search, int32_t start)
 {
+    const struct capacity_config *goals = &search->options->configs[0].capacity;
     *search->found = (struct capacity){.low_rps = (double)NAN,
                                        .high_rps = (double)NAN,
                                        .members_low_rps = (double)NAN,
                                        .members_high_rps = (double)NAN};
-    if (search->options->configs[0].capacity.criterion == CAPACITY_GOODPUT)
+    search->found->n_objectives = objectives_asked(goals, search->found->objectives);
+    if (goals->target_rps > 0)
+        capacity_find_replicas(search, start);
+    else if (goals->criterion == CAPACITY_GOODPUT)
         find_best(search);
     else
         find_root(search);
@@ -434,9 +273,10 @@ static void find_members(struct search *search, struct capacity *scratch)
     search->found = scratch;
     for (size_t i = 0; i < n && search->code == 0; i++) {
         search->member = i + 1;
-        find(search);
+        find(search, nominal->replicas);
         search->options->members[i] = (struct capacity_member){
             .status = scratch->status,
+            .crossing = scratch->status == CAPACITY_FOUND ? scratch->crossing : (double)INFINITY,
             .rps = scratch->status == CAPACITY_FOUND       ? scratch->rps
                    : scratch->status == CAPACITY_UNBOUNDED ? (double)INFINITY
                                                            : 0,
@@ -480,6 +320,30 @@ static void widen_interval(struct capacity *found, const struct capacity_member 
     found->high_rps = is_open || isinf(above) ? (double)NAN : found->rps + above;
 }
 
+/* A crossing as the replicas that it takes; 0 where no number is enough. */
+static int32_t whole(double crossing)
+{
+    return isfinite(crossing) ? (int32_t)fmax(ceil(crossing - 1e-9), 1) : 0;
+}
+
+/* As widen_interval, of the crossings: fewer replicas are the better end. */
+static void widen_replicas(struct capacity *found, const struct capacity_member *members,
+                           double *crossings)
+{
+    const size_t n = found->n_members;
+    const bool is_open = isinf(found->high_crossing);
+    for (size_t i = 0; i < n; i++)
+        crossings[i] = members[i].crossing;
+    gsl_sort(crossings, 1, n);
+    const double low = quantile_of(crossings, n, 0.025), high = quantile_of(crossings, n, 0.975);
+    const double below = reach(found->crossing - found->low_crossing, found->crossing - low);
+    const double above = reach(found->high_crossing - found->crossing, high - found->crossing);
+    found->members_low_replicas = whole(low);
+    found->members_high_replicas = whole(high);
+    found->low_replicas = whole(found->crossing - below);
+    found->high_replicas = is_open ? 0 : whole(found->crossing + above);
+}
+
 static void add_ensemble(struct search *search)
 {
     const size_t n = count_members(search->options);
@@ -491,7 +355,9 @@ static void add_ensemble(struct search *search)
         search->code = ifl_fail_nomem(search->error);
     else
         find_members(search, scratch);
-    if (search->code == 0)
+    if (search->code == 0 && search->found->replicas > 0)
+        widen_replicas(search->found, search->options->members, rps);
+    else if (search->code == 0)
         widen_interval(search->found, search->options->members, search->options->n_replications,
                        rps);
     free(scratch);
@@ -520,7 +386,7 @@ int capacity_find(const struct capacity_options *options, struct capacity *capac
     if (!search.summaries || !search.sample)
         search.code = ifl_fail_nomem(error);
     else
-        find(&search);
+        find(&search, options->configs[0].replicas);
     if (search.code == 0 && capacity->status == CAPACITY_FOUND && count_members(options) > 0)
         add_ensemble(&search);
     free(search.summaries);

@@ -14,7 +14,10 @@
  * independent, so the ends of the interval lie at sqrt(s^2 + d^2) (JCGM 100:2008, 5.1.2), each side
  * by itself; never below 0.
  *
- * The criteria are those of the literature:
+ * With capacity.target_rps the rate is given, and the fewest replicas are searched that meet the
+ * objectives at it (capacity_replicas.c).
+ *
+ * The criteria are those of the literature, or capacity.objectives, all of which have to hold:
  *   sarathi    P99 of the time between tokens within capacity.p99_tbt_s, and the median scheduling
  *              delay within capacity.delay_s (Agrawal et al., OSDI 2024, section 5)
  *   distserve  attainment of slo.* of at least capacity.attainment_frac (Zhong et al., OSDI 2024)
@@ -29,6 +32,7 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
+#include "run/objectives.h"
 #include "run/profile_shelf.h"
 #include "run/trace_shelf.h"
 
@@ -40,10 +44,18 @@ enum capacity_status {
     CAPACITY_UNBOUNDED /* the highest rate meets them still: this trace is too short to say */
 };
 
+struct objective_trial {
+    struct ifl_interval value;
+    double margin;
+};
+
 struct capacity_trial {
     double rate_rps;
-    double margin, margin_low, margin_high; /* with the ends of its interval */
+    int32_t replicas;                          /* 0: as configured */
+    double margin, margin_low, margin_high;    /* with the ends of its interval */
+    struct objective_trial of[MAX_OBJECTIVES]; /* [n_objectives] */
     struct ifl_interval goodput_rps, attainment_frac, output_throughput_tok_per_s;
+    struct ifl_interval request_throughput_rps;
     struct ifl_interval p90_ttft_s, p99_ttft_s, p99_itl_s, p50_queue_s, mean_queue_s;
 };
 
@@ -51,6 +63,7 @@ struct capacity_trial {
 struct capacity_member {
     enum capacity_status status;
     double rps; /* 0 where the status is CAPACITY_NONE, INFINITY where it is CAPACITY_UNBOUNDED */
+    double crossing; /* of a target: see struct capacity; INFINITY where the status is none */
     size_t n_trials;
 };
 
@@ -60,7 +73,17 @@ struct capacity {
     double rps, low_rps, high_rps;
     double members_low_rps, members_high_rps; /* quantiles 0.025 and 0.975; NaN without members */
     size_t n_members; /* searched: cost.ensemble where the status is found */
-    size_t at;        /* the trial at the capacity */
+    /* With a target: the fewest replicas that meet it, and the ends of their interval; 0 where none
+     * is found or out of reach. A search finds the place between two whole numbers where the
+     * margin, interpolated, is 0: the replicas are the whole number at or above it. */
+    int32_t replicas, low_replicas, high_replicas, members_low_replicas, members_high_replicas;
+    double crossing, low_crossing, high_crossing; /* NaN without an end, INFINITY out of reach */
+    struct objective objectives[MAX_OBJECTIVES];
+    size_t n_objectives;
+    /* Bit i: objective i is missed in the trial next to the one at the capacity, at a higher rate
+     * or with fewer replicas. 0: there is none. */
+    uint32_t binding;
+    size_t at;                                         /* the trial at the capacity */
     struct capacity_trial trials[CAPACITY_MAX_TRIALS]; /* in the order of the search */
     size_t n_trials;
 };

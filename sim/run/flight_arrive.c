@@ -78,6 +78,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
         .prompt_tokens = a->n_prompt,
         .replica = flight->pools[0].name ? -1 : 0,
         .is_retry = workload_is_retry(flight->workload, a->row, a->attempt),
+        .client = a->said.client,
         .status = status,
     };
     loop_count_ended(loop, 1);

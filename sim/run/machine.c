@@ -24,7 +24,7 @@ static int deploy(const struct config *config, struct deployment *deployment,
     host->step_s += cost->host_step_s;
     host->seq_s += cost->host_seq_s;
     host->floor_s = fmax(host->floor_s, cost->host_floor_s);
-    return 0;
+    return deployment_check_intervals(deployment, error);
 }
 
 static struct parallel parallel_of(const struct config *config)
@@ -48,6 +48,8 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
     const int32_t kv_bytes = engine_kv_dtype_bytes(config->engine.kv_dtype);
     if (kv_bytes > 0)
         machine->model.kv_bytes = kv_bytes;
+    if (rc == 0 && machine->has_model)
+        model_set_dtype(&machine->model, (enum model_dtype)config->dtype);
     if (rc == 0 && machine->has_model)
         rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
     const struct parallel parallel = parallel_of(config);

@@ -8,6 +8,7 @@
 
 #include "fit/spread.h"
 #include "inflight/minmax.h"
+#include "run/client_shares.h"
 #include "run/engine_setup.h"
 #include "run/executor_sim.h"
 #include "run/flight.h"
@@ -34,7 +35,8 @@ struct point {
     struct executor_engine *engine; /* NULL: simulated */
     struct recorded *recorded;      /* NULL: no steps are replayed */
     struct ifl_recorder *recorder;
-    int64_t warmup_end_ns; /* by MSER-5, once flown */
+    struct client_shares clients; /* heard where they are asked for */
+    int64_t warmup_end_ns;        /* by MSER-5, once flown */
 };
 
 static double wall_s(void)
@@ -336,6 +338,13 @@ static int create_recorder(const struct point_options *options, struct point *po
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);
     reports.timeline_every = (uint64_t)options->config->output.timeline_every;
+    if (options->by_client) {
+        if (client_shares_init(&point->clients, ifl_max(point->trace.n_clients, 1U),
+                               reports.from_ns, error) < 0)
+            return error->code;
+        reports.on_request = client_shares_hear;
+        reports.on_request_context = &point->clients;
+    }
     point->recorder = ifl_recorder_create(&reports, error);
     return point->recorder ? 0 : error->code;
 }
@@ -575,6 +584,8 @@ static int fly(const struct point_options *options, struct point *point,
         rc = ifl_recorder_warmup(point->recorder, &point->warmup_end_ns, error);
     if (rc == 0)
         rc = ifl_recorder_finish(point->recorder, &result->summary, error);
+    if (rc == 0 && options->by_client)
+        result->summary.client_attainment_frac = client_shares_least(&point->clients);
     if (rc == 0 && config_lists_differences(options->config))
         explain_differences(options, point, &result->summary);
     result->simulate_s = flown_s - began_s;
@@ -626,6 +637,7 @@ static int fly_once(const struct point_options *options, struct point_result *re
         rc = blame(options->config, error);
     *warmup_end_ns = point->warmup_end_ns;
     ifl_recorder_destroy(point->recorder);
+    client_shares_finish(&point->clients);
     executor_engine_destroy(point->engine);
     executor_sim_destroy(&point->simulator);
     recorded_destroy(point->recorded);

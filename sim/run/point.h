@@ -39,6 +39,8 @@ struct point_options {
     const char *intervals_path;          /* written where cost.ensemble asks for members */
     struct trace_shelf *traces;          /* shared by the points of a study */
     struct profile_shelf *profiles;      /* shared, too */
+    bool by_client;                      /* fill client_attainment_frac; no other then hears of
+                                            requests */
     bool is_last;                        /* no other point will want a trace */
     struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
     const volatile sig_atomic_t *stop;

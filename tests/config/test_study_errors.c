@@ -43,11 +43,12 @@ Test(study_errors, values)
                  "unknown route policy randon, did you mean random?");
     expect_wrong(SMALL "cluster: {replicas: 0}\n", 4, 11,
                  "cluster.replicas is 0, expected a whole number from 1 to 65536 replicas");
-    expect_wrong(SMALL "workload.limit: 3\n", 4, 1,
-                 "unknown key workload.limit, expected one of "
-                 "model, hardware, executor, replications, steady_state, sweep, workload, serving, "
-                 "deployment, cost, engine, parallel, "
-                 "cluster, slo, output, capacity");
+    expect_wrong(
+        SMALL "workload.limit: 3\n", 4, 1,
+        "unknown key workload.limit, expected one of "
+        "model, hardware, dtype, executor, replications, steady_state, sweep, workload, serving, "
+        "deployment, cost, engine, parallel, "
+        "cluster, slo, output, capacity");
 }
 
 Test(study_errors, what_is_missing)

@@ -1,0 +1,43 @@
+/* Cells that the reports of inflight capacity share. */
+#ifndef SIM_CLI_CAPACITY_CELLS_H
+#define SIM_CLI_CAPACITY_CELLS_H
+
+#include <stdio.h>
+
+#include "run/capacity.h"
+
+extern const char *const capacity_status_names[];
+
+/* ---- CSV: each is followed by a comma ---- */
+
+void cell_text(FILE *out, const char *text);
+void cell_real(FILE *out, double x); /* empty for NaN */
+void cell_interval(FILE *out, const struct ifl_interval *of);
+const char *cell_flag(bool set);
+
+/* The swept keys but the replication, which is no key of a deployment. */
+size_t cell_n_keys(const struct study *study);
+void cell_keys(FILE *out, const struct study *study);
+void cell_values(FILE *out, const struct study *study, size_t row);
+bool cells_have_members(const struct study *study);
+
+/* NAME,NAME_ci95, of each objective of the study's first deployment but those that `known`, a list
+ * of columns, has already. */
+void cell_objective_names(FILE *out, const struct study *study, const char *known);
+/* Their values in a trial of a search with these objectives; empty where it has no such one. `of`
+ * NULL: all are empty. */
+void cell_objectives(FILE *out, const struct study *study, const char *known,
+                     const struct objective *objectives, size_t n,
+                     const struct objective_trial *of);
+/* "p95_ttft_s+p99_tbt_s", or "" for none. */
+void capacity_name_binding(const struct capacity *found, char *text, size_t n_bytes);
+
+/* ---- tables ---- */
+
+const char *cell_short_key(const struct study *study, size_t axis);
+int cell_widest(const struct study *study, size_t axis, size_t n);  /* of n rows, at most 40 */
+void cell_print_real(FILE *out, int width, int decimals, double x); /* "-" for NaN */
+void cell_print_keys(FILE *out, const struct study *study, size_t n);
+void cell_print_values(FILE *out, const struct study *study, size_t n, size_t row);
+
+#endif
