@@ -216,3 +216,56 @@ Test(spread, the_host_of_a_deployment)
                        off[N / 2]);
     free(drawn);
 }
+
+static double share_below(const double *sorted, double limit)
+{
+    int n = 0;
+    while (n < N && sorted[n] < limit)
+        n++;
+    return (double)n / N;
+}
+
+/* A twentieth lies beyond each end of an interval, half on each side of the value, whatever the
+ * host's own error; a number without an interval stays. */
+Test(spread, intervals_of_a_deployment)
+{
+    static double request_s[N], step_s[N], blocks[N];
+    struct platform platform, drawn;
+    struct ifl_error error = {0};
+    char path[64];
+    double together = 0;
+    write_profile("fit:\n  gemm: {rows: 1}\n", path);
+    cr_assert_eq(hardware_load(path, &platform, &error), 0, "%s", error.text);
+    struct deployment *of = &platform.deployment;
+    of->front_end.request_s = 0.02;
+    of->host.step_s = 0.001;
+    of->num_blocks = 1000;
+    cr_assert_eq(deployment_set_interval(of, "front_end.request_s", 0.01, 0.05), 0);
+    cr_assert_eq(deployment_set_interval(of, "host.step_s", 0.0008, 0.0012), 0);
+    cr_assert_eq(deployment_set_interval(of, "num_blocks", 900, 1200), 0);
+    cr_expect_lt(deployment_set_interval(of, "host.eager", 0, 1), 0);
+    cr_expect_lt(deployment_set_interval(of, "host.steps", 0, 1), 0);
+    for (int i = 0; i < N; i++) {
+        drawn = platform;
+        const struct spread spread = {SEED, (uint64_t)i + 1, 0.3};
+        cr_assert_eq(spread_draw(path, &spread, &drawn, &error), 0, "%s", error.text);
+        request_s[i] = drawn.deployment.front_end.request_s;
+        step_s[i] = drawn.deployment.host.step_s;
+        blocks[i] = drawn.deployment.num_blocks;
+        together += (request_s[i] > 0.02) == (step_s[i] > 0.001);
+        cr_assert_geq(request_s[i], 0);
+        cr_assert_eq(drawn.deployment.front_end.token_s, of->front_end.token_s);
+        cr_assert_neq(drawn.deployment.host.layer_s, of->host.layer_s);
+    }
+    cr_expect_float_eq(together / N, 0.5, 4 * sqrt(0.25 / N));
+    const double tail = 4 * sqrt(0.05 * 0.95 / N), middle = 4 * sqrt(0.25 / N);
+    double *const all[] = {request_s, step_s, blocks};
+    const double ends[][3] = {{0.01, 0.02, 0.05}, {0.0008, 0.001, 0.0012}, {899.5, 999.5, 1200.5}};
+    for (int k = 0; k < 3; k++) {
+        qsort(all[k], N, sizeof **all, compare);
+        cr_expect_float_eq(share_below(all[k], ends[k][0]), 0.05, tail);
+        cr_expect_float_eq(share_below(all[k], ends[k][1]), 0.5, middle);
+        cr_expect_float_eq(share_below(all[k], ends[k][2]), 0.95, tail);
+    }
+    remove(path);
+}
