@@ -454,12 +454,13 @@ static int judge(struct quest *quest, const struct answers *answers)
                                     quest->n_rows);
 }
 
-static int draw(struct quest *quest, const struct answers *answers)
+/* As a run's figures: without gnuplot there are none. */
+static void draw(const struct quest *quest, const struct answers *answers)
 {
-    if (!has_target(quest) || !study_first(quest->launch.study)->output.plots)
-        return 0;
-    return plan_draw(quest->files.dir, quest->launch.study, answers->plans, quest->n_rows,
-                     &quest->launch.error);
+    struct ifl_error error;
+    if (has_target(quest) && study_first(quest->launch.study)->output.plots &&
+        plan_draw(quest->files.dir, quest->launch.study, answers->plans, quest->n_rows, &error) < 0)
+        fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 
 static int finish(struct quest *quest)
@@ -474,9 +475,9 @@ static int finish(struct quest *quest)
     if (rc == 0 && !quest->launch.quiet)
         print(quest, &answers);
     if (rc == 0)
-        rc = judge(quest, &answers);
+        draw(quest, &answers);
     if (rc == 0)
-        rc = draw(quest, &answers);
+        rc = judge(quest, &answers);
     free(answers.rates);
     free(answers.plans);
     return rc;

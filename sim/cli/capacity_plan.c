@@ -226,6 +226,14 @@ static void print_foot(FILE *out, const struct plan_row *rows, size_t n)
                 any_given ? "capacity.watts_per_gpu all the time" : "");
 }
 
+/* What is wrong, without the arithmetic behind a colon, which plan.csv has. */
+static void print_failure(FILE *out, const struct ifl_error *error)
+{
+    const char *colon = strstr(error->text, ": ");
+    const int n = colon ? (int)(colon - error->text) : (int)strlen(error->text);
+    fprintf(out, "  failed: %.*s\n", n, error->text);
+}
+
 void plan_print(FILE *out, const struct study *study, const struct plan_row *rows, size_t n)
 {
     struct objective asked[MAX_OBJECTIVES];
@@ -239,9 +247,7 @@ void plan_print(FILE *out, const struct study *study, const struct plan_row *row
     for (size_t i = 0; i < n; i++) {
         cell_print_values(out, study, n, i);
         if (rows[i].error.code) {
-            char why[1200];
-            error_print(&rows[i].error, why, sizeof why);
-            fprintf(out, "  failed: %s\n", why);
+            print_failure(out, &rows[i].error);
             continue;
         }
         print_row(out, &rows[i]);
@@ -253,11 +259,12 @@ void plan_print(FILE *out, const struct study *study, const struct plan_row *row
 
 /* ---- no answer ---- */
 
-static void name_row(const struct study *study, size_t row, char *text, size_t n_bytes)
+static void name_row(const struct study *study, size_t row, const char *separator, char *text,
+                     size_t n_bytes)
 {
     size_t at = (size_t)snprintf(text, n_bytes, "%s", cell_n_keys(study) ? "" : "it");
     for (size_t a = 0; a < cell_n_keys(study) && at < n_bytes; a++)
-        at += (size_t)snprintf(text + at, n_bytes - at, "%s%s %s", a ? ", " : "",
+        at += (size_t)snprintf(text + at, n_bytes - at, "%s%s %s", a ? separator : "",
                                cell_short_key(study, a),
                                study_value(study, row * study_n_replications(study), a));
 }
@@ -286,7 +293,7 @@ int plan_judge(const struct study *study, const struct plan_row *rows, size_t n,
         if (near->at.of[k].margin > near->at.of[worst].margin)
             worst = k;
     const struct objective *missed = &near->objectives[worst];
-    name_row(study, (size_t)(near - rows), name, sizeof name);
+    name_row(study, (size_t)(near - rows), ", ", name, sizeof name);
     return ifl_fail(error, IFL_E_STALLED,
                     "no deployment meets the objectives at %g requests/s; %s comes nearest: %s is "
                     "%.4g with %d replicas, expected %s %g",
@@ -299,9 +306,9 @@ int plan_judge(const struct study *study, const struct plan_row *rows, size_t n,
 static void write_bar(FILE *out, const struct study *study, const struct plan_row *row, size_t i)
 {
     char name[256];
-    const bool priced = !isnan(usd_per_hour(row, row->replicas));
+    const bool priced = !isnan(row->cost.usd_per_gpu_hour);
     const int32_t counts[] = {row->replicas, row->low, row->high};
-    name_row(study, i, name, sizeof name);
+    name_row(study, i, " / ", name, sizeof name);
     fprintf(out, "%zu,", i + 1);
     cell_text(out, name);
     fprintf(out, "%s,", row->error.code ? "failed" : capacity_status_names[row->status]);
@@ -326,7 +333,8 @@ int plan_draw(const char *dir, const struct study *study, const struct plan_row 
         write_bar(file.out, study, &rows[i], i);
     if (new_file_close(&file, 0, error) < 0 || data_plot_scripts(script_dir, error) < 0)
         return error->code;
-    snprintf(note, sizeof note, "at %g requests/s", study_first(study)->capacity.target_rps);
+    snprintf(note, sizeof note, "replicas × GPUs of each, at %g requests/s",
+             study_first(study)->capacity.target_rps);
     const struct ifl_drawing drawing = {.out_dir = dir,
                                         .script_dir = script_dir,
                                         .columns = 1,

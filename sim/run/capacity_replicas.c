@@ -36,16 +36,24 @@ static void try_replicas(struct search *search, int32_t n)
     capacity_try(search, search->options->configs[0].capacity.target_rps, n);
 }
 
-/* More replicas than requests ever meet in: the last trials are all alike. */
+static bool alike(double a, double b)
+{
+    return fabs(a - b) <= 1e-3 * fabs(b);
+}
+
+/* More replicas than requests ever meet in: the last trials are alike. As long as there are too
+ * few, each one more serves more tokens a second, also where the objectives see nothing of it. */
 static bool is_flat(const struct search *search)
 {
     enum { ALIKE = 4 };
     const struct capacity *found = search->found;
     const struct capacity_trial *last = &found->trials[found->n_trials - 1];
-    for (size_t i = 1; i < ALIKE; i++)
-        if (found->n_trials < ALIKE || search->margin_of(last - i) != search->margin_of(last))
-            return false;
-    return true;
+    bool flat = found->n_trials >= ALIKE;
+    for (size_t i = 1; i < ALIKE && flat; i++)
+        flat = alike(search->margin_of(last - i), search->margin_of(last)) &&
+               alike((last - i)->output_throughput_tok_per_s.mean,
+                     last->output_throughput_tok_per_s.mean);
+    return flat;
 }
 
 static struct fence enclose(struct search *search, int32_t start)

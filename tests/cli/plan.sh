@@ -127,11 +127,18 @@ capacity: {target_rps: 4, objectives: {p95_ttft_s: 1}, usd_per_gpu_hour: {h100-s
 sweep: {parallel.tensor: [1, 2, 4], dtype: [bf16, fp8]}
 END
 succeeds "$inflight" capacity options.yaml -o options
-printed 'failed: options.yaml: llama-3.1-70b does not fit on h100-sxm at parallel.tensor 1'
+printed 'failed: llama-3.1-70b does not fit on h100-sxm at parallel.tensor 1'
 same "$(columns options/plan.csv parallel.tensor,dtype,status | sed -n 1,2p | paste -sd' ')" '1,bf16,failed 1,fp8,found' \
     'a model in 16 and in 8 bits'
 awk -F, 'NR > 1 && $3 == "found" && $NF == "" { n++ } END { exit n != 5 }' options/plan.csv ||
     complain 'options of a plan' "$(cat options/plan.csv)"
+# the figure's data: a row an option
+succeeds "$inflight" capacity options.yaml --quiet -o drawn --set output.plots=true
+same "$(columns drawn/plan_figure.csv series,status | head -2 | paste -sd' ')" \
+    'tensor 1 / dtype bf16,failed tensor 1 / dtype fp8,found' 'options of the figure'
+same "$(columns drawn/plan_figure.csv bill | paste -sd' ')" "$(columns drawn/plan.csv usd_per_hour | paste -sd' ')" \
+    'what the figure says of costs'
+! command -v gnuplot >gnuplot.txt || [ -s drawn/plan_figure.pdf ] || complain 'the figure of a plan is not there'
 expect 1 'no deployment meets the objectives at 4 requests/s; tensor 4, dtype fp8 comes nearest: p95_ttft_s is ' \
     "$inflight" capacity options.yaml --quiet --set capacity.objectives.p95_ttft_s=0.001 --set 'sweep.parallel.tensor=[4]'
 

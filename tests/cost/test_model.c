@@ -161,3 +161,30 @@ Test(model, a_stage_has_its_share)
     cr_expect_eq(model_stage(&model, 5, &stage, &error), IFL_E_INPUT);
     cr_expect_not_null(strstr(error.text, "divisor of the 32 layers"), "%s", error.text);
 }
+
+/* Llama 3 8B: 32 layers of 218,103,808 numbers in matrices, the rest of its 8,030,261,248 (the
+ * model card's 8.03B) in embeddings and norms. */
+Test(model, dtypes)
+{
+    static const struct {
+        enum model_dtype dtype;
+        double matrix_bytes;
+        int64_t other_bytes, kv_bytes;
+    } of[] = {{MODEL_DTYPE_AUTO, 2, 2, 2},  {MODEL_DTYPE_FP32, 4, 4, 4},
+              {MODEL_DTYPE_FP16, 2, 2, 2},  {MODEL_DTYPE_BF16, 2, 2, 2},
+              {MODEL_DTYPE_FP8, 1, 2, 2},   {MODEL_DTYPE_INT8, 1, 2, 2},
+              {MODEL_DTYPE_INT4, 0.5, 2, 2}};
+    const int64_t in_matrices = 32 * INT64_C(218103808), all = INT64_C(8030261248);
+    struct ifl_error error = {0};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct model model;
+        cr_assert_eq(model_load("llama-3-8b", &model, &error), 0, "%s", error.text);
+        model_set_dtype(&model, of[i].dtype);
+        cr_expect_eq(model_weight_bytes(&model, 1),
+                     (int64_t)((double)in_matrices * of[i].matrix_bytes) +
+                         (all - in_matrices) * of[i].other_bytes);
+        cr_expect_eq(model.kv_bytes, of[i].kv_bytes);
+        model_set_dtype(&model, MODEL_DTYPE_BF16);
+        cr_expect_eq(model_weight_bytes(&model, 1), 2 * all, "and back");
+    }
+}
