@@ -80,8 +80,8 @@ const char *key_in_pool(const char *dotted)
     return dot ? dot + 1 : name + strlen(name);
 }
 
-static const char *const of_pools[] = {"count",   "model",      "hardware", "parallel",
-                                       "serving", "deployment", "cost"};
+static const char *const of_pools[] = {"count",    "model",   "hardware",   "dtype",
+                                       "parallel", "serving", "deployment", "cost"};
 enum { N_OF_POOLS = sizeof of_pools / sizeof *of_pools };
 
 bool key_is_of_pools(const char *dotted)
@@ -225,8 +225,8 @@ static int check_pool_key(const char *inner, bool only_values, const struct node
     if (near)
         return tree_fail(node, error, "a pool has no key %.100s, did you mean %s?", first, near);
     return tree_fail(node, error,
-                     "a pool has no key %.100s, expected count, model, hardware, or a key of "
-                     "parallel, serving, deployment or cost",
+                     "a pool has no key %.100s, expected count, model, hardware, dtype, or a key "
+                     "of parallel, serving, deployment or cost",
                      first);
 }
 

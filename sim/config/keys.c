@@ -354,7 +354,7 @@ static const struct ifl_param cluster_fields[] = {
 static const struct key_by_hand cluster_by_hand[] = {
     {"pools", "a map of names to pools", "no pools",
      "in place of cluster.replicas: replicas that differ, by pools; a pool is a map of `count` and "
-     "of any of model, hardware, parallel, serving, deployment and cost, laid over the "
+     "of any of model, hardware, dtype, parallel, serving, deployment and cost, laid over the "
      "configuration's own (cluster.pools.NAME.count, cluster.pools.NAME.serving.kv.num_blocks, "
      "...)"},
 };

@@ -104,3 +104,61 @@ int errors_of_layers(const struct predictions *of, struct error_summary *summary
     free(errors);
     return code;
 }
+
+/* ---- shapes ---- */
+
+struct in_shape {
+    const struct fit_sample *row;
+    double log_ratio;
+};
+
+/* What a model and its sharding fix: the shape of a product, or the heads. */
+static int compare_shapes(const struct fit_sample *a, const struct fit_sample *b)
+{
+    const double x[] = {a->n, a->k, a->q_heads, a->kv_heads, a->d_head};
+    const double y[] = {b->n, b->k, b->q_heads, b->kv_heads, b->d_head};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+static int by_shape(const void *a, const void *b)
+{
+    const struct in_shape *x = a, *y = b;
+    const int shape = compare_shapes(x->row, y->row);
+    return shape ? shape : (x->log_ratio > y->log_ratio) - (x->log_ratio < y->log_ratio);
+}
+
+/* Returns where the next shape begins. */
+static size_t shape_error(const struct in_shape *rows, size_t n, size_t at, double *relative)
+{
+    const size_t first = at;
+    double sum = 0;
+    for (; at < n && compare_shapes(rows[at].row, rows[first].row) == 0; at++)
+        sum += rows[at].log_ratio;
+    *relative = fabs(expm1(sum / (double)(at - first)));
+    return at;
+}
+
+int errors_of_shapes(const struct predictions *of, struct error_summary *summary,
+                     struct ifl_error *error)
+{
+    struct in_shape *rows = malloc((of->n + 1) * sizeof *rows);
+    double *errors = malloc((of->n + 1) * sizeof *errors);
+    size_t n = 0, n_shapes = 0;
+    const int code = rows && errors ? 0 : ifl_fail_nomem(error);
+    for (size_t i = 0; code == 0 && i < of->n; i++)
+        if (of->predicted_s[i] > 0)
+            rows[n++] =
+                (struct in_shape){of->rows[i], log(of->predicted_s[i] / of->rows[i]->measured_s)};
+    if (code == 0)
+        qsort(rows, n, sizeof *rows, by_shape);
+    for (size_t at = 0; code == 0 && at < n; n_shapes++)
+        at = shape_error(rows, n, at, &errors[n_shapes]);
+    if (code == 0)
+        summarise(errors, n_shapes < ERRORS_LEAST_SHAPES ? 0 : n_shapes, summary);
+    free(rows);
+    free(errors);
+    return code;
+}

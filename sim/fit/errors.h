@@ -26,4 +26,12 @@ int errors_of_rows(const struct predictions *of, struct error_summary *summary,
 int errors_of_layers(const struct predictions *of, struct error_summary *summary,
                      struct ifl_error *error);
 
+/* Errors that recur: of each shape, of products or of heads, the mean of log(predicted / measured)
+ * over its rows, as a relative error. A run of one model meets few shapes, with many numbers of
+ * rows, over which the rest of the rows' errors averages out. Empty with fewer than
+ * ERRORS_LEAST_SHAPES shapes. */
+enum { ERRORS_LEAST_SHAPES = 8 };
+int errors_of_shapes(const struct predictions *of, struct error_summary *summary,
+                     struct ifl_error *error);
+
 #endif

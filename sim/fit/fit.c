@@ -159,6 +159,8 @@ static int summarise(const struct job *job, struct fit_op_report *report, struct
     int code = errors_of_rows(&of, &report->held_out, error);
     if (!code)
         code = errors_of_layers(&of, &report->held_out_layers, error);
+    if (!code)
+        code = errors_of_shapes(&of, &report->held_out_shapes, error);
     return code;
 }
 

@@ -49,7 +49,7 @@ struct fit_op_report {
     const struct form *form; /* NULL: no rows of this operation */
     struct form free_form;   /* `form` points here: the form without the held parameters */
     struct solution solution;
-    struct error_summary fitted, held_out, held_out_layers;
+    struct error_summary fitted, held_out, held_out_layers, held_out_shapes;
 };
 
 struct fit_report {

@@ -113,6 +113,7 @@ static void put_fit(FILE *out, const struct fit_op_report *of)
     put_summary(out, "fitted", &of->fitted);
     put_summary(out, "held_out", &of->held_out);
     put_summary(out, "held_out_layer", &of->held_out_layers);
+    put_summary(out, "held_out_shape", &of->held_out_shapes);
     fprintf(out, ", std_error: {");
     for (int i = 0; i < of->form->n_parameters; i++)
         fprintf(out, "%s%s: %.3g", i ? ", " : "", of->form->parameters[i].name,

@@ -149,10 +149,13 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
 static int draw_class(const struct form *form, const struct node *fit, const struct spread *spread,
                       struct platform *platform, struct ifl_error *error)
 {
-    double median;
+    double median, of_shapes;
     if (draw_parameters(form, fit, spread, platform, error) ||
-        read_error(fit, "held_out_median", &median, error))
+        read_error(fit, "held_out_median", &median, error) ||
+        read_error(fit, "held_out_shape_median", &of_shapes, error))
         return error->code;
+    if (of_shapes > 0)
+        median = of_shapes;
     if (median > 0)
         slow(&platform->hardware, form->op, class_factor(spread, form->op, median));
     return 0;

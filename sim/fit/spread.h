@@ -4,8 +4,9 @@
  *   - each fitted parameter, by its standard error. Parameters are drawn independently, since a
  *     profile keeps no covariances;
  *   - the time of each operation class, by one lognormal factor. Its median absolute error is that
- *     of the rows that were held out. The few shapes of a model recur in every step, so the error
- *     of a class does not average out over a run;
+ *     of the means of shapes that were held out (fit/errors.h), or of the rows where a profile says
+ *     nothing of shapes. The few shapes of a model recur in every step, so their error does not
+ *     average out over a run; what depends on the number of rows does;
  *   - the memory that is left for K/V, where an engine's rule counts it (cost/memory_engine.h);
  *   - the numbers of the deployment that have intervals there, such as blocks, times of the host
  *     and the front end, each by itself;

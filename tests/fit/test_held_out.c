@@ -230,3 +230,46 @@ Test(held_out, steps_of_four_ranks)
     expect_steps(&platform, small, 2, 26, 0.04, 0.25);
     expect_steps(&platform, mixed, 2, 211, 0.04, 0.16);
 }
+
+enum { SHAPES = 9 };
+
+/* Nine shapes that are off by 1% to 9%, each in two rows that are 20% above and below that: the
+ * middle of the shapes is 5%, of the rows nearly 20%. */
+static struct predictions off_by_shapes(struct fit_sample samples[2 * SHAPES],
+                                        const struct fit_sample *rows[2 * SHAPES],
+                                        double predicted_s[2 * SHAPES])
+{
+    for (int i = 0; i < 2 * SHAPES; i++) {
+        const double of_shape = 1 + 0.01 * (i / 2 + 1);
+        samples[i] =
+            (struct fit_sample){.n = 512 * (i / 2 + 1), .k = 4096, .m = i, .measured_s = 1};
+        rows[i] = &samples[i];
+        predicted_s[i] = i % 2 ? of_shape * 1.2 : of_shape / 1.2;
+    }
+    return (struct predictions){rows, predicted_s, 2 * SHAPES};
+}
+
+Test(held_out, errors_that_recur)
+{
+    struct fit_sample samples[2 * SHAPES];
+    const struct fit_sample *rows[2 * SHAPES];
+    double predicted_s[2 * SHAPES];
+    struct predictions of = off_by_shapes(samples, rows, predicted_s);
+    struct error_summary shapes, each;
+    struct ifl_error error = {0};
+    cr_assert_eq(errors_of_shapes(&of, &shapes, &error), 0);
+    cr_assert_eq(errors_of_rows(&of, &each, &error), 0);
+    cr_expect_eq(shapes.n, SHAPES);
+    cr_expect_float_eq(shapes.median, 0.05, 1e-12);
+    cr_expect_float_eq(shapes.p95, 0.086, 1e-12, "between 8%% and 9%%");
+    cr_expect_gt(each.median, 0.15);
+    of.n = 2 * 7; /* seven shapes are too few to have a median */
+    cr_assert_eq(errors_of_shapes(&of, &shapes, &error), 0);
+    cr_expect_eq(shapes.n, 0);
+    /* rows that no fold has held out do not count */
+    of = off_by_shapes(samples, rows, predicted_s);
+    predicted_s[0] = (double)NAN;
+    cr_assert_eq(errors_of_shapes(&of, &shapes, &error), 0);
+    cr_expect_eq(shapes.n, SHAPES);
+    cr_expect_float_eq(shapes.median, 0.06, 1e-12, "the first shape is off by 21%% now");
+}
