@@ -58,8 +58,9 @@ struct ifl_comparison {
  * of pairs in which the other run's value is lower, or higher. The interval and p_value of a single
  * sample are empty cells.
  *
- * Runs that cannot be read, sweep different keys, share no point, or pair requests of different
- * lengths are IFL_E_INPUT. After an error out_path is as it was before. */
+ * Runs that cannot be read, sweep different keys, share no point, or have requests of
+ * different lengths under one number are IFL_E_INPUT. After an error out_path is as it was before.
+ */
 int ifl_compare(const struct ifl_comparison *comparison, struct ifl_error *error);
 
 /* Each pair of several runs, or of the values of a swept key within one run. */

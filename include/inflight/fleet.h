@@ -189,8 +189,9 @@ struct ifl_route_ops {
     /* The destination of fleet->request, which has just arrived, or was held. It is not yet at a
      * replica: it waits, and only what the trace says of it is set. */
     struct ifl_route (*pick)(const void *self, const struct ifl_fleet *);
-    /* Optional: the replica that decodes, asked when the prompt is computed. Without it the answer
-     * of `pick` stands. A router that has it is refused when it is loaded in this version. */
+    /* Optional: the number of the replica that decodes, asked once the whole prompt has been
+     * computed. Without it the answer of `pick` stands. A router that has it is refused when it is
+     * loaded in this version. */
     size_t (*pick_decode)(const void *self, const struct ifl_fleet *);
     /* Optional hooks. The request is fleet->request, and `replica` the number of its replica. For
      * each request that `pick` has sent, on_sent and on_end come once, and on_first_token at most

@@ -102,8 +102,8 @@ struct ifl_admission {
                          is not later than now: not given */
 };
 
-/* The answer without until_ns. hold_tokens is per sequence, and not read of a refusal; 0: blocks
- * for the computed tokens alone. */
+/* The answer without until_ns. hold_tokens is per sequence, 0: blocks for the computed tokens
+ * alone. A refusal needs none: nothing is taken for it. */
 static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32_t hold_tokens)
 {
     return (struct ifl_admission){verdict, hold_tokens, 0};
@@ -133,8 +133,9 @@ struct ifl_admit_ops {
     struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
                                 const struct ifl_request *request, int32_t n);
     /* Optional. K/V tokens on the device that are left to the rest of this plan after the future
-     * demand of the running requests; negative if that demand is larger than the free pool. Returns
-     * `enough` if there are more. Called at any time in a plan; only reads. */
+     * demand of the running requests; negative if that demand is larger than the free pool. It may
+     * stop counting at `enough` tokens and return `enough`; the caller takes anything from there on
+     * alike. Called at any time in a plan; only reads, and does not call ifl_room. */
     double (*room)(const void *self, const struct ifl_view *, struct ifl_step *, double enough);
 };
 
@@ -363,9 +364,9 @@ static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_
     return IFL_KEYS_PLAN;
 }
 
-/* A `steady` without a bound, to_the_last. The module's answers stand while no request joins or
- * starts. They stand while blocks are taken, and when requests have had their last token and have
- * given back their blocks and seats. */
+/* A `steady` without a bound, to_the_last. For a module whose answers change only when a request
+ * joins or starts: it answers the same while blocks are taken, and after requests have had their
+ * last token and have given back their blocks and seats. */
 static inline struct ifl_promise ifl_always_steady(const void *self, const struct ifl_view *view,
                                                    struct ifl_step *step)
 {

@@ -41,8 +41,8 @@ static inline uint64_t ifl_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* 64 random bits. What `request` and `index` are for a purpose stands there; 0 where it names
- * less. */
+/* 64 random bits. The comment of each enum ifl_purpose above names what `request` is, then what
+ * `index` is; where it names one thing, index is 0. */
 static inline uint64_t ifl_draw(uint64_t seed, enum ifl_purpose purpose, uint64_t request,
                                 uint64_t index)
 {

@@ -187,13 +187,15 @@ struct ifl_recorder_options {
     const char *label;       /* UTF-8, names the point in the timeline; borrowed by the recorder */
     size_t n_requests;       /* most request records that will come, below 2^32 - 1; more abort */
     int64_t from_ns; /* the summary and the quantiles count requests that arrive from then on */
-    /* hears each request's record as it comes; NULL: nothing does */
+    /* Called with the context and each request's record as it comes, those of the warm-up too; the
+     * record is valid during the call. NULL: not called. */
     void (*on_request)(void *context, const struct ifl_request_record *record);
     void *on_request_context;
 };
 
-/* Opens the files. NULL after an error, and then no file is left. The options are copied; of their
- * texts only the label is borrowed, until ifl_recorder_destroy, which the caller must call. */
+/* Opens the files. NULL after an error, and then no file is left. The options are copied; of what
+ * they point to, the label and the pools are borrowed, until ifl_recorder_destroy, which the caller
+ * must call. */
 struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *options,
                                          struct ifl_error *error);
 /* Frees the recorder and removes unfinished files, which are all before ifl_recorder_finish has

@@ -117,8 +117,8 @@ struct ifl_request {
 /* ---- counts that steps change, always current ---- */
 
 /* All counts. The pointer stays valid as long as r; the numbers are current until the step changes,
- * when the function must be called again. The functions up to ifl_n_pending read one member
- * each. */
+ * when the function must be called again. The functions below it, up to ifl_n_pending, return the
+ * member of struct ifl_counts that their name ends with, always current. */
 static inline const struct ifl_counts *ifl_counts(const struct ifl_request *r)
 {
     if (r->ticks && r->ticks->n != r->read_at)

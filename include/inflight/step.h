@@ -201,7 +201,8 @@ struct ifl_step_ops {
      * they are allocated; it is above n_free_blocks if no place is free, or for one that grows. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* The verdict of the admit modules on starting a waiting or swapped request with n new tokens,
-     * 0 <= n <= todo, if spare_blocks fewer blocks were free (below 0: 0). Starts nothing. Sets
+     * 0 <= n <= todo, if spare_blocks of the free blocks were taken; a negative spare_blocks counts
+     * as 0, and one above the pool as all its blocks. Starts nothing. Sets
      * *takes, unless NULL, to the blocks that a start would take, whatever the verdict; whether
      * they are free it does not ask. In `ask` of an admit module or `pick` of a preempt module it
      * breaks the contract, as `start` does. */
@@ -213,10 +214,11 @@ struct ifl_step_ops {
      * would be asked again without end. */
     double (*room)(struct ifl_step *, double enough);
     /* Starts a waiting or swapped request with n new tokens, 0 <= n <= todo, after those of its
-     * hit, if every admit module says yes. Any other request or n is a breach of the contract. It
-     * computes fewer if its hit has grown since the plan looked. It takes the blocks that the
-     * admission named, shares the cached ones, and swaps in its blocks in host memory. Returns the
-     * verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not free. */
+     * hit, if every admit module says yes. Any other request or n is a breach of the contract (an
+     * executor that loads K/V from below the device will allow loaded ones). The request computes
+     * fewer than n tokens if its hit has grown since the plan looked. The start takes the blocks
+     * that the admission named, shares the cached ones, and brings back those in host memory.
+     * Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not free. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* Gives a running request n more tokens, 0 < n <= todo, once a step. Any other request or n,
      * and a second call in a step, is a breach of the contract. The request then holds blocks for
@@ -225,9 +227,10 @@ struct ifl_step_ops {
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
     /* Gives one token to every running request that decodes and is not scheduled yet, in order of
-     * start: to all or to none. Returns false, and gives none, unless spare_blocks remain free
-     * afterwards. Does the same as `schedule` of each, faster. True if there is no such request. A
-     * second call in a plan may return false and gives none. */
+     * start: to all, or to none. All: true, if spare_blocks are still free afterwards; also true if
+     * no request is left to give a token to. None: false. After a false, another call in the plan
+     * tries again, for example once ifl_make_room has freed blocks; after a true, one gives
+     * nothing, whatever it returns. Does the same as `schedule` of each, faster. */
     bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
     /* Asks the preempt module for a victim in favour of `needy`, which runs or waits, and preempts
      * it. Returns true if another request than `needy` was preempted; its blocks may be too few, so
@@ -262,10 +265,12 @@ struct ifl_step_ops {
     void (*pad)(struct ifl_step *, struct ifl_padding);
     /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
-    /* A random number that depends on (workload.arrivals.seed, request, index) alone. */
+    /* 64 random bits, each pattern as likely (ifl_uniform in random.h makes a number between 0 and
+     * 1 of them). They depend on workload.arrivals.seed, the request and `index` alone: modules
+     * that ask with the same index get the same bits. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
-    /* Only from on_step_start: true if the plan gave the request tokens or moved it to the device.
-     */
+    /* Only from on_step_start: true if the plan gave the request tokens, or started it (also with 0
+     * tokens) and did not take the start back. */
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
     /* The requests that this plan has given tokens so far, in no particular order. The next call
      * overwrites the list. */

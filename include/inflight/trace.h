@@ -103,10 +103,10 @@ int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *no
                    struct ifl_trace *trace, struct ifl_error *error);
 
 /* Copies the rows of the window to a new trace with request_id filled in, so that rows keep their
- * identity. `whole` does not change and may be cut by several threads at once. An empty result is
- * an error, IFL_E_INPUT, that says which condition removed the last row; so is a window of stamps
- * of a trace without stamps. *trace is overwritten, is not `whole`, and is empty after an error;
- * the caller frees it. */
+ * identity, and their stamps. `whole` does not change and may be cut by several threads at once. An
+ * empty result is an error, IFL_E_INPUT, that says which condition removed the last row; so is a
+ * window of stamps of a trace without stamps. *trace is overwritten, is not `whole`, and is empty
+ * after an error; the caller frees it. */
 int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *window,
                   const char *path, const struct ifl_notes *notes, struct ifl_trace *trace,
                   struct ifl_error *error);
