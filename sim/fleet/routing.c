@@ -16,10 +16,29 @@ static struct routing *routing_of(const struct ifl_fleet *fleet)
     return ((const struct routing_fleet *)(const void *)fleet)->routing;
 }
 
+static void describe(const struct replica *replica, int64_t now_ns, struct ifl_load *load)
+{
+    load->n_running = (int32_t)(replica->here.running.n - replica->leaving.n_ended);
+    load->n_waiting = (int32_t)replica->here.waiting.n;
+    load->n_swapped = (int32_t)replica->here.n_swapped;
+    load->n_free_blocks = replica->kv.device.n_free;
+    load->n_waiting_tokens = replica->here.waiting.n_tokens;
+    load->taken_ns = now_ns;
+}
+
+/* The replica comes to the time of the question, and the loop notes its load. */
+static void bring(struct routing *routing, uint32_t i)
+{
+    if (routing->bring && routing->asked->code >= 0)
+        routing->bring(routing->bring_context, i, routing->asked);
+}
+
 static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
-    return &routing->loads[i < routing->n ? i : 0];
+    const size_t at = i < routing->n ? i : 0;
+    bring(routing, (uint32_t)at);
+    return &routing->loads[at];
 }
 
 /* Every replica is up, and does both. */
@@ -43,16 +62,21 @@ static size_t up(const struct ifl_fleet *fleet, unsigned roles)
 
 static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 {
-    const struct routing *routing = routing_of(fleet);
-    const struct ifl_load *loads = routing->loads;
+    struct routing *routing = routing_of(fleet);
     size_t best = fleet->n;
     (void)roles;
+    bring(routing, ROUTING_ALL);
+    if (!least_is_kept(&routing->least) &&
+        least_create(&routing->least, routing->loads, routing->n) < 0 && routing->asked->code >= 0)
+        ifl_fail_nomem(routing->asked);
+    if (routing->asked->code < 0)
+        return 0;
     for (size_t s = 0; s < routing->n_open; s++) {
         const struct routing_span span = routing->open[s];
-        for (size_t i = span.first; i < span.first + span.n; i++)
-            if (best == fleet->n ||
-                ifl_outstanding_and_sent(&loads[i]) < ifl_outstanding_and_sent(&loads[best]))
-                best = i;
+        const uint32_t own = least_of(&routing->least, span.first, span.first + span.n);
+        if (best == fleet->n || ifl_outstanding_and_sent(&routing->loads[own]) <
+                                    ifl_outstanding_and_sent(&routing->loads[best]))
+            best = own;
     }
     return best;
 }
@@ -60,6 +84,8 @@ static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 static int32_t cached_tokens(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
+    if (i < routing->n)
+        bring(routing, (uint32_t)i);
     return i < routing->n && fleet->request == &routing->probe.pub
                ? replica_hit(&routing->replicas[i], &routing->probe).n_cached
                : 0;
@@ -82,16 +108,6 @@ static const struct ifl_fleet_ops fleet_ops = {
 };
 
 /* ---- creating ---- */
-
-static void describe(const struct replica *replica, int64_t now_ns, struct ifl_load *load)
-{
-    load->n_running = (int32_t)(replica->here.running.n - replica->leaving.n_ended);
-    load->n_waiting = (int32_t)replica->here.waiting.n;
-    load->n_swapped = (int32_t)replica->here.n_swapped;
-    load->n_free_blocks = replica->kv.device.n_free;
-    load->n_waiting_tokens = replica->here.waiting.n_tokens;
-    load->taken_ns = now_ns;
-}
 
 static void open_all(struct routing *routing)
 {
@@ -142,6 +158,7 @@ int routing_create(struct routing *routing, const struct routing_options *option
 void routing_destroy(struct routing *routing)
 {
     news_destroy(&routing->news);
+    least_destroy(&routing->least);
     free(routing->loads);
     free(routing->open);
     free(routing->held);
@@ -159,6 +176,8 @@ IFL_APART void routing_note_load(struct routing *routing, const struct replica *
     load->n_routed = routing->loads[number].n_routed;
     if (old)
         news_note(&routing->news, now_ns);
+    else if (least_is_kept(&routing->least))
+        least_note(&routing->least, number);
 }
 
 /* ---- asking ---- */
@@ -212,9 +231,11 @@ IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int6
 {
     const struct module *router = routing->router;
     arrival->note = 0;
+    routing->asked = error;
+    error->code = 0;
     *route = router->policy->ops.route->pick(router->self, show(routing, arrival, now_ns));
     arrival->note = routing->note;
-    return check_route(routing, route, error);
+    return error->code < 0 ? error->code : check_route(routing, route, error);
 }
 
 /* ---- the gateway ---- */

@@ -6,6 +6,7 @@
 #define SIM_FLEET_ROUTING_H
 
 #include "fleet/gateway.h"
+#include "fleet/least.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "replica/replica.h"
@@ -32,6 +33,11 @@ struct routing_span {
     uint32_t first, n;
 };
 
+/* Takes a replica on to the time at which the router is asked; ROUTING_ALL: all whose load may
+ * change until then. */
+enum { ROUTING_ALL = UINT32_MAX };
+typedef int routing_bring_fn(void *context, uint32_t replica, struct ifl_error *error);
+
 struct routing {
     struct replica *replicas; /* [n], borrowed */
     uint32_t n;
@@ -47,6 +53,10 @@ struct routing {
     struct ifl_load *loads; /* [n] as the router knows them */
     struct news news;
     struct gateway gateway;
+    routing_bring_fn *bring; /* NULL: all replicas are where the loop is */
+    void *bring_context;
+    struct ifl_error *asked;   /* of the question under way, the first error of `bring` */
+    struct least least;        /* kept from the first question for it on */
     struct live_request probe; /* the request that is asked about, while it is at no replica */
     uint64_t note;             /* the router's word of the request that it is shown */
     struct arrival *held;      /* [first_held, n_held) at the gateway, in the order of asking */
@@ -58,6 +68,13 @@ struct routing {
 int routing_create(struct routing *routing, const struct routing_options *options,
                    struct ifl_error *error);
 void routing_destroy(struct routing *routing);
+
+/* From now on a replica is taken on before the router sees its load. NULL: it need not be. */
+static inline void routing_follow(struct routing *routing, routing_bring_fn *bring, void *context)
+{
+    routing->bring = bring;
+    routing->bring_context = context;
+}
 
 /* No pool takes the request that is asked about next, or one more does, in order of number. */
 static inline void routing_close_all(struct routing *routing)
@@ -117,6 +134,8 @@ static inline void routing_note_sent(struct routing *routing, uint32_t replica)
     routing->n_routed++;
     routing->loads[replica].n_routed++;
     routing->loads[replica].n_sent += news_are_old(&routing->news);
+    if (least_is_kept(&routing->least))
+        least_note(&routing->least, replica);
 }
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);
@@ -139,7 +158,10 @@ static inline int64_t routing_next_news_ns(const struct routing *routing, int64_
 bool routing_hear_report(struct routing *routing, int64_t now_ns);
 static inline bool routing_hear_news(struct routing *routing, int64_t now_ns)
 {
-    return news_are_old(&routing->news) && routing_hear_report(routing, now_ns);
+    const bool heard = news_are_old(&routing->news) && routing_hear_report(routing, now_ns);
+    if (heard && least_is_kept(&routing->least))
+        least_note_all(&routing->least);
+    return heard;
 }
 
 /* ---- what a router hears, by the hooks that it has ---- */

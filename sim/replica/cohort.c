@@ -72,16 +72,22 @@ static int64_t first_finish(const struct cohort *cohort, int64_t tick)
     return tick + __builtin_ctzll(word);
 }
 
-/* Most ticks finish one member at most. A clear bit says that the list is empty and saves reading
- * it, which would be a cache miss. */
+/* Most ticks finish one member at most. A clear bit says that there is none and saves reading the
+ * list, which would be a cache miss. */
 static void finish_insert(struct cohort *cohort, struct live_request *r)
 {
-    const size_t at = cohort_place(cohort, r->finish_tick);
-    if (finishes_at(cohort, at))
-        live_insert_by_start(&cohort->due[at], FINISHING, r);
-    else
-        cohort->due[at] = (struct live_list){r, r, 1};
-    mark_finish(cohort, at);
+    const size_t place = cohort_place(cohort, r->finish_tick);
+    struct live_request **at = &cohort->due[place], *before = NULL;
+    if (!finishes_at(cohort, place))
+        *at = NULL;
+    for (; *at && (*at)->pub.start_serial < r->pub.start_serial;
+         at = &before->links[FINISHING].next)
+        before = *at;
+    r->links[FINISHING] = (struct live_link){before, *at};
+    if (*at)
+        (*at)->links[FINISHING].prev = r;
+    *at = r;
+    mark_finish(cohort, place);
     if (r->finish_tick < cohort->next_finish_tick)
         cohort->next_finish_tick = r->finish_tick;
 }
@@ -90,9 +96,12 @@ static void finish_insert(struct cohort *cohort, struct live_request *r)
 static void finish_remove(struct cohort *cohort, struct live_request *r, size_t n)
 {
     const size_t at = cohort_place(cohort, r->finish_tick);
-    struct live_list *list = &cohort->due[at];
-    live_remove(list, FINISHING, r);
-    if (list->head)
+    const struct live_link link = r->links[FINISHING];
+    *(link.prev ? &link.prev->links[FINISHING].next : &cohort->due[at]) = link.next;
+    if (link.next)
+        link.next->links[FINISHING].prev = link.prev;
+    r->links[FINISHING] = (struct live_link){NULL, NULL};
+    if (cohort->due[at])
         return;
     cohort->finishes[at / 64] &= ~(UINT64_C(1) << at % 64);
     if (n == 0)
@@ -106,10 +115,12 @@ static void move_due(struct cohort *to, const struct cohort *from)
     for (size_t i = 0; i < from->cap_ticks; i++) {
         const int64_t tick = from->tick + (int64_t)i;
         const size_t at = cohort_place(to, tick), was_at = cohort_place(from, tick);
+        if (from->unused_slots[was_at] != 0)
+            to->unused_slots[at] = from->unused_slots[was_at];
+        if (!finishes_at(from, was_at))
+            continue;
         to->due[at] = from->due[was_at];
-        to->unused_slots[at] = from->unused_slots[was_at];
-        if (to->due[at].head)
-            mark_finish(to, at);
+        mark_finish(to, at);
     }
 }
 
@@ -119,7 +130,7 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
     wider.cap_ticks = cohort->cap_ticks ? cohort->cap_ticks : 64;
     while (wider.cap_ticks <= (size_t)n_ticks)
         wider.cap_ticks *= 2;
-    wider.due = calloc(wider.cap_ticks, sizeof *wider.due);
+    wider.due = malloc(wider.cap_ticks * sizeof *wider.due);
     wider.unused_slots = calloc(wider.cap_ticks, sizeof *wider.unused_slots);
     wider.finishes = calloc(wider.cap_ticks / 64, sizeof *wider.finishes);
     if (!wider.due || !wider.unused_slots || !wider.finishes) {

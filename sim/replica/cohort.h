@@ -43,18 +43,19 @@ struct cohort {
     int32_t n_seqs;           /* of all members */
     int64_t context;          /* sum of the n_computed of their sequences, now */
     struct kv_block block;
-    struct live_list *grow;   /* [block_tokens], GROWING */
-    int32_t *n_counted;       /* [block_tokens] */
-    size_t n_growing;         /* in all of these together */
-    uint64_t *grows;          /* [block_tokens] bits: some member grows in that phase */
-    struct live_list *due;    /* [cap_ticks], FINISHING, a ring: each member has fewer ticks left */
-    int64_t *unused_slots;    /* [cap_ticks]; not in `due`: most ticks read this and no finish */
-    uint64_t *finishes;       /* [cap_ticks] bits: some member finishes at that tick */
-    size_t cap_ticks;         /* a power of two, at least 64 */
-    int64_t next_finish_tick; /* INT64_MAX: no members */
-    bool grown;               /* blocks of the tick under way are taken */
-    struct ifl_ticks ticks;   /* how often the members' counts have changed; refresh is the
-                                 replica's */
+    struct live_list *grow;    /* [block_tokens], GROWING */
+    int32_t *n_counted;        /* [block_tokens] */
+    size_t n_growing;          /* in all of these together */
+    uint64_t *grows;           /* [block_tokens] bits: some member grows in that phase */
+    struct live_request **due; /* [cap_ticks] the first, FINISHING, a ring: each member has fewer
+                                  ticks left; set where `finishes` says so */
+    int32_t *unused_slots;     /* [cap_ticks]; not in `due`: most ticks read this and no finish */
+    uint64_t *finishes;        /* [cap_ticks] bits: some member finishes at that tick */
+    size_t cap_ticks;          /* a power of two, at least 64 */
+    int64_t next_finish_tick;  /* INT64_MAX: no members */
+    bool grown;                /* blocks of the tick under way are taken */
+    struct ifl_ticks ticks;    /* how often the members' counts have changed; refresh is the
+                                  replica's */
     struct live_request **fresh;
     size_t n_fresh;
     size_t cap;
@@ -139,7 +140,7 @@ static inline int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unus
     const int32_t n = cohort->n_counted[cohort->phase];
     *n_unused_slots = 0;
     if (n > 0) {
-        int64_t *unused_slots = &cohort->unused_slots[cohort_place(cohort, cohort->tick)];
+        int32_t *unused_slots = &cohort->unused_slots[cohort_place(cohort, cohort->tick)];
         *n_unused_slots = *unused_slots;
         *unused_slots = 0;
     }
@@ -178,7 +179,7 @@ static inline int64_t cohort_ticks_left(const struct cohort *cohort)
 static inline struct live_request *cohort_finished(const struct cohort *cohort)
 {
     return cohort->next_finish_tick == cohort->tick
-               ? cohort->due[cohort_place(cohort, cohort->tick)].head
+               ? cohort->due[cohort_place(cohort, cohort->tick)]
                : NULL;
 }
 

@@ -21,6 +21,7 @@ void in_flight_create(struct replica *replica)
 
 void in_flight_destroy(struct in_flight *in_flight)
 {
+    free(in_flight->ends_ns);
     free(in_flight->work);
     free(in_flight->tables);
     free(in_flight->results);
@@ -30,6 +31,10 @@ int in_flight_reserve(struct replica *replica, size_t n)
 {
     struct in_flight *in_flight = &replica->in_flight;
     const size_t n_work = n * (size_t)replica->fixed.max_samples;
+    if (!in_flight->ends_ns)
+        in_flight->ends_ns = malloc(REPLICA_LONGEST_RUN * sizeof *in_flight->ends_ns);
+    if (!in_flight->ends_ns)
+        return IFL_E_NOMEM;
     if (replica->fixed.wants_work &&
         array_grow(&in_flight->work, in_flight->desc.n_work, n_work, sizeof *in_flight->work) < 0)
         return IFL_E_NOMEM;

@@ -207,7 +207,7 @@ static inline void live_remove(struct live_list *list, enum live_chain chain,
 
 /* ---- the pool of records ---- */
 
-enum { LIVE_CHUNK = 1024 }; /* records */
+enum { LIVE_CHUNK = 32 }; /* records: about 24 KiB */
 
 struct live_pool {
     struct live_request *free; /* used records that are free now, linked by ON_DEVICE */

@@ -14,7 +14,7 @@ static int reserve(struct replica *replica, size_t n_here)
 {
     if (n_here <= replica->here.cap)
         return 0;
-    const size_t n = n_here < 64 ? 256 : 4 * n_here;
+    const size_t n = n_here < 4 ? 16 : 4 * n_here; /* few: a fleet may have thousands of replicas */
     if (plan_reserve(&replica->plan, n) < 0 || rankings_reserve(&replica->ranks, n) < 0 ||
         leaving_reserve(&replica->leaving, n) < 0 || in_flight_reserve(replica, n) < 0)
         return IFL_E_NOMEM;

@@ -72,10 +72,27 @@ static int create_modules(struct replica *replica, const struct replica_options 
     return 0;
 }
 
+/* tallies: block numbers are never read, but for the first of a contiguous run, and for names of
+ * cached entries. */
+static int create_pool(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
+                       const struct kv_cache_options *cache, bool tallies)
+{
+    if (tallies && allocator == KV_PAGED && cache->kind == PREFIX_CACHE_NONE) {
+        kv_pool_count(pool, n_blocks);
+        return 0;
+    }
+    const int rc = kv_pool_create(pool, n_blocks, allocator, cache);
+    if (rc == 0 && tallies)
+        kv_pool_tally(pool);
+    return rc;
+}
+
 static int create_pools(struct replica *replica, const struct replica_options *options)
 {
     const struct ifl_limits *limits = &options->limits;
     const struct module *evict = &replica->fixed.modules[IFL_EVICT];
+    const bool tallies = !replica->fixed.wants_work && replica->fixed.max_samples == 1;
+    const struct kv_cache_options none = {.kind = PREFIX_CACHE_NONE};
     const struct kv_cache_options cache = {
         .kind = options->prefix_cache,
         .unhashed = options->unhashed,
@@ -85,15 +102,10 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         .view = &replica->view,
         .block_tokens = limits->block_tokens,
     };
-    if (kv_pool_create(&replica->kv.device, limits->n_blocks, options->allocator, &cache) < 0 ||
-        kv_pool_create(&replica->kv.host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
-        return IFL_E_NOMEM;
-    if (!replica->fixed.wants_work && replica->fixed.max_samples == 1) {
-        /* then block numbers are never read, but for the first of a contiguous run */
-        kv_pool_tally(&replica->kv.device);
-        kv_pool_tally(&replica->kv.host);
-    }
-    return 0;
+    const int rc =
+        create_pool(&replica->kv.device, limits->n_blocks, options->allocator, &cache, tallies);
+    return rc < 0 ? rc
+                  : create_pool(&replica->kv.host, limits->n_host_blocks, KV_PAGED, &none, tallies);
 }
 
 int replica_create(struct replica *replica, const struct replica_options *options,

@@ -148,9 +148,8 @@ IFL_APART static int record_work(const struct flight *flight, const struct repli
     return rc;
 }
 
-/* The step in flight has ended. */
-static inline int end_one(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-                          struct ifl_error *error)
+int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+             struct ifl_error *error)
 {
     int rc = replica_end(replica, done, loop->flight->recorder, error);
     loop->now_ns = done->end_ns;
@@ -180,15 +179,8 @@ static int64_t next_event_ns(struct loop *loop)
     return ifl_min(next_ns, IFL_LAST_NS);
 }
 
-/* Durations of the committed step and of some that may follow it, of which `at` have been used. */
-struct outlook {
-    int64_t duration_ns[REPLICA_MAX_STRETCH];
-    size_t n, at;
-};
-
-/* False: only submitting the step tells its duration, or why there is none. */
-static bool look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
-                       struct outlook *outlook)
+bool loop_look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
+                     struct outlook *outlook)
 {
     if (outlook->at == outlook->n) {
         outlook->at = 0;
@@ -200,10 +192,8 @@ static bool look_ahead(const struct flight *flight, const struct replica *replic
            outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->in_flight.desc.start_ns;
 }
 
-/* Ends the committed step and as many like it as it can. 1: the one behind them is committed; 0: a
- * plan is due. */
-static int coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-                 int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
+int loop_coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+               int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
     const int n = replica_coast(replica, done, outlook->duration_ns + outlook->at,
@@ -226,7 +216,7 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
     loop->now_ns = done->end_ns - 1;
     wake(loop);
     const int rc = loop_let_come_and_go(loop, error);
-    return rc < 0 ? rc : end_one(loop, replica, done, error);
+    return rc < 0 ? rc : loop_end(loop, replica, done, error);
 }
 
 /* Ends the committed step, and those that repeat it until the next event, without calling the
@@ -238,7 +228,7 @@ IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, stru
     struct outlook outlook;
     int rc = 1;
     outlook.n = outlook.at = 0;
-    while (rc > 0 && look_ahead(loop->flight, replica, until_ns, &outlook)) {
+    while (rc > 0 && loop_look_ahead(loop->flight, replica, until_ns, &outlook)) {
         const int64_t start_ns = replica->in_flight.desc.start_ns;
         const int64_t duration_ns = outlook.duration_ns[outlook.at];
         const struct ifl_done done = {.step = replica->in_flight.desc.step,
@@ -248,7 +238,7 @@ IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, stru
                                       .device_ns = duration_ns};
         if (done.end_ns >= until_ns || !replica_coasts(replica))
             return end_after_arrivals(loop, replica, &done, error);
-        rc = coast(loop, replica, &done, until_ns, &outlook, error);
+        rc = loop_coast(loop, replica, &done, until_ns, &outlook, error);
     }
     return rc;
 }
@@ -264,8 +254,9 @@ static int submit(struct loop *loop, const struct replica *replica, struct ifl_e
     return flight->executor->submit(flight->executor_self, &replica->in_flight.desc, error);
 }
 
-static int check_stop(const struct flight *flight, struct ifl_error *error)
+int loop_check_stop(const struct loop *loop, struct ifl_error *error)
 {
+    const struct flight *flight = loop->flight;
     return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;
 }
 
@@ -276,39 +267,43 @@ static bool has_moved(const struct loop *loop, const struct replica *replica)
            replica->wakes.wake_ns == loop->now_ns;
 }
 
-/* Plans until the executor has work to wait for, or nothing changes any more. A plan that only
- * preempts or rejects is followed by another at the same time. */
-static int plan_step(struct loop *loop, struct replica *replica, struct ifl_error *error)
+int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    struct flight *flight = loop->flight;
     for (size_t n_tries = 0; replica_requests(replica) > 0; n_tries++) {
-        int rc = plan_once(flight, replica, loop->now_ns, error);
+        int rc = plan_once(loop->flight, replica, loop->now_ns, error);
         if (rc < 0)
             return rc;
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
         if (replica->leaving.n_gone > 0 && (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
-        if (!submits) {
-            const bool moved = lets_ended_go || has_moved(loop, replica);
-            n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
-            if (moved && n_tries <= replica_requests(replica) + 1)
-                continue;
-            if (sleeps(loop, replica) || !replica_give_up(replica, false))
-                return fall_asleep(loop, replica, moved, error);
-            if ((rc = loop_report_gone(loop, replica, error)) < 0)
-                return rc;
-            n_tries = 0;
+        if (submits)
+            return 1;
+        const bool moved = lets_ended_go || has_moved(loop, replica);
+        n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
+        if (moved && n_tries <= replica_requests(replica) + 1)
             continue;
-        }
-        rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
-        if (rc != 0)
-            return rc < 0 ? rc : submit(loop, replica, error);
-        if ((rc = loop_let_come_and_go(loop, error)) < 0 || (rc = check_stop(flight, error)) < 0)
+        if (sleeps(loop, replica) || !replica_give_up(replica, false))
+            return fall_asleep(loop, replica, moved, error);
+        if ((rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
         n_tries = 0;
     }
     return 0;
+}
+
+/* Plans until the executor has work to wait for, or nothing changes any more. */
+static int plan_step(struct loop *loop, struct replica *replica, struct ifl_error *error)
+{
+    int rc;
+    while ((rc = loop_commit(loop, replica, error)) > 0) {
+        rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
+        if (rc != 0)
+            return rc < 0 ? rc : submit(loop, replica, error);
+        if ((rc = loop_let_come_and_go(loop, error)) < 0 || (rc = loop_check_stop(loop, error)) < 0)
+            return rc;
+    }
+    return rc;
 }
 
 static int by_number(const void *a, const void *b)
@@ -368,9 +363,7 @@ static int fail_idle(const struct flight *flight, struct replica *replica, struc
                     replica->here.running.n, replica->here.n_swapped, first);
 }
 
-/* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
- * due for the others; then one that is held back. 0: no request is left. */
-static int give_up(struct loop *loop, struct ifl_error *error)
+int loop_give_up(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     int rc = 0;
@@ -409,7 +402,7 @@ static void fall_due_together(struct loop *loop, struct replica *replica)
 static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[done->replica];
-    const int rc = end_one(loop, replica, done, error);
+    const int rc = loop_end(loop, replica, done, error);
     loop->n_busy--;
     if (lockstep_end(&loop->lockstep, done->replica))
         fall_due_together(loop, replica);
@@ -461,22 +454,36 @@ static int advance(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : 1;
 }
 
+/* Replicas that fly apart land when a request is held, and fly on together. */
+static int run_apart(struct loop *loop, struct ifl_error *error)
+{
+    const int rc = apart_run(loop, error);
+    if (rc <= 0)
+        return rc;
+    wake(loop);
+    loop->asks_held = false;
+    return plan_and_ask(loop, error) < 0 ? error->code : 1;
+}
+
 IFL_HOT static int run(struct loop *loop, struct ifl_error *error)
 {
-    const struct flight *flight = loop->flight;
-    int rc;
-    while ((rc = advance(loop, error)) > 0 || (rc == 0 && (rc = give_up(loop, error)) > 0)) {
-        rc = check_stop(flight, error);
+    int rc = loop->lone ? run_apart(loop, error) : 1;
+    while (rc > 0) {
+        rc = advance(loop, error);
+        if (rc == 0)
+            rc = loop_give_up(loop, error);
+        if (rc <= 0)
+            break;
+        rc = loop_check_stop(loop, error);
         if (rc == 0 && loop->asks_held)
             rc = loop_ask_held(loop, error);
         if (rc == 0)
             rc = loop_let_come_and_go(loop, error);
         if (rc == 0)
             rc = plan_and_ask(loop, error);
-        if (rc < 0)
-            return rc;
+        rc = rc < 0 ? rc : 1;
     }
-    return rc < 0 ? rc : record_last_preemptions(flight, error);
+    return rc < 0 ? rc : record_last_preemptions(loop->flight, error);
 }
 
 IFL_FOR_ASSERTS static inline bool are_pooled(const struct flight *flight)
@@ -512,6 +519,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     int rc = loop.due ? routing_create(&loop.routing, &routing, error) : ifl_fail_nomem(error);
     if (rc == 0)
         rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
+    if (rc == 0 && apart_flies(flight))
+        rc = apart_take_off(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
         replica_check(&flight->replicas[i], flight->check_steady);
@@ -526,6 +535,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
     loop_drop_departures(&loop);
+    event_heap_destroy(&loop.lone_changes);
+    free(loop.lone);
     free(loop.due);
     return rc;
 }

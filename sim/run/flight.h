@@ -41,6 +41,7 @@ struct flight {
     const struct ifl_executor_ops *executor;
     void *executor_self;
     struct ifl_recorder *recorder;
+    bool records_in_any_order; /* the recorder takes the steps of different replicas in any order */
     bool steady_runs;
     bool records_work; /* the replicas list the work of each step, and the recorder takes it */
     bool check_steady; /* plan promised steps all the same, and compare */

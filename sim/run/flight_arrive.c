@@ -116,7 +116,9 @@ static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, 
     enum ifl_status as;
     const bool leaves = arrival_leaves_ns(a, &as) != IFL_NEVER;
     const bool pinned = leaves || door->max_waiting_reqs > 0;
-    int rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
+    int rc = loop_bring(loop, number, now_ns, error);
+    if (rc == 0)
+        rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
     if (rc == 0 && leaves)
         rc = loop_note_departure(loop, a, number, r, error);
     routing_note_sent(&loop->routing, number);
@@ -136,7 +138,9 @@ IFL_APART static int hold(struct loop *loop, const struct arrival *a, bool again
         loop->flight->rejected.n_beyond_gateway++;
         return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
     }
-    const int rc = routing_hold(&loop->routing, a, error);
+    int rc = loop->lone ? apart_land(loop, error) : 0;
+    if (rc == 0)
+        rc = routing_hold(&loop->routing, a, error);
     return rc < 0 || again ? rc : loop_note_departure(loop, a, 0, NULL, error);
 }
 

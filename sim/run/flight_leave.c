@@ -103,7 +103,9 @@ IFL_APART int loop_let_one_leave(struct loop *loop, struct ifl_error *error)
 {
     const struct departure of = take_departure(loop);
     const int64_t now_ns = loop->now_ns;
-    if (is_content(loop, &of))
+    if (of.r && loop_bring(loop, of.replica, of.at_ns, error) < 0)
+        return error->code;
+    if (!is_there(loop, &of) || is_content(loop, &of))
         return 0;
     loop->now_ns = of.at_ns;
     const int rc = of.r ? leave_replica(loop, &of, error) : leave_gateway(loop, &of, error);

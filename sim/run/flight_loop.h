@@ -16,6 +16,21 @@ struct departures {
     size_t n, n_free;
 };
 
+/* Durations of the committed step and of some that may follow it, of which `at` have been used. */
+struct outlook {
+    size_t n, at;
+    int64_t duration_ns[REPLICA_MAX_STRETCH];
+};
+
+/* A replica that flies apart from the others (flight_apart.c). */
+struct lone {
+    int64_t end_ns;    /* of the committed step; IFL_NEVER: none is under way */
+    int64_t due_ns;    /* of the plan that is due; IFL_NEVER: none is */
+    int64_t last_ns;   /* of its last event */
+    int64_t queued_ns; /* its entry in lone_changes; IFL_NEVER: it has none */
+    struct outlook outlook;
+};
+
 /* What the loop keeps while it runs. */
 struct loop {
     struct flight *flight;
@@ -28,6 +43,10 @@ struct loop {
     struct event_heap wakes; /* payload: the replica */
     struct departures departures;
     struct lockstep lockstep;
+    struct lone *lone;              /* [replicas]; NULL: they fly together */
+    struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
+    bool lacks_memory;              /* for lone_changes */
+    bool follows_loads;             /* lone_changes is kept: the router asks for the least load */
     bool asks_held; /* requests have left since those at the gateway were last asked about */
     int64_t now_ns;
 };
@@ -47,8 +66,15 @@ static inline void loop_count_ended(struct loop *loop, uint64_t n)
         loop_tell_progress(loop);
 }
 
+/* A plan of the replica, which flies apart, is due now, unless a step is under way. */
+void apart_fall_due(struct loop *loop, const struct replica *replica);
+
 static inline void loop_fall_due(struct loop *loop, struct replica *replica)
 {
+    if (loop->lone) {
+        apart_fall_due(loop, replica);
+        return;
+    }
     if (replica->wakes.due || replica->in_flight.busy ||
         lockstep_flies(&loop->lockstep, replica->fixed.number))
         return;
@@ -60,6 +86,43 @@ static inline void loop_fall_due(struct loop *loop, struct replica *replica)
 
 /* Records the requests that have left the replica, and tells the workload and the router. */
 int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
+
+/* Plans until a step is committed: 1; or until nothing changes any more: 0. A plan that only
+ * preempts or rejects is followed by another at the same time. */
+int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error);
+/* False: only submitting the step tells its duration, or why there is none. */
+bool loop_look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
+                     struct outlook *outlook);
+/* Ends the committed step, which ends before until_ns, and as many like it as it can. 1: the one
+ * behind them is committed; 0: a plan is due. */
+int loop_coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+               int64_t until_ns, struct outlook *outlook, struct ifl_error *error);
+/* The step in flight has ended. */
+int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+             struct ifl_error *error);
+/* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
+ * due for the others; then one that is held back. 0: no request is left. */
+int loop_give_up(struct loop *loop, struct ifl_error *error);
+int loop_check_stop(const struct loop *loop, struct ifl_error *error);
+
+/* ---- flight_apart.c ---- */
+
+/* True if the flight's replicas may fly apart, each up to the next event that concerns it. */
+bool apart_flies(const struct flight *flight);
+/* They do so from now on. */
+int apart_take_off(struct loop *loop, struct ifl_error *error);
+/* All fly up to now, and together from now on. */
+int apart_land(struct loop *loop, struct ifl_error *error);
+/* 0: all have flown to the end; 1: they have landed, and plans are due. */
+int apart_run(struct loop *loop, struct ifl_error *error);
+/* Takes the replica through what happens to it before until_ns, and through the end of a step at
+ * that time. Where the replicas fly together, it is there already. */
+int apart_bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error);
+static inline int loop_bring(struct loop *loop, uint32_t number, int64_t until_ns,
+                             struct ifl_error *error)
+{
+    return loop->lone ? apart_bring(loop, number, until_ns, error) : 0;
+}
 
 /* ---- flight_leave.c ---- */
 

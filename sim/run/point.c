@@ -549,6 +549,15 @@ static bool asks_router(const struct point *point, const struct gateway *gateway
            gateway_is_there(gateway);
 }
 
+/* Rows and events of steps are written as they come, and so is what a caller hears; gaps behind a
+ * warm-up are those behind the first step of it. */
+static bool records_in_any_order(const struct point_options *options)
+{
+    const struct ifl_recorder_options *reports = &options->reports;
+    return !reports->steps_path && !reports->work_path && !reports->timeline_path &&
+           !reports->differences_path && reports->from_ns <= 0 && !reports->on_request;
+}
+
 static int fly(const struct point_options *options, struct point *point,
                struct point_result *result, struct ifl_error *error)
 {
@@ -566,6 +575,7 @@ static int fly(const struct point_options *options, struct point *point,
         .executor_self = point->engine ? (void *)point->engine : (void *)&point->simulator,
         .recorder = point->recorder,
         .records_work = records_work(options),
+        .records_in_any_order = records_in_any_order(options),
         .steady_runs = options->config->serving.steady_runs,
         .check_steady = options->config->serving.check_steady,
         .stop = options->stop,

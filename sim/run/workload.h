@@ -78,6 +78,12 @@ static inline uint64_t workload_id(const struct workload *workload, size_t row, 
                : workload->first_retry_id + (uint64_t)(attempt - 1) * workload->trace->n + row;
 }
 
+/* True if all requests arrive at their stamps, whenever others end. */
+static inline bool workload_is_open(const struct workload *workload)
+{
+    return !workload->closed && !workload->next_turn && workload->retries.most == 0;
+}
+
 /* When the next request comes to the engine, IFL_NEVER if none is known to. */
 static inline int64_t workload_next_ns(const struct workload *workload)
 {

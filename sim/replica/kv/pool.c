@@ -36,6 +36,12 @@ int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator all
     return 0;
 }
 
+void kv_pool_count(struct kv_pool *pool, int32_t n_blocks)
+{
+    *pool = (struct kv_pool){.n_blocks = n_blocks, .n_free = n_blocks};
+    kv_pool_tally(pool);
+}
+
 void kv_pool_destroy(struct kv_pool *pool)
 {
     free(pool->free_stack);

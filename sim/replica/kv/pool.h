@@ -30,7 +30,7 @@ struct kv_pool {
     int32_t n_shared;     /* references to blocks beyond the first */
     uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
     int32_t n_free_names; /* tallied with a cache: names on the stack */
-    uint32_t *n_refs;     /* [n_blocks] */
+    uint32_t *n_refs;     /* [n_blocks]; like free_stack NULL where no block has a number */
     bool contiguous, cached, tallied;
     struct kv_buddy buddy; /* contiguous: in place of the stack */
     struct kv_cache cache; /* cached: beside the stack */
@@ -39,6 +39,8 @@ struct kv_pool {
 /* 0 or IFL_E_NOMEM. A zeroed pool is valid and empty. A contiguous pool has no cache. */
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
+/* A paged pool without a cache that only counts, in no memory of its own. */
+void kv_pool_count(struct kv_pool *pool, int32_t n_blocks);
 void kv_pool_destroy(struct kv_pool *pool);
 /* From here on the pool only counts. To be called before any block is taken. */
 void kv_pool_tally(struct kv_pool *pool);
