@@ -31,10 +31,11 @@ static bool has_lockstep(const struct flight *flight)
 /* A door counts what is in all replicas of its pool. */
 static bool has_door(const struct flight *flight)
 {
-    for (size_t i = 0; i < flight->n_pools; i++)
-        if (flight->pools[i].door.max_queued_reqs > 0 ||
-            flight->pools[i].door.max_queued_tokens > 0)
+    for (size_t i = 0; i < flight->n_pools; i++) {
+        const struct door *door = &flight->pools[i].door;
+        if (door->max_queued_reqs > 0 || door->max_queued_tokens > 0 || door->max_waiting_reqs > 0)
             return true;
+    }
     return false;
 }
 

@@ -3,7 +3,7 @@
 # replicas that plan each step together.
 . "$(dirname "$0")/expect.sh"
 
-routers='round-robin least-outstanding power-of-two prefix random session remaining-steps'
+routers='round-robin least-outstanding power-of-two prefix random session remaining-steps rotating-least scores block-cost prefix-tree prefix-trie cached'
 presets='vllm-v0 vllm-v1 vllm-v0-swap vllm-v0-priority sarathi sglang fastserve orca-max vtc vtc-rpm trtllm-static sjf-ageing'
 
 # draw SEED: a line of the fleet's options, and its trace. Stamps are coarse, so that events coincide.
