@@ -173,6 +173,19 @@ VIOLATES(fleet, open_again, routing_open, "routing->n_open < routing->n_pools")
     routing_open(&none, 0);
 }
 
+static uint32_t winners[2];
+static struct least alone = {.n = 1, .n_leaves = 1, .winner = winners};
+
+VIOLATES(fleet, least_of_a_stranger, least_note, "i < least->n")
+{
+    least_note(&alone, 1);
+}
+
+VIOLATES(fleet, least_beyond, least_of, "from <= to && to <= least->n")
+{
+    least_of(&alone, 0, 2);
+}
+
 VIOLATES(fleet, sent_beyond, routing_say_sent, "replica < routing->n")
 {
     routing_say_sent(&routing, NULL, 1, 0);

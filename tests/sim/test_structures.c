@@ -1,10 +1,12 @@
 /* The KV pool, the timer queue, the waiting queue and the cohort against plain models. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "inflight/random.h"
 
 #include "base/event_heap.h"
+#include "fleet/least.h"
 #include "replica/cohort.h"
 #include "replica/kv/pool.h"
 #include "replica/waiting.h"
@@ -509,4 +511,36 @@ Test(cohort, passes_stop_where_somebody_grows)
     const int32_t block_tokens[] = {1, 16, 64, 100, 128, 200};
     for (size_t i = 0; i < sizeof block_tokens / sizeof *block_tokens; i++)
         pass_and_compare(block_tokens[i]);
+}
+
+/* ---- the least loaded replica ---- */
+
+static uint32_t least_by_walk(const struct ifl_load *loads, uint32_t n, uint32_t from, uint32_t to)
+{
+    uint32_t best = from < to ? from : n;
+    for (uint32_t i = from; i < to; i++)
+        if (ifl_outstanding_and_sent(&loads[i]) < ifl_outstanding_and_sent(&loads[best]))
+            best = i;
+    return best;
+}
+
+/* Random changes to fleets of 1 to 40 replicas, and random spans. */
+Test(least, against_a_walk)
+{
+    struct ifl_load loads[40];
+    for (uint32_t n = 1; n <= 40; n++) {
+        struct least least;
+        memset(loads, 0, sizeof loads);
+        cr_assert_eq(least_create(&least, loads, n), 0);
+        for (uint64_t k = 0; k < 300; k++) {
+            const uint64_t u = ifl_draw(n, 0, k, 0);
+            const uint32_t i = (uint32_t)(u % n), from = (uint32_t)(u >> 8) % (n + 1);
+            const uint32_t to = from + (uint32_t)(u >> 32) % (n + 1 - from);
+            loads[i].n_running = (int32_t)(u >> 16 & 7);
+            loads[i].n_sent = u >> 24 & 3;
+            least_note(&least, i);
+            cr_assert_eq(least_of(&least, from, to), least_by_walk(loads, n, from, to));
+        }
+        least_destroy(&least);
+    }
 }
