@@ -47,14 +47,17 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
-/* Gives a running request n tokens, n <= todo, once a step; n <= 0 gives none. While fewer than
+/* Gives a running request n tokens, n <= todo, once a step; n <= 0 gives none, nor does any n where
+ * a step in flight computes all that there is to compute. While fewer than
  * spare_blocks blocks are free, or fewer than the n tokens need, the preempt module picks a victim.
  * When it finds no further victim, blocks for the n tokens suffice. Returns false if the request
  * was preempted itself or got no blocks. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
                             int32_t spare_blocks)
 {
-    while (n > 0 && r->state == IFL_RUNNING &&
+    if (n <= 0 || ifl_todo(r) == 0)
+        return r->state == IFL_RUNNING;
+    while (r->state == IFL_RUNNING &&
            (s->n_free_blocks < spare_blocks || ifl_schedule(s, r, n, 0) != IFL_YES))
         if (!ifl_make_room(s, r))
             return r->state == IFL_RUNNING && s->n_free_blocks < spare_blocks &&

@@ -182,12 +182,13 @@ struct ifl_engine {
      * unreadable checkpoint and too little memory are errors. After an error *self is NULL and all
      * is given back. */
     int (*open)(const struct ifl_engine_options *, void **self, struct ifl_error *);
-    /* Computes the step and returns when it has ended, with its `out` members filled in. n_seqs,
-     * n_tokens and counts of blocks may be 0. Every sequence has at least one token, n_rows and
-     * n_voters at most its tokens, and a block table for all its slots. An array may be NULL where
-     * its count is 0. Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE; nothing
-     * is computed. After IFL_E_INTERRUPTED, or a failure of the device, the contents of the blocks
-     * are undefined. */
+    /* Computes the step and returns when it has ended, with its `out` members filled in. Steps come
+     * one at a time: an engine has no stages, and parallel.pipeline above 1 is refused with it.
+     * n_seqs, n_tokens and counts of blocks may be 0. Every sequence has at least one token, n_rows
+     * and n_voters at most its tokens, and a block table for all its slots. An array may be NULL
+     * where its count is 0. Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE;
+     * nothing is computed. After IFL_E_INTERRUPTED, or a failure of the device, the contents of the
+     * blocks are undefined. */
     int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
     /* Bytes of one block of all layers, the same in both pools; does not change after `open`. */
     size_t (*block_bytes)(const void *self);

@@ -60,11 +60,24 @@ struct ifl_step_desc {
 
 /* ---- what an executor answers ---- */
 
+struct ifl_stage_time { /* of a step in a stage of a pipeline */
+    int64_t start_ns, end_ns;
+};
+
+struct ifl_stage_times {
+    uint32_t pipeline; /* its number: that of the replica, or of the replicas that share it */
+    int32_t n;
+    const struct ifl_stage_time *of; /* [n] */
+};
+
 struct ifl_done {             /* a step that has ended */
     uint64_t step;            /* its number, as submitted */
     uint32_t replica;         /* number of the replica that submitted it */
     int64_t start_ns, end_ns; /* simulated or measured */
-    int64_t device_ns;        /* time on the device; a simulation says end - start */
+    int64_t device_ns;        /* time on the device; a simulation says end - start, of a pipeline
+                                 the sum over its stages */
+    const struct ifl_stage_times *stages; /* NULL: there is no pipeline. Borrowed until the next
+                                             call of the executor */
 };
 
 struct ifl_executor_ops {
@@ -75,8 +88,11 @@ struct ifl_executor_ops {
      * of that step, or until_ns. Never falls. */
     int64_t (*now)(void *self);
     /* Takes the step and returns 0; the steps of a replica execute in the order they were
-     * submitted. What the description points to is borrowed until `submit` returns. A step with
-     * copies alone, or with padding alone, is possible. */
+     * submitted. There is more than one at a time only where the replica's limits->max_in_flight
+     * says so, which no engine is given: an engine with a pipeline would take the steps as they
+     * come, each stage with the K/V of its layers, and tell their ends in that order. What the
+     * description points to is borrowed until `submit` returns. A step with copies alone, or with
+     * padding alone, is possible. */
     int (*submit)(void *self, const struct ifl_step_desc *, struct ifl_error *);
     /* 1: *done is the earliest completion, not after until_ns; each step is told once. 0: there is
      * none by then, and now() >= until_ns. Negative: an error, also that of a step that failed.

@@ -62,9 +62,11 @@ struct ifl_param {
 /* ---- the kinds ---- */
 
 struct ifl_batching_ops {
-    /* Decides which requests run in this step, each with how many tokens. Called when no step is in
-     * flight and a request waits, runs or is swapped out. (limits->max_in_flight and view->slot are
-     * there for pipelines; in this version both are 0.) It may give no token: the next plan is made
+    /* Decides which requests run in this step, each with how many tokens. Called when a further
+     * step may be in flight and a request waits, runs or is swapped out. With several in flight
+     * (limits->max_in_flight above 0) n_computed is ahead of what has been computed, and a request
+     * may run and have nothing to do (ifl_todo 0): its token is not known yet. Requests that this
+     * step may not hold are not shown. It may give no token: the next plan is made
      * at the next event or wake (ifl_wake). A plan that gives none, changes nothing and asks for no
      * wake drops a request that it refused for want of blocks, for good or by ifl_refuse. What it
      * refused with IFL_WAIT or IFL_SKIP is dropped when no event is left. If it refused nothing
@@ -225,6 +227,8 @@ struct ifl_policy {
     size_t client_bytes;  /* on every client (ifl_client), zeroed at the start of a run */
     size_t replica_bytes; /* of a router on every replica (ifl_at), zeroed at the start of a run;
                              other kinds: 0 */
+    bool leaves_out; /* a batching module that itself leaves out what plans made ahead do not know
+                        (limits->plans_ahead): ifl_next shows all, and requests leave as they end */
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
      * init and finish are optional. init may take memory, which finish gives back. The limits stay

@@ -76,8 +76,18 @@ struct ifl_step_record {
     int64_t kv_internal_slots; /* that are allocated and never used */
     int64_t kv_pool_slots;
     int32_t kv_shared_blocks; /* blocks that would be used in addition without sharing */
-    int64_t device_ns;        /* time on the device; in a simulation duration_ns */
-    int64_t gap_ns;           /* since the end of the step before, IFL_NEVER for the first */
+    int64_t device_ns;        /* time on the device; in a simulation duration_ns, of a pipeline the
+                                 sum over its stages */
+    int64_t gap_ns; /* since the end of the step before, IFL_NEVER for the first; 0 where it
+                       began before that */
+};
+
+/* A step in one stage of a pipeline. */
+struct ifl_stage_record {
+    uint64_t step;
+    int32_t replica, pipeline; /* several replicas may share a pipeline */
+    int32_t stage, n_stages;
+    int64_t start_ns, end_ns;
 };
 
 /* Use of the pool over some steps of a stretch that take no blocks. */
@@ -216,6 +226,9 @@ int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count
 /* One record for each step that has ended, in order of their ends. */
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *record,
                     struct ifl_error *error);
+/* One record for each stage of a step in a pipeline, stage by stage, behind that of the step. */
+int ifl_record_stage(struct ifl_recorder *recorder, const struct ifl_stage_record *record,
+                     struct ifl_error *error);
 /* Equal to ifl_record_step and ifl_record_gaps for each step of the stretch. n and n_uses are 1 or
  * more, each step starts as the one before it ends, and the uses rise and cover all n steps. */
 int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *record,
@@ -270,6 +283,11 @@ struct ifl_summary {
     uint64_t n_retries;
     double retry_amplification;
     struct ifl_pressure pressure; /* in no file: it explains `saturated` */
+    /* Of pipelines with a step in each stage; 0 where there is none, and then no file names them.
+     */
+    uint64_t n_stages;
+    double bubble_frac;       /* 1 - work / (stages x time from the first step to the last end) */
+    char stage_use_frac[640]; /* of that time, in which each stage computes: numbers with blanks */
     char error[256]; /* why the point failed, empty if it did not; if it did, nothing else is set */
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */

@@ -55,11 +55,12 @@ struct ifl_request;
 /* Counts that steps change, as of the tick `read_at`; per sequence, but for n_blocks. */
 struct ifl_counts {
     int32_t n_tokens, n_computed;
-    int32_t n_out;     /* tokens generated, kept by a recompute */
-    int32_t n_blocks;  /* on the device, of all its sequences */
-    int32_t n_now;     /* tokens given in the step being built */
-    int32_t n_pending; /* tokens that steps in flight will have sampled: computed, not yet known */
-    int32_t n_dropped; /* computed tokens without K/V, which was given up */
+    int32_t n_out;       /* tokens generated, kept by a recompute */
+    int32_t n_blocks;    /* on the device, of all its sequences */
+    int32_t n_now;       /* tokens given in the step being built */
+    int32_t n_pending;   /* tokens that steps in flight will have sampled, not yet known, from which
+                            the plan may go on */
+    int32_t n_dropped;   /* computed tokens without K/V, which was given up */
     int64_t last_end_ns; /* end of the last step that computed tokens for it, IFL_NEVER before */
 };
 

@@ -30,6 +30,15 @@ struct ifl_limits {
     uint32_t n_clients;       /* client numbers are below this */
     int32_t max_in_flight;    /* steps that may be in flight at once, slots of a pipeline; 0: one */
     bool contiguous;          /* a request's blocks are adjacent and never grow after its start */
+    /* A step is planned as the one in front of it begins (serving.in_flight.ahead, one stage). The
+     * call comes when that one has ended, and the plan is shown what was known then:
+     *   - ifl_next passes over waiting requests that have arrived since;
+     *   - a request that had its last token in that step still runs, with its blocks and its seat,
+     *     and may be preempted; tokens that the plan gives it cost time as padding does, and yield
+     *     nothing; it leaves when the plan has been made.
+     * Hooks have been called, and all counts are current (ifl_out_before: the tokens that were
+     * known). If the plan gives no token, another one follows, which knows all. */
+    bool plans_ahead;
 };
 
 /* ---- the view ---- */
@@ -40,7 +49,8 @@ struct ifl_view {
     int64_t now_ns;
     uint64_t step; /* number of the earliest step in flight; without one, of the next step */
     const struct ifl_limits *limits;
-    /* before this plan; outside of a plan, before the last one */
+    /* before this plan; outside of a plan, before the last one. n_running counts the requests that
+     * the plan is shown: with several steps in flight not all on the device */
     size_t n_running, n_waiting, n_swapped;
     uint64_t n_in_flight; /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
@@ -54,7 +64,8 @@ struct ifl_view {
      * on_preempt tells of, which is in no list yet. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* earlier plans of this same step, none of which gave a token */
-    int32_t slot;     /* of the pipeline that this plan is for, below limits->max_in_flight */
+    int32_t slot;     /* of the pipeline that this plan is for, below limits->max_in_flight; in
+                         hooks, of the step that they tell of; 0 where there are no slots */
     int32_t n_moving,
         n_moving_blocks; /* requests that are MOVING, and what they hold on the device */
     int32_t n_loaded, n_loaded_blocks; /* requests that are LOADED, and what they hold */
@@ -238,7 +249,8 @@ struct ifl_step_ops {
      * In `ask` of an admit module or `pick` of a preempt module it breaks the contract. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
     /* Takes a running request off the device and undoes what this plan has scheduled for it.
-     * Returns IFL_YES, or IFL_WAIT for IFL_KEEP. The place is read where the request waits again:
+     * Returns IFL_YES, or IFL_WAIT for IFL_KEEP and for IFL_SWAP of a request in a step in flight,
+     * whose K/V is still to be written. The place is read where the request waits again:
      * after IFL_RECOMPUTE, and after IFL_SWAP if the request has no K/V or the pool is full. These
      * victims are a breach of the contract:
      *   - a request that is not running;
@@ -280,15 +292,6 @@ struct ifl_step_ops {
      * ends. The step notes refusals of other modules by itself. For requests of one state the last
      * refusal of a plan counts. Changes nothing else. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
-    /* Models a scheduler that plans one step ahead. The next plan is made when this step, or the
-     * last one promised with it, has ended; on_step_end has been called by then, and all counts are
-     * current (ifl_out_before gives the tokens that were known). Holds for one plan: call it in
-     * each. If a request had its last token in that step,
-     *   - that plan still finds it running, with its blocks and its seat, and may preempt it;
-     *   - tokens that the plan gives it cost time as padding does, and yield nothing;
-     *   - the request leaves when that plan has been made.
-     * If that plan gives no token, another plan follows. */
-    void (*plan_ahead)(struct ifl_step *);
     /* The next three are there for executors that do not exist yet. Today a call that wants
      * anything of them (n_draft > 0, K/V given up, n > 0) ends the run with the module's name. */
     /* As schedule, and behind the n tokens n_draft more that were guessed. At the end of the step
@@ -315,8 +318,9 @@ struct ifl_step {
     const struct ifl_step_ops *ops;
     int32_t n_tokens, n_requests;                 /* scheduled */
     int32_t n_prefill_tokens, n_prefill_requests; /* of them, in prefill */
-    int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far */
-    int32_t n_in_prefill;                         /* on the device before this plan, in prefill */
+    int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far; of a
+                                                     slot, where there are slots */
+    int32_t n_in_prefill;                         /* of view->n_running, in prefill */
     int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far */
     int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
     /* in this plan; a swap-in is not counted in n_started */
@@ -476,11 +480,6 @@ static inline void ifl_wake(struct ifl_step *s, int64_t at_ns)
 static inline void ifl_pad(struct ifl_step *s, struct ifl_padding padding)
 {
     s->ops->pad(s, padding);
-}
-
-static inline void ifl_plan_ahead(struct ifl_step *s)
-{
-    s->ops->plan_ahead(s);
 }
 
 static inline enum ifl_verdict ifl_schedule_drafts(struct ifl_step *s, const struct ifl_request *r,

@@ -25,7 +25,6 @@ struct discounted {
     int32_t decay_steps;
     int32_t most_new_tokens;
     bool mixed;
-    bool ahead;
 };
 
 /* Requests that ended with the last step, unknown to a plan made ahead. */
@@ -60,8 +59,6 @@ static const struct ifl_param params[] = {
      NULL, "tokens", "a declared output counts at most so much (CLIP_MAX_NEW_TOKENS)"},
     {"mixed", IFL_BOOL, offsetof(struct discounted, mixed), 0, 0, 1, NULL, "",
      "who decodes beside the prompt takes a token in the same step (enable_mixed_chunk)"},
-    {"ahead", IFL_BOOL, offsetof(struct discounted, ahead), 0, 0, 1, NULL, "",
-     "what the last step produced is not known yet (overlap schedule)"},
 };
 
 static struct future *future_of(const void *self)
@@ -90,16 +87,15 @@ static int64_t clipped(const struct discounted *p, int64_t n_tokens)
 }
 
 /* A plan made ahead does not know the token of the last step. */
-static int32_t known_output(const struct discounted *p, const struct ifl_view *view,
-                            const struct ifl_request *r)
+static int32_t known_output(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return p->ahead ? ifl_out_before(view, r) : ifl_n_out(r);
+    return view->limits->plans_ahead ? ifl_out_before(view, r) : ifl_n_out(r);
 }
 
 static int64_t new_tokens(const struct discounted *p, const struct ifl_view *view,
                           const struct ifl_request *r)
 {
-    return clipped(p, declared(view, r) - known_output(p, view, r));
+    return clipped(p, declared(view, r) - known_output(view, r));
 }
 
 /* ---- the ratio ---- */
@@ -157,7 +153,7 @@ static bool counts_ended(const struct discounted *p, const struct ifl_view *view
 static double of_ended(const struct discounted *p, const struct ifl_view *view, double ratio)
 {
     const struct future *future = future_of(p);
-    if (p->ahead)
+    if (view->limits->plans_ahead)
         return view->n_running > 0 ? (double)(future->ended_tokens + future->unknown.tokens) * ratio
                                    : 0;
     return counts_ended(p, view)
@@ -235,7 +231,7 @@ static double estimated_ratio(const struct discounted *p, const struct ifl_view 
     double produced = (double)unknown->produced, limit = 1 + (double)unknown->declared;
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING) {
-            produced += known_output(p, view, running.of[i]) + RETRACT_STEPS;
+            produced += known_output(view, running.of[i]) + RETRACT_STEPS;
             limit += (double)declared(view, running.of[i]);
         }
     return produced < limit ? produced / limit : 1;
@@ -287,7 +283,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
         future->ratio = fallen(p, future->ratio);
     future->decodes = step->n_prefill_tokens == 0;
     future->ended_step += counts_ended(p, view) && !future->decodes && !p->mixed;
-    if (p->ahead)
+    if (view->limits->plans_ahead)
         learn(future, view);
 }
 
@@ -308,21 +304,20 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
                      enum ifl_leave why)
 {
     (void)why;
-    const struct discounted *p = self;
     struct future *future = future_of(self);
     future->n_live--;
     set_most(future, ifl_mine(self, r), 0);
     if (r->n_prefill == 0) /* it never ran: it was rejected */
         return;
     future->last_left_ns = view->now_ns;
-    if (p->ahead)
-        note_unknown(p, view, r);
-    if (p->ahead || !future->decodes)
+    if (view->limits->plans_ahead)
+        note_unknown(self, view, r);
+    if (view->limits->plans_ahead || !future->decodes)
         return;
     if (future->ended_step != view->step)
         future->ended_tokens = future->n_ended = 0;
     future->ended_step = view->step;
-    future->ended_tokens += new_tokens(p, view, r);
+    future->ended_tokens += new_tokens(self, view, r);
     future->n_ended += r->n_seqs;
 }
 

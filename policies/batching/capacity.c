@@ -31,7 +31,6 @@ struct capacity {
     int32_t chunk_unit_tokens; /* 0: a block */
     int32_t join;
     int32_t paused_prompt_tokens; /* 0: any */
-    bool ahead;
 };
 
 static const struct ifl_param params[] = {
@@ -51,24 +50,15 @@ static const struct ifl_param params[] = {
      1 << 30, NULL, "tokens",
      "most tokens that a paused request computes again as a prompt (max_input_len); those behind "
      "them it decodes again, one a step; 0: any"},
-    {"ahead", IFL_BOOL, offsetof(struct capacity, ahead), 0, 0, 1, NULL, "",
-     "a step is planned as the one before it begins (the overlap scheduler)"},
 };
 
-struct last_step {
-    int64_t start_ns; /* of the step planned last, or of the first that it promised */
-};
-
-static struct last_step *last_step_of(const void *self)
-{
-    return ifl_state(self);
-}
-
-/* False of a request that ended with the last token it may have, which a plan made ahead knows
- * (GENERATION_TO_COMPLETE): it is not scheduled and takes no seat. */
+/* False if a token in flight is the last that the request may have (GENERATION_TO_COMPLETE): it is
+ * not scheduled and takes no seat. */
 static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return ifl_n_out(r) < r->n_max_new && ifl_n_tokens(r) < view->limits->max_model_tokens;
+    const int32_t n_pending = ifl_n_pending(r);
+    return ifl_n_out(r) + n_pending < r->n_max_new &&
+           ifl_n_tokens(r) + n_pending < view->limits->max_model_tokens;
 }
 
 /* Those that may not go on have given their seats back. */
@@ -86,7 +76,7 @@ static inline bool seats_are_taken(const struct capacity *p, const struct ifl_vi
                                    struct ifl_step *step)
 {
     return step->n_running_seqs >= p->max_seqs &&
-           !(p->ahead && seats_are_free_ahead(p, view, step));
+           !(view->limits->plans_ahead && seats_are_free_ahead(p, view, step));
 }
 
 /* True if a paused request has its prompt again and decodes what it had decoded before. */
@@ -224,7 +214,7 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
 /* In rank order until one must wait. With equal progress a prompt starts here without tokens, if
  * the budget has a first unit for it and for all prompts before it. */
 static void start_prompts(const struct capacity *p, const struct ifl_view *view,
-                          struct ifl_step *step, int64_t since_ns)
+                          struct ifl_step *step)
 {
     const bool equal = p->chunking == CHUNKING_EQUAL;
     const int32_t unit = unit_tokens(p, view);
@@ -232,8 +222,6 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (!seats_are_taken(p, view, step) && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        if (r->arrival_ns > since_ns)
-            continue;
         if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
             continue;
         const int32_t left = p->max_batched_tokens - step->n_tokens;
@@ -254,7 +242,6 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
 /* ---- blocks are short: the walk ---- */
 
 struct walk {
-    int64_t since_ns; /* requests that arrived later are not known yet */
     int32_t n_decodes_ahead, n_running_ahead;
     bool joins; /* requests may still start */
 };
@@ -316,7 +303,7 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
 static bool must_wait(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
                       const struct ifl_request *r, struct walk *walk)
 {
-    if (ifl_gave_way_now(view, step, r) || (p->ahead && step->n_preempted > 0))
+    if (ifl_gave_way_now(view, step, r) || (view->limits->plans_ahead && step->n_preempted > 0))
         return true;
     return walk->joins && !pass_waiting(p, view, step, r, walk);
 }
@@ -330,9 +317,9 @@ static bool goes_on(const struct ifl_step *step, struct walk *walk)
 }
 
 static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
-                          struct ifl_step *step, int64_t since_ns)
+                          struct ifl_step *step)
 {
-    struct walk walk = {.since_ns = since_ns, .joins = may_join(p, view)};
+    struct walk walk = {.joins = may_join(p, view)};
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     count_ahead(p, step, &walk);
@@ -340,7 +327,7 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
         const bool runs = r->state == IFL_RUNNING, decodes = runs && takes_one(p, r);
         walk.n_decodes_ahead -= decodes;
         walk.n_running_ahead -= runs;
-        if (p->ahead && (runs ? !may_go_on(view, r) : r->arrival_ns > walk.since_ns))
+        if (runs && !may_go_on(view, r))
             continue;
         if (runs)
             ifl_give(step, r, decodes ? 1 : tokens_in_walk(p, view, step, r, &walk), 0);
@@ -369,33 +356,6 @@ static bool prompt_has_begun(const struct capacity *p, const struct ifl_view *vi
     return p->chunking == CHUNKING_FIRST_COME && view->n_swapped == 0 && step->n_in_prefill > 0;
 }
 
-/* A plan made ahead knows what had arrived when the last step began. */
-static int64_t known_until_ns(const void *self, const struct ifl_view *view)
-{
-    return view->n_tries == 0 ? last_step_of(self)->start_ns : IFL_NEVER;
-}
-
-static bool hides(struct ifl_step *step, int64_t since_ns)
-{
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while (since_ns < IFL_NEVER && (r = ifl_next(step, IFL_IN_WAITING, &cursor)))
-        if (r->arrival_ns > since_ns)
-            return true;
-    return false;
-}
-
-static void promise(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
-                    int64_t since_ns)
-{
-    if (!p->ahead)
-        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
-    else if (hides(step, since_ns))
-        ifl_wake(step, view->now_ns);
-    else if (step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
-        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
-}
-
 /* Most blocks that requests take to decode again: they rank among the decodes, so that the walk is
  * made if there are fewer. */
 static int32_t n_blocks_to_decode_again(const struct capacity *p, struct ifl_step *step)
@@ -408,14 +368,12 @@ static int32_t n_blocks_to_decode_again(const struct capacity *p, struct ifl_ste
     return n;
 }
 
-static void make_plan(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
-                      int64_t since_ns)
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
+    const struct capacity *p = self;
     if (paused_one_is_next(view, step) || prompt_has_begun(p, view, step) ||
         !ifl_schedule_ready(step, n_blocks_to_decode_again(p, step))) {
-        walk_everyone(p, view, step, since_ns);
-        if (hides(step, since_ns))
-            ifl_wake(step, view->now_ns);
+        walk_everyone(p, view, step);
         return;
     }
     if ((size_t)step->n_requests < view->n_running)
@@ -423,27 +381,10 @@ static void make_plan(const struct capacity *p, const struct ifl_view *view, str
     if (view->n_swapped > 0 && step->n_preempted == 0)
         ifl_return_swapped(step, p->max_seqs);
     if (may_join(p, view) && step->n_preempted == 0 && step->n_swapped == 0)
-        start_prompts(p, view, step, since_ns);
+        start_prompts(p, view, step);
     if (p->chunking == CHUNKING_EQUAL)
         progress_equally(p, view, step);
-    promise(p, view, step, since_ns);
-}
-
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
-{
-    const struct capacity *p = self;
-    if (!p->ahead) {
-        make_plan(p, view, step, IFL_NEVER);
-        return;
-    }
-    ifl_plan_ahead(step);
-    make_plan(p, view, step, known_until_ns(self, view));
-}
-
-static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
-{
-    (void)step;
-    *last_step_of(self) = (struct last_step){.start_ns = view->now_ns};
+    ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -455,8 +396,6 @@ const struct ifl_policy policy_batching_capacity = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct capacity),
-    .state_bytes = sizeof(struct last_step),
-    .on_step_start = on_step_start,
     .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

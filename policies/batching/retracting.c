@@ -18,8 +18,8 @@
  * is made (update_running_batch). So waiting requests start a step later, unless no request is left
  * to decode.
  *
- * With overlap (event_loop_overlap) a step is planned when the step before it begins. The plan does
- * not know of requests that arrive or end during that step.
+ * With overlap (event_loop_overlap, serving.in_flight.ahead) a step is planned when the step before
+ * it begins. The plan does not know of requests that arrive or end during that step.
  *   - Arrivals wait for the next plan.
  *   - Ended requests keep their memory and, in a decode, compute one more token as padding. They
  *     keep their seats until the next decode with a plan that knows of their end.
@@ -36,7 +36,6 @@ struct retracting {
     int32_t max_prefill_tokens;
     int32_t chunk_tokens; /* 0: prompts run whole */
     bool mixed;
-    bool ahead;
 };
 
 struct batch {
@@ -46,7 +45,7 @@ struct batch {
     uint64_t ended_step;    /* they keep them until this step, if it decodes */
     int64_t left_ns;        /* when the last request left */
     int64_t start_ns;       /* of the current step */
-    struct overrun overrun; /* with `ahead`: requests that have ended with the current step */
+    struct overrun overrun; /* with overlap: requests that have ended with the current step */
 };
 
 /* Notes of a plan. */
@@ -78,8 +77,6 @@ static const struct ifl_param params[] = {
      "most tokens of a prefill step, longer prompts are cut (chunked_prefill_size); 0: none"},
     {"mixed", IFL_BOOL, offsetof(struct retracting, mixed), 0, 0, 1, NULL, "",
      "decodes join a prefill step and count in its chunk (enable_mixed_chunk)"},
-    {"ahead", IFL_BOOL, offsetof(struct retracting, ahead), 0, 0, 1, NULL, "",
-     "a step is planned as the one before it begins (overlap schedule); not with mixed"},
 };
 
 static struct batch *batch_of(const void *self)
@@ -95,14 +92,14 @@ static bool counts_ended(const struct retracting *p, const struct ifl_view *view
 {
     const struct batch *batch = batch_of(p);
     const bool idle = view->n_running == 0 && view->now_ns > batch->left_ns;
-    return (p->ahead || batch->ended_step == view->step) && !idle;
+    return (view->limits->plans_ahead || batch->ended_step == view->step) && !idle;
 }
 
 static struct known known_by(const struct retracting *p, const struct ifl_view *view,
                              uint64_t notes)
 {
     const struct batch *batch = batch_of(p);
-    const bool all = !p->ahead || notes & LEARNED;
+    const bool all = !view->limits->plans_ahead || notes & LEARNED;
     const int32_t n_ended_seqs = batch->n_ended_seqs + (all ? batch->overrun.n_seqs : 0);
     const bool counts = counts_ended(p, view) && !(notes & EMPTIED);
     return (struct known){
@@ -373,7 +370,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_return_swapped(step, p->max_seqs);
     if (!is_all(&known) || (step->n_waiting > 0 && known.n_ended_seqs > 0))
         return;
-    if (p->ahead)
+    if (view->limits->plans_ahead)
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
     else
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
@@ -393,7 +390,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     batch->full = marked && !unmarked && !(counted && decodes);
     batch->decodes = step->n_prefill_tokens == 0;
     batch->ended_step += counted && !decodes;
-    if (p->ahead) {
+    if (view->limits->plans_ahead) {
         batch->n_ended_seqs = (decodes ? 0 : known.n_ended_seqs) + known.unknown.n_seqs;
         batch->overrun = (struct overrun){0};
         batch->start_ns = view->now_ns;
@@ -404,12 +401,11 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
                      enum ifl_leave why)
 {
     (void)why;
-    const struct retracting *p = self;
     struct batch *batch = batch_of(self);
     if (r->n_prefill == 0) /* it never ran: it was rejected */
         return;
     batch->left_ns = view->now_ns;
-    if (p->ahead) {
+    if (view->limits->plans_ahead) {
         overrun_add(&batch->overrun, view, r);
         return;
     }
@@ -423,9 +419,10 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct retracting *p = self;
-    if (p->ahead && p->mixed)
+    if (limits->plans_ahead && p->mixed)
         return ifl_fail(error, IFL_E_INPUT,
-                        "serving.batching.ahead is true, expected false where mixed is true");
+                        "serving.in_flight.ahead is 1, expected 0 where serving.batching.mixed is "
+                        "true");
     if (p->chunk_tokens == 0 || p->chunk_tokens >= limits->block_tokens)
         return 0;
     return ifl_fail(error, IFL_E_INPUT,
@@ -444,6 +441,7 @@ const struct ifl_policy policy_batching_retracting = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct retracting),
     .state_bytes = sizeof(struct batch),
+    .leaves_out = true,
     .init = init,
     .on_step_start = on_step_start,
     .steady = ifl_always_steady,

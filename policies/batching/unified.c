@@ -11,14 +11,10 @@
  * only request, waiting or running, and may be raised to an equal share of the budget
  * (long_prefill_alone, long_prefill_adapts).
  *
- * With asynchronous scheduling a step is planned when the step before it begins (vllm/v1/engine/
- * core.py, step_with_batch_queue). The plan does not know of requests that arrive or end during
- * that step.
- *   - Arrivals wait for the next plan.
- *   - Ended requests keep their seats and blocks, and may be preempted. One that ended at its
- *     declared limit gets no further token (async_scheduler.py); one that ended before gets a token
- *     in vain.
- * If there is nothing to plan, the plan waits for the end of the step and then knows all. */
+ * With asynchronous scheduling (serving.in_flight.ahead) a step is planned when the step before it
+ * begins (vllm/v1/engine/core.py, step_with_batch_queue): step.h, limits->plans_ahead, says what
+ * the plan does not know. A request with all the tokens that it declared gets no further one
+ * (async_scheduler.py); one that ended before gets a token in vain. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -30,17 +26,6 @@ struct unified {
     bool long_prefill_alone;
     bool long_prefill_adapts;
     bool walks_on;
-    bool ahead;
-};
-
-struct last_step {
-    int64_t start_ns; /* of the step planned last, or of the first that it promised */
-};
-
-/* What a plan made ahead does not know. */
-struct unknown {
-    int64_t since_ns; /* requests that arrived later */
-    bool hides;       /* there are such requests */
 };
 
 static const struct ifl_param params[] = {
@@ -62,25 +47,19 @@ static const struct ifl_param params[] = {
     {"walks_on", IFL_BOOL, offsetof(struct unified, walks_on), 0, 0, 1, NULL, "",
      "behind a running request that gave way itself the others have their turn; false: nothing "
      "behind it runs in this step (vLLM before v0.33)"},
-    {"ahead", IFL_BOOL, offsetof(struct unified, ahead), 0, 0, 1, NULL, "",
-     "a step is planned as the one before it begins (async_scheduling)"},
 };
-
-static struct last_step *last_step_of(const void *self)
-{
-    return ifl_state(self);
-}
 
 static int32_t budget_left(const struct unified *p, const struct ifl_step *step)
 {
     return p->max_batched_tokens - step->n_tokens;
 }
 
-/* False if the token in flight is the last that the request may have: a plan made ahead knows that
- * much of a request that has ended. */
+/* False if a token in flight is the last that the request may have. */
 static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return ifl_n_out(r) < r->n_max_new && ifl_n_tokens(r) < view->limits->max_model_tokens;
+    const int32_t n_pending = ifl_n_pending(r);
+    return ifl_n_out(r) + n_pending < r->n_max_new &&
+           ifl_n_tokens(r) + n_pending < view->limits->max_model_tokens;
 }
 
 static int32_t share_of(const struct unified *p, int32_t left, const struct ifl_request *r)
@@ -98,26 +77,25 @@ static int32_t seats(const struct unified *p)
 /* ---- the limit of a long prompt ---- */
 
 /* Sequences that wait or run, at most `most`: vLLM counts each as a request. */
-static int32_t count_requests(struct ifl_step *step, const struct unknown *unknown, int32_t most)
+static int32_t count_requests(struct ifl_step *step, int32_t most)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     int32_t n = step->n_running_seqs + step->n_swapped;
     while (n < most && (r = ifl_next(step, IFL_IN_WAITING, &cursor)))
-        n += r->arrival_ns > unknown->since_ns ? 0 : r->n_seqs;
+        n += r->n_seqs;
     return ifl_min(n, most);
 }
 
 /* The limit in this plan, found before the plan changes anything; 0: none. Requests are counted
  * only until more of them cannot change it. */
-static int32_t long_prefill_now(const struct unified *p, struct ifl_step *step,
-                                const struct unknown *unknown)
+static int32_t long_prefill_now(const struct unified *p, struct ifl_step *step)
 {
     const int32_t limit = p->long_prefill_tokens;
     if (limit == 0 || (p->long_prefill_alone && !p->long_prefill_adapts))
         return limit;
     const int32_t most = p->long_prefill_adapts ? p->max_batched_tokens / limit + 2 : 2;
-    const int32_t n = count_requests(step, unknown, most);
+    const int32_t n = count_requests(step, most);
     if (n <= 1 && !p->long_prefill_alone)
         return 0;
     const int32_t share = p->long_prefill_adapts ? p->max_batched_tokens / (n > 0 ? n : 1) : 0;
@@ -140,17 +118,12 @@ static void serve_running(const struct unified *p, const struct ifl_view *view,
     }
 }
 
-static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_list list,
-                       struct unknown *unknown)
+static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_list list)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     int32_t left;
     while ((left = budget_left(p, step)) > 0 && (r = ifl_next(step, list, &cursor))) {
-        if (r->arrival_ns > unknown->since_ns) {
-            unknown->hides = true;
-            continue;
-        }
         if (ifl_dropped_as_too_wide(step, r, seats(p)))
             continue;
         if (step->n_running_seqs + r->n_seqs > seats(p))
@@ -170,41 +143,21 @@ static bool serve_decodes(const struct unified *p, const struct ifl_view *view,
            (p->long_prefill_tokens == 0 || step->n_in_prefill == 0) && ifl_schedule_ready(step, 0);
 }
 
-static void promise(const struct unified *p, struct ifl_step *step)
-{
-    if (p->ahead)
-        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
-    else
-        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
-}
-
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct unified now = *(const struct unified *)self;
     const struct unified *const p = &now;
-    const bool guesses = p->ahead && view->n_tries == 0;
-    struct unknown unknown = {.since_ns = guesses ? last_step_of(self)->start_ns : IFL_NEVER};
-    now.long_prefill_tokens = long_prefill_now(self, step, &unknown);
-    if (p->ahead)
-        ifl_plan_ahead(step);
+    now.long_prefill_tokens = long_prefill_now(self, step);
     const bool decodes = serve_decodes(p, view, step);
     if (!decodes || step->n_in_prefill > 0)
         serve_running(p, view, step);
     if (step->n_preempted > 0)
         return;
-    start_from(p, step, IFL_IN_SWAPPED, &unknown); /* empty in vLLM v1, which recomputes */
+    start_from(p, step, IFL_IN_SWAPPED); /* empty in vLLM v1, which recomputes */
     if (step->n_swapped == 0)
-        start_from(p, step, IFL_IN_WAITING, &unknown);
-    if (unknown.hides)
-        ifl_wake(step, view->now_ns);
-    else if (decodes && step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
-        promise(p, step);
-}
-
-static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
-{
-    (void)step;
-    *last_step_of(self) = (struct last_step){.start_ns = view->now_ns};
+        start_from(p, step, IFL_IN_WAITING);
+    if (decodes && step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static int check_seats(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -228,9 +181,7 @@ const struct ifl_policy policy_batching_unified = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct unified),
-    .state_bytes = sizeof(struct last_step),
     .init = check_seats,
-    .on_step_start = on_step_start,
     .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

@@ -8,32 +8,24 @@
  * With contiguous blocks, which cannot grow, a last request starts over with more of them. */
 #include "inflight/policy.h"
 
-struct shortest_output {
-    bool ahead;
-};
-
-static const struct ifl_param params[] = {
-    {"ahead", IFL_BOOL, offsetof(struct shortest_output, ahead), 0, 0, 1, NULL, "",
-     "the token of the last step is not known yet (overlap schedule)"},
-};
-
-static int32_t known_output(const struct shortest_output *p, const struct ifl_view *view,
-                            const struct ifl_request *r)
+/* A plan made ahead (overlap schedule) does not know the token of the last step. */
+static int32_t known_output(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return p->ahead ? ifl_out_before(view, r) : ifl_n_out(r);
+    return view->limits->plans_ahead ? ifl_out_before(view, r) : ifl_n_out(r);
 }
 
-static bool gives_way_before(const struct shortest_output *p, const struct ifl_view *view,
-                             const struct ifl_request *a, const struct ifl_request *b)
+static bool gives_way_before(const struct ifl_view *view, const struct ifl_request *a,
+                             const struct ifl_request *b)
 {
-    if (!b || known_output(p, view, a) != known_output(p, view, b))
-        return !b || known_output(p, view, a) < known_output(p, view, b);
+    if (!b || known_output(view, a) != known_output(view, b))
+        return !b || known_output(view, a) < known_output(view, b);
     return a->n_prompt >= b->n_prompt;
 }
 
 static struct ifl_victim pick(const void *self, const struct ifl_view *view, struct ifl_step *step,
                               const struct ifl_request *needy)
 {
+    (void)self;
     const struct ifl_requests running = ifl_running(step);
     const struct ifl_request *shortest = NULL, *begun = NULL;
     size_t n_decode = 0;
@@ -46,7 +38,7 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
             continue;
         }
         n_decode++;
-        if (gives_way_before(self, view, r, shortest))
+        if (gives_way_before(view, r, shortest))
             shortest = r;
     }
     const bool needy_decodes = needy->state == IFL_RUNNING && ifl_decodes(needy);
@@ -63,9 +55,6 @@ const struct ifl_policy policy_preempt_shortest_output = {
     .kind = IFL_PREEMPT,
     .name = "shortest-output",
     .doc = "who has produced least gives way and goes to the end of the queue (SGLang)",
-    .params = params,
-    .n_params = sizeof params / sizeof *params,
-    .params_bytes = sizeof(struct shortest_output),
     .steady = ifl_always_steady,
     .ops.preempt = &ops,
 };

@@ -5,6 +5,7 @@
 #include "record/gaps.h"
 #include "record/lives.h"
 #include "record/pools.h"
+#include "record/stage_sums.h"
 #include "record/summary.h"
 #include "record/timeline.h"
 #include "record/warmup.h"
@@ -30,6 +31,7 @@ struct ifl_recorder {
     struct distribution itl; /* of the gaps, once all are there */
     struct step_sums sums;
     struct pools pools;
+    struct stage_sums stages;
 };
 
 static const char replica_header[] = "point,replica,";
@@ -127,6 +129,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     timeline_discard(&recorder->timeline);
     pools_close(&recorder->pools);
     gaps_finish(&recorder->gaps);
+    stage_sums_free(&recorder->stages);
     lives_close(&recorder->lives);
     free(recorder);
 }
@@ -237,6 +240,17 @@ IFL_HOT int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step
             add_step(&recorder->pools.steps[recorder->pools.pool_of[step->replica]], step);
     }
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
+}
+
+int ifl_record_stage(struct ifl_recorder *recorder, const struct ifl_stage_record *record,
+                     struct ifl_error *error)
+{
+    if ((recorder->from_ns <= 0 || record->start_ns >= recorder->from_ns) &&
+        stage_sums_add(&recorder->stages, record) < 0)
+        return ifl_fail_nomem(error);
+    return whole_is_open(&recorder->timeline.file)
+               ? timeline_stage(&recorder->timeline, record, error)
+               : IFL_OK;
 }
 
 static int64_t lasted_ns(const struct ifl_stretch_record *of)
@@ -471,6 +485,7 @@ static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n
         pools_write(&recorder->pools, recorder->point, input.lives, input.order, input.n, tally,
                     recorder->sums.last_end_ns, error))
         return error->code;
+    stage_sums_describe(&recorder->stages, summary);
     summary->n_warmup = n_warmup;
     summary->warmup_s =
         n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives.at[order[0]].arrival_ns) : 0;

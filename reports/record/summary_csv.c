@@ -48,7 +48,8 @@ static int write_point(struct whole_file *file, const char *const *values, size_
                        size_t n_columns, const struct ifl_summary *summary, struct ifl_error *error)
 {
     const size_t n_bytes = texts_bytes(values, n_keys) + n_columns * ROW_REAL_BYTES +
-                           row_text_bytes(summary->error) + row_text_bytes(summary->assumed);
+                           row_text_bytes(summary->error) + row_text_bytes(summary->assumed) +
+                           row_text_bytes(summary->stage_use_frac);
     char *at = whole_room(file, n_bytes, error);
     if (!at)
         return error->code;

@@ -168,6 +168,41 @@ int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
     return code;
 }
 
+/* ---- stages ---- */
+
+enum { FIRST_STAGE_ROW = 1 << 20, MOST_STAGES = 64 };
+
+/* Rows of pipelines are named as the first step passes them. */
+static int name_stage(struct timeline *timeline, const struct ifl_stage_record *stage, int row,
+                      struct ifl_error *error)
+{
+    if (stage->pipeline < timeline->n_pipelines_named)
+        return IFL_OK;
+    if (stage->stage + 1 == stage->n_stages)
+        timeline->n_pipelines_named = stage->pipeline + 1;
+    return put(timeline, error,
+               "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
+               "\"args\":{\"name\":\"pipeline %d stage %d\"}},\n",
+               timeline->point, row, stage->pipeline, stage->stage);
+}
+
+int timeline_stage(struct timeline *timeline, const struct ifl_stage_record *stage,
+                   struct ifl_error *error)
+{
+    const int row = FIRST_STAGE_ROW + stage->pipeline * MOST_STAGES + stage->stage;
+    if (stage->step % timeline->every != 0 ||
+        !in_window(timeline, stage->start_ns, stage->end_ns) || !takes(timeline, 1))
+        return IFL_OK;
+    if (name_stage(timeline, stage, row, error))
+        return error->code;
+    return put(timeline, error,
+               "{\"name\":\"stage\",\"cat\":\"stage\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
+               "\"ts\":%s,\"dur\":%s,\"args\":{\"step\":%llu,\"replica\":%d}},\n",
+               timeline->point, row, us(stage->start_ns).text,
+               us(stage->end_ns - stage->start_ns).text, (unsigned long long)stage->step,
+               stage->replica);
+}
+
 /* ---- spans of a request ---- */
 
 static void keep_span(struct timeline *timeline, const struct span *span)

@@ -56,6 +56,7 @@ struct timeline {
     int64_t token_ns; /* from the end of a step until clients have its tokens */
     uint64_t every;
     int32_t n_replicas_named;
+    int32_t n_pipelines_named;
     struct span *spans; /* [max_spans], owned: nothing is allocated while the run goes on */
     size_t n_spans, max_spans;
     const struct life **shown; /* [n_requests_shown], owned array */
@@ -69,6 +70,9 @@ int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *
 void timeline_discard(struct timeline *timeline); /* zeroed memory is fine */
 int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
                   struct ifl_error *error);
+/* A row a stage, below those of the replicas. */
+int timeline_stage(struct timeline *timeline, const struct ifl_stage_record *stage,
+                   struct ifl_error *error);
 void timeline_work(struct timeline *timeline, const struct ifl_work_record *work);
 void timeline_stall(struct timeline *timeline, const struct ifl_stall_record *stall);
 /* Adds a finished life; its address must stay valid until timeline_end. */

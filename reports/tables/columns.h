@@ -22,7 +22,8 @@ static inline bool column_is_number(const struct column *column)
 extern const struct column summary_columns[];
 extern const size_t n_summary_columns;
 /* The leading columns, which every file has. The others count requests that left early, then
- * retries, and stand in files of runs in which there were some. */
+ * retries, and stand in files of runs in which there were some; those at the end are of pipelines,
+ * and stand behind all others in files of runs with one. */
 extern const size_t n_common_columns;
 
 /* Writes the number or flag of the column and a comma, as the functions of row.h do; it takes up to

@@ -23,6 +23,7 @@ static const struct {
     {"wasted_frac", "wasted tokens", "%", 100, -1, "wasted", "% of the computed tokens"},
     {"retries", "retries", "", 1, -1, NULL, NULL},
     {"retry_amplification", "requests sent per request", "", 1, -1, NULL, NULL},
+    {"bubble_frac", "pipeline bubbles", "%", 100, -1, "pipeline bubbles", "% of the stages' time"},
     {"duration_s", "duration", "s", 1, 0, NULL, NULL},
     {"request_throughput_rps", "requests", "req/s", 1, 1, "request throughput", NULL},
     {"output_throughput_tok_per_s", "output", "tok/s", 1, 1, "output throughput", NULL},

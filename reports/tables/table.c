@@ -222,6 +222,7 @@ static const struct line {
               {"attainment_frac", 1, ALWAYS}},
   memory[] = {{"steps", 0, ALWAYS},
               {"mean_batch_seqs", 2, ALWAYS},
+              {"bubble_frac", 1, UNLESS_ZERO},
               {"preemptions", 0, ALWAYS},
               {"swap_outs", 0, ALWAYS},
               {"kv_token_frac", 1, ALWAYS},

@@ -140,6 +140,28 @@ static int check_parallel(const struct node *root, const struct config *config,
     return fail_key(root, key, error, text);
 }
 
+/* What several steps in flight go together with. */
+static int check_in_flight(const struct node *root, const struct config *config,
+                           struct ifl_error *error)
+{
+    const char *why = config->workload.beams.search         ? "workload.beams.search is true"
+                      : config->data_parallel > 1           ? "parallel.data is above 1"
+                      : config->cost.model == COST_RECORDED ? "cost.model is recorded"
+                                                            : NULL;
+    char text[256];
+    if (!config_pipelines(config) && config->serving.in_flight.ahead > 1)
+        return fail_key(root, "serving.in_flight.ahead", error,
+                        "serving.in_flight.ahead is above 1, expected at most 1 where no pipeline "
+                        "has a step in each stage");
+    if (!config_pipelines(config) || !why)
+        return 0;
+    snprintf(text, sizeof text,
+             "serving.in_flight.pipelined is true and parallel.pipeline above 1, expected false "
+             "where %s: one step at a time",
+             why);
+    return fail_key(root, "serving.in_flight.pipelined", error, text);
+}
+
 static int check_recorded(const struct node *root, struct config *config, struct ifl_error *error)
 {
     struct cost_config *cost = &config->cost;
@@ -340,8 +362,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
         check_older_keys(root, &config->cost, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
-        check_beams(root, config, error) < 0 || check_engine(root, config, error) < 0 ||
-        check_replications(root, config, error) < 0)
+        check_in_flight(root, config, error) < 0 || check_beams(root, config, error) < 0 ||
+        check_engine(root, config, error) < 0 || check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

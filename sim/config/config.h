@@ -18,6 +18,7 @@
 #include "replica/kv/pool.h"
 #include "replica/leaving.h"
 #include "replica/module.h"
+#include "replica/overlap.h"
 #include "replica/predictor.h"
 
 struct node;
@@ -62,6 +63,14 @@ struct kv_config {
     enum swap_full swap_full;
 };
 
+/* How steps follow one another in a pipeline (replica/overlap.h). */
+struct in_flight_config {
+    bool pipelined;           /* false: one step at a time */
+    int32_t ahead;            /* steps beyond one a stage */
+    int32_t request, batches; /* enum overlap_request, overlap_batches */
+    bool waits;
+};
+
 struct serving_config {
     char preset[512];
     char engine[32]; /* whose scheduler it is, as the first word of a profile's kernels; or empty */
@@ -70,9 +79,9 @@ struct serving_config {
     struct module_config modules[N_MODULES]; /* the cluster's router included */
     struct kv_config kv;
     enum leave leave;
-    int32_t in_flight, run_ahead; /* only one value is allowed so far */
-    bool steady_runs;             /* skip plans that are promised to repeat */
-    bool check_steady;            /* plan each promised step anyway and compare */
+    struct in_flight_config in_flight;
+    bool steady_runs;  /* skip plans that are promised to repeat */
+    bool check_steady; /* plan each promised step anyway and compare */
 };
 
 /* The i-th admit module in the order of asking. Behind the last one the policy is NULL. */
@@ -190,6 +199,7 @@ struct config {
     struct engine_config engine;
     int32_t tensor_parallel;
     int32_t pipeline_parallel;
+    char stage_layers[512];
     int32_t data_parallel, expert_parallel, context_parallel;
     bool sequence_parallel;
     int32_t replicas; /* of a cluster without pools */
@@ -215,18 +225,35 @@ static inline const struct config *config_of_pool(const struct config *config, s
     ifl_assert(i < config_n_pools(config));
     return config->n_pools > 0 ? config->pools[i].config : config;
 }
-/* Its replicas, each rank of parallel.data counted. */
+/* Replicas that share the stages of one pipeline: virtual engines. */
+static inline uint32_t config_engines(const struct config *config)
+{
+    const struct in_flight_config *in_flight = &config->serving.in_flight;
+    return in_flight->pipelined && in_flight->batches == OVERLAP_ENGINES
+               ? (uint32_t)config->pipeline_parallel
+               : 1;
+}
+
+/* True if each stage of the pipeline may have a step of its own. */
+static inline bool config_pipelines(const struct config *config)
+{
+    return config->serving.in_flight.pipelined && config->pipeline_parallel > 1;
+}
+
+/* Its replicas, each rank of parallel.data and each virtual engine counted. */
 static inline uint32_t config_pool_replicas(const struct config *config, size_t i)
 {
     const int32_t count = config->n_pools > 0 ? config->pools[i].count : config->replicas;
-    return (uint32_t)(count * config_of_pool(config, i)->data_parallel);
+    const struct config *of = config_of_pool(config, i);
+    return (uint32_t)(count * of->data_parallel) * config_engines(of);
 }
 
 /* GPUs of all its replicas. */
 static inline int32_t config_pool_gpus(const struct config *config, size_t i)
 {
     const struct config *of = config_of_pool(config, i);
-    return (int32_t)config_pool_replicas(config, i) * of->tensor_parallel * of->pipeline_parallel;
+    return (int32_t)(config_pool_replicas(config, i) / config_engines(of)) * of->tensor_parallel *
+           of->pipeline_parallel;
 }
 
 /* True if a run writes differences.csv. */
@@ -234,6 +261,20 @@ static inline bool config_lists_differences(const struct config *config)
 {
     return config->executor == EXECUTOR_SIM && config->cost.model == COST_RECORDED &&
            config->cost.otherwise != COST_OTHERWISE_FAIL;
+}
+
+/* The steps that a replica may have in flight. */
+static inline struct overlap config_overlap(const struct config *config)
+{
+    const struct in_flight_config *in_flight = &config->serving.in_flight;
+    const int32_t n_stages = config->pipeline_parallel;
+    if (!config_pipelines(config) || config_engines(config) > 1)
+        return (struct overlap){.hindsight = in_flight->ahead > 0};
+    return (struct overlap){.depth = n_stages + in_flight->ahead,
+                            .n_stages = n_stages,
+                            .request = (enum overlap_request)in_flight->request,
+                            .slots = in_flight->batches == OVERLAP_SLOTS,
+                            .waits = in_flight->waits};
 }
 
 /* ---- a study: the file, its --set edits and the points of its sweep ---- */

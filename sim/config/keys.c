@@ -196,8 +196,6 @@ static const struct ifl_param serving_fields[] = {
         "leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
         "an aborted or timed out request on the device leaves as the step in flight ends (vLLM), "
         "or as the one behind it ends (SGLang)"),
-    INT("in_flight", serving.in_flight, 1, 1, 1, "steps", "steps unfinished at a time"),
-    CHOICE("run_ahead", serving.run_ahead, "false", 0, "a request may be in two unfinished steps"),
     BOOL("steady_runs", serving.steady_runs, true, "skip plans that are promised to repeat"),
     BOOL("check_steady", serving.check_steady, false,
          "plan each promised step all the same, and compare"),
@@ -218,6 +216,26 @@ static const struct key_by_hand admit_by_hand[] = {
 static const struct key_by_hand router_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "round-robin",
      "which replica an arrival goes to; the keys beside it are its parameters"},
+};
+
+static const struct ifl_param in_flight_fields[] = {
+    INT("ahead", serving.in_flight.ahead, 0, 0, 8, "steps",
+        "steps planned before the result of the one in front of them is known, beyond one a stage "
+        "of a pipeline (vLLM's async_scheduling, SGLang's overlap, TensorRT-LLM's overlap "
+        "scheduler)"),
+    BOOL("pipelined", serving.in_flight.pipelined, false,
+         "each stage of parallel.pipeline may have a step of its own; false: one step at a time "
+         "passes through all stages"),
+    CHOICE("request", serving.in_flight.request, "one-step|chunks|tokens", OVERLAP_ONE_STEP,
+           "pipelined: a request is in one unfinished step; chunks of its prompt are in several; "
+           "decodes, too, as many steps apart as there are stages, on tokens not known yet"),
+    CHOICE("batches", serving.in_flight.batches, "shared|slots|engines", OVERLAP_SHARED,
+           "pipelined: a step holds any requests; those that decode in its slot, slots taking "
+           "turns, and prompts; those of a virtual engine, one a stage, each with its part of the "
+           "blocks"),
+    BOOL("waits", serving.in_flight.waits, false,
+         "pipelined: where nothing can be planned beside the steps in flight, the next plan is "
+         "made as the oldest of them ends, whatever arrives"),
 };
 
 static const struct ifl_param kv_fields[] = {
@@ -327,7 +345,9 @@ static const struct ifl_param engine_fields[] = {
 static const struct ifl_param parallel_fields[] = {
     INT("tensor", tensor_parallel, 1, 1, 64, "GPUs", "GPUs that share every layer"),
     INT("pipeline", pipeline_parallel, 1, 1, 64, "stages",
-        "stages that the layers are cut into; one step is in them at a time"),
+        "stages that the layers are cut into (serving.in_flight: the steps in them)"),
+    TEXT("stage_layers", stage_layers, "",
+         "layers of each stage, \"10,11,11\"; empty: equal parts, a rest in front of the last"),
     INT("data", data_parallel, 1, 1, 256, "groups",
         "groups of parallel.tensor GPUs that share the experts alone: each has its own requests "
         "and "
@@ -488,6 +508,7 @@ const struct key_section key_sections[] = {
     {.where = "serving.preempt", BY_HAND(module), MODULE(IFL_PREEMPT)},
     {.where = "serving.evict", BY_HAND(module), MODULE(IFL_EVICT), .dflt_policy = "lru"},
     {.where = "serving.kv", FIELDS(kv)},
+    {.where = "serving.in_flight", FIELDS(in_flight)},
     {.where = "deployment", DEPLOYMENT(), BY_HAND(deployment)},
     {.where = "deployment.host", DEPLOYMENT(_host)},
     {.where = "deployment.memory", DEPLOYMENT(_memory)},

@@ -63,6 +63,41 @@ int64_t cost_group_step_ns(struct cost *cost, const struct ifl_step_totals *cons
     return rounded_ns(longest_s);
 }
 
+/* Cut at the layers' shares of it, so that no nanosecond is lost. */
+static void divide(int64_t step_ns, const struct stages *stages, int64_t *ns)
+{
+    const int64_t layers = stages_layers(stages), whole = step_ns / layers, rest = step_ns % layers;
+    int64_t before = 0, from_ns = 0;
+    for (int32_t s = 0; s < stages->n; s++) {
+        before += stages->layers[s];
+        const int64_t to_ns = whole * before + rest * before / layers;
+        ns[s] = to_ns > from_ns ? to_ns - from_ns : 1;
+        from_ns = to_ns;
+    }
+}
+
+int64_t cost_stages_ns(struct cost *cost, const struct ifl_step_totals *totals,
+                       const struct stages *stages, int64_t *ns, int64_t *hop_ns)
+{
+    struct ifl_step_totals all;
+    double s[STAGES_MOST], hop_s;
+    *hop_ns = 0;
+    if (!cost->stages_s) {
+        const int64_t step_ns = cost_step_ns(cost, totals);
+        if (step_ns >= 0)
+            divide(step_ns, stages, ns);
+        return step_ns < 0 ? step_ns : 0;
+    }
+    cost->stages_s(cost, with_padding(totals, &all), stages, s, &hop_s);
+    for (int32_t i = 0; i < stages->n; i++) {
+        ns[i] = rounded_ns(s[i]);
+        if (ns[i] < 0)
+            return ns[i];
+    }
+    *hop_ns = hop_s > 0 ? rounded_ns(hop_s) : 0;
+    return 0;
+}
+
 static bool only_decodes(const struct ifl_step_totals *totals)
 {
     return totals->n_decode_seqs > 0 && totals->n_prefill_tokens == 0 &&

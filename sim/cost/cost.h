@@ -27,8 +27,8 @@ struct linear_cost { /* seconds */
  *          + context_token_s x tokens of K/V that decoding sequences read, the new ones included */
 struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
 
-/* The model and the platform are copied. Each stage of the pipeline has an equal part of the
- * layers; a step runs through the stages one after the other. */
+/* The model and the platform are copied. A step runs through the stages of the pipeline one after
+ * the other; stages.h has its time in each. */
 struct cost *cost_create_roofline(const struct model *model, const struct platform *platform,
                                   const struct parallel *parallel, int32_t block_tokens,
                                   struct ifl_error *error);

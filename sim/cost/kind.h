@@ -4,6 +4,7 @@
 #define SIM_COST_KIND_H
 
 #include "cost/cost.h"
+#include "cost/stages.h"
 
 struct cost {
     /* Seconds of a step; NAN if the cost has no duration for it, and why_not then fills the error.
@@ -17,6 +18,10 @@ struct cost {
     /* Optional: seconds of the step of data-parallel ranks, of which n have work; otherwise the
      * longest of their own. */
     double (*group_s)(struct cost *, const struct ifl_step_totals *const *of, size_t n);
+    /* Optional: seconds in each stage of a pipeline, s[stages->n], and from one to the next; then
+     * step_s is the sum of all. */
+    void (*stages_s)(struct cost *, const struct ifl_step_totals *, const struct stages *stages,
+                     double *s, double *hop_s);
 };
 
 #endif

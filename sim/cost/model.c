@@ -161,18 +161,13 @@ int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_paral
            model->d_head * model->kv_bytes;
 }
 
-int model_stage(const struct model *model, int32_t pipeline, struct model *stage,
-                struct ifl_error *error)
+void model_stage(const struct model *model, int32_t layers, struct model *stage)
 {
-    if (pipeline < 1 || model->layers % pipeline != 0)
-        return ifl_fail(error, IFL_E_INPUT,
-                        "parallel.pipeline is %d, expected a divisor of the %d layers of %s",
-                        pipeline, model->layers, model->name);
+    ifl_assert(layers > 0 && layers <= model->layers);
     *stage = *model;
-    stage->layers /= pipeline;
-    if (pipeline > 1)
+    stage->layers = layers;
+    if (layers < model->layers)
         stage->tied_embeddings = true;
-    return 0;
 }
 
 struct parallel model_tensor_parallel(int32_t tensor)

@@ -73,11 +73,9 @@ void model_set_dtype(struct model *model, enum model_dtype dtype);
 int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                          struct ifl_error *error);
 
-/* The model of one of `pipeline` equal stages: its layers, and one of the two embeddings, since the
- * first stage holds the input embedding and the last the LM head. An error if the layers cannot be
- * divided equally. */
-int model_stage(const struct model *model, int32_t pipeline, struct model *stage,
-                struct ifl_error *error);
+/* The model of a stage of a pipeline with so many of the layers, and one of the two embeddings,
+ * since the first stage holds the input embedding and the last the LM head. */
+void model_stage(const struct model *model, int32_t layers, struct model *stage);
 
 /* How a replica is spread over GPUs. All are at least 1. */
 struct parallel {

@@ -8,7 +8,9 @@
  * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
  * operations. All ranks do the same work and synchronise in the all-reduces, so one rank stands for
  * all. The stages of a pipeline run one after the other and swap side by side. A step without
- * tokens has no forward pass, and the host does not launch its layers.
+ * tokens has no forward pass, and the host does not launch its layers. Of a step in a pipeline each
+ * stage has the part of its layers; the first one also the step's and the sequences' time on the
+ * host, the last one the product of the head, and each its own swaps.
  *
  * Data-parallel ranks share the experts, and wait for each other in every layer's exchange: the
  * experts compute the tokens of all ranks, M in place of m, the layer has an exchange
@@ -86,13 +88,16 @@ static double linear_s(const struct roofline_rank *rank, int i, struct tokens m)
 }
 
 /* Each stage sends the hidden states of all tokens to the next (Narayanan et al., SC 2021, 3.2). */
-static double stages_s(const struct roofline_rank *rank, double m)
+static double hop_s(const struct roofline_rank *rank, double m)
 {
     const struct model *model = rank->model;
-    if (rank->parallel.pipeline <= 1)
-        return 0;
-    return (rank->parallel.pipeline - 1) *
-           send_recv_s(rank->hardware, m * model->d_model * model->weight_bytes);
+    return send_recv_s(rank->hardware, m * model->d_model * model->weight_bytes);
+}
+
+static double hops_s(const struct roofline_rank *rank, double m)
+{
+    const int32_t n_stages = rank->parallel.pipeline;
+    return n_stages > 1 ? (n_stages - 1) * hop_s(rank, m) : 0;
 }
 
 /* A reduce-scatter and an all-gather send half of an all-reduce's bytes each. */
@@ -138,7 +143,7 @@ IFL_HOT static double dense_s(const struct roofline_rank *rank, struct tokens m)
     for (int i = 0; i < MODEL_LINEARS; i++)
         layer_s += linear_s(rank, i, m);
     layer_s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);
-    return model->layers * layer_s + stages_s(rank, m.own);
+    return model->layers * layer_s + hops_s(rank, m.own);
 }
 
 static double head_s(const struct roofline_rank *rank, double rows)
@@ -200,18 +205,11 @@ static double host_s(const struct roofline_rank *rank, const struct ifl_step_tot
     return host->step_s + host->layer_s * layers + host->seq_s * n_seqs + prompt_s;
 }
 
-/* matrices_s: the time of all products and element-wise operations. */
-IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
-                             double matrices_s)
+/* s and the time of the blocks that are swapped and copied. */
+static inline double plus_copies_s(const struct roofline_rank *rank,
+                                   const struct ifl_step_totals *totals, double s)
 {
     const struct hardware *hardware = rank->hardware;
-    const double floor_s = rank->host->floor_s;
-    double s = host_s(rank, totals);
-    if (totals->n_tokens > 0) {
-        const double forward_s =
-            matrices_s + rank->model->layers * (prefill_s(rank, totals) + decode_s(rank, totals));
-        s += forward_s > floor_s ? forward_s : floor_s;
-    }
     if (totals->n_blocks_out > 0)
         s += swap_s(hardware, SWAP_OUT, totals->n_blocks_out, rank->block_bytes);
     if (totals->n_blocks_in > 0)
@@ -219,6 +217,20 @@ IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_
     if (totals->n_blocks_copied > 0)
         s += block_copy_s(hardware, totals->n_blocks_copied, rank->block_bytes);
     return s;
+}
+
+/* matrices_s: the time of all products and element-wise operations. */
+IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
+                             double matrices_s)
+{
+    const double floor_s = rank->host->floor_s;
+    double s = host_s(rank, totals);
+    if (totals->n_tokens > 0) {
+        const double forward_s =
+            matrices_s + rank->model->layers * (prefill_s(rank, totals) + decode_s(rank, totals));
+        s += forward_s > floor_s ? forward_s : floor_s;
+    }
+    return plus_copies_s(rank, totals, s);
 }
 
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -233,6 +245,50 @@ IFL_HOT static double remembered_step_s(struct cost *cost, const struct ifl_step
     struct roofline *roofline = (struct roofline *)cost;
     return step_s(&roofline->rank, totals,
                   tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled));
+}
+
+/* ---- the stages of a pipeline ---- */
+
+/* Of one layer: on the host, and of the forward pass. */
+struct layer_times {
+    double host_s, forward_s;
+};
+
+static struct layer_times layer_times(struct roofline *roofline,
+                                      const struct ifl_step_totals *totals)
+{
+    const struct roofline_rank *rank = &roofline->rank;
+    const struct host_times *host = rank->host;
+    if (totals->n_tokens == 0)
+        return (struct layer_times){0};
+    const double dense_s = tokens_s(roofline, totals->n_tokens) - hops_s(rank, totals->n_tokens);
+    return (struct layer_times){
+        .host_s = host->layer_s + (totals->n_prefill_tokens > 0 ? host->prompt_layer_s : 0),
+        .forward_s =
+            dense_s / rank->model->layers + prefill_s(rank, totals) + decode_s(rank, totals),
+    };
+}
+
+static void remembered_stages_s(struct cost *cost, const struct ifl_step_totals *totals,
+                                const struct stages *stages, double *s, double *of_hop_s)
+{
+    struct roofline *roofline = (struct roofline *)cost;
+    const struct roofline_rank *rank = &roofline->rank;
+    const struct host_times *host = rank->host;
+    const int32_t n_seqs = totals->n_prefill_seqs + totals->n_decode_seqs;
+    const struct layer_times layer = layer_times(roofline, totals);
+    const bool computes = totals->n_tokens > 0;
+    for (int32_t i = 0; i < stages->n; i++) {
+        const double share = (double)stages->layers[i] / rank->model->layers;
+        const bool last = i == stages->n - 1;
+        const double forward_s = stages->layers[i] * layer.forward_s +
+                                 (last && computes ? rows_s(roofline, totals->n_sampled) : 0);
+        const double floor_s = computes ? host->floor_s * share : 0;
+        const double first_s = i == 0 ? host->step_s + host->seq_s * n_seqs : 0;
+        s[i] = plus_copies_s(rank, totals,
+                             first_s + stages->layers[i] * layer.host_s + fmax(forward_s, floor_s));
+    }
+    *of_hop_s = stages->n > 1 && computes ? hop_s(rank, totals->n_tokens) : 0;
 }
 
 /* ---- data-parallel ranks ---- */
@@ -397,9 +453,8 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
                                   struct ifl_error *error)
 {
     const struct hardware *hardware = &platform->hardware;
-    struct model stage, spread;
-    if (model_stage(model, parallel->pipeline, &stage, error) ||
-        model_check_parallel(model, parallel->tensor, error) ||
+    struct model spread;
+    if (model_check_parallel(model, parallel->tensor, error) ||
         model_spread(model, parallel, &spread, error) || check_links(platform, parallel, error))
         return NULL;
     if (model->quantization == MODEL_FP8 && hardware->gemm_fp8.compute_frac <= 0) {
@@ -416,6 +471,7 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
     roofline->base.step_s = remembered_step_s;
     roofline->base.run_s = remembered_run_s;
     roofline->base.group_s = group_s;
+    roofline->base.stages_s = remembered_stages_s;
     roofline->model = spread;
     roofline->platform = *platform;
     roofline_rank_set(&roofline->rank, &roofline->model, &roofline->platform, parallel,

@@ -17,10 +17,12 @@ struct door {
 };
 
 struct fleet_pool {
-    const char *name;  /* borrowed; NULL: it is the whole cluster, which has no pools */
-    uint32_t first, n; /* replicas, ranks counted; n may be 0 */
-    uint32_t n_ranks;  /* consecutive replicas of it that run in lockstep; 0 and 1: none */
-    uint32_t model;    /* that it serves, as the trace numbers models; 0: any */
+    const char *name;   /* borrowed; NULL: it is the whole cluster, which has no pools */
+    uint32_t first, n;  /* replicas, ranks counted; n may be 0 */
+    uint32_t n_ranks;   /* consecutive replicas of it that run in lockstep; 0 and 1: none */
+    uint32_t n_engines; /* consecutive replicas of it that share a pipeline: virtual engines, of
+                           which a request goes to the one with the fewest; 0 is 1 */
+    uint32_t model;     /* that it serves, as the trace numbers models; 0: any */
     struct door door;
 };
 

@@ -162,7 +162,7 @@ static void add_switches_vllm(struct writer *w)
 {
     const bool v1 = w->dialect->v1;
     const bool hash = is_at(w->root, "serving.kv.prefix_cache", "hash");
-    const bool ahead = is_at(w->root, "serving.batching.ahead", "true");
+    const bool ahead = is_at(w->root, "serving.in_flight.ahead", "1");
     add_switch(w, "enable_prefix_caching", hash, v1);
     add_switch(w, "enable_expert_parallel", !is_at(w->root, "parallel.expert", "1"), false);
     add_switch(w, "async_scheduling", ahead, w->dialect->number >= 1400);
@@ -180,7 +180,7 @@ static void add_switches_vllm(struct writer *w)
 static void add_switches_sglang(struct writer *w)
 {
     add_switch(w, "disable_radix_cache", is_at(w->root, "serving.kv.prefix_cache", "none"), false);
-    add_switch(w, "disable_overlap_schedule", is_at(w->root, "serving.batching.ahead", "false"),
+    add_switch(w, "disable_overlap_schedule", is_at(w->root, "serving.in_flight.ahead", "0"),
                false);
     add_switch(w, "enable_mixed_chunk", is_at(w->root, "serving.batching.mixed", "true"), false);
 }

@@ -112,7 +112,7 @@ const struct log_line log_lines[] = {
      "Asynchronous scheduling is",
      "Asynchronous scheduling is (enabled|disabled)",
      {"async_scheduling"},
-     {"serving.batching.ahead"},
+     {"serving.in_flight.ahead"},
      NULL},
     {SERVER_VLLM,
      LINE_FACTS,

@@ -285,10 +285,10 @@ static void settle_ahead(struct vllm *v)
 {
     const bool dflt = v->version >= 1400 && settle_number(v->s, "pipeline_parallel_size", 1) <= 1;
     if (facts_get(v->s->facts, "async_scheduling"))
-        settle_put(v->s, "serving.batching.ahead", "%s",
-                   facts_true(v->s->facts, "async_scheduling", dflt) ? "true" : "false");
+        settle_put(v->s, "serving.in_flight.ahead", "%s",
+                   facts_true(v->s->facts, "async_scheduling", dflt) ? "1" : "0");
     else if (v->version >= 1400)
-        settle_assume(v->s, "serving.batching.ahead", dflt ? "true" : "false",
+        settle_assume(v->s, "serving.in_flight.ahead", dflt ? "1" : "0",
                       "asynchronous scheduling by default, but for pipelines");
 }
 

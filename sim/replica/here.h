@@ -17,6 +17,7 @@ struct here {
     size_t n_swapped;
     int64_t n_seqs_here;         /* sequences that wait, run or are swapped out */
     int64_t n_unanswered_tokens; /* prompt tokens of the requests without a first token */
+    int64_t last_arrival_ns;     /* the latest of all requests so far */
     struct cohort cohort;
     uint64_t n_starts;
     uint64_t n_backs; /* preemptions to the back of the queue */
@@ -37,6 +38,7 @@ static inline void here_join(struct here *here, const struct live_request *r)
 {
     here->n_seqs_here += r->pub.n_seqs;
     here->n_unanswered_tokens += live_prompt_tokens(r);
+    here->last_arrival_ns = ifl_max(here->last_arrival_ns, r->pub.arrival_ns);
 }
 
 /* r has its first token. */

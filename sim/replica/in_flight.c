@@ -5,8 +5,9 @@
 #include "base/array.h"
 #include "replica/replica_parts.h"
 
-void in_flight_create(struct replica *replica)
+int in_flight_create(struct replica *replica)
 {
+    const int32_t depth = replica->fixed.overlap.depth;
     struct in_flight *in_flight = &replica->in_flight;
     const struct ifl_limits *limits = &replica->fixed.limits;
     in_flight->last_end_ns = IFL_NEVER;
@@ -17,6 +18,10 @@ void in_flight_create(struct replica *replica)
     in_flight->record.replica = (int32_t)replica->fixed.number;
     in_flight->record.kv_total_blocks = limits->n_blocks;
     in_flight->record.kv_pool_slots = (int64_t)limits->n_blocks * limits->block_tokens;
+    in_flight->depth = depth > 1 ? (size_t)depth : 1;
+    if (depth > 1)
+        in_flight->flown = calloc((size_t)depth, sizeof *in_flight->flown);
+    return depth <= 1 || in_flight->flown ? 0 : IFL_E_NOMEM;
 }
 
 void in_flight_destroy(struct in_flight *in_flight)
@@ -25,6 +30,25 @@ void in_flight_destroy(struct in_flight *in_flight)
     free(in_flight->work);
     free(in_flight->tables);
     free(in_flight->results);
+    for (size_t i = 0; in_flight->flown && i < in_flight->depth; i++) {
+        free(in_flight->flown[i].planned);
+        free(in_flight->flown[i].work);
+    }
+    free(in_flight->flown);
+}
+
+static int reserve_flown(struct replica *replica, size_t n, size_t n_work)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    for (size_t i = 0; in_flight->flown && i < in_flight->depth; i++) {
+        struct flown *flown = &in_flight->flown[i];
+        if (array_grow(&flown->planned, flown->n_planned, n, sizeof *flown->planned) < 0)
+            return IFL_E_NOMEM;
+        if (replica->fixed.wants_work &&
+            array_grow(&flown->work, flown->desc.n_work, n_work, sizeof *flown->work) < 0)
+            return IFL_E_NOMEM;
+    }
+    return 0;
 }
 
 int in_flight_reserve(struct replica *replica, size_t n)
@@ -37,6 +61,8 @@ int in_flight_reserve(struct replica *replica, size_t n)
         return IFL_E_NOMEM;
     if (replica->fixed.wants_work &&
         array_grow(&in_flight->work, in_flight->desc.n_work, n_work, sizeof *in_flight->work) < 0)
+        return IFL_E_NOMEM;
+    if (reserve_flown(replica, n, n_work) < 0)
         return IFL_E_NOMEM;
     return replica->on.step_end.n > 0
                ? array_grow(&in_flight->results, 0, n, sizeof *in_flight->results)
@@ -64,6 +90,16 @@ static void add_prompt(struct ifl_step_totals *totals, const struct planned *p)
         totals->max_prefill_kv = (int32_t)(kv + q);
 }
 
+/* A decode beside the cohort. */
+static void add_decode(struct ifl_step_totals *totals, const struct planned *p)
+{
+    const int32_t n_seqs = p->r->pub.n_seqs;
+    totals->n_tokens += p->n_tokens;
+    totals->n_decode_seqs += n_seqs;
+    totals->n_sampled += n_seqs;
+    totals->decode_context += (int64_t)n_seqs * (p->r->pub.stale.n_computed + 1);
+}
+
 static void sum_totals(struct replica *replica)
 {
     const int32_t n_decode = replica->in_flight.ticks ? replica->here.cohort.n_seqs : 0;
@@ -77,7 +113,8 @@ static void sum_totals(struct replica *replica)
     totals->n_blocks_copied = (int32_t)replica->plan.n_copies;
     totals->padding = replica->plan.padding;
     for (size_t i = 0; i < replica->plan.n_planned; i++)
-        add_prompt(totals, &replica->plan.planned[i]);
+        (replica->plan.planned[i].decodes ? add_decode : add_prompt)(totals,
+                                                                     &replica->plan.planned[i]);
 }
 
 static int32_t place_of(const struct replica *replica, const struct live_request *r, int32_t seq,
@@ -102,7 +139,7 @@ static const uint32_t *table_of(struct replica *replica, const struct live_reque
  * but the first begin with their own tails. */
 static int32_t context_of(const struct replica *replica, const struct live_request *r, int32_t seq)
 {
-    const bool begins = r->parted_in == replica->view.step && !request_decodes(&r->pub);
+    const bool begins = r->parted_in == view_next_step(&replica->view) && !request_decodes(&r->pub);
     return seq > 0 && begins
                ? group_shared_blocks(&r->pub, replica->fixed.block) * replica->fixed.block.tokens
                : r->pub.stale.n_computed;
@@ -120,7 +157,7 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
         .seq = seq,
         .n_new = n_after - n_context,
         .n_context = n_context,
-        .samples = n_after == r->pub.stale.n_tokens,
+        .samples = n_after == r->pub.stale.n_tokens + r->n_late,
         .blocks = alone ? r->blocks : table_of(replica, r, seq, n_blocks),
         .n_blocks = n_blocks,
         .stream_tokens = r->stream_tokens,
@@ -170,7 +207,7 @@ void in_flight_describe(struct replica *replica)
 {
     struct ifl_step_desc *desc = &replica->in_flight.desc;
     sum_totals(replica);
-    desc->step = replica->view.step;
+    desc->step = view_next_step(&replica->view);
     desc->start_ns = replica->view.now_ns;
     desc->n_outs = replica->plan.n_outs;
     desc->n_ins = replica->plan.n_ins;
@@ -196,7 +233,7 @@ static void fill_record(struct replica *replica)
 {
     const struct ifl_step_totals *totals = &replica->in_flight.desc.totals;
     struct ifl_step_record *record = &replica->in_flight.record;
-    record->step = replica->view.step;
+    record->step = replica->in_flight.desc.step;
     record->prefill_tokens = totals->n_prefill_tokens;
     record->decode_tokens = totals->n_decode_seqs;
     record->prefill_seqs = totals->n_prefill_seqs;
@@ -241,6 +278,158 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
     record_pool(replica);
 }
 
+/* ---- several steps in flight ---- */
+
+static struct flown *flown_at(struct in_flight *in_flight, size_t i)
+{
+    const size_t at = in_flight->oldest + i;
+    return &in_flight->flown[at < in_flight->depth ? at : at - in_flight->depth];
+}
+
+/* Lists of requests are handed over, not copied. */
+static void exchange_work(struct in_flight *in_flight, struct flown *flown)
+{
+    struct ifl_work *work = in_flight->work;
+    in_flight->work = flown->work;
+    flown->work = work;
+}
+
+/* Slots come round in turn, so that the one whose step is in flight is waited for. */
+static bool next_slot_flies(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    return replica->fixed.overlap.slots && in_flight->n_flown > 0 &&
+           flown_at(in_flight, 0)->slot == in_flight->next_slot;
+}
+
+void in_flight_push(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    struct flown *flown = flown_at(in_flight, in_flight->n_flown++);
+    flown->n_planned = 0;
+    plan_exchange(&replica->plan, &flown->planned, &flown->n_planned);
+    exchange_work(in_flight, flown);
+    flown->desc = in_flight->desc;
+    flown->record = in_flight->record;
+    flown->slot = replica->view.slot;
+    in_flight->n_empty_slots = 0;
+    if (replica->fixed.overlap.slots)
+        in_flight->next_slot = (flown->slot + 1) % (int32_t)in_flight->depth;
+    in_flight->busy = in_flight->n_flown == in_flight->depth || next_slot_flies(replica);
+}
+
+void in_flight_pull(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    struct flown *flown = flown_at(in_flight, 0);
+    ifl_assert(in_flight->n_flown > 0);
+    plan_exchange(&replica->plan, &flown->planned, &flown->n_planned);
+    plan_close_gaps(&replica->plan);
+    exchange_work(in_flight, flown);
+    in_flight->desc = flown->desc;
+    in_flight->record = flown->record;
+    view_set_slot(&replica->view, flown->slot);
+    flown->n_planned = flown->desc.n_work = 0;
+    in_flight->oldest = (in_flight->oldest + 1) % in_flight->depth;
+    in_flight->n_flown--;
+    in_flight->n_empty_slots = 0;
+    in_flight->busy = true;
+}
+
+/* What a step computes for a request that has left is not counted in its row. */
+static void drop_planned(struct flown *flown, struct planned *p)
+{
+    struct ifl_step_record *record = &flown->record;
+    const int32_t n_seqs = p->r->pub.n_seqs;
+    record->prefill_tokens -= p->decodes ? 0 : p->n_tokens;
+    record->prefill_seqs -= !p->decodes;
+    record->decode_tokens -= p->decodes ? n_seqs : 0;
+    record->decode_seqs -= p->decodes ? n_seqs : 0;
+    record->context_tokens -= p->decodes ? (int64_t)n_seqs * p->n_computed : 0;
+    p->r = NULL;
+}
+
+static void drop_work(struct flown *flown, const struct live_request *r)
+{
+    for (size_t i = 0; i < flown->desc.n_work; i++)
+        if (flown->work[i].request == &r->pub)
+            flown->work[i].request = NULL;
+}
+
+void in_flight_drop(struct replica *replica, struct live_request *r)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    for (size_t i = 0; i < in_flight->n_flown && r->pub.n_in_flight > 0; i++) {
+        struct flown *flown = flown_at(in_flight, i);
+        for (size_t k = 0; k < flown->n_planned; k++)
+            if (flown->planned[k].r == r)
+                drop_planned(flown, &flown->planned[k]);
+        drop_work(flown, r);
+    }
+    r->pub.n_in_flight = r->n_late = r->pub.stale.n_pending = 0;
+}
+
+/* A decode may go on from a token in flight n_stages steps behind the step that samples it (vLLM,
+ * v1/core/sched/async_scheduler.py, next_decode_eligible_step). */
+static void ripen(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    const uint64_t next_step = view_next_step(&replica->view);
+    const uint64_t n_stages = (uint64_t)replica->fixed.overlap.n_stages;
+    for (size_t i = 0; i < in_flight->n_flown; i++) {
+        const struct flown *flown = flown_at(in_flight, i);
+        for (size_t k = 0; flown->desc.step + n_stages == next_step && k < flown->n_planned; k++) {
+            struct live_request *r = flown->planned[k].r;
+            if (r && r->pub.state == IFL_RUNNING && flown->planned[k].samples)
+                r->pub.stale.n_pending = r->n_late;
+        }
+    }
+}
+
+/* The others have their seats; with slots these are no seats of this one. */
+static void count_shown(struct replica *replica)
+{
+    int32_t n = 0, n_seqs = 0, n_in_prefill = 0;
+    FOR_EACH_LIVE (r, &replica->here.running, ON_DEVICE)
+        if (plan_shows(&replica->plan, r)) {
+            n++;
+            n_seqs += r->pub.n_seqs;
+            n_in_prefill += !request_decodes(&r->pub);
+        }
+    view_count_shown(&replica->view, (size_t)n);
+    plan_count_shown(&replica->plan, n_in_prefill);
+    if (replica->fixed.overlap.slots)
+        plan_count_seats(&replica->plan, n, n_seqs);
+}
+
+void in_flight_open(struct replica *replica)
+{
+    const struct overlap *overlap = &replica->fixed.overlap;
+    const int32_t slot = overlap->slots ? replica->in_flight.next_slot : -1;
+    plan_hide(&replica->plan, overlap->request == OVERLAP_ONE_STEP, slot);
+    view_set_slot(&replica->view, slot < 0 ? 0 : slot);
+    if (overlap->request == OVERLAP_TOKENS)
+        ripen(replica);
+    if (overlap->slots || overlap->request == OVERLAP_ONE_STEP)
+        count_shown(replica);
+}
+
+bool in_flight_try_next_slot(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    const int32_t n_slots = (int32_t)in_flight->depth;
+    if (!replica->fixed.overlap.slots)
+        return false;
+    const int32_t n_rounds = in_flight->n_flown > 0 ? 1 : 2;
+    in_flight->next_slot = (in_flight->next_slot + 1) % n_slots;
+    if (++in_flight->n_empty_slots >= n_rounds * n_slots) {
+        in_flight->n_empty_slots = 0;
+        return false;
+    }
+    in_flight->busy = next_slot_flies(replica);
+    return !in_flight->busy;
+}
+
 /* ---- ending ---- */
 
 IFL_HOT IFL_APART void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done)
@@ -251,6 +440,8 @@ IFL_HOT IFL_APART void in_flight_stamp(struct in_flight *in_flight, const struct
     record->duration_ns = done->end_ns - done->start_ns;
     record->device_ns = done->device_ns;
     record->gap_ns = last_end_ns == IFL_NEVER ? IFL_NEVER : done->start_ns - last_end_ns;
+    if (in_flight->flown && record->gap_ns < 0) /* it began before the step in front of it ended */
+        record->gap_ns = 0;
     in_flight->last_end_ns = done->end_ns;
 }
 

@@ -1,5 +1,9 @@
 /* The step in flight: what the executor is told of it, its row of steps.csv, and the steps that
- * have ended since modules were told of any. */
+ * have ended since modules were told of any.
+ *
+ * Several steps in flight (overlap.h) are a ring. A step goes there as it is committed, and comes
+ * back to where a single one would be as it ends. All requests of such steps are in `planned`; none
+ * is in the cohort, and no step is promised. */
 #ifndef SIM_REPLICA_IN_FLIGHT_H
 #define SIM_REPLICA_IN_FLIGHT_H
 
@@ -7,13 +11,25 @@
 #include "inflight/policy.h"
 #include "inflight/report.h"
 
+struct live_request;
+struct planned;
 struct replica;
 
 /* Most steps that modules are told of in one call. */
 enum { REPLICA_LONGEST_RUN = 1024 };
 
+/* One of several steps in flight. */
+struct flown {
+    struct ifl_step_desc desc;
+    struct ifl_step_record record;
+    struct planned *planned; /* [n_planned]; r is NULL where it has left since */
+    size_t n_planned;
+    struct ifl_work *work;
+    int32_t slot;
+};
+
 struct in_flight {
-    bool busy;       /* a step is in flight */
+    bool busy;       /* no further plan may be made before a step ends */
     bool ticks;      /* the cohort takes part in it */
     bool only_ticks; /* and nothing else: the next tick has the same description and record, but for
                         sums and times */
@@ -27,6 +43,10 @@ struct in_flight {
     int64_t last_end_ns;        /* of the step before, IFL_NEVER before the first */
     int64_t n_barren_steps;     /* steps since the last one that produced a token */
 
+    struct flown *flown; /* [depth], a ring of n_flown from `oldest` on; NULL: depth is 1 */
+    size_t depth, oldest, n_flown;
+    int32_t next_slot, n_empty_slots; /* slots that were planned in vain since the last step */
+
     /* steps that repeat one another */
     int64_t tick_ns;         /* duration of the last tick that coasted */
     int32_t n_untold;        /* ticks that have ended and that no module was told of */
@@ -36,8 +56,8 @@ struct in_flight {
 };
 
 /* Fills what is the same in every description and every record. Call it once the arrays of the plan
- * are there. */
-void in_flight_create(struct replica *replica);
+ * are there. 0, or IFL_E_NOMEM. */
+int in_flight_create(struct replica *replica);
 void in_flight_destroy(struct in_flight *in_flight);
 /* Room for n requests in the arrays that executor and modules ask for. 0, or IFL_E_NOMEM. */
 int in_flight_reserve(struct replica *replica, size_t n);
@@ -65,6 +85,34 @@ void in_flight_describe(struct replica *replica);
 void in_flight_submit(struct replica *replica);
 /* The same for the next tick of a promise, which begins at now_ns. */
 void in_flight_submit_tick(struct replica *replica, int64_t now_ns);
+
+/* ---- several steps in flight ---- */
+
+/* The step submitted last goes behind those in flight. */
+void in_flight_push(struct replica *replica);
+/* The oldest step comes back, to end. */
+void in_flight_pull(struct replica *replica);
+/* r leaves all steps in flight: what they compute for it is lost. */
+void in_flight_drop(struct replica *replica, struct live_request *r);
+/* Which requests the next plan is not shown, and which tokens it may go on from. */
+void in_flight_open(struct replica *replica);
+/* A plan has led to no step. True: that of the next slot is due. If all slots were tried and no
+ * step is in flight they are tried again: now requests may be given up. */
+bool in_flight_try_next_slot(struct replica *replica);
+static inline bool in_flight_may_give_up(const struct in_flight *in_flight, bool slots)
+{
+    return in_flight->n_flown == 0 &&
+           (!slots || in_flight->n_empty_slots >= (int32_t)in_flight->depth);
+}
+static inline void in_flight_note_moved(struct in_flight *in_flight)
+{
+    in_flight->n_empty_slots = 0;
+}
+/* Nothing can be planned beside the steps in flight. */
+static inline void in_flight_wait(struct in_flight *in_flight, bool waits)
+{
+    in_flight->busy = in_flight->busy || (waits && in_flight->n_flown > 0);
+}
 
 /* ---- ending ---- */
 

@@ -67,7 +67,13 @@ struct live_request {
     enum ifl_status left; /* it leaves early, as aborted or timed out; IFL_FINISHED: it does not */
     int32_t stays_steps;  /* that end before it leaves; 0: it does not wait for the end of a step */
     bool cut;             /* its client leaves as it has n_output tokens */
-    int32_t n_lost;       /* tokens computed for it, as it left early */
+
+    /* where several steps are in flight, see overlap.h */
+    int32_t n_late;     /* steps in flight that sample a token of it */
+    int32_t slot;       /* in which it decodes */
+    uint64_t last_step; /* the last one that samples a token of it */
+
+    int32_t n_lost; /* tokens computed for it, as it left early */
     int64_t synced_tick, finish_tick;
     int64_t shares_tick; /* the first tick with a gap that it shares with the other members */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */

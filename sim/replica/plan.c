@@ -10,6 +10,8 @@ int plan_create(struct plan *plan, const struct ifl_limits *limits, const struct
 {
     const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
     plan->step.ops = ops;
+    plan->slot = -1;
+    plan->known_ns = IFL_NEVER;
     plan->outs = malloc(n_copies * sizeof *plan->outs);
     plan->ins = malloc(n_copies * sizeof *plan->ins);
     plan->copies = malloc(((size_t)limits->n_blocks + 1) * sizeof *plan->copies);
@@ -84,12 +86,13 @@ void plan_open(struct plan *plan, const struct here *here, const struct accounts
     open_step(plan, here, kv, max_samples);
 }
 
-void plan_begin(struct plan *plan)
+void plan_begin(struct plan *plan, bool plans_ahead, int64_t known_ns)
 {
     ifl_assert(!plan->planning);
     plan->promise = (struct ifl_promise){0};
     plan->padding = (struct ifl_padding){0};
-    plan->plans_ahead = false;
+    plan->plans_ahead = plans_ahead;
+    plan->known_ns = known_ns;
     plan->planning = true;
 }
 
@@ -192,6 +195,25 @@ bool plan_forget_prompt(struct plan *plan, const struct live_request *r)
     return n < n_before;
 }
 
+void plan_exchange(struct plan *plan, struct planned **of, size_t *n)
+{
+    struct planned *planned = plan->planned;
+    const size_t n_planned = plan->n_planned;
+    plan->planned = *of;
+    plan->n_planned = *n;
+    *of = planned;
+    *n = n_planned;
+}
+
+void plan_close_gaps(struct plan *plan)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_planned; i++)
+        if (plan->planned[i].r)
+            plan->planned[n++] = plan->planned[i];
+    plan->n_planned = n;
+}
+
 void plan_pad_for_ended(struct plan *plan, const struct planned *one)
 {
     ifl_assert(!one || one->r->ended);
@@ -212,7 +234,8 @@ void plan_take_by_start(struct plan *plan, const struct live_list *running)
     FOR_EACH_LIVE (r, running, ON_DEVICE) {
         if (r->pub.start_serial >= plan->first_start)
             break;
-        list->of[list->n++] = &r->pub;
+        if (plan_shows(plan, r))
+            list->of[list->n++] = &r->pub;
     }
 }
 

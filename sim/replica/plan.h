@@ -16,6 +16,7 @@ struct planned {
     int32_t n;              /* tokens of each sequence */
     int32_t n_tokens;       /* of all its sequences, shared ones once */
     bool decodes, samples;
+    int32_t n_computed; /* of each sequence, these included; once the plan is committed */
 };
 
 /* A snapshot of one list, taken when a plan first asks for it. */
@@ -37,12 +38,15 @@ struct plan {
     int64_t refused_until_ns; /* earliest until_ns of a refusal; IFL_NEVER: none */
     uint64_t first_start;     /* requests that this plan starts have at least this start_serial */
     struct snapshot by_start, started, scheduled;
-    struct ifl_copy *outs, *ins;             /* [host blocks + 1] */
-    struct ifl_copy *copies;                 /* [device blocks + 1] */
-    size_t n_outs, n_ins, n_copies;          /* in tallied pools outs and ins are only counted */
-    int32_t n_rejected;                      /* in this plan */
-    int32_t n_ended_victims;                 /* ended requests that were preempted in this plan */
-    bool plans_ahead;                        /* the last plan called ifl_plan_ahead */
+    struct ifl_copy *outs, *ins;    /* [host blocks + 1] */
+    struct ifl_copy *copies;        /* [device blocks + 1] */
+    size_t n_outs, n_ins, n_copies; /* in tallied pools outs and ins are only counted */
+    int32_t n_rejected;             /* in this plan */
+    int32_t n_ended_victims;        /* ended requests that were preempted in this plan */
+    bool plans_ahead;               /* ended requests run until the next plan is made */
+    int64_t known_ns;               /* requests that arrived later are not shown */
+    bool hides_in_flight;           /* see plan_hide */
+    int32_t slot;
     struct refusal refused[IFL_SWAPPED + 1]; /* the last one in this plan, by the request's state */
     struct ifl_promise promise;              /* n_steps 0: none */
     struct ifl_padding padding;              /* stays while the promise holds */
@@ -65,8 +69,9 @@ int plan_reserve(struct plan *plan, size_t n);
 /* A step begins: nothing is planned yet. max_samples: of a request. */
 void plan_open(struct plan *plan, const struct here *here, const struct accounts *kv,
                int32_t max_samples);
-/* The batching module is about to plan: it has promised nothing yet. */
-void plan_begin(struct plan *plan);
+/* The batching module is about to plan: it has promised nothing yet. plans_ahead: the requests that
+ * end with the step in front of it are to run in it; known_ns: later arrivals are not shown. */
+void plan_begin(struct plan *plan, bool plans_ahead, int64_t known_ns);
 static inline void plan_end(struct plan *plan)
 {
     ifl_assert(plan->planning);
@@ -194,6 +199,18 @@ static inline void plan_add_cohort(struct plan *plan, const struct cohort *cohor
     plan->step.n_requests += (int32_t)cohort->n;
     plan->ready_all = true;
 }
+/* The plan is committed: what `planned` lists goes to *of and *n, in exchange for what these hold.
+ */
+void plan_exchange(struct plan *plan, struct planned **of, size_t *n);
+/* Leaves out the requests of `planned` that have left since, which are NULL there. */
+void plan_close_gaps(struct plan *plan);
+/* The i-th request has so many tokens computed with this step; samples: it gets a token. */
+static inline void plan_note_computed(struct plan *plan, size_t i, int32_t n_computed, bool samples)
+{
+    ifl_assert(i < plan->n_planned);
+    plan->planned[i].n_computed = n_computed;
+    plan->planned[i].samples = samples;
+}
 /* Takes back what the plan has given r. */
 void plan_remove(struct plan *plan, const struct live_request *r);
 /* n_now of a member was set, since it takes part with the cohort. */
@@ -224,7 +241,30 @@ static inline void plan_note_sample(struct plan *plan, size_t i, bool samples)
 
 /* ---- lists that the plan is shown ---- */
 
-/* Lists the running requests, but for those that this plan has started. */
+/* Requests on the device that the plan is not shown. hides_in_flight: those in a step in flight.
+ * slot: those that decode in another one; -1: there are no slots. */
+static inline void plan_hide(struct plan *plan, bool hides_in_flight, int32_t slot)
+{
+    plan->hides_in_flight = hides_in_flight;
+    plan->slot = slot;
+}
+static inline bool plan_shows(const struct plan *plan, const struct live_request *r)
+{
+    return !(plan->hides_in_flight && r->pub.n_in_flight > 0) &&
+           (plan->slot < 0 || plan->slot == r->slot || !request_decodes(&r->pub));
+}
+/* The plan is shown so many requests that do not decode yet. */
+static inline void plan_count_shown(struct plan *plan, int32_t n_in_prefill)
+{
+    plan->step.n_in_prefill = n_in_prefill;
+}
+/* Only so many requests and sequences take seats. */
+static inline void plan_count_seats(struct plan *plan, int32_t n, int32_t n_seqs)
+{
+    plan->step.n_running_requests = n;
+    plan->step.n_running_seqs = n_seqs;
+}
+/* Lists the running requests, but for those that this plan has started or is not shown. */
 void plan_take_by_start(struct plan *plan, const struct live_list *running);
 /* All that this plan has scheduled. */
 struct ifl_requests plan_list_scheduled(struct plan *plan, const struct cohort *cohort);
@@ -262,9 +302,4 @@ static inline void plan_pad(struct plan *plan, struct ifl_padding padding)
 {
     plan->padding = padding;
 }
-static inline void plan_ahead(struct plan *plan)
-{
-    plan->plans_ahead = true;
-}
-
 #endif

@@ -103,6 +103,8 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
     kv_cache_open(&replica->kv.device.cache);
     plan_open(&replica->plan, &replica->here, &replica->kv, replica->fixed.max_samples);
     view_open(&replica->view, &replica->here, &replica->kv);
+    if (replica_overlaps(replica))
+        in_flight_open(replica);
 }
 
 /* True if the plan is some decodes, scheduled one by one, which will then tick without the others.
@@ -162,7 +164,7 @@ static void bound_promise(struct replica *replica)
 {
     struct ifl_promise promise = replica->plan.promise;
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
-    if (promise.n_steps <= 0 || !replica_only_ticks(replica) ||
+    if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
         replica->kv.device.cache.asked_lost ||
         replica->leaving.n_ended + replica->leaving.n_early > 0) {
         plan_void_promise(&replica->plan);
@@ -186,6 +188,23 @@ static void swap_ahead(struct replica *replica)
     preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->plan.step);
 }
 
+/* What a plan made ahead knows: what had happened when the last step began. */
+static void begin_plan(struct replica *replica)
+{
+    const bool ahead = replica->fixed.overlap.hindsight;
+    const bool guesses = ahead && replica->view.n_tries == 0;
+    plan_begin(&replica->plan, ahead, guesses ? replica->in_flight.desc.start_ns : IFL_NEVER);
+}
+
+/* A request has arrived that the plan does not know of: the next one does. */
+static void note_hidden(struct replica *replica)
+{
+    if (replica->here.last_arrival_ns <= replica->plan.known_ns)
+        return;
+    wakes_ask(&replica->wakes, replica->view.now_ns);
+    plan_void_promise(&replica->plan);
+}
+
 IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     ifl_assert(!replica->in_flight.busy);
@@ -196,9 +215,10 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
         replica_forget_said(replica);
     begin_step(replica, now_ns);
     replica_note_wanted(replica);
-    plan_begin(&replica->plan);
+    begin_plan(replica);
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->plan.step);
     swap_ahead(replica);
+    note_hidden(replica);
     if (!replica->plan.broken)
         bound_promise(replica);
     plan_end(&replica->plan);

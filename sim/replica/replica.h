@@ -23,6 +23,7 @@
 #include "replica/kv/beams.h"
 #include "replica/leaving.h"
 #include "replica/listeners.h"
+#include "replica/overlap.h"
 #include "replica/plan.h"
 #include "replica/refusals.h"
 #include "replica/wakes.h"
@@ -76,6 +77,7 @@ struct replica_fixed {
     struct kv_block block;
     enum swap_full swap_full;
     enum leave leave;
+    struct overlap overlap;
     uint64_t seed;
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
@@ -111,6 +113,7 @@ struct replica_options {
     enum kv_publish publish;
     enum swap_full swap_full;
     enum leave leave;
+    struct overlap overlap; /* no beams, no executor that is an engine */
     uint64_t seed;
     bool wants_work;
     int32_t max_samples; /* of a request; 0 counts as 1 */
@@ -153,6 +156,19 @@ bool replica_ticks_again(const struct replica *replica);
 bool replica_repeat(struct replica *replica, int64_t now_ns);
 /* Turns the plan into `desc`. True if there is work or a copy to submit. */
 bool replica_commit(struct replica *replica);
+/* Where several steps may be in flight. */
+static inline bool replica_overlaps(const struct replica *replica)
+{
+    return replica->in_flight.flown != NULL;
+}
+/* Call it after an empty plan where several steps may be in flight. True: another plan is due at
+ * once, for the next slot, or because a request was given up, which is in `gone`. */
+bool replica_tries_on(struct replica *replica);
+/* Steps are in flight, the end of one of which is waited for. */
+static inline bool replica_awaits_step(const struct replica *replica)
+{
+    return replica->in_flight.n_flown > 0;
+}
 /* Call it after an empty plan with no event to follow. Drops one request that the plan has refused
  * for good; at_end (of the workload) also one that it has refused for now. A request on the device
  * is dropped before one in host memory, and that before one in the queue. It is in `gone`

@@ -45,13 +45,17 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
         .block = kv_block_of(options->limits.block_tokens),
         .swap_full = options->swap_full,
         .leave = options->leave,
+        .overlap = options->overlap,
         .seed = options->seed,
         .wants_work = options->wants_work,
         .max_samples = options->max_samples > 1 ? options->max_samples : 1,
         .beams = options->beams,
     };
+    fixed.limits.plans_ahead = options->overlap.hindsight;
+    fixed.overlap.hindsight &= !options->modules[IFL_BATCHING].policy->leaves_out;
     fixed.beams.search &= fixed.max_samples > 1;
     fixed.limits.contiguous = options->allocator == KV_BUDDY;
+    fixed.limits.max_in_flight = options->overlap.depth > 1 ? options->overlap.depth : 0;
     return fixed;
 }
 
@@ -124,7 +128,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         create_pools(replica, options) < 0 ||
         here_create(&replica->here, replica->fixed.block, parts_bytes, refresh) < 0)
         return ifl_fail_nomem(error);
-    in_flight_create(replica);
+    if (in_flight_create(replica) < 0)
+        return ifl_fail_nomem(error);
     view_open(&replica->view, &replica->here, &replica->kv);
     return 0;
 }

@@ -30,6 +30,10 @@ static void leave_host(struct replica *replica, struct live_request *r)
  * stay in the cache; the one of a tick is not. */
 static void leave_step(struct replica *replica, struct live_request *r)
 {
+    if (replica_overlaps(replica)) {
+        plan_forget_prompt(&replica->plan, r);
+        return;
+    }
     if (r->in_cohort && replica->in_flight.ticks)
         accounts_add_tokens(&replica->kv, -r->pub.n_seqs);
     if (plan_forget_prompt(&replica->plan, r))
@@ -48,6 +52,8 @@ static void leave_device(struct replica *replica, struct live_request *r)
 
 static void detach(struct replica *replica, struct live_request *r)
 {
+    if (r->pub.n_in_flight > 0)
+        in_flight_drop(replica, r);
     if (r->pub.state == IFL_WAITING)
         waiting_leave(&replica->here.waiting, r);
     else if (r->pub.state == IFL_SWAPPED)
@@ -73,7 +79,7 @@ IFL_APART void replica_detach_early(struct replica *replica)
 /* Steps that end before a request on the device leaves. */
 static int32_t steps_to_stay(const struct replica *replica)
 {
-    return replica->in_flight.busy + (replica->fixed.leave == LEAVE_NEXT_STEP);
+    return (replica->view.n_in_flight > 0) + (replica->fixed.leave == LEAVE_NEXT_STEP);
 }
 
 void replica_leave(struct replica *replica, struct live_request *r, enum ifl_status status,

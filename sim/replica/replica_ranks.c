@@ -300,6 +300,7 @@ static bool belongs(const struct replica *replica, const struct ranking *list,
     if (list->which == RANKED_SWAPPED)
         return r->pub.state == IFL_SWAPPED;
     return r->pub.state == IFL_RUNNING && !started_now(replica, r) &&
+           plan_shows(&replica->plan, r) &&
            (list->which == RANKED_RUNNING || !request_decodes(&r->pub));
 }
 
@@ -321,8 +322,10 @@ static void collect(struct replica *replica, struct ranking *list)
         FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
             if (belongs(replica, list, r))
                 append(list, &r->pub);
-    if (list->which == RANKED_RUNNING && (list->kept = replica->here.running.n > 0))
+    if (list->which == RANKED_RUNNING && replica->here.running.n > 0) {
+        list->kept = !replica_overlaps(replica);
         collect_running(replica, list);
+    }
     if (list->which == RANKED_SWAPPED && (list->kept = replica->here.n_swapped > 0))
         for (size_t i = 0; i < replica->here.n_swapped; i++)
             append(list, &replica->here.swapped[i]->pub);

@@ -49,6 +49,17 @@ static void settle_cohort(struct replica *replica)
     plan_note_shown(&replica->plan, false);
 }
 
+/* The same beside a step in flight: decodes stay in `planned`, too. */
+static void settle_apart(struct replica *replica)
+{
+    plan_close_gaps(&replica->plan);
+    for (size_t i = 0; i < replica->plan.n_planned; i++) {
+        const struct planned *p = &replica->plan.planned[i];
+        p->r->pub.stale.n_now = 0;
+    }
+    in_flight_set_ticks(&replica->in_flight, false);
+}
+
 static void release_swapped_in(struct replica *replica)
 {
     if (replica->plan.n_ins == 0)
@@ -59,11 +70,44 @@ static void release_swapped_in(struct replica *replica)
         kv_release(&replica->kv.host, 1, &replica->plan.ins[i].from);
 }
 
+static void tell_step_start(struct replica *replica)
+{
+    replica_retake_ranking(replica, RANKED_SWAPPED); /* hooks also see what the plan swapped out */
+    FOR_EACH_LISTENER (module, &replica->on.step_start)
+        module->policy->on_step_start(module->self, &replica->view, &replica->plan.step);
+}
+
+/* The request computes n more tokens in the step that is committed. */
+static void advance(struct replica *replica, size_t i)
+{
+    const struct planned *p = &replica->plan.planned[i];
+    struct live_request *r = p->r;
+    struct ifl_counts *counts = &r->pub.stale;
+    counts->n_computed += p->n;
+    if (!p->decodes)
+        here_compute(&replica->here, r);
+    const bool samples = counts->n_computed == counts->n_tokens + r->n_late;
+    plan_note_computed(&replica->plan, i, counts->n_computed, samples);
+    if (!replica_overlaps(replica))
+        return;
+    r->pub.n_in_flight++;
+    if (request_decodes(&r->pub))
+        r->slot = replica->view.slot;
+    if (!samples)
+        return;
+    r->last_step = replica->in_flight.desc.step;
+    counts->n_pending = r->n_late; /* this token is not to be gone on from yet (in_flight.c) */
+    r->n_late++;
+}
+
 IFL_HOT bool replica_commit(struct replica *replica)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct plan *plan = &replica->plan;
-    settle_cohort(replica);
+    if (replica_overlaps(replica))
+        settle_apart(replica);
+    else
+        settle_cohort(replica);
     if (replica->leaving.n_ended > 0)
         replica_let_ended_go(replica);
     release_swapped_in(replica);
@@ -75,20 +119,30 @@ IFL_HOT bool replica_commit(struct replica *replica)
         return false;
     }
     in_flight_describe(replica);
-    for (size_t i = 0; i < plan->n_planned; i++) {
-        struct live_request *prompt = plan->planned[i].r;
-        prompt->pub.stale.n_computed += plan->planned[i].n;
-        here_compute(&replica->here, prompt);
-    }
+    for (size_t i = 0; i < plan->n_planned; i++)
+        advance(replica, i);
     accounts_add_tokens(&replica->kv, replica->in_flight.desc.totals.n_tokens);
     in_flight_submit(replica);
     view_submit(&replica->view);
-    if (replica->on.step_start.n == 0)
-        return true;
-    replica_retake_ranking(replica, RANKED_SWAPPED); /* hooks also see what the plan swapped out */
-    FOR_EACH_LISTENER (module, &replica->on.step_start)
-        module->policy->on_step_start(module->self, &replica->view, &replica->plan.step);
+    if (replica->on.step_start.n > 0)
+        tell_step_start(replica);
+    if (replica_overlaps(replica))
+        in_flight_push(replica);
     return true;
+}
+
+bool replica_tries_on(struct replica *replica)
+{
+    const bool slots = replica->fixed.overlap.slots;
+    if (slots && in_flight_may_give_up(&replica->in_flight, slots) &&
+        replica_give_up(replica, false)) {
+        in_flight_note_moved(&replica->in_flight);
+        return true;
+    }
+    if (in_flight_try_next_slot(replica))
+        return true;
+    in_flight_wait(&replica->in_flight, replica->fixed.overlap.waits);
+    return false;
 }
 
 /* ---- the end of a step ---- */
@@ -150,14 +204,60 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
     int rc = 0;
     for (size_t i = 0; i < replica->plan.n_planned && rc == 0; i++) {
         struct live_request *r = replica->plan.planned[i].r;
-        const bool samples = r->pub.stale.n_computed == r->pub.stale.n_tokens;
+        const bool samples = replica->plan.planned[i].samples;
         r->pub.stale.last_end_ns = end_ns;
         replica_note_rank(replica, RANKED_RUNNING, r);
         replica_publish_prompt(replica, r, r->pub.stale.n_computed);
-        plan_note_sample(&replica->plan, i, samples);
         if (samples)
             in_flight_note_token(&replica->in_flight);
         if (samples && first_of_prefill(replica, r, end_ns, recorder, error, &rc))
+            leaving_add(&replica->leaving, r);
+    }
+    return rc;
+}
+
+/* ---- the end of one of several steps in flight ---- */
+
+/* The step is no longer in flight for r: the token that it samples, if any, is known. */
+static void count_landed(struct replica *replica, struct live_request *r, bool samples)
+{
+    const struct overlap *overlap = &replica->fixed.overlap;
+    r->pub.n_in_flight--;
+    r->n_late -= samples;
+    const bool ripe = overlap->request == OVERLAP_TOKENS &&
+                      r->last_step + (uint64_t)overlap->n_stages <= view_next_step(&replica->view);
+    r->pub.stale.n_pending = r->n_late > 0 && !ripe ? r->n_late - 1 : r->n_late;
+}
+
+/* Requests that the step has computed for and that wait again may rank elsewhere now. */
+static void rank_late(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->plan.n_planned; i++) {
+        const struct live_request *r = replica->plan.planned[i].r;
+        if (r->pub.state == IFL_WAITING)
+            replica->view.rerank(&replica->view, &r->pub);
+    }
+}
+
+/* As end_prompts, of decodes and prompts. A request that has given way since waits again; its token
+ * comes late. */
+static int end_flown(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                     struct ifl_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < replica->plan.n_planned && rc == 0; i++) {
+        const struct planned *p = &replica->plan.planned[i];
+        struct live_request *r = p->r;
+        const bool runs = r->pub.state == IFL_RUNNING;
+        count_landed(replica, r, p->samples);
+        r->pub.stale.last_end_ns = end_ns;
+        if (runs && !p->decodes)
+            replica_publish_prompt(replica, r, p->n_computed);
+        if (!p->samples)
+            continue;
+        in_flight_note_token(&replica->in_flight);
+        r->looked_up = 0; /* with one token more its hit may be longer */
+        if (first_of_prefill(replica, r, end_ns, recorder, error, &rc))
             leaving_add(&replica->leaving, r);
     }
     return rc;
@@ -237,8 +337,14 @@ static void let_go(struct replica *replica)
             leaving_keep_ended(&replica->leaving, r);
             continue;
         }
-        here_stop(&replica->here, r);
-        replica_drop_blocks(replica, r, true);
+        if (r->pub.n_in_flight > 0)
+            in_flight_drop(replica, r);
+        if (r->pub.state == IFL_WAITING) { /* its last token came late */
+            waiting_leave(&replica->here.waiting, r);
+        } else {
+            here_stop(&replica->here, r);
+            replica_drop_blocks(replica, r, true);
+        }
         r->pub.state = IFL_DONE;
     }
     view_free_blocks(&replica->view, replica->kv.device.n_free - n_free_before);
@@ -290,7 +396,9 @@ IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
 {
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         struct live_request *r = replica->plan.planned[i].r;
-        if (r->first_scheduled_ns == replica->in_flight.desc.start_ns)
+        const struct planned *p = &replica->plan.planned[i];
+        if (r->first_scheduled_ns == replica->in_flight.desc.start_ns &&
+            p->n_computed - p->n <= r->cached_tokens)
             r->first_scheduled_ns = start_ns;
     }
 }
@@ -298,9 +406,12 @@ IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
 IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
                         struct ifl_recorder *recorder, struct ifl_error *error)
 {
+    if (replica_overlaps(replica))
+        in_flight_pull(replica);
     ifl_assert(replica->in_flight.busy && done->step == replica->in_flight.desc.step);
     const int64_t end_ns = done->end_ns;
     int rc = 0;
+    const bool overlaps = replica_overlaps(replica);
     const int32_t n_steps = in_flight_end(&replica->in_flight, done);
     view_end(&replica->view, 1, end_ns);
     if (replica->leaving.n_early > 0)
@@ -319,7 +430,7 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
         replica_fork_beams(replica);
     }
     if (rc == 0)
-        rc = end_prompts(replica, end_ns, recorder, error);
+        rc = (overlaps ? end_flown : end_prompts)(replica, end_ns, recorder, error);
     if (rc == 0)
         rc = check_progress(replica, error);
     if (rc == 0)
@@ -328,7 +439,10 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
         tell_modules(replica, replica->in_flight.desc.step, n_steps,
                      n_steps > 1 ? replica->in_flight.untold_start_ns : done->start_ns, n_requests,
                      replica->in_flight.record.preempted);
-    join_decoding(replica);
+    if (overlaps)
+        rank_late(replica);
+    else
+        join_decoding(replica);
     let_go(replica);
     if (replica->leaving.n_early > 0 && leaving_end_step(&replica->leaving) > 0)
         plan_void_promise(&replica->plan);

@@ -64,11 +64,6 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
                     "it pads with less than nothing, or with more than 2^28 tokens");
 }
 
-static void op_plan_ahead(struct ifl_step *step)
-{
-    plan_ahead(&replica_of(step)->plan);
-}
-
 /* ---- room in the contract: to ask for what no executor does yet breaks it ---- */
 
 static enum ifl_verdict op_schedule_drafts(struct ifl_step *step, const struct ifl_request *r,
@@ -134,7 +129,6 @@ const struct ifl_step_ops replica_step_ops = {
     .took_part = step_took_part,
     .scheduled = step_scheduled,
     .refuse = step_refuse,
-    .plan_ahead = op_plan_ahead,
     .schedule_drafts = op_schedule_drafts,
     .keep = op_keep,
     .load = op_load,

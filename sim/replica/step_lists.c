@@ -51,10 +51,19 @@ static bool goes_first(struct replica *replica, const struct ranked_request *a,
     return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
 }
 
-/* The next waiting request behind the cursor, its hit looked up. */
+/* The next waiting request behind the cursor, its hit looked up. The queue ends in front of one
+ * that a step in flight still computes: it has given way since, and does not start before that step
+ * ends. */
 static struct live_request *next_waiting(struct replica *replica, uint64_t at[2])
 {
+    const uint64_t was_at[2] = {at[0], at[1]};
     struct live_request *r = waiting_next(&replica->here.waiting, at);
+    while (r && r->pub.arrival_ns > replica->plan.known_ns)
+        r = waiting_next(&replica->here.waiting, at);
+    if (r && r->pub.n_in_flight > 0) {
+        memcpy(at, was_at, sizeof was_at);
+        return NULL;
+    }
     if (!r)
         return NULL;
     replica_look_up(replica, r);

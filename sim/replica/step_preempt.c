@@ -79,6 +79,7 @@ static void forget_computed(struct replica *replica, struct live_request *r)
     r->parted = false;
     kv_beams_end(&r->beams);
     r->pub.stale.n_computed = 0;
+    r->pub.stale.n_pending = 0;
     r->pub.n_prefill = 0;
 }
 
@@ -172,6 +173,9 @@ static enum ifl_verdict preempt(struct replica *replica, const struct ifl_policy
     if (wrong)
         step_breach_by(replica, by, wrong);
     if (replica->plan.broken || fate == IFL_KEEP)
+        return IFL_WAIT;
+    if (r->pub.n_in_flight > 0 &&
+        fate == IFL_SWAP) /* a step has yet to write what is to be copied */
         return IFL_WAIT;
     replica_settle_keys(replica);
     step_sync(replica, r);

@@ -94,6 +94,9 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
         step_breach(replica, "it scheduled a request that is not on the device");
     else if (request->stale.n_now != 0)
         step_breach(replica, "it scheduled a request twice");
+    else if (!plan_shows(&replica->plan, r))
+        step_breach(replica,
+                    "it scheduled a request of another step in flight, or of another slot");
     else if (n <= 0 || n > request_todo(request))
         step_breach(replica, "it scheduled no token, or more than the request has left");
     else if (!step_has_room(replica))
@@ -178,12 +181,43 @@ static bool schedule_members(struct replica *replica, int32_t spare_blocks)
     return true;
 }
 
+/* False if a token in flight is the last that the request may have. */
+static bool may_go_on(const struct replica *replica, const struct ifl_request *r)
+{
+    const struct ifl_counts *counts = &r->stale;
+    return counts->n_out + counts->n_pending < r->n_max_new &&
+           counts->n_tokens + counts->n_pending < replica->fixed.limits.max_model_tokens;
+}
+
 /* True if a plan made ahead gives the ended request r one more token: it does not know that r has
  * ended, unless a limit on the length says so. */
 static bool seems_to_go_on(const struct replica *replica, const struct ifl_request *r)
 {
-    return r->state == IFL_RUNNING && r->stale.n_now == 0 && r->stale.n_out < r->n_max_new &&
-           r->stale.n_tokens < replica->fixed.limits.max_model_tokens;
+    return r->state == IFL_RUNNING && r->stale.n_now == 0 && may_go_on(replica, r);
+}
+
+static bool is_ready(const struct replica *replica, const struct live_request *r)
+{
+    return r->pub.state == IFL_RUNNING && request_decodes(&r->pub) && r->pub.stale.n_now == 0 &&
+           request_todo(&r->pub) == 1 && plan_shows(&replica->plan, r) &&
+           may_go_on(replica, &r->pub);
+}
+
+/* Beside steps in flight, where no request is in the cohort: one by one, all or none. */
+static bool schedule_apart(struct replica *replica, int32_t spare_blocks)
+{
+    int32_t n_new = 0, n_ready = 0;
+    FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
+        if (is_ready(replica, r)) {
+            n_ready++;
+            n_new += replica_need(replica, r, r->pub.stale.n_computed + 1);
+        }
+    if (n_ready > 0 && !replica_tick_fits(replica, n_new, spare_blocks))
+        return false;
+    FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
+        if (is_ready(replica, r))
+            step_schedule(&replica->plan.step, &r->pub, 1, 0);
+    return true;
 }
 
 static int32_t blocks_for_ended(const struct replica *replica)
@@ -202,6 +236,8 @@ IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
     struct replica *replica = replica_of(step);
     if (replica->plan.broken || replica->plan.ready_all)
         return false;
+    if (replica_overlaps(replica))
+        return schedule_apart(replica, spare_blocks);
     if (replica->here.apart.n > 0)
         gather_cohort(replica);
     const int32_t n_for_ended = blocks_for_ended(replica);

@@ -32,15 +32,32 @@ static inline void view_try(struct ifl_view *view)
 static inline void view_submit(struct ifl_view *view)
 {
     view->n_tries = 0;
-    view->n_in_flight = 1;
+    view->n_in_flight++;
     view->n_ended_blocks = 0;
+}
+
+/* The number of the step that is planned, or is planned next. */
+static inline uint64_t view_next_step(const struct ifl_view *view)
+{
+    return view->step + view->n_in_flight;
+}
+
+static inline void view_set_slot(struct ifl_view *view, int32_t slot)
+{
+    view->slot = slot;
+}
+
+/* The plan is shown only so many requests on the device. */
+static inline void view_count_shown(struct ifl_view *view, size_t n)
+{
+    view->n_running = n;
 }
 
 /* n steps have ended, the last one at end_ns. */
 static inline void view_end(struct ifl_view *view, size_t n_steps, int64_t end_ns)
 {
-    ifl_assert(n_steps > 0);
-    view->n_in_flight = 0;
+    ifl_assert(n_steps > 0 && view->n_in_flight > 0);
+    view->n_in_flight--;
     view->step += n_steps;
     view->now_ns = end_ns;
 }

@@ -7,6 +7,8 @@
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 
+#include "base/array.h"
+
 int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
                         struct ifl_error *error)
 {
@@ -24,8 +26,42 @@ void executor_sim_cost(struct executor_sim *sim, struct cost *cost, uint32_t fir
         sim->lanes[i].cost = cost;
 }
 
+static struct pipeline *add_pipeline(struct executor_sim *sim, const struct stages *stages,
+                                     int32_t depth)
+{
+    const uint32_t number = sim->n_pipelines;
+    struct pipeline *pipeline = malloc(sizeof *pipeline);
+    if (!pipeline ||
+        array_grow(&sim->pipelines, number, number + 1, sizeof(struct pipeline *)) < 0) {
+        free(pipeline);
+        return NULL;
+    }
+    sim->pipelines[sim->n_pipelines++] = pipeline;
+    return pipeline_create(pipeline, number, stages, (size_t)depth) < 0 ? NULL : pipeline;
+}
+
+int executor_sim_pipeline(struct executor_sim *sim, const struct stages *stages, uint32_t first,
+                          uint32_t n, uint32_t n_engines, int32_t depth, struct ifl_error *error)
+{
+    ifl_require(stages->n > 1 && n_engines > 0 && n % n_engines == 0);
+    for (uint32_t i = 0; i < n; i++) {
+        struct lane *lane = &sim->lanes[first + i];
+        lane->pipeline = i % n_engines > 0 ? lane[-1].pipeline : add_pipeline(sim, stages, depth);
+        if (!lane->pipeline)
+            return ifl_fail_nomem(error);
+    }
+    return event_reserve(&sim->ends, (size_t)sim->n_pipelines * (size_t)depth) < 0
+               ? ifl_fail_nomem(error)
+               : 0;
+}
+
 void executor_sim_destroy(struct executor_sim *sim)
 {
+    for (uint32_t i = 0; i < sim->n_pipelines; i++) {
+        pipeline_destroy(sim->pipelines[i]);
+        free(sim->pipelines[i]);
+    }
+    free(sim->pipelines);
     free(sim->lanes);
     event_heap_destroy(&sim->ends);
     *sim = (struct executor_sim){0};
@@ -95,9 +131,28 @@ static int take(struct executor_sim *sim, const struct ifl_step_desc *desc, int6
                : 0;
 }
 
+IFL_APART static int submit_to_pipeline(struct executor_sim *sim, const struct ifl_step_desc *desc,
+                                        struct ifl_error *error)
+{
+    const struct lane *lane = &sim->lanes[desc->replica];
+    const struct stages *stages = &lane->pipeline->stages;
+    int64_t stage_ns[STAGES_MOST], hop_ns;
+    if (cost_stages_ns(lane->cost, &desc->totals, stages, stage_ns, &hop_ns) < 0)
+        return cost_why_not(lane->cost, &desc->totals, error);
+    for (int32_t s = 0; s < stages->n; s++)
+        stage_ns[s] = with_noise(sim, desc->replica, desc->step, stage_ns[s]);
+    const int64_t end_ns = pipeline_take(lane->pipeline, desc, stage_ns, hop_ns, error);
+    if (end_ns < 0)
+        return error->code;
+    return event_push(&sim->ends, end_ns, desc->replica, desc->replica) < 0 ? ifl_fail_nomem(error)
+                                                                            : 0;
+}
+
 static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
 {
     struct executor_sim *sim = self;
+    if (sim->lanes[desc->replica].pipeline)
+        return submit_to_pipeline(sim, desc, error);
     const int64_t earliest_ns = earliest_start(&sim->lanes[desc->replica], desc->start_ns);
     int64_t start_ns, duration_ns;
     if (time_step(sim, desc, earliest_ns, &start_ns, &duration_ns, error) < 0)
@@ -129,9 +184,13 @@ static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct 
         return 0;
     }
     struct lane *lane = &sim->lanes[event_pop(&sim->ends).payload];
-    *done = lane->of[lane->first];
-    lane->first = (lane->first + 1) % EXECUTOR_SIM_MAX_IN_FLIGHT;
-    lane->n--;
+    if (lane->pipeline) {
+        *done = pipeline_give(lane->pipeline);
+    } else {
+        *done = lane->of[lane->first];
+        lane->first = (lane->first + 1) % EXECUTOR_SIM_MAX_IN_FLIGHT;
+        lane->n--;
+    }
     sim->now_ns = done->end_ns;
     return 1;
 }

@@ -6,6 +6,7 @@
 
 #include "base/event_heap.h"
 #include "cost/cost.h"
+#include "run/pipeline.h"
 #include "run/recorded.h"
 
 enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 16 };
@@ -15,6 +16,8 @@ struct lane {
     struct cost *cost; /* borrowed; not used where steps are replayed */
     struct ifl_done of[EXECUTOR_SIM_MAX_IN_FLIGHT];
     unsigned first, n;
+    struct pipeline *pipeline; /* then the steps are there, and those of the replicas that share it;
+                                  NULL: there is none */
 };
 
 /* Each step takes its cost times a lognormal factor of mean 1, keyed by the step's number. */
@@ -29,6 +32,8 @@ struct executor_sim {
     int64_t now_ns;
     struct lane *lanes; /* [n_replicas] */
     struct event_heap ends;
+    struct pipeline **pipelines; /* [n_pipelines] */
+    uint32_t n_pipelines;
 };
 
 /* The replicas have that cost, if not NULL. */
@@ -36,6 +41,10 @@ int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_
                         struct ifl_error *error);
 /* The cost of n replicas from the first on. */
 void executor_sim_cost(struct executor_sim *sim, struct cost *cost, uint32_t first, uint32_t n);
+/* Of n replicas from the first on n_engines each share a pipeline with these stages, of which there
+ * is more than one, and have up to `depth` steps in flight together. */
+int executor_sim_pipeline(struct executor_sim *sim, const struct stages *stages, uint32_t first,
+                          uint32_t n, uint32_t n_engines, int32_t depth, struct ifl_error *error);
 void executor_sim_destroy(struct executor_sim *sim); /* zeroed memory is valid */
 
 extern const struct ifl_executor_ops executor_sim_ops;

@@ -123,6 +123,8 @@ IFL_APART static int record_work(const struct flight *flight, const struct repli
     int rc = 0;
     for (size_t i = 0; i < replica->in_flight.desc.n_work && rc == 0; i++) {
         const struct ifl_work *work = &replica->in_flight.work[i];
+        if (!work->request) /* it left while several steps were in flight */
+            continue;
         struct live_request *r = live(work->request);
         const bool decodes = work->n_context >= r->pub.n_prefill;
         const struct ifl_work_record record = {
@@ -148,12 +150,33 @@ IFL_APART static int record_work(const struct flight *flight, const struct repli
     return rc;
 }
 
+static int record_stages(const struct loop *loop, const struct replica *replica,
+                         const struct ifl_done *done, struct ifl_error *error)
+{
+    int rc = 0;
+    for (int32_t s = 0; s < done->stages->n && rc == 0; s++) {
+        const struct ifl_stage_record record = {
+            .step = done->step,
+            .replica = (int32_t)replica->fixed.number,
+            .pipeline = (int32_t)done->stages->pipeline,
+            .stage = s,
+            .n_stages = done->stages->n,
+            .start_ns = done->stages->of[s].start_ns,
+            .end_ns = done->stages->of[s].end_ns,
+        };
+        rc = ifl_record_stage(loop->flight->recorder, &record, error);
+    }
+    return rc;
+}
+
 int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
              struct ifl_error *error)
 {
     int rc = replica_end(replica, done, loop->flight->recorder, error);
     loop->now_ns = done->end_ns;
     routing_tell_first_tokens(&loop->routing, replica);
+    if (rc == 0 && done->stages)
+        rc = record_stages(loop, replica, done, error);
     if (rc == 0 && loop->flight->records_work)
         rc = record_work(loop->flight, replica, done, error);
     return rc == 0 && replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : rc;
@@ -162,11 +185,13 @@ int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *
 /* ---- steps that are ended without being submitted ---- */
 
 /* An executor that foretells durations need not be waited for. Only with a single replica, for the
- * events of several must be put in order, and without a router that may hold requests back. */
+ * events of several must be put in order, with a single step in flight, and without a router that
+ * may hold requests back. */
 static bool sees_ahead(const struct flight *flight)
 {
     return flight->n_replicas == 1 && !flight->router && flight->executor->durations &&
-           flight->steady_runs && !flight->check_steady && !flight->records_work;
+           !replica_overlaps(&flight->replicas[0]) && flight->steady_runs &&
+           !flight->check_steady && !flight->records_work;
 }
 
 static int64_t next_event_ns(struct loop *loop)
@@ -283,7 +308,13 @@ int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *er
         n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
         if (moved && n_tries <= replica_requests(replica) + 1)
             continue;
-        if (sleeps(loop, replica) || !replica_give_up(replica, false))
+        if (replica_overlaps(replica) && replica_tries_on(replica)) {
+            if ((rc = loop_report_gone(loop, replica, error)) < 0)
+                return rc;
+            continue;
+        }
+        if (replica_awaits_step(replica) || sleeps(loop, replica) ||
+            !replica_give_up(replica, false))
             return fall_asleep(loop, replica, moved, error);
         if ((rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
@@ -298,8 +329,10 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
     int rc;
     while ((rc = loop_commit(loop, replica, error)) > 0) {
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
-        if (rc != 0)
-            return rc < 0 ? rc : submit(loop, replica, error);
+        if (rc > 0)
+            rc = submit(loop, replica, error);
+        if (rc < 0 || replica->in_flight.busy)
+            return rc;
         if ((rc = loop_let_come_and_go(loop, error)) < 0 || (rc = loop_check_stop(loop, error)) < 0)
             return rc;
     }
@@ -522,6 +555,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     if (rc == 0 && apart_flies(flight))
         rc = apart_take_off(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
+    for (size_t i = 0; i < flight->n_pools; i++)
+        loop.shares_pipelines |= flight->pools[i].n_engines > 1;
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
         replica_check(&flight->replicas[i], flight->check_steady);
         wakes_begin(&flight->replicas[i].wakes);

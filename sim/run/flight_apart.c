@@ -39,12 +39,23 @@ static bool has_door(const struct flight *flight)
     return false;
 }
 
+static bool has_pipeline(const struct flight *flight)
+{
+    bool has = false;
+    for (size_t i = 0; i < flight->n_pools; i++)
+        has = has || flight->pools[i].n_engines > 1;
+    for (uint32_t i = 0; i < flight->n_replicas && !has; i++)
+        has = replica_overlaps(&flight->replicas[i]);
+    return has;
+}
+
 bool apart_flies(const struct flight *flight)
 {
     return flight->n_replicas > 1 && flight->records_in_any_order && flight->executor->durations &&
            flight->steady_runs && !flight->check_steady && flight->news.interval_ns == 0 &&
-           !has_lockstep(flight) && !has_door(flight) && !gateway_is_there(&flight->gateway) &&
-           !hears_in_order(flight->router) && workload_is_open(flight->workload);
+           !has_lockstep(flight) && !has_pipeline(flight) && !has_door(flight) &&
+           !gateway_is_there(&flight->gateway) && !hears_in_order(flight->router) &&
+           workload_is_open(flight->workload);
 }
 
 /* ---- one replica ---- */

@@ -107,9 +107,26 @@ IFL_APART static int shed_beyond_queue(struct loop *loop, const struct door *doo
     return rc;
 }
 
+/* Of the engines that share the pipeline of that replica, whichever of them the router said. */
+IFL_APART static uint32_t least_busy_engine(const struct flight *flight, uint32_t number)
+{
+    const struct fleet_pool *pool = flight->pools;
+    while (number - pool->first >= pool->n)
+        pool++;
+    const uint32_t n_engines = ifl_max(pool->n_engines, 1);
+    const uint32_t first = number - (number - pool->first) % n_engines;
+    uint32_t least = first;
+    for (uint32_t i = first + 1; i < first + n_engines; i++)
+        if (replica_requests(&flight->replicas[i]) < replica_requests(&flight->replicas[least]))
+            least = i;
+    return least;
+}
+
 static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, int64_t now_ns,
                    struct ifl_error *error)
 {
+    if (loop->shares_pipelines)
+        number = least_busy_engine(loop->flight, number);
     struct replica *replica = &loop->flight->replicas[number];
     const struct door *door = &loop->flight->pools[loop->routing.loads[number].pool].door;
     struct live_request *r;

@@ -47,6 +47,7 @@ struct loop {
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
     bool lacks_memory;              /* for lone_changes */
     bool follows_loads;             /* lone_changes is kept: the router asks for the least load */
+    bool shares_pipelines;          /* some replicas are virtual engines */
     bool asks_held; /* requests have left since those at the gateway were last asked about */
     int64_t now_ns;
 };

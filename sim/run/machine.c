@@ -37,6 +37,20 @@ static struct parallel parallel_of(const struct config *config)
                              .sequence = config->sequence_parallel};
 }
 
+static int cut_stages(struct machine *machine, const struct config *config, struct ifl_error *error)
+{
+    const int32_t n = config->pipeline_parallel;
+    if (!machine->has_model) {
+        stages_cut_evenly(&machine->stages, n);
+        return 0;
+    }
+    const int rc =
+        stages_cut(&machine->stages, n, machine->model.layers, config->stage_layers, error);
+    if (rc == 0)
+        model_stage(&machine->model, stages_most_layers(&machine->stages), &machine->stage);
+    return rc;
+}
+
 int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,
                  struct ifl_error *error)
 {
@@ -50,8 +64,8 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
         machine->model.kv_bytes = kv_bytes;
     if (rc == 0 && machine->has_model)
         model_set_dtype(&machine->model, (enum model_dtype)config->dtype);
-    if (rc == 0 && machine->has_model)
-        rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
+    if (rc == 0)
+        rc = cut_stages(machine, config, error);
     const struct parallel parallel = parallel_of(config);
     if (rc == 0 && machine->has_model)
         rc = model_spread(&machine->stage, &parallel, &machine->stage, error);
@@ -354,7 +368,11 @@ void machine_disclose(const struct machine *machine, const struct config *config
         add(text, n_bytes,
             "attention and KV blocks span the whole context, not the window of %d tokens of %s",
             model->window_tokens, model->name);
-    if (config->pipeline_parallel > 1)
+    if (config_pipelines(config) && kind != COST_ROOFLINE)
+        add(text, n_bytes,
+            "linear costs are divided by layers among the %d stages of parallel.pipeline",
+            config->pipeline_parallel);
+    else if (config->pipeline_parallel > 1 && !config_pipelines(config))
         add(text, n_bytes,
             kind == COST_ROOFLINE
                 ? "one step at a time in the %d stages of parallel.pipeline, where engines keep "

@@ -8,14 +8,16 @@
 
 #include "config/config.h"
 #include "cost/cost.h"
+#include "cost/stages.h"
 #include "run/profile_shelf.h"
 
 enum { MACHINE_TEXT_BYTES = 1024 };
 
 struct machine {
     bool has_model, has_hardware; /* the configuration names one; else it is zeroed */
-    struct model model, stage; /* stage: the part of the model that one GPU of the pipeline holds */
-    struct platform platform;  /* with the deployment that the configuration says */
+    struct stages stages;         /* of the pipeline; equal parts of a step without a model */
+    struct model model, stage;    /* stage: the part of the model that the fullest stage holds */
+    struct platform platform;     /* with the deployment that the configuration says */
 };
 
 int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,

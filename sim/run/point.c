@@ -139,6 +139,19 @@ static int create_costs(const struct point_options *options, struct point *point
     return 0;
 }
 
+/* The cost of a pool, and its pipelines. */
+static int simulate_pool(const struct config *config, const struct point_pool *pool,
+                         const struct fleet_pool *of, struct executor_sim *sim,
+                         struct ifl_error *error)
+{
+    const int32_t depth = config->pipeline_parallel + config->serving.in_flight.ahead;
+    executor_sim_cost(sim, pool->cost, of->first, of->n);
+    return config_pipelines(config)
+               ? executor_sim_pipeline(sim, &pool->machine.stages, of->first, of->n,
+                                       config_engines(config), depth, error)
+               : 0;
+}
+
 static int create_simulator(const struct point_options *options, struct point *point,
                             struct ifl_error *error)
 {
@@ -157,10 +170,10 @@ static int create_simulator(const struct point_options *options, struct point *p
         if (!point->recorded)
             return error->code;
     }
-    const int rc = executor_sim_create(&point->simulator, NULL, point->n_replicas, error);
+    int rc = executor_sim_create(&point->simulator, NULL, point->n_replicas, error);
     for (size_t i = 0; rc == 0 && i < point->n_pools; i++)
-        executor_sim_cost(&point->simulator, point->pools[i].cost, point->fleet_pools[i].first,
-                          point->fleet_pools[i].n);
+        rc = simulate_pool(config_of_pool(options->config, i), &point->pools[i],
+                           &point->fleet_pools[i], &point->simulator, error);
     point->simulator.recorded = point->recorded;
     point->simulator.noise = options->trial.noise;
     return rc;
@@ -207,6 +220,7 @@ static void describe_pools(const struct config *config, struct point *point)
             .first = point->n_replicas,
             .n = config_pool_replicas(config, i),
             .n_ranks = (uint32_t)of->data_parallel,
+            .n_engines = config_engines(of),
             .model = model_number(&point->trace, of->model),
             .door = of->serving.door,
         };
@@ -234,6 +248,20 @@ static int blame_pool(const struct config *config, size_t pool, struct ifl_error
     return error->code;
 }
 
+/* Virtual engines have equal parts of the blocks (vLLM v0, worker/cache_engine.py). */
+static int share_pool(const struct config *config, struct ifl_limits *limits,
+                      struct ifl_error *error)
+{
+    const int32_t n_engines = (int32_t)config_engines(config);
+    limits->n_blocks /= n_engines;
+    limits->n_host_blocks /= n_engines;
+    return limits->n_blocks > 0 ? 0
+                                : ifl_fail(error, IFL_E_INPUT,
+                                           "the pool has no block for each of %d virtual engines "
+                                           "(serving.in_flight.batches)",
+                                           n_engines);
+}
+
 static int size_pools(const struct point_options *options, struct point *point,
                       struct ifl_error *error)
 {
@@ -246,6 +274,8 @@ static int size_pools(const struct point_options *options, struct point *point,
         say_of(options, i, arithmetic);
         if (point->trace.n_clients > 1)
             pool->limits.n_clients = point->trace.n_clients;
+        if (share_pool(config, &pool->limits, error) < 0)
+            return blame_pool(options->config, i, error);
     }
     return 0;
 }
@@ -264,6 +294,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
         .leave = config->serving.leave,
+        .overlap = config_overlap(config),
         .seed = all->workload.arrivals.seed,
         .wants_work = all->executor != EXECUTOR_SIM || config->cost.model == COST_RECORDED ||
                       records_work(options),

@@ -14,6 +14,8 @@ END
 window='the window of 4096 tokens of mistral-7b'
 pipeline='one step at a time in the 2 stages of parallel.pipeline'
 linear='linear costs know nothing of the 2 stages'
+divided='linear costs are divided by layers among the 2 stages'
+serial='--set serving.in_flight.pipelined=false'
 
 # tells WORDS TIMES [OPTION...]: a run prints the words so many times, and as often in summary.csv.
 tells() {
@@ -28,12 +30,14 @@ tells() {
 tells "$window" 1
 tells 'window' 0 --set serving.max_model_len=4096
 tells 'window' 0 --set model=llama-2-7b
-tells "$pipeline" 1 --set parallel.pipeline=2
+tells "$pipeline" 0 --set parallel.pipeline=2
+tells "$pipeline" 1 --set parallel.pipeline=2 $serial
 tells "$window" 1 --set parallel.pipeline=2
 tells 'parallel.pipeline' 0
 tells 'attention on K/V in fp8' 0
 tells 'attention on K/V in fp8 is taken for that in 16 bits on half the bytes' 1 --set engine.kv_dtype=fp8
-tells "$linear" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2
+tells "$linear" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2 $serial
+tells "$divided" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2
 tells 'window' 0 --set cost.model=linear --set cost.step_s=0.01 --set model=llama-2-7b
 
 # A scheduler on kernels of another engine; a policy of no engine, and a profile of none, say nothing.

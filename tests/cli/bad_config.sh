@@ -105,8 +105,16 @@ refuses 'workload.beams.search is true, expected false where an engine executes'
     "$inflight" run good.yaml --quiet --set workload.beams.search=true --set executor=cpu
 refuses 'workload.beams.search is true and serving.kv.allocator is buddy, expected paged' \
     "$inflight" run good.yaml --quiet --set workload.beams.search=true --set serving.preset=orca-max
-refuses 'parallel.pipeline is 5, expected a divisor of the 32 layers of llama-2-7b' \
-    "$inflight" run good.yaml --quiet --set parallel.pipeline=5
+refuses 'parallel.pipeline is 33, expected at most the number of layers, 32' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=33
+refuses 'parallel.stage_layers is 16,15, expected 2 numbers from 1 up with commas between them and the sum 32' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set 'parallel.stage_layers="16,15"'
+refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expected false where workload.beams' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set workload.beams.search=true
+refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expected false where parallel.data' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set parallel.data=2 --set model=mixtral-8x7b
+refuses 'serving.in_flight.ahead is above 1, expected at most 1 where no pipeline' \
+    "$inflight" run good.yaml --quiet --set serving.in_flight.ahead=2
 refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=a10g
 

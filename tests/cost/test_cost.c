@@ -1,7 +1,9 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cost/cost.h"
+#include "cost/stages.h"
 #include "inflight/random.h"
 #include "loading.h"
 
@@ -229,9 +231,28 @@ Test(roofline, stages_send_hidden_states)
     totals = (struct ifl_step_totals){.n_blocks_out = 2};
     cr_expect_eq(cost_step_ns(cost, &totals), 2 * (3000 + 10240 / 2));
     cost_destroy(cost);
-    cr_expect_null(
-        cost_create_roofline(&model, &hw, &(struct parallel){1, 3, 1, 1, 1, false}, 16, &error));
-    cr_expect_not_null(strstr(error.text, "divisor of the 10 layers"), "%s", error.text);
+}
+
+/* Stages of 3 and 7 of ten layers: together with the hop the time of the step, to the rounding of
+ * each; the host's time of the step in the first, 2 us a layer in each. */
+Test(roofline, stages_add_up_to_the_step)
+{
+    const struct model model = tiny();
+    struct platform hw = weightless();
+    struct ifl_error error = {0};
+    struct stages stages;
+    int64_t ns[2], hop_ns;
+    hw.hardware.send_recv = (struct send_recv_profile){.latency_us = 9, .gb_per_s = 1};
+    hw.deployment.host.layer_s = 2e-6;
+    cr_assert_eq(stages_cut(&stages, 2, 10, "3,7", &error), 0, "%s", error.text);
+    struct cost *cost =
+        cost_create_roofline(&model, &hw, &(struct parallel){1, 2, 1, 1, 1, false}, 16, &error);
+    cr_assert_not_null(cost, "%s", error.text);
+    const struct ifl_step_totals totals = decoding(4, 10);
+    cr_assert_eq(cost_stages_ns(cost, &totals, &stages, ns, &hop_ns), 0);
+    cr_expect_eq(hop_ns, 9000 + 4 * 64 * 2);
+    cr_expect_leq(llabs(ns[0] + ns[1] + hop_ns - cost_step_ns(cost, &totals)), 1);
+    cost_destroy(cost);
 }
 
 Test(roofline, memory_of_durations_changes_none)

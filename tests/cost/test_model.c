@@ -1,6 +1,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cost/stages.h"
+
 #include "loading.h"
 
 /* Counts as the checkpoints' owners and the hub's safetensors headers state them; OPT and GPT-3 by
@@ -153,13 +155,47 @@ Test(model, a_stage_has_its_share)
     const struct model model = load_model("llama-2-7b");
     struct model stage;
     struct ifl_error error = {0};
-    cr_assert_eq(model_stage(&model, 4, &stage, &error), 0, "%s", error.text);
+    struct stages stages;
+    cr_assert_eq(stages_cut(&stages, 4, model.layers, "", &error), 0, "%s", error.text);
+    model_stage(&model, stages_most_layers(&stages), &stage);
     cr_expect_eq(4 * model_kv_bytes_per_token(&stage, 1), model_kv_bytes_per_token(&model, 1));
     const int64_t embedding = INT64_C(2) * 32000 * 4096, norm = 2 * 4096;
     cr_expect_eq(4 * (model_weight_bytes(&stage, 1) - embedding - norm),
                  model_weight_bytes(&model, 1) - 2 * embedding - norm);
-    cr_expect_eq(model_stage(&model, 5, &stage, &error), IFL_E_INPUT);
-    cr_expect_not_null(strstr(error.text, "divisor of the 32 layers"), "%s", error.text);
+}
+
+static void expect_layers(int32_t n, int32_t layers, const char *list, const int32_t *expected)
+{
+    struct stages stages;
+    struct ifl_error error = {0};
+    cr_assert_eq(stages_cut(&stages, n, layers, list, &error), 0, "%s", error.text);
+    for (int32_t s = 0; s < n; s++)
+        cr_expect_eq(stages.layers[s], expected[s], "%d layers in %d stages: stage %d has %d",
+                     layers, n, s, stages.layers[s]);
+}
+
+/* What vllm/distributed/utils.py, get_pp_indices, gives for the same numbers. */
+Test(model, a_rest_of_layers_goes_in_front_of_the_last_stage)
+{
+    expect_layers(4, 32, "", (const int32_t[]){8, 8, 8, 8});
+    expect_layers(5, 32, "", (const int32_t[]){6, 6, 7, 7, 6});
+    expect_layers(3, 80, "", (const int32_t[]){27, 27, 26});
+    expect_layers(2, 61, "", (const int32_t[]){31, 30});
+    expect_layers(3, 32, "10,11,11", (const int32_t[]){10, 11, 11});
+}
+
+Test(model, stages_that_do_not_fit_are_refused)
+{
+    static const char *const lists[] = {"16",  "16,15", "16,16,0", "10,11,11",
+                                        "a,b", "16;16", "16,16,"};
+    struct stages stages;
+    struct ifl_error error = {0};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        cr_expect_eq(stages_cut(&stages, 2, 32, lists[i], &error), IFL_E_INPUT, "%s", lists[i]);
+        cr_expect_not_null(strstr(error.text, "expected 2 numbers"), "%s", error.text);
+    }
+    cr_expect_eq(stages_cut(&stages, 33, 32, "", &error), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "at most the number of layers, 32"), "%s", error.text);
 }
 
 /* Llama 3 8B: 32 layers of 218,103,808 numbers in matrices, the rest of its 8,030,261,248 (the

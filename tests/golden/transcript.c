@@ -10,7 +10,8 @@
  *
  * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a
  * sampled token; decodes stand before prompts. Events are out:ID and in:ID (swaps, with the number
- * of blocks), free:N (blocks left, always there). Times are seconds. A second argument names
+ * of blocks), free:N (blocks left, always there), end:T of a step in a pipeline (START is then when
+ * it enters the first stage). Times are seconds. A second argument names
  * another preset for which the same table holds. */
 #include <math.h>
 #include <stdio.h>
@@ -20,11 +21,12 @@
 
 #include "config/config.h"
 #include "cost/cost.h"
+#include "run/executor_sim.h"
 #include "run/flight.h"
 
 #include "../sim/capture.h"
 
-enum { MAX_REQUESTS = 32, MAX_SAMPLES = 8, MAX_TEXT = 1 << 16 };
+enum { MAX_REQUESTS = 32, MAX_SAMPLES = 8, MAX_ENGINES = 4, MAX_TEXT = 1 << 16 };
 
 struct text {
     char of[MAX_TEXT];
@@ -178,10 +180,8 @@ static struct study *load_config(const struct transcript *t, const char *preset,
 
 struct scribe { /* an executor with linear cost that records the steps submitted to it */
     const struct transcript *t;
-    struct replica *replica;
-    struct cost *cost;
-    struct ifl_done done;
-    bool busy;
+    struct replica *replica; /* or several, that are virtual engines */
+    struct executor_sim sim;
     struct text actual, unfinished;
 };
 
@@ -192,12 +192,14 @@ static const char *name_of(const struct scribe *s, const struct ifl_request *r)
 
 static int64_t scribe_now(void *self)
 {
-    return ((struct scribe *)self)->done.end_ns;
+    return executor_sim_ops.now(&((struct scribe *)self)->sim);
 }
 
-static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
+/* done: when it begins and ends. */
+static void write_step(struct scribe *s, const struct ifl_step_desc *desc,
+                       const struct ifl_done *done)
 {
-    add(&s->actual, "%g", ifl_s_from_ns(desc->start_ns));
+    add(&s->actual, "%g", ifl_s_from_ns(done->start_ns));
     for (size_t i = 0; i < desc->n_work; i++)
         add(&s->actual, " %s:%d%s", name_of(s, desc->work[i].request), desc->work[i].n_new,
             desc->work[i].samples ? "*" : "");
@@ -210,33 +212,31 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
         add(&s->actual, " copied:%zu", desc->n_copies);
     /* Preemptions by the plan of this step; steps.csv adds those of earlier plans without a step.
      */
-    const int32_t n_preempted =
-        s->replica->plan.step.n_preempted - s->replica->plan.n_ended_victims;
+    const int32_t n_preempted = s->replica[desc->replica].plan.step.n_preempted -
+                                s->replica[desc->replica].plan.n_ended_victims;
     if (n_preempted > 0)
         add(&s->actual, " preempted:%d", n_preempted);
-    add(&s->actual, " free:%d\n", s->replica->kv.device.n_free);
+    if (done->stages)
+        add(&s->actual, " end:%g", ifl_s_from_ns(done->end_ns));
+    add(&s->actual, " free:%d\n", s->replica[desc->replica].kv.device.n_free);
 }
 
 static int scribe_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
 {
     struct scribe *s = self;
-    (void)error;
-    write_step(s, desc);
-    s->done = (struct ifl_done){desc->step, desc->replica, desc->start_ns,
-                                desc->start_ns + cost_step_ns(s->cost, &desc->totals), 0};
-    s->busy = true;
-    return 0;
+    const int rc = executor_sim_ops.submit(&s->sim, desc, error);
+    const struct lane *lane = &s->sim.lanes[desc->replica];
+    const struct pipeline *pipeline = lane->pipeline;
+    if (rc == 0 && pipeline)
+        write_step(s, desc, &pipeline->of[(pipeline->first + pipeline->n - 1) % pipeline->cap]);
+    else if (rc == 0)
+        write_step(s, desc, &lane->of[(lane->first + lane->n - 1) % EXECUTOR_SIM_MAX_IN_FLIGHT]);
+    return rc;
 }
 
 static int scribe_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
 {
-    struct scribe *s = self;
-    (void)error;
-    if (!s->busy || s->done.end_ns > until_ns)
-        return 0;
-    *done = s->done;
-    s->busy = false;
-    return 1;
+    return executor_sim_ops.next(&((struct scribe *)self)->sim, until_ns, done, error);
 }
 
 static const struct ifl_executor_ops scribe_ops = {
@@ -263,11 +263,14 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     const struct cost_config *c = &config->cost;
     const struct linear_cost linear = {c->step_s, c->prefill_token_s, c->decode_seq_s,
                                        c->context_token_s};
-    const struct replica_options options = {
+    const uint32_t n_engines = config_engines(config);
+    struct stages stages;
+    struct replica_options options = {
         .modules = config->serving.modules,
         .limits = {.block_tokens = config->serving.kv.block_tokens,
-                   .n_blocks = config->serving.kv.num_blocks - config->serving.kv.null_blocks,
-                   .n_host_blocks = (int32_t)config->serving.kv.swap_gib,
+                   .n_blocks = (config->serving.kv.num_blocks - config->serving.kv.null_blocks) /
+                               (int32_t)n_engines,
+                   .n_host_blocks = (int32_t)config->serving.kv.swap_gib / (int32_t)n_engines,
                    .max_model_tokens = config->serving.max_model_len,
                    .n_clients = MAX_REQUESTS},
         .allocator = config->serving.kv.allocator,
@@ -276,16 +279,21 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
         .leave = config->serving.leave,
+        .overlap = config_overlap(config),
         .wants_work = true,
         .max_samples = MAX_SAMPLES,
         .beams = config->workload.beams,
     };
     struct deployment deployment = {.name = "none"};
     struct capture capture = {0};
+    struct module router = {0};
+    size_t parts_bytes = 0;
     struct workload workload;
-    const struct fleet_pool pool = {.n = 1, .door = config->serving.door};
+    const struct fleet_pool pool = {
+        .n = n_engines, .n_engines = n_engines, .door = config->serving.door};
     struct flight flight = {.replicas = s->replica,
-                            .n_replicas = 1,
+                            .n_replicas = n_engines,
+                            .router = n_engines > 1 ? &router : NULL,
                             .pools = &pool,
                             .n_pools = 1,
                             .workload = &workload,
@@ -293,8 +301,18 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
                             .executor_self = s,
                             .recorder = (struct ifl_recorder *)(void *)&capture,
                             .steady_runs = config->serving.steady_runs};
-    s->cost = cost_create_linear(&linear, error);
-    int rc = replica_create(s->replica, &options, error);
+    struct cost *cost = cost_create_linear(&linear, error);
+    int rc = executor_sim_create(&s->sim, cost, n_engines, error);
+    stages_cut_evenly(&stages, config->pipeline_parallel);
+    if (rc == 0 && config_pipelines(config))
+        rc = executor_sim_pipeline(&s->sim, &stages, 0, n_engines, n_engines,
+                                   config->pipeline_parallel + config->serving.in_flight.ahead,
+                                   error);
+    for (; rc == 0 && options.number < n_engines; options.number++)
+        rc = replica_create(&s->replica[options.number], &options, error);
+    if (rc == 0)
+        rc = module_create_router(&router, &config->serving.modules[IFL_ROUTE], &options.limits,
+                                  n_engines, &parts_bytes, error);
     if (rc == 0)
         rc = workload_create(&workload, &s->t->trace, 0, error);
     workload.predictor = config->workload.predictor;
@@ -306,7 +324,9 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     if (rc == 0)
         rc = flight_run(&flight, error);
     workload_destroy(&workload);
-    cost_destroy(s->cost);
+    module_destroy(&router);
+    executor_sim_destroy(&s->sim);
+    cost_destroy(cost);
     write_unfinished(s, &capture);
     capture_free(&capture);
     return rc;
@@ -324,7 +344,7 @@ int main(int argc, char **argv)
 {
     static struct transcript t;
     static struct scribe s;
-    static struct replica replica;
+    static struct replica replicas[MAX_ENGINES];
     struct ifl_error error = {0};
     if (argc < 2 || argc > 3 || !read_sections(argv[1], &t) || !read_requests(&t)) {
         fprintf(stderr,
@@ -333,13 +353,14 @@ int main(int argc, char **argv)
     }
     struct study *study = load_config(&t, argv[2], &error);
     s.t = &t;
-    s.replica = &replica;
+    s.replica = replicas;
     int rc = study ? fly(study_first(study), &s, &error) : -1;
     if (rc < 0)
         add(&s.actual, "error: %s\n", error.text);
     rc = compare(argv[1], "steps", t.steps.of, s.actual.of) |
          compare(argv[1], "end", t.end.of, s.unfinished.of);
-    replica_destroy(&replica);
+    for (size_t i = 0; i < MAX_ENGINES; i++)
+        replica_destroy(&replicas[i]);
     study_free(study);
     ifl_trace_free(&t.trace);
     return rc;

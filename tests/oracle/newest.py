@@ -92,7 +92,7 @@ class VllmV1PriorityNowCached(VllmV1AsyncCached, Rules, VllmV1Priority):
 class VllmV1PrioritySync(Rules, VllmV1Priority):
     beside = ', synchronous'
     preset = 'vllm-v1-priority'
-    more_sets = {'serving.batching.ahead': 'false'}
+    more_sets = {'serving.in_flight.ahead': '0'}
 
 
 class VllmV1PrioritySyncCached(VllmV1Cached, VllmV1PrioritySync):

@@ -98,7 +98,7 @@ class V1PrioritySync(V1Sync):
 
     @staticmethod
     def more_sets(settings):
-        return {**Case.more_sets(settings), 'serving.batching.ahead': 'false'}
+        return {**Case.more_sets(settings), 'serving.in_flight.ahead': '0'}
 
 
 class V1Now(V1Sync):

@@ -83,8 +83,8 @@ VIOLATES(in_flight, results, in_flight_list_results, "replica->in_flight.results
 
 VIOLATES(plans, begun_twice, plan_begin, "!plan->planning")
 {
-    plan_begin(&idle.plan);
-    plan_begin(&idle.plan);
+    plan_begin(&idle.plan, false, IFL_NEVER);
+    plan_begin(&idle.plan, false, IFL_NEVER);
 }
 
 VIOLATES(plans, end_of_none, plan_end, "plan->planning")

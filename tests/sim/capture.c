@@ -75,6 +75,15 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     return 0;
 }
 
+int ifl_record_stage(struct ifl_recorder *recorder, const struct ifl_stage_record *record,
+                     struct ifl_error *error)
+{
+    struct capture *c = (struct capture *)(void *)recorder;
+    (void)error;
+    c->stage_ns += record->end_ns - record->start_ns;
+    return 0;
+}
+
 int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
                        struct ifl_error *error)
 {

@@ -89,6 +89,7 @@ static int create_replicas(const struct fixture *f, struct replica *replicas,
                                           .wants_work = f->check_blocks,
                                           .max_samples = f->max_samples,
                                           .leave = of.leave,
+                                          .overlap = f->overlap,
                                           .beams = f->beams};
         for (uint32_t k = 0; k < of.n_replicas && rc == 0; k++, number++) {
             options.number = number;
@@ -138,6 +139,11 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     };
     executor_sim_create(&x.sim, NULL, n_replicas, error);
     create_costs(f, &x.sim, costs, error);
+    if (f->overlap.n_stages > 1) {
+        struct stages stages;
+        stages_cut_evenly(&stages, f->overlap.n_stages);
+        executor_sim_pipeline(&x.sim, &stages, 0, n_replicas, 1, f->overlap.depth, error);
+    }
     size_t parts_bytes = 0;
     int rc = create_replicas(f, replicas, error);
     if (rc == 0 && f->check_blocks && inspector_create(&x) < 0)

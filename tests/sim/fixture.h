@@ -31,6 +31,7 @@ struct fixture {
     enum kv_publish publish;
     enum swap_full swap_full;
     enum leave leave;
+    struct overlap overlap; /* in a pipeline of equal stages */
     struct patience patience;
     struct retries retries;
     struct news_options news;

@@ -261,3 +261,50 @@ Test(refusals, who_can_go_on_does)
                            .rows = {{0, 4, 12, 1}, {0, 4, 12, 2}, {0, 4, 12, 2}, {0, 4, 12, 1}},
                            .n_finished = 4});
 }
+
+/* Quanta of 0.1 s, one step each; prompts of five chunks, and room for three prompts. Every request
+ * is preempted before its prompt is complete, and no host memory keeps its K/V. */
+Test(refusals, livelock_ends_the_run)
+{
+    struct fixture f = {
+        .limits = {.block_tokens = 4, .n_blocks = 37, .max_model_tokens = 90, .n_clients = 1},
+        .linear = {.step_s = 0.1, .prefill_token_s = 0.001},
+    };
+    struct ifl_error error = {0};
+    fixture_module(&f, IFL_BATCHING, "best-that-fit", "{max_batched_tokens: 13}");
+    fixture_module(&f, IFL_ORDER, "mlfq",
+                   "{quantum_s: 0.1, starve_steps: 5, starve_s: 1, prefill_token_s: 0.01}");
+    fixture_module(&f, IFL_ADMIT, "chunk-fits", NULL);
+    fixture_module(&f, IFL_PREEMPT, "proactive", "{keep_free_blocks: 8}");
+    fixture_trace(&f, 50);
+    for (size_t i = 0; i < f.trace.n; i++) {
+        f.trace.n_prompt[i] = 60;
+        f.trace.n_output[i] = 10;
+    }
+    cr_expect_eq(fixture_fly(&f, &error), IFL_E_STALLED);
+    cr_expect(strstr(error.text, "policy best-that-fit has run 1297 steps without a token"), "%s",
+              error.text);
+    fixture_free(&f);
+}
+
+/* Simultaneous prompts with answers of 2, 4, 6 and 8 tokens. The prompts and one step of decodes
+ * are planned; six more steps follow from the promise, although a request finishes in every other
+ * one. */
+Test(promises, a_run_goes_on_over_a_finish)
+{
+    struct fixture f = {
+        .limits = {.block_tokens = 4, .n_blocks = 99, .max_model_tokens = 90, .n_clients = 1},
+        .linear = {.step_s = 0.1},
+    };
+    struct ifl_error error = {0};
+    fixture_vllm(&f, NULL, NULL);
+    fixture_trace(&f, 4);
+    for (size_t i = 0; i < f.trace.n; i++) {
+        f.trace.n_prompt[i] = 10;
+        f.trace.n_output[i] = 2 + 2 * (int32_t)i;
+    }
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    cr_expect_eq(f.n_plans, 2);
+    cr_expect_eq(f.n_repeats, 6);
+    fixture_free(&f);
+}
