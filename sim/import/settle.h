@@ -36,7 +36,8 @@ void settle_find(struct settled *s, enum finding_kind kind, struct place at, con
 IFL_PRINTF(3, 4)
 void settle_fail(struct settled *s, const char *name, const char *format, ...);
 
-/* model, hardware, parallel, engine.dtype and kv_dtype: of any server. `replicas` names the fact. */
+/* model, hardware, parallel, engine.dtype and kv_dtype: of any server. `replicas` names the fact.
+ */
 void settle_common(struct settled *s, const char *tensor, const char *pipeline,
                    const char *replicas);
 

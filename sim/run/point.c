@@ -1,6 +1,5 @@
 #include "run/point.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,36 +7,8 @@
 
 #include "fit/spread.h"
 #include "inflight/minmax.h"
-#include "run/client_shares.h"
 #include "run/engine_setup.h"
-#include "run/executor_sim.h"
-#include "run/flight.h"
-#include "run/machine.h"
-
-/* What one flight of a point is made of. */
-struct point_pool {
-    struct machine machine;
-    struct ifl_limits limits;
-    struct cost *cost; /* NULL: no step's duration is computed */
-};
-
-struct point {
-    struct point_pool *pools;       /* [n_pools] */
-    struct fleet_pool *fleet_pools; /* [n_pools] */
-    struct ifl_pool *named;         /* [n_pools] for the reports */
-    size_t n_pools;
-    struct ifl_trace trace;
-    struct workload workload;
-    struct replica *replicas; /* [n_replicas] */
-    uint32_t n_replicas;
-    struct module router;
-    struct executor_sim simulator;
-    struct executor_engine *engine; /* NULL: simulated */
-    struct recorded *recorded;      /* NULL: no steps are replayed */
-    struct ifl_recorder *recorder;
-    struct client_shares clients; /* heard where they are asked for */
-    int64_t warmup_end_ns;        /* by MSER-5, once flown */
-};
+#include "run/point_parts.h"
 
 static double wall_s(void)
 {
@@ -102,25 +73,6 @@ static int32_t max_samples(const struct ifl_trace *trace)
     return most;
 }
 
-static void say(const struct point_options *options, const char *text)
-{
-    if (text[0] && options->notes.say)
-        options->notes.say(options->notes.context, text);
-}
-
-/* The same of a pool, with its name if it has one. */
-static void say_of(const struct point_options *options, size_t pool, const char *text)
-{
-    const struct config *config = options->config;
-    char named[MACHINE_TEXT_BYTES + MAX_POOL_NAME + 8];
-    if (config->n_pools == 0 || !text[0]) {
-        say(options, text);
-        return;
-    }
-    snprintf(named, sizeof named, "pool %s: %s", config->pools[pool].name, text);
-    say(options, named);
-}
-
 static int create_costs(const struct point_options *options, struct point *point,
                         struct ifl_error *error)
 {
@@ -129,7 +81,7 @@ static int create_costs(const struct point_options *options, struct point *point
         struct point_pool *pool = &point->pools[i];
         char unused[MACHINE_TEXT_BYTES];
         machine_unused_costs(config, unused);
-        say_of(options, i, unused);
+        point_say_of(options, i, unused);
         if (cost_computed(&config->cost) == COST_RECORDED)
             continue;
         pool->cost = machine_cost(&pool->machine, config, error);
@@ -271,7 +223,7 @@ static int size_pools(const struct point_options *options, struct point *point,
         const struct config *config = config_of_pool(options->config, i);
         if (machine_size_pool(&pool->machine, config, &pool->limits, arithmetic, error) < 0)
             return blame_pool(options->config, i, error);
-        say_of(options, i, arithmetic);
+        point_say_of(options, i, arithmetic);
         if (point->trace.n_clients > 1)
             pool->limits.n_clients = point->trace.n_clients;
         if (share_pool(config, &pool->limits, error) < 0)
@@ -447,131 +399,6 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
-/* Adds up the refusals of all replicas. */
-static void sum_refusals(const struct point *point, struct refusals *all)
-{
-    *all = (struct refusals){0};
-    for (uint32_t i = 0; i < point->n_replicas; i++)
-        for (size_t k = 0; k < point->replicas[i].refusals.n; k++)
-            refusals_add(all, &point->replicas[i].refusals.of[k]);
-}
-
-/* What stands before an item of a list: *before for the first, "; " for all others. */
-static const char *then(const char **before)
-{
-    const char *now = *before;
-    *before = "; ";
-    return now;
-}
-
-/* alike: all replicas have these limits. */
-static void list_misfits(FILE *to, const struct flight_rejections *rejected,
-                         const struct ifl_limits *limits, bool alike, const char **before)
-{
-    if (rejected->n_unserved > 0)
-        fprintf(to, "%s%" PRIu64 " for a model that no pool serves", then(before),
-                rejected->n_unserved);
-    const int64_t pool_tokens = (int64_t)limits->n_blocks * limits->block_tokens;
-    char tokens[2][48] = {"", ""};
-    if (alike) {
-        snprintf(tokens[0], sizeof tokens[0], ", %" PRId32 " tokens", limits->max_model_tokens);
-        snprintf(tokens[1], sizeof tokens[1], ", %" PRId64 " tokens", pool_tokens);
-    }
-    if (rejected->n_beyond_model > 0)
-        fprintf(to, "%s%" PRIu64 " longer than max_model_len%s", then(before),
-                rejected->n_beyond_model, tokens[0]);
-    if (rejected->n_beyond_pool > 0)
-        fprintf(to, "%s%" PRIu64 " larger than the KV pool%s", then(before),
-                rejected->n_beyond_pool, tokens[1]);
-}
-
-static void list_turned_away(FILE *to, const struct flight *flight, const char **before)
-{
-    const struct {
-        uint64_t n;
-        const char *why;
-    } of[] = {
-        {flight->rejected.n_at_door,
-         "turned away at the door (serving.max_queued_reqs, max_queued_tokens)"},
-        {flight->rejected.n_beyond_gateway, "by a full gateway (cluster.gateway.max_held)"},
-        {flight->rejected.n_too_late,
-         "whose first token would be late (cluster.gateway.prefill_tokens_s)"},
-        {flight->n_beyond_queue, "by a full queue (serving.max_waiting_reqs)"},
-    };
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (of[i].n > 0)
-            fprintf(to, "%s%" PRIu64 " %s", then(before), of[i].n, of[i].why);
-}
-
-static void list_refusals(FILE *to, const struct refusals *refusals, bool failed,
-                          const char **before)
-{
-    for (size_t i = 0; i < refusals->n; i++) {
-        const struct refusal_count *one = &refusals->of[i];
-        const uint64_t n = failed ? one->n_failed : one->n_rejected;
-        if (n > 0)
-            fprintf(to, "%s%" PRIu64 " by %s %s: %s", then(before), n,
-                    module_kind_name(one->by->kind), one->by->name, one->why);
-    }
-}
-
-/* Says why requests have that status; a row of summary.csv only counts them. */
-static void explain(const struct point_options *options, const struct point *point,
-                    const struct flight *flight, const struct ifl_limits *limits,
-                    enum ifl_status status)
-{
-    struct refusals refusals;
-    char head[32];
-    const char *before = head;
-    char *note = NULL;
-    size_t n_bytes;
-    FILE *to = open_memstream(&note, &n_bytes);
-    if (!to)
-        return;
-    sum_refusals(point, &refusals);
-    snprintf(head, sizeof head, "%s requests: ", ifl_status_names[status]);
-    if (status == IFL_REJECTED)
-        list_misfits(to, &flight->rejected, limits, flight->n_pools == 1, &before);
-    if (status == IFL_SHED)
-        list_turned_away(to, flight, &before);
-    list_refusals(to, status == IFL_SHED ? &flight->shed : &refusals, status == IFL_FAILED,
-                  &before);
-    if (fclose(to) == 0 && before != head)
-        options->notes.say(options->notes.context, note);
-    free(note);
-}
-
-static void explain_refusals(const struct point_options *options, const struct point *point,
-                             const struct flight *flight, const struct ifl_limits *limits)
-{
-    static const enum ifl_status of[] = {IFL_REJECTED, IFL_FAILED, IFL_SHED};
-    for (size_t i = 0; i < sizeof of / sizeof *of && options->notes.say; i++)
-        explain(options, point, flight, limits, of[i]);
-}
-
-/* Says how far the plans were those of the recording, to the terminal and in summary.csv. */
-static void explain_differences(const struct point_options *options, const struct point *point,
-                                struct ifl_summary *summary)
-{
-    const struct recorded_counts counts = recorded_counts(point->recorded);
-    char text[256];
-    snprintf(text, sizeof text,
-             "%" PRIu64 " of %" PRIu64 " steps were planned otherwise than recorded, %" PRIu64
-             " recorded steps were not planned, %" PRIu64 " not reached",
-             counts.n_otherwise, counts.n_steps, counts.n_unplanned, counts.n_left);
-    snprintf(summary->assumed, sizeof summary->assumed, "%s", text);
-    say(options, text);
-}
-
-static void tell_dummies(const struct point_options *options, const struct flight *flight)
-{
-    char note[96];
-    snprintf(note, sizeof note, "dummy steps of data-parallel ranks without work: %" PRIu64,
-             flight->n_dummies);
-    if (flight->n_dummies > 0 && options->notes.say)
-        options->notes.say(options->notes.context, note);
-}
-
 /* One replica takes every request, unless the gateway or the router may say no or not yet: the
  * built-in ones never do. */
 static bool asks_router(const struct point *point, const struct gateway *gateway)
@@ -616,9 +443,9 @@ static int fly(const struct point_options *options, struct point *point,
     int rc = flight_run(&flight, error);
     const double flown_s = wall_s();
     if (rc == 0)
-        explain_refusals(options, point, &flight, &result->limits);
+        point_explain_refusals(options, point, &flight, &result->limits);
     if (rc == 0)
-        tell_dummies(options, &flight);
+        point_tell_dummies(options, &flight);
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
     ifl_trace_free(&point->trace);
     if (rc == 0 && options->config->steady_state)
@@ -628,7 +455,7 @@ static int fly(const struct point_options *options, struct point *point,
     if (rc == 0 && options->by_client)
         result->summary.client_attainment_frac = client_shares_least(&point->clients);
     if (rc == 0 && config_lists_differences(options->config))
-        explain_differences(options, point, &result->summary);
+        point_explain_differences(options, point, &result->summary);
     result->simulate_s = flown_s - began_s;
     result->write_s = wall_s() - flown_s;
     result->n_plans = flight.n_plans;
@@ -646,23 +473,6 @@ static int blame(const struct config *config, struct ifl_error *error)
     return error->code;
 }
 
-/* Which durations rest on no measurement, by pools. */
-static void disclose(const struct config *config, const struct point *point,
-                     struct ifl_summary *summary)
-{
-    for (size_t i = 0; i < point->n_pools; i++) {
-        struct ifl_summary of = {0};
-        const size_t at = strlen(summary->assumed), n_bytes = sizeof summary->assumed - at;
-        machine_disclose(&point->pools[i].machine, config_of_pool(config, i),
-                         point->pools[i].limits.max_model_tokens, &of);
-        if (config->n_pools > 0 && of.assumed[0] && config->pools[i].count > 0)
-            snprintf(summary->assumed + at, n_bytes, "%spool %s: %s", at ? "; " : "",
-                     config->pools[i].name, of.assumed);
-        else if (config->n_pools == 0 && of.assumed[0])
-            snprintf(summary->assumed + at, n_bytes, "%s%s", at ? "; " : "", of.assumed);
-    }
-}
-
 static int fly_once(const struct point_options *options, struct point_result *result,
                     int64_t *warmup_end_ns, struct ifl_error *error)
 {
@@ -673,7 +483,7 @@ static int fly_once(const struct point_options *options, struct point_result *re
     int rc = assemble(options, point, result, error);
     if (rc == 0)
         rc = fly(options, point, result, error);
-    disclose(options->config, point, &result->summary);
+    point_disclose(options->config, point, &result->summary);
     if (rc < 0)
         rc = blame(options->config, error);
     *warmup_end_ns = point->warmup_end_ns;

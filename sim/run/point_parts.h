@@ -1,0 +1,52 @@
+/* What the files of a point share: point.c assembles and flies it, point_words.c tells of it. */
+#ifndef SIM_RUN_POINT_PARTS_H
+#define SIM_RUN_POINT_PARTS_H
+
+#include "run/client_shares.h"
+#include "run/executor_sim.h"
+#include "run/flight.h"
+#include "run/machine.h"
+#include "run/point.h"
+
+/* What one flight of a point is made of. */
+struct point_pool {
+    struct machine machine;
+    struct ifl_limits limits;
+    struct cost *cost; /* NULL: no step's duration is computed */
+};
+
+struct point {
+    struct point_pool *pools;       /* [n_pools] */
+    struct fleet_pool *fleet_pools; /* [n_pools] */
+    struct ifl_pool *named;         /* [n_pools] for the reports */
+    size_t n_pools;
+    struct ifl_trace trace;
+    struct workload workload;
+    struct replica *replicas; /* [n_replicas] */
+    uint32_t n_replicas;
+    struct module router;
+    struct executor_sim simulator;
+    struct executor_engine *engine; /* NULL: simulated */
+    struct recorded *recorded;      /* NULL: no steps are replayed */
+    struct ifl_recorder *recorder;
+    struct client_shares clients; /* heard where they are asked for */
+    int64_t warmup_end_ns;        /* by MSER-5, once flown */
+};
+
+/* A note, if there is a text and a listener. */
+void point_say(const struct point_options *options, const char *text);
+/* The same of a pool, with its name if it has one. */
+void point_say_of(const struct point_options *options, size_t pool, const char *text);
+/* Why requests were rejected, shed or failed: a row of summary.csv only counts them. */
+void point_explain_refusals(const struct point_options *options, const struct point *point,
+                            const struct flight *flight, const struct ifl_limits *limits);
+/* How far the plans were those of the recording: to the terminal, and in `summary`. */
+void point_explain_differences(const struct point_options *options, const struct point *point,
+                               struct ifl_summary *summary);
+/* How many steps data-parallel ranks without work ran. */
+void point_tell_dummies(const struct point_options *options, const struct flight *flight);
+/* Adds to summary->assumed which durations rest on no measurement, by pools. */
+void point_disclose(const struct config *config, const struct point *point,
+                    struct ifl_summary *summary);
+
+#endif

@@ -1,0 +1,168 @@
+/* What a flown point says to the terminal, and of its assumptions in summary.csv. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/point_parts.h"
+
+void point_say(const struct point_options *options, const char *text)
+{
+    if (text[0] && options->notes.say)
+        options->notes.say(options->notes.context, text);
+}
+
+/* The same of a pool, with its name if it has one. */
+void point_say_of(const struct point_options *options, size_t pool, const char *text)
+{
+    const struct config *config = options->config;
+    char named[MACHINE_TEXT_BYTES + MAX_POOL_NAME + 8];
+    if (config->n_pools == 0 || !text[0]) {
+        point_say(options, text);
+        return;
+    }
+    snprintf(named, sizeof named, "pool %s: %s", config->pools[pool].name, text);
+    point_say(options, named);
+}
+
+/* Adds up the refusals of all replicas. */
+static void sum_refusals(const struct point *point, struct refusals *all)
+{
+    *all = (struct refusals){0};
+    for (uint32_t i = 0; i < point->n_replicas; i++)
+        for (size_t k = 0; k < point->replicas[i].refusals.n; k++)
+            refusals_add(all, &point->replicas[i].refusals.of[k]);
+}
+
+/* What stands before an item of a list: *before for the first, "; " for all others. */
+static const char *then(const char **before)
+{
+    const char *now = *before;
+    *before = "; ";
+    return now;
+}
+
+/* alike: all replicas have these limits. */
+static void list_misfits(FILE *to, const struct flight_rejections *rejected,
+                         const struct ifl_limits *limits, bool alike, const char **before)
+{
+    if (rejected->n_unserved > 0)
+        fprintf(to, "%s%" PRIu64 " for a model that no pool serves", then(before),
+                rejected->n_unserved);
+    const int64_t pool_tokens = (int64_t)limits->n_blocks * limits->block_tokens;
+    char tokens[2][48] = {"", ""};
+    if (alike) {
+        snprintf(tokens[0], sizeof tokens[0], ", %" PRId32 " tokens", limits->max_model_tokens);
+        snprintf(tokens[1], sizeof tokens[1], ", %" PRId64 " tokens", pool_tokens);
+    }
+    if (rejected->n_beyond_model > 0)
+        fprintf(to, "%s%" PRIu64 " longer than max_model_len%s", then(before),
+                rejected->n_beyond_model, tokens[0]);
+    if (rejected->n_beyond_pool > 0)
+        fprintf(to, "%s%" PRIu64 " larger than the KV pool%s", then(before),
+                rejected->n_beyond_pool, tokens[1]);
+}
+
+static void list_turned_away(FILE *to, const struct flight *flight, const char **before)
+{
+    const struct {
+        uint64_t n;
+        const char *why;
+    } of[] = {
+        {flight->rejected.n_at_door,
+         "turned away at the door (serving.max_queued_reqs, max_queued_tokens)"},
+        {flight->rejected.n_beyond_gateway, "by a full gateway (cluster.gateway.max_held)"},
+        {flight->rejected.n_too_late,
+         "whose first token would be late (cluster.gateway.prefill_tokens_s)"},
+        {flight->n_beyond_queue, "by a full queue (serving.max_waiting_reqs)"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].n > 0)
+            fprintf(to, "%s%" PRIu64 " %s", then(before), of[i].n, of[i].why);
+}
+
+static void list_refusals(FILE *to, const struct refusals *refusals, bool failed,
+                          const char **before)
+{
+    for (size_t i = 0; i < refusals->n; i++) {
+        const struct refusal_count *one = &refusals->of[i];
+        const uint64_t n = failed ? one->n_failed : one->n_rejected;
+        if (n > 0)
+            fprintf(to, "%s%" PRIu64 " by %s %s: %s", then(before), n,
+                    module_kind_name(one->by->kind), one->by->name, one->why);
+    }
+}
+
+/* Says why requests have that status; a row of summary.csv only counts them. */
+static void explain(const struct point_options *options, const struct point *point,
+                    const struct flight *flight, const struct ifl_limits *limits,
+                    enum ifl_status status)
+{
+    struct refusals refusals;
+    char head[32];
+    const char *before = head;
+    char *note = NULL;
+    size_t n_bytes;
+    FILE *to = open_memstream(&note, &n_bytes);
+    if (!to)
+        return;
+    sum_refusals(point, &refusals);
+    snprintf(head, sizeof head, "%s requests: ", ifl_status_names[status]);
+    if (status == IFL_REJECTED)
+        list_misfits(to, &flight->rejected, limits, flight->n_pools == 1, &before);
+    if (status == IFL_SHED)
+        list_turned_away(to, flight, &before);
+    list_refusals(to, status == IFL_SHED ? &flight->shed : &refusals, status == IFL_FAILED,
+                  &before);
+    if (fclose(to) == 0 && before != head)
+        options->notes.say(options->notes.context, note);
+    free(note);
+}
+
+void point_explain_refusals(const struct point_options *options, const struct point *point,
+                            const struct flight *flight, const struct ifl_limits *limits)
+{
+    static const enum ifl_status of[] = {IFL_REJECTED, IFL_FAILED, IFL_SHED};
+    for (size_t i = 0; i < sizeof of / sizeof *of && options->notes.say; i++)
+        explain(options, point, flight, limits, of[i]);
+}
+
+/* Says how far the plans were those of the recording, to the terminal and in summary.csv. */
+void point_explain_differences(const struct point_options *options, const struct point *point,
+                               struct ifl_summary *summary)
+{
+    const struct recorded_counts counts = recorded_counts(point->recorded);
+    char text[256];
+    snprintf(text, sizeof text,
+             "%" PRIu64 " of %" PRIu64 " steps were planned otherwise than recorded, %" PRIu64
+             " recorded steps were not planned, %" PRIu64 " not reached",
+             counts.n_otherwise, counts.n_steps, counts.n_unplanned, counts.n_left);
+    snprintf(summary->assumed, sizeof summary->assumed, "%s", text);
+    point_say(options, text);
+}
+
+void point_tell_dummies(const struct point_options *options, const struct flight *flight)
+{
+    char note[96];
+    snprintf(note, sizeof note, "dummy steps of data-parallel ranks without work: %" PRIu64,
+             flight->n_dummies);
+    if (flight->n_dummies > 0 && options->notes.say)
+        options->notes.say(options->notes.context, note);
+}
+
+/* Which durations rest on no measurement, by pools. */
+void point_disclose(const struct config *config, const struct point *point,
+                    struct ifl_summary *summary)
+{
+    for (size_t i = 0; i < point->n_pools; i++) {
+        struct ifl_summary of = {0};
+        const size_t at = strlen(summary->assumed), n_bytes = sizeof summary->assumed - at;
+        machine_disclose(&point->pools[i].machine, config_of_pool(config, i),
+                         point->pools[i].limits.max_model_tokens, &of);
+        if (config->n_pools > 0 && of.assumed[0] && config->pools[i].count > 0)
+            snprintf(summary->assumed + at, n_bytes, "%spool %s: %s", at ? "; " : "",
+                     config->pools[i].name, of.assumed);
+        else if (config->n_pools == 0 && of.assumed[0])
+            snprintf(summary->assumed + at, n_bytes, "%s%s", at ? "; " : "", of.assumed);
+    }
+}
