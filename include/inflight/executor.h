@@ -24,6 +24,8 @@ struct ifl_work { /* one sequence */
     /* Leading tokens of the sequence (prompt and answer) with a known identity: */
     int32_t stream_tokens; /* those that the stream of its prefix group begins with */
     int32_t named_tokens;  /* those that its hash ids stand for */
+    uint64_t
+        repeats; /* above 0: the others of its prompt are those of all requests with this number */
 };
 
 struct ifl_copy {      /* of one block */

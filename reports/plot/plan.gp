@@ -10,7 +10,7 @@ eval read_span(value_in(4).value_in(5).value_in(6))
 bill_of(row) = strcol(3) eq 'found' ? $4 : NaN
 high_of(row) = strlen(strcol(6)) ? $6 : $4
 interval_line = "with lines linewidth 1.2 linecolor rgb '#909090'"
-if (any_cheapest) { k = add_key("with points pointtype 7 pointsize mark linecolor rgb colour_of(1)", 'cheapest') }
+if (any_cheapest) { k = add_key("with points pointtype 13 pointsize 1.4 * mark linecolor rgb colour_of(1)", 'cheapest') }
 k = add_key("with points pointtype 7 pointsize mark linecolor rgb '#404040'", 'others')
 if (any_interval) { k = add_key(interval_line, '95% interval') }
 # A name takes at most half the page, and as many lines as that needs.
@@ -35,7 +35,7 @@ do for [format in formats] {
     set grid noytics
     plot data using 4:1:5:6 with xerrorbars pointtype 7 pointsize 0 linewidth 1.2 linecolor rgb '#909090', \
          data using (strcol(9) eq 'true' ? NaN : bill_of(0)):1 with points pointtype 7 pointsize 1.2 * mark linecolor rgb '#404040', \
-         data using (strcol(9) eq 'true' ? bill_of(0) : NaN):1 with points pointtype 7 pointsize 1.2 * mark linecolor rgb colour_of(1), \
+         data using (strcol(9) eq 'true' ? bill_of(0) : NaN):1 with points pointtype 13 pointsize 1.8 * mark linecolor rgb colour_of(1), \
          data using (strcol(3) eq 'found' ? high_of(0) : NaN):1:(sprintf('%d × %d GPU%s', $7, $8, $8 == 1 ? '' : 's')) with labels left offset character 0.8, 0 textcolor rgb '#202020', \
          data using (axis_low):1:(what(strcol(3))) with labels left offset character 0.5, 0 textcolor rgb '#707070'
     eval legend('')

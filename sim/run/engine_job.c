@@ -5,7 +5,6 @@
 
 #include "base/array.h"
 #include "inflight/minmax.h"
-#include "replica/live_request.h"
 
 /* ---- room ---- */
 
@@ -141,7 +140,7 @@ static void add_work(struct engine_job *job, const struct ifl_work *work)
                                             .seq = work->seq,
                                             .n_seqs = r->n_seqs,
                                             .n_prompt = r->n_prompt,
-                                            .repeats = live(r)->repeats,
+                                            .repeats = work->repeats,
                                             .prefix_group = r->prefix_group,
                                             .stream_tokens = work->stream_tokens,
                                             .hash_ids = r->hash_ids,

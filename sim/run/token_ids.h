@@ -36,7 +36,7 @@ struct token_owner { /* a copy of what is needed of a request, which may change 
     uint64_t serial;
     int32_t seq, n_seqs; /* of its group; sequences in it */
     int32_t n_prompt;
-    uint64_t repeats; /* of struct live_request */
+    uint64_t repeats; /* of struct ifl_work */
     uint32_t prefix_group;
     int32_t stream_tokens; /* leading tokens, answer included, that are the group's stream */
     const uint64_t *hash_ids;

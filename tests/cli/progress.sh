@@ -23,7 +23,7 @@ says_nothing() {
     ! grep -qE ' left| so far' logs/out logs/err || complain "$*: progress in a file"
 }
 
-"$inflight" trace generate -n 60000 --seed 3 --prompt lognormal:400,0.8,8,2000 \
+"$inflight" trace generate -n 600000 --seed 3 --prompt lognormal:400,0.8,8,2000 \
     --output-tokens lognormal:150,0.6,4,600 --process poisson --rate 4 -o long.csv
 head -n 1501 long.csv >short.csv
 cat >config.yaml <<'END'
@@ -39,7 +39,7 @@ shown run config.yaml
 drew '^\[[#.]*\] +[0-9]+%  0 of 1 points, [0-9]+ requests, [0-9]+ s left$'
 of='run of a sweep'
 sweep='sweep={serving.batching.max_seqs: [31, 32, 33, 34, 35, 36, 37, 38]}'
-shown run config.yaml --set "$sweep" --set workload.limit=20000
+shown run config.yaml --set "$sweep" --set workload.limit=80000
 drew '^\[[#.]*\] +[0-9]+%  [1-7] of 8 points, [0-9]+ requests, [0-9]+ s left$'
 says_nothing run config.yaml --set workload.limit=20000 --quiet
 try "$inflight" run config.yaml --set workload.limit=20000
