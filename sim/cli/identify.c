@@ -23,6 +23,7 @@ struct work {
     char config_path[512];
     struct study *study;
     struct config config;
+    bool has_config;
     struct trace_shelf traces;
     struct profile_shelf profiles;
     struct recording *recordings; /* [n], then those that are predicted */
@@ -49,6 +50,7 @@ static int load(struct work *work)
                         study_n_points(work->study));
     if (rc == 0)
         rc = study_read(work->study, 0, &work->config, &work->error);
+    work->has_config = rc == 0;
     if (rc == 0 &&
         (work->config.executor != EXECUTOR_SIM || work->config.cost.model != COST_ROOFLINE))
         rc = ifl_fail_at(&work->error, request->words.of[0], 0, 0,
@@ -176,7 +178,6 @@ static int run_command(int argc, char **argv)
     trace_shelf_init(&work.traces, (struct ifl_notes){0});
     profile_shelf_init(&work.profiles);
     int rc = load(&work);
-    const bool has_config = rc == 0;
     if (rc == 0)
         rc = read_recordings(&work);
     if (rc == 0)
@@ -187,7 +188,7 @@ static int run_command(int argc, char **argv)
     for (size_t i = 0; work.recordings && i < request.words.n - 1 + request.predicts.n; i++)
         recording_free(&work.recordings[i]);
     free(work.recordings);
-    if (has_config)
+    if (work.has_config)
         config_finish(&work.config);
     study_free(work.study);
     trace_shelf_finish(&work.traces);
