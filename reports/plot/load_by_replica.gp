@@ -17,7 +17,8 @@ stats data using 8 name 'replica' nooutput
 stats data using ($9 / ($8 - $7)) name 'load' nooutput
 set palette defined (0 '#f4f4f4', 0.25 '#9CCBE8', 0.6 '#0072B2', 1 '#00264d')
 set cbrange [0:larger(1, load_max)]
-row(i) = column(1) == i ? ($7 + $8) / 2 : NaN
+# A replica's row has its number in the middle.
+row(i) = column(1) == i ? ($7 + $8 - 1) / 2 : NaN
 
 do for [format in formats] {
     eval open_page(format)
@@ -31,9 +32,9 @@ do for [format in formats] {
         set cbtics scale 0.3 offset -0.6,0
         set cblabel 'requests' offset -0.4,0
         eval linear_axis('x', 0, time_max)
-        set yrange [replica_max:0]
+        set yrange [replica_max - 0.5:-0.5]
         set ytics scale 0.5 larger(1, int(replica_max / 4))
-        plot data using (($5 + $6) / 2):(row(i)):5:6:7:8:($9 / ($8 - $7)) with boxxyerror fillstyle solid 1 noborder fillcolor palette
+        plot data using (($5 + $6) / 2):(row(i)):5:6:($7 - 0.5):($8 - 0.5):($9 / ($8 - $7)) with boxxyerror fillstyle solid 1 noborder fillcolor palette
     }
     eval legend('')
     eval close_page
