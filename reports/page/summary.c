@@ -18,7 +18,7 @@ static enum column_type type_of(const char *header)
     for (size_t i = 0; i < sizeof of_searches / sizeof *of_searches; i++)
         if (strcmp(of_searches[i], header) == 0)
             return COLUMN_FLAG;
-    if (strcmp(header, "status") == 0)
+    if (strcmp(header, "status") == 0 || strcmp(header, "binding") == 0)
         return COLUMN_TEXT;
     for (size_t i = 0; i < n_summary_columns; i++)
         if (strcmp(summary_columns[i].name, header) == 0)

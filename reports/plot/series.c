@@ -54,8 +54,8 @@ static int read_replications(struct series_run *run, const char *dir, struct ifl
 
 static bool holds_text(const char *header)
 {
-    static const char *const of_capacities[] = {"status", "cheapest", "pareto_ttft", "pareto_tbt",
-                                                "error"};
+    static const char *const of_capacities[] = {"status",      "binding",    "cheapest",
+                                                "pareto_ttft", "pareto_tbt", "error"};
     for (size_t i = 0; i < sizeof of_capacities / sizeof *of_capacities; i++)
         if (strcmp(of_capacities[i], header) == 0)
             return true;

@@ -134,15 +134,15 @@ same "$(columns speed/latency_vs_rate.csv rate_rps | awk '{ printf "%.4f ", $1 }
 # capacities: a point of a search is no point of a run
 mkdir slo deployments
 {
-    echo 'serving.preset,slo.ttft_s,status,capacity_rps,capacity_low_rps,capacity_high_rps,gpus,usd_per_million_output_tokens,output_throughput_tok_per_s,p90_ttft_s,p99_itl_s,cheapest,pareto_ttft,pareto_tbt,error'
+    echo 'serving.preset,slo.ttft_s,status,capacity_rps,capacity_low_rps,capacity_high_rps,gpus,usd_per_million_output_tokens,output_throughput_tok_per_s,p90_ttft_s,p99_itl_s,binding,cheapest,pareto_ttft,pareto_tbt,error'
     k=0
     for preset in vllm-v0 sarathi 'a preset of a rather long name, as some are'; do
         k=$((k + 3))
-        echo "\"$preset\",0.5,found,2.1,1.9,2.3,1,2.$k,300,$k.4,0.0$k,false,true,true,"
-        echo "\"$preset\",1,found,3.1,2.9,3.3,1,1.$k,450,1$k.8,0.1$k,false,false,false,"
-        echo "\"$preset\",2,unbounded,4.1,,,1,0.$k,700,6$k.6,0.6$k,true,true,true,"
+        echo "\"$preset\",0.5,found,2.1,1.9,2.3,1,2.$k,300,$k.4,0.0$k,p90_ttft_s,false,true,true,"
+        echo "\"$preset\",1,found,3.1,2.9,3.3,1,1.$k,450,1$k.8,0.1$k,p90_ttft_s,false,false,false,"
+        echo "\"$preset\",2,unbounded,4.1,,,1,0.$k,700,6$k.6,0.6$k,,true,true,true,"
     done
-    echo 'static,0.5,none,,,,1,,,,,false,false,false,'
+    echo 'static,0.5,none,,,,1,,,,,finished_frac,false,false,false,'
 } >slo/capacity.csv
 sed 's/slo.ttft_s/deployment/; s/,0.5,/,one card,/; s/,1,found/,two cards,found/; s/,2,unb/,four cards,unb/' slo/capacity.csv >deployments/capacity.csv
 drawn slo
