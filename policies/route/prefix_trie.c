@@ -10,8 +10,7 @@
  * each replica that has it. */
 #include "inflight/policy.h"
 
-#include "holders.h"
-#include "prompt_blocks.h"
+#include "longest_match.h"
 #include "rates.h"
 
 struct trie {
@@ -37,10 +36,6 @@ struct state {
     struct rates rates;
 };
 
-struct part {
-    int32_t n_matched; /* scratch of pick: no answer depends on what was there */
-};
-
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct trie *p = self;
@@ -58,45 +53,19 @@ static void finish(void *self)
     rates_destroy(&state->rates);
 }
 
-/* Counts the chunks from the start of the prompt at each replica; the most of any that may take the
- * request. */
-static int32_t match(const struct trie *p, const struct ifl_fleet *fleet)
-{
-    const struct state *state = ifl_state(p);
-    struct prompt_blocks chunks = prompt_blocks(fleet->request, p->chunk_tokens, 0, true);
-    int32_t most = 0;
-    for (size_t i = 0; i < fleet->n; i++)
-        ((struct part *)ifl_at(p, i))->n_matched = 0;
-    while (prompt_blocks_next(&chunks) && most == chunks.i) {
-        uint32_t pair = holders_latest(&state->trie, chunks.key);
-        for (; pair; pair = holders_before(&state->trie, pair)) {
-            struct part *part = ifl_at(p, state->trie.of[pair].replica);
-            part->n_matched += part->n_matched == chunks.i;
-            most = ifl_max(most, part->n_matched);
-        }
-    }
-    most = 0;
-    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
-        const struct part *part = ifl_at(p, ifl_nth(fleet, IFL_PREFILLS, k));
-        most = ifl_max(most, part->n_matched);
-    }
-    return most;
-}
-
 /* One of the replicas that match so many chunks, by one draw. */
 static size_t draw_from(const struct trie *p, const struct ifl_fleet *fleet, int32_t most)
 {
     const size_t n = ifl_up(fleet, IFL_PREFILLS);
     uint64_t n_equal = 0;
     for (size_t k = 0; k < n; k++)
-        n_equal +=
-            ((const struct part *)ifl_at(p, ifl_nth(fleet, IFL_PREFILLS, k)))->n_matched == most;
+        n_equal += match_at(p, ifl_nth(fleet, IFL_PREFILLS, k))->n_matched == most;
     ifl_assert(n_equal > 0);
     uint64_t which = ifl_fleet_draw(fleet, 0) % n_equal;
     size_t i = 0;
     for (size_t k = 0; k < n; k++) {
         i = ifl_nth(fleet, IFL_PREFILLS, k);
-        if (((const struct part *)ifl_at(p, i))->n_matched == most && which-- == 0)
+        if (match_at(p, i)->n_matched == most && which-- == 0)
             break;
     }
     return i;
@@ -106,7 +75,8 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
     const struct trie *p = self;
     struct state *state = ifl_state(self);
-    const int32_t n_matched = match(p, fleet);
+    const int32_t n_matched = longest_match(
+        self, fleet, &state->trie, prompt_blocks(fleet->request, p->chunk_tokens, 0, true));
     if ((int64_t)n_matched * p->chunk_tokens >= p->min_match_tokens)
         return ifl_send(draw_from(p, fleet, n_matched));
     rates_slide(&state->rates, fleet->now_ns);
@@ -133,7 +103,7 @@ const struct ifl_policy policy_route_prefix_trie = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct trie),
     .state_bytes = sizeof(struct state),
-    .replica_bytes = sizeof(struct part),
+    .replica_bytes = sizeof(struct match_part),
     .init = init,
     .finish = finish,
     .ops.route = &ops,

@@ -125,7 +125,8 @@ static inline void in_flight_note_token(struct in_flight *in_flight)
 {
     in_flight->n_barren_steps = 0;
 }
-/* Lists who got how many tokens in the last n_steps steps. Returns the number of entries. */
+/* Lists which requests got how many tokens in the last n_steps steps. Returns the number of
+ * entries. */
 size_t in_flight_list_results(struct replica *replica, int32_t n_steps);
 
 /* ---- ticks that end without an event ---- */

@@ -501,17 +501,23 @@ static void decode_windows(void)
         decode_round(&c, 3);
 }
 
+/* Batches of few and more sequences, wider heads, and K/V beyond 2^32 elements. */
+static void decode_lengths_and_places(struct attn_case *c)
+{
+    decode_lengths_draw(c, 290);
+    decode_round(c, 1);
+    decode_round(c, 3);
+    c->head_dim = 128;
+    decode_round(c, 4);
+    c->is_far = check_far();
+    decode_round(c, 3);
+}
+
 void check_e4m3_decode(void)
 {
     struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0, false, true};
     draw_seed(10);
-    decode_lengths_draw(&c, 290);
-    decode_round(&c, 1);
-    decode_round(&c, 3);
-    c.head_dim = 128;
-    decode_round(&c, 4);
-    c.is_far = check_far();
-    decode_round(&c, 3);
+    decode_lengths_and_places(&c);
     for (int i = 0; i < 8 && !check_is_small; i++) {
         c = case_draw(5);
         c.is_e4m3 = true;
@@ -526,13 +532,7 @@ void check_attn_decode(void)
 {
     struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0, false, false};
     draw_seed(8);
-    decode_lengths_draw(&c, 290);
-    decode_round(&c, 1);
-    decode_round(&c, 3);
-    c.head_dim = 128;
-    decode_round(&c, 4);
-    c.is_far = check_far();
-    decode_round(&c, 3);
+    decode_lengths_and_places(&c);
     c.is_far = false;
     if (!check_is_small)
         decode_windows();
