@@ -30,10 +30,10 @@ static void tell_fields(const struct listener *listener, struct key_doc doc, con
 static void tell_section(const struct listener *listener, const struct key_section *section)
 {
     char path[MAX_KEY_CHARS];
-    tell_fields(listener, (struct key_doc){0}, section->where, section->fields, section->n_fields,
-                section->is_deployment ? "the profile's" : NULL);
-    for (size_t i = 0; i < section->n_by_hand; i++) {
-        const struct key_by_hand *key = &section->by_hand[i];
+    tell_fields(listener, (struct key_doc){0}, section->where, section->keys->fields,
+                section->keys->n_fields, section->is_deployment ? "the profile's" : NULL);
+    for (size_t i = 0; i < section->keys->n_by_hand; i++) {
+        const struct key_by_hand *key = &section->keys->by_hand[i];
         const struct key_doc doc = {
             key_join(section->where, key->name, path), key->dflt, key->doc, key->takes, NULL, NULL};
         listener->take(listener->context, &doc);

@@ -28,8 +28,8 @@ static const char *name_below(const char *where, const char *path)
 void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1])
 {
     size_t n = 0;
-    for (size_t i = 0; i < section->n_by_hand && n < MAX_KEYS_BELOW; i++)
-        others[n++] = section->by_hand[i].name;
+    for (size_t i = 0; i < section->keys->n_by_hand && n < MAX_KEYS_BELOW; i++)
+        others[n++] = section->keys->by_hand[i].name;
     for (size_t i = 0; i < n_key_sections && n < MAX_KEYS_BELOW; i++) {
         const char *name = name_below(section->where, key_sections[i].where);
         if (name)
@@ -146,10 +146,10 @@ static void add_all(struct key_names *names)
     names->n = 0;
     for (size_t i = 0; i < n_key_sections; i++) {
         const struct key_section *section = &key_sections[i];
-        for (size_t j = 0; j < section->n_fields; j++)
-            add(names, section->where, section->fields[j].name);
-        for (size_t j = 0; j < section->n_by_hand; j++)
-            add(names, section->where, section->by_hand[j].name);
+        for (size_t j = 0; j < section->keys->n_fields; j++)
+            add(names, section->where, section->keys->fields[j].name);
+        for (size_t j = 0; j < section->keys->n_by_hand; j++)
+            add(names, section->where, section->keys->by_hand[j].name);
         if (section->is_module)
             add_module(names, section);
     }

@@ -13,12 +13,16 @@ struct key_by_hand {
     const char *name, *takes, *dflt, *doc;
 };
 
-struct key_section {
-    const char *where; /* dotted path of the map, "" for the file itself */
+struct key_table {
     const struct ifl_param *fields;
     size_t n_fields;
     const struct key_by_hand *by_hand;
     size_t n_by_hand;
+};
+
+struct key_section {
+    const char *where; /* dotted path of the map, "" for the file itself */
+    const struct key_table *keys;
     bool is_deployment;      /* its fields are those of struct deployment, and without defaults */
     bool is_module;          /* its short form is the module's name alone */
     bool may_be_list;        /* several modules may stand in a list, asked in order */

@@ -274,7 +274,7 @@ static int read_section(const struct node *root, const struct key_section *secti
         return 0;
     key_others(section, others);
     return fields_read(*section->where ? tree_at(root, section->where) : root, section->where,
-                       section->fields, section->n_fields, others, config, error);
+                       section->keys->fields, section->keys->n_fields, others, config, error);
 }
 
 int config_read(const struct node *root, struct config *config, struct ifl_error *error)

@@ -152,8 +152,8 @@ static int put_section(const struct key_skip *skip, const struct key_section *se
         return strcmp(section->where, "deployment") != 0
                    ? 0
                    : put_deployment(skip, section->where, config->deployment, root, error);
-    int code =
-        put_fields(skip, section->where, section->fields, section->n_fields, config, root, error);
+    int code = put_fields(skip, section->where, section->keys->fields, section->keys->n_fields,
+                          config, root, error);
     if (code == 0 && strcmp(section->where, "workload.arrivals") == 0)
         code = put_pieces(skip, &config->workload.arrivals, root, error);
     if (code == 0 && strcmp(section->where, "capacity") == 0)

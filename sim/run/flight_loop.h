@@ -85,9 +85,6 @@ static inline void loop_fall_due(struct loop *loop, struct replica *replica)
 
 /* ---- flight.c ---- */
 
-/* Records the requests that have left the replica, and tells the workload and the router. */
-int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
-
 /* Plans until a step is committed: 1; or until nothing changes any more: 0. A plan that only
  * preempts or rejects is followed by another at the same time. */
 int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error);
@@ -98,13 +95,18 @@ bool loop_look_ahead(const struct flight *flight, const struct replica *replica,
  * behind them is committed; 0: a plan is due. */
 int loop_coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
                int64_t until_ns, struct outlook *outlook, struct ifl_error *error);
-/* The step in flight has ended. */
-int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-             struct ifl_error *error);
 /* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
  * due for the others; then one that is held back. 0: no request is left. */
 int loop_give_up(struct loop *loop, struct ifl_error *error);
 int loop_check_stop(const struct loop *loop, struct ifl_error *error);
+
+/* ---- flight_end.c ---- */
+
+/* Records the requests that have left the replica, and tells the workload and the router. */
+int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
+/* The step in flight has ended. */
+int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+             struct ifl_error *error);
 
 /* ---- flight_apart.c ---- */
 

@@ -1,0 +1,113 @@
+/* The keys of what executes the steps: `deployment`, `cost`, `engine`, `parallel`. */
+#include "config/key_fields.h"
+
+#include "cost/deployment.h"
+
+static const struct ifl_param cost_fields[] = {
+    CHOICE("model", cost.model, "roofline|linear|table|recorded", COST_ROOFLINE,
+           "from the hardware profile, the four coefficients below, lookup tables, or the "
+           "measured steps of a run"),
+    REAL("step_s", cost.step_s, 0, 0, 1e6, "s", "linear: per step"),
+    REAL("prefill_token_s", cost.prefill_token_s, 0, 0, 1e6, "s",
+         "linear: per token of a sequence that does not decode yet"),
+    REAL("decode_seq_s", cost.decode_seq_s, 0, 0, 1e6, "s", "linear: per decoding sequence"),
+    REAL("context_token_s", cost.context_token_s, 0, 0, 1e6, "s",
+         "linear: per token whose K/V a decoding sequence reads"),
+    REAL(
+        "host_step_s", cost.host_step_s, 0, 0, 1, "s",
+        "roofline: added to the deployment's host.step_s; older than deployment.host.step_s, which "
+        "replaces it"),
+    REAL("host_seq_s", cost.host_seq_s, 0, 0, 1, "s",
+         "roofline: the same for each sequence in the step; older than deployment.host.seq_s"),
+    REAL("host_floor_s", cost.host_floor_s, 0, 0, 10, "s",
+         "roofline: the deployment's host.floor_s is at least this; older than "
+         "deployment.host.floor_s"),
+    TEXT("dir", cost.dir_name, NULL,
+         "table: the directory of its three tables, see sim/cost/cost.h; recorded: a run's folder "
+         "or its steps.csv, or an engine's log of its steps"),
+    CHOICE("otherwise", cost.otherwise, "fail|recorded|predicted", COST_OTHERWISE_FAIL,
+           "recorded: a step that is planned otherwise ends the run, takes as long as the recorded "
+           "one, or as the linear coefficients say if one is given and else the roofline; the last "
+           "two list such steps in differences.csv"),
+    INT("ensemble", cost.ensemble, 0, 0, 10000, "runs",
+        "roofline: repeat each point with costs drawn from the errors of their fit, and write 90% "
+        "intervals of the summary to intervals.csv; inflight capacity widens its interval by them"),
+    REAL("host_error_frac", cost.host_error_frac, 0, 0, 1, "",
+         "roofline: median relative error of the host's times, which no fit knows; cost.ensemble "
+         "draws one factor a run"),
+};
+
+const struct key_table cost_keys = {FIELDS(cost)};
+
+static const struct ifl_param engine_fields[] = {
+    TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
+    TEXT(
+        "dtype", engine.dtype_name, "auto",
+        "of weights, activations and K/V. executor cpu: fp32; cuda: bf16, fp16; auto: fp32 on cpu, "
+        "on cuda fp16 where the checkpoint is and else bf16"),
+    TEXT("kv_dtype", engine.kv_dtype_name, "auto",
+         "of K/V: fp8 (e4m3, no scale) or as engine.dtype. Of every executor: for the simulator it "
+         "sets the model's kv_bytes, and with them blocks, swaps and the bytes of attention. auto: "
+         "fp8 where the model's kv_bytes is 1, else as engine.dtype"),
+    COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
+    INT("window_tokens", engine.window_tokens, 0, 0, ANY, "tokens",
+        "random weights: attention sees no further back; 0: as far as the model's window_tokens. A "
+        "checkpoint says itself"),
+    INT("threads", engine.threads, 1, 1, 1024, "threads",
+        "executor cpu: threads that compute; cuda: that load weights"),
+    BOOL("dependent_launch", engine.dependent_launch, true,
+         "executor cuda: a kernel may start beside the end of the one before (Hopper)"),
+    BOOL("graphs", engine.graphs, true,
+         "executor cuda: the kernels of a step of decodes alone are launched as one graph"),
+    BOOL("batched_copies", engine.batched_copies, true,
+         "executor cuda: the swaps of a step are one call in each direction"),
+    BOOL("timed_algorithms", engine.timed_algorithms, true,
+         "executor cuda: matrix products of up to 256 rows take the algorithm that is fastest when "
+         "the engine opens; false: the library's first choice, the same in every run"),
+    BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,
+         "fill KV blocks that no request owns with NaN, to find what reads them"),
+};
+
+const struct key_table engine_keys = {FIELDS(engine)};
+
+static const struct ifl_param parallel_fields[] = {
+    INT("tensor", tensor_parallel, 1, 1, 64, "GPUs", "GPUs that share every layer"),
+    INT("pipeline", pipeline_parallel, 1, 1, 64, "stages",
+        "stages that the layers are cut into (serving.in_flight: the steps in them)"),
+    TEXT("stage_layers", stage_layers, "",
+         "layers of each stage, \"10,11,11\"; empty: equal parts, a rest in front of the last"),
+    INT("data", data_parallel, 1, 1, 256, "groups",
+        "groups of parallel.tensor GPUs that share the experts alone: each has its own requests "
+        "and "
+        "K/V, and all run their steps in lockstep"),
+    INT("expert", expert_parallel, 1, 1, 4096, "GPUs",
+        "GPUs of tensor x data over which experts are dealt out whole; the others divide each "
+        "one's "
+        "columns"),
+    INT("context", context_parallel, 1, 1, 64, "GPUs",
+        "GPUs that share the context of a KV head, of those that tensor gives the same head: a "
+        "block "
+        "then has so many times kv.block_tokens"),
+    BOOL("sequence", sequence_parallel, false,
+         "norms and residuals are divided among the GPUs of tensor, each all-reduce in two halves"),
+};
+
+const struct key_table parallel_keys = {FIELDS(parallel)};
+
+static const struct key_by_hand deployment_by_hand[] = {
+    {"base", "a deployment of configs/deployments, or a path", "the profile's",
+     "how the server runs the engine; the keys beside it override its own, key by key (NAME alone: "
+     "{base: NAME})"},
+    {"intervals", "a map of the keys below to [low, high]", "none",
+     "the ends of the central 90% of what these numbers may be: cost.ensemble draws from them"},
+};
+
+#define DEPLOYMENT(section)                                                                        \
+    .fields = deployment##section##_fields, .n_fields = COUNT_OF(deployment##section##_fields)
+
+const struct key_table deployment_keys = {DEPLOYMENT(), BY_HAND(deployment)};
+const struct key_table deployment_host_keys = {DEPLOYMENT(_host)};
+const struct key_table deployment_memory_keys = {DEPLOYMENT(_memory)};
+const struct key_table deployment_front_end_keys = {DEPLOYMENT(_front_end)};
+const struct key_table deployment_all_reduce_keys = {DEPLOYMENT(_all_reduce)};
+const struct key_table deployment_exchange_keys = {DEPLOYMENT(_exchange)};

@@ -1,0 +1,90 @@
+/* The keys of `serving`: the engine's scheduler and its K/V. */
+#include "config/key_fields.h"
+
+static const struct ifl_param serving_fields[] = {
+    TEXT("preset", serving.preset, NULL,
+         "a published system of configs/serving, or a path; keys beside it override its own"),
+    TEXT("engine", serving.engine, NULL,
+         "the engine whose scheduler this is: vllm, sglang, trtllm, tgi, lightllm; a summary says "
+         "where the profile's kernels are another engine's, and nothing else depends on it"),
+    INT("max_model_len", serving.max_model_len, 0, 0, ANY, "tokens",
+        "longest prompt and output of a request; 0: the model's (without a model: 2^20)"),
+    INT("max_queued_reqs", serving.door.max_queued_reqs, 0, 0, ANY, "sequences",
+        "an arrival is shed that would make it more, waiting or running in the cluster, or pool "
+        "(vLLM's max_num_queued_reqs); 0: no limit"),
+    INT("max_queued_tokens", serving.door.max_queued_tokens, 0, 0, ANY, "tokens",
+        "an arrival is shed while prompts without a first token, cached tokens included, are "
+        "so long together (vLLM's max_num_queued_tokens); 0: no limit"),
+    INT("max_waiting_reqs", serving.door.max_waiting_reqs, 0, 0, ANY, "requests",
+        "one is shed when more would wait at a replica (SGLang's max_queued_requests); 0: no "
+        "limit"),
+    CHOICE("shed", serving.door.shed, "arrival|worst", SHED_ARRIVAL,
+           "which one: the arrival, or a waiting request of a worse priority, the worst and of "
+           "these the latest (SGLang with priorities)"),
+    CHOICE(
+        "leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
+        "an aborted or timed out request on the device leaves as the step in flight ends (vLLM), "
+        "or as the one behind it ends (SGLang)"),
+    BOOL("steady_runs", serving.steady_runs, true, "skip plans that are promised to repeat"),
+    BOOL("check_steady", serving.check_steady, false,
+         "plan each promised step all the same, and compare"),
+};
+
+const struct key_table serving_keys = {FIELDS(serving)};
+
+static const struct ifl_param in_flight_fields[] = {
+    INT("ahead", serving.in_flight.ahead, 0, 0, 8, "steps",
+        "steps planned before the result of the one in front of them is known, beyond one a stage "
+        "of a pipeline (vLLM's async_scheduling, SGLang's overlap, TensorRT-LLM's overlap "
+        "scheduler)"),
+    BOOL("pipelined", serving.in_flight.pipelined, false,
+         "each stage of parallel.pipeline may have a step of its own; false: one step at a time "
+         "passes through all stages"),
+    CHOICE("request", serving.in_flight.request, "one-step|chunks|tokens", OVERLAP_ONE_STEP,
+           "pipelined: a request is in one unfinished step; chunks of its prompt are in several; "
+           "decodes, too, as many steps apart as there are stages, on tokens not known yet"),
+    CHOICE("batches", serving.in_flight.batches, "shared|slots|engines", OVERLAP_SHARED,
+           "pipelined: a step holds any requests; those that decode in its slot, slots taking "
+           "turns, and prompts; those of a virtual engine, one a stage, each with its part of the "
+           "blocks"),
+    BOOL("waits", serving.in_flight.waits, false,
+         "pipelined: where nothing can be planned beside the steps in flight, the next plan is "
+         "made as the oldest of them ends, whatever arrives"),
+};
+
+const struct key_table in_flight_keys = {FIELDS(in_flight)};
+
+static const struct ifl_param kv_fields[] = {
+    CHOICE("allocator", serving.kv.allocator, "paged|buddy", KV_PAGED,
+           "how KV memory is handed out: by the block, or a contiguous run of a power of two of "
+           "blocks a request, which cannot grow"),
+    INT("block_tokens", serving.kv.block_tokens, 16, 1, 65536, "tokens", "tokens a KV block holds"),
+    INT("num_blocks", serving.kv.num_blocks, 0, 0, ANY, "blocks",
+        "KV blocks on the device, as the engine's log counts them; 0: as many as its memory holds"),
+    INT("null_blocks", serving.kv.null_blocks, 0, 0, 1, "blocks",
+        "of num_blocks, blocks that no request ever gets: vLLM's null block"),
+    CHOICE("sizing", serving.kv.sizing,
+           "memory|whole-requests|free-share|vllm-0.8|vllm-0.9.1|vllm-0.17|vllm-0.20|sglang",
+           KV_SIZING_MEMORY,
+           "how they are counted: what weights, activations and workspace leave, whole requests of "
+           "max_model_len beside the layers' weights (Vidur), a share of what the three leave "
+           "(TensorRT-LLM), or as the engine does from that release on (vllm-*: by a step of "
+           "batching.max_batched_tokens and max_seqs)"),
+    REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
+         "share of the GPU's memory for weights, workspace and KV; free-share: of the rest, KV; "
+         "sglang: mem_fraction_static, for weights and KV alone"),
+    REAL("swap_gib", serving.kv.swap_gib, 4, 0, 1e6, "GiB", "host memory for swapped blocks"),
+    CHOICE("swap_full", serving.kv.swap_full, "recompute|fail", SWAP_FULL_RECOMPUTE,
+           "what happens when it is full"),
+    CHOICE("prefix_cache", serving.kv.prefix_cache, "none|hash|radix", PREFIX_CACHE_NONE,
+           "K/V of prefixes is kept and shared: full blocks by their hash (vLLM), or in a tree "
+           "with pages of block_tokens (SGLang)"),
+    CHOICE("unhashed", serving.kv.unhashed, "first|in-order", KV_UNHASHED_FIRST,
+           "with a prefix cache: free blocks that hold nothing to be found are used before any "
+           "cached one is lost, or all in the order in which they became free"),
+    CHOICE("publish", serving.kv.publish, "computed|scheduled", KV_PUBLISH_COMPUTED,
+           "with prefix_cache hash: a prompt's blocks are found once computed, or by those behind "
+           "it in the very step that computes them"),
+};
+
+const struct key_table kv_keys = {FIELDS(kv)};

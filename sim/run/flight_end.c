@@ -1,0 +1,108 @@
+/* What the loop does as a step ends: its rows, the requests that it ends, their rows. */
+#include "inflight/minmax.h"
+#include "run/flight_loop.h"
+
+/* ---- requests that end ---- */
+
+/* A client has its last token later than the engine; no token comes behind another end. */
+static int64_t ended_for_client_ns(const struct loop *loop, const struct live_request *r)
+{
+    const bool by_token = r->pub.stale.n_out == r->n_output;
+    const int64_t after_ns = by_token ? loop->flight->workload->token_ns : 0;
+    return ifl_min(loop->now_ns + after_ns, IFL_LAST_NS);
+}
+
+IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
+    int rc = 0;
+    for (size_t i = 0; i < replica->leaving.n_gone && rc == 0; i++) {
+        const struct live_request *r = replica->leaving.gone[i];
+        struct ifl_request_record record;
+        if (flight->executor->forget)
+            flight->executor->forget(flight->executor_self, r->pub.serial);
+        replica_report(replica, r, &record);
+        record.request_id = workload_id(flight->workload, r->row, r->attempt);
+        record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
+        workload_deliver(flight->workload, &record);
+        rc = ifl_record_request(flight->recorder, &record, error);
+        if (rc == 0)
+            rc = workload_ended(flight->workload, r->row, r->pub.serial, r->attempt, record.status,
+                                ended_for_client_ns(loop, r), error);
+        routing_tell_end(&loop->routing, replica, r);
+    }
+    loop->asks_held = loop->asks_held || replica->leaving.n_gone > 0;
+    loop_count_ended(loop, replica->leaving.n_gone);
+    replica_recycle(replica);
+    return rc;
+}
+
+/* ---- the end of a step ---- */
+
+/* Records what the step did for each sequence, for work.csv and the timeline. Reads
+ * replica->in_flight.work, not desc.work, which is for the executor at submission: arrivals since
+ * may have moved the array. */
+IFL_APART static int record_work(const struct flight *flight, const struct replica *replica,
+                                 const struct ifl_done *done, struct ifl_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < replica->in_flight.desc.n_work && rc == 0; i++) {
+        const struct ifl_work *work = &replica->in_flight.work[i];
+        if (!work->request) /* it left while several steps were in flight */
+            continue;
+        struct live_request *r = live(work->request);
+        const bool decodes = work->n_context >= r->pub.n_prefill;
+        const struct ifl_work_record record = {
+            .step = replica->in_flight.desc.step,
+            .request_id = workload_id(flight->workload, r->row, r->attempt),
+            .start_ns = done->start_ns,
+            .duration_ns = done->end_ns - done->start_ns,
+            .replica = (int32_t)replica->fixed.number,
+            .prefill_tokens = decodes ? 0 : work->n_new,
+            .decode_tokens = decodes ? work->n_new : 0,
+            .context_tokens = work->n_context,
+            .preemptions = r->pub.n_preempted,
+        };
+        if (r->stall_ended_ns != IFL_NEVER) {
+            const struct ifl_stall_record stall = {record.request_id, r->stall_began_ns,
+                                                   r->stall_ended_ns, r->stalled_on_host};
+            rc = ifl_record_stall(flight->recorder, &stall, error);
+            r->stall_ended_ns = IFL_NEVER;
+        }
+        if (rc == 0)
+            rc = ifl_record_work(flight->recorder, &record, error);
+    }
+    return rc;
+}
+
+static int record_stages(const struct loop *loop, const struct replica *replica,
+                         const struct ifl_done *done, struct ifl_error *error)
+{
+    int rc = 0;
+    for (int32_t s = 0; s < done->stages->n && rc == 0; s++) {
+        const struct ifl_stage_record record = {
+            .step = done->step,
+            .replica = (int32_t)replica->fixed.number,
+            .pipeline = (int32_t)done->stages->pipeline,
+            .stage = s,
+            .n_stages = done->stages->n,
+            .start_ns = done->stages->of[s].start_ns,
+            .end_ns = done->stages->of[s].end_ns,
+        };
+        rc = ifl_record_stage(loop->flight->recorder, &record, error);
+    }
+    return rc;
+}
+
+int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+             struct ifl_error *error)
+{
+    int rc = replica_end(replica, done, loop->flight->recorder, error);
+    loop->now_ns = done->end_ns;
+    routing_tell_first_tokens(&loop->routing, replica);
+    if (rc == 0 && done->stages)
+        rc = record_stages(loop, replica, done, error);
+    if (rc == 0 && loop->flight->records_work)
+        rc = record_work(loop->flight, replica, done, error);
+    return rc == 0 && replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : rc;
+}
