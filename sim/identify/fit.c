@@ -25,6 +25,8 @@ double fit_unit(const struct fit *fit, enum parameter parameter)
         return r->ttft_s / 10;
     case FRONT_PROMPT_TOKEN:
         return r->ttft_s / r->prompt / 10;
+    case EXCHANGE_RATE:
+        return fit->exchange_unit;
     case ALLREDUCE_RATE:
         return 1; /* a tenth would change no latency by more than chance does */
     default:
@@ -34,8 +36,7 @@ double fit_unit(const struct fit *fit, enum parameter parameter)
 
 void fit_move(const struct fit *fit, enum parameter p, double units, double value[N_PARAMETERS])
 {
-    const double by = units * fit_unit(fit, p);
-    value[p] = parameter_rows[p].is_log ? value[p] * exp(by) : value[p] + by;
+    value[p] = parameter_moved(p, value[p], units * fit_unit(fit, p));
 }
 
 int fit_open(struct fit *fit, struct residuals *residuals, struct ifl_error *error)
@@ -57,6 +58,32 @@ int fit_predict(struct fit *fit, const double value[N_PARAMETERS], struct ifl_er
 {
     fit->n_flights += RESIDUAL_SHIFTS * fit->residuals->n_recordings;
     return residuals_predict(fit->residuals, value, fit->predicted_s, error);
+}
+
+int fit_probe_exchange(struct fit *fit, bool *acts, struct ifl_error *error)
+{
+    const size_t n = fit->residuals->n;
+    const double slower = 8, least = 0.01;
+    double value[N_PARAMETERS], grown = 0;
+    double *log_tpot = malloc((n + 1) * sizeof *log_tpot);
+    size_t n_grown = 0;
+    int rc = log_tpot ? fit_predict(fit, fit->value, error) : ifl_fail_nomem(error);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        log_tpot[i] = log(fit->predicted_s[TPOT][i]);
+    memcpy(value, fit->value, sizeof value);
+    value[EXCHANGE_RATE] /= slower;
+    if (rc == 0)
+        rc = fit_predict(fit, value, error);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const double by = log(fit->predicted_s[TPOT][i]) - log_tpot[i];
+        grown += isfinite(by) ? expm1(by) : 0;
+        n_grown += isfinite(by);
+    }
+    grown /= (double)(n_grown ? n_grown : 1);
+    *acts = grown > least;
+    fit->exchange_unit = *acts ? 0.1 / grown * (slower - 1) / fit->value[EXCHANGE_RATE] : 0;
+    free(log_tpot);
+    return rc;
 }
 
 static void fill_residuals(const struct fit *fit, enum latency latency, double *r)

@@ -17,6 +17,7 @@ struct fit {
     struct residuals *residuals;
     double value[N_PARAMETERS];
     bool is_free[N_PARAMETERS];
+    double exchange_unit; /* s/GB; of fit_probe_exchange */
     /* out, of free parameters */
     double low[N_PARAMETERS], high[N_PARAMETERS]; /* 90% */
     double covariance[N_PARAMETERS][N_PARAMETERS];
@@ -37,6 +38,9 @@ int fit_again(struct fit *fit, struct ifl_error *error);
 int fit_refine(struct fit *fit, double ratio, struct ifl_error *error);
 /* The negative logarithm of the likelihood at the value, but for a constant. */
 double fit_lost(const struct fit *fit);
+/* Finds the unit of the exchange rate, for which it is flown eight times slower. False: no time per
+ * token grows by 1% then. */
+int fit_probe_exchange(struct fit *fit, bool *acts, struct ifl_error *error);
 /* Which latency a parameter is fitted to. */
 enum latency fit_latency(enum parameter parameter);
 /* A step of the parameter that changes the median latency it is fitted to by a tenth. */

@@ -110,6 +110,12 @@ static void choose(struct quest *quest)
         quest->fit.is_free[ALLREDUCE_RATE] = false;
         leave(found, ALLREDUCE_RATE, GIVEN, "the hardware profile says it");
     }
+    if (config->data_parallel < 2 || !quest->options->release[EXCHANGE_RATE]) {
+        quest->fit.is_free[EXCHANGE_RATE] = false;
+        leave(found, EXCHANGE_RATE, GIVEN,
+              config->data_parallel < 2 ? "no data-parallel ranks: there is no exchange"
+                                        : "the configuration or the profile says it");
+    }
     if (quest->has_blocks && !quest->options->release[BLOCKS]) {
         quest->fit.is_free[BLOCKS] = false;
         leave(found, BLOCKS, GIVEN, "the configuration says it");
@@ -123,14 +129,12 @@ static void choose(struct quest *quest)
 /* A unit changes the median latency by a tenth, or the number by a tenth. */
 static double widest_units(enum parameter p)
 {
-    return parameter_rows[p].is_log ? 8 : 3;
+    return parameter_rows[p].moved == LOGARITHM ? 8 : 3;
 }
 
 static double width_units(const struct fit *fit, enum parameter p)
 {
-    const double unit = fit_unit(fit, p);
-    return parameter_rows[p].is_log ? log(fit->high[p] / fit->low[p]) / unit
-                                    : (fit->high[p] - fit->low[p]) / unit;
+    return fabs(parameter_distance(p, fit->low[p], fit->high[p])) / fit_unit(fit, p);
 }
 
 static double correlation(const struct fit *fit, enum parameter a, enum parameter b)
@@ -297,10 +301,27 @@ static int leave_front(struct quest *quest, struct ifl_error *error)
     return rc;
 }
 
+/* The exchange shows where it takes a part of a step. */
+static int probe_exchange(struct quest *quest, struct ifl_error *error)
+{
+    bool acts;
+    if (!quest->fit.is_free[EXCHANGE_RATE])
+        return 0;
+    const int rc = fit_probe_exchange(&quest->fit, &acts, error);
+    if (rc == 0 && !acts) {
+        quest->fit.is_free[EXCHANGE_RATE] = false;
+        leave(quest->found, EXCHANGE_RATE, UNKNOWN,
+              "at an eighth of it no time per token would grow by 1%%");
+    }
+    return rc;
+}
+
 static int solve(struct quest *quest, struct ifl_error *error)
 {
     const double least = quest->peak_blocks * 0.65, most = quest->peak_blocks * 1.5;
     int rc = leave_front(quest, error);
+    if (rc == 0)
+        rc = probe_exchange(quest, error);
     if (rc == 0)
         rc = fit_find(&quest->fit, least, most, error);
     if (rc == 0)
@@ -452,8 +473,7 @@ static void draw_fitted(const struct identified *found, uint64_t draw, double va
         for (enum parameter q = 0; q <= p; q++)
             units += gsl_matrix_get(root, p, q) * normal(draw, q);
         if (found->covariance[p][p] > 0)
-            value[p] = parameter_rows[p].is_log ? value[p] * exp(units * found->unit[p])
-                                                : value[p] + units * found->unit[p];
+            value[p] = parameter_moved(p, value[p], units * found->unit[p]);
     }
     gsl_matrix_free(root);
 }

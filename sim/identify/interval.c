@@ -241,8 +241,8 @@ static void store(struct fit *fit, const struct slopes *s, const gsl_matrix *cov
         memcpy(high, fit->value, sizeof high);
         fit_move(fit, p, -t * sd, low);
         fit_move(fit, p, t * sd, high);
-        fit->low[p] = low[p];
-        fit->high[p] = high[p];
+        fit->low[p] = fmin(low[p], high[p]); /* an inverse falls as the value grows */
+        fit->high[p] = fmax(low[p], high[p]);
     }
 }
 

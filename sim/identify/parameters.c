@@ -6,15 +6,43 @@
 #include "cost/collective.h"
 
 const struct parameter_row parameter_rows[N_PARAMETERS] = {
-    [HOST_STEP] = {"host.step_s", "ms", 1e3, false, false, 0},
-    [HOST_SEQ] = {"host.seq_s", "us", 1e6, false, false, 0},
-    [FRONT_REQUEST] = {"front_end.request_s", "ms", 1e3, false, false, 0},
-    [FRONT_PROMPT_TOKEN] = {"front_end.prompt_token_s", "us", 1e6, false, false, 0},
-    [BLOCKS] = {"num_blocks", "blocks", 1, true, true, 1},
-    [ALLREDUCE_RATE] = {"allreduce.gb_per_s", "GB/s", 1, true, false, 1e-3},
-    [HOST_LAYER] = {"host.layer_s", "us", 1e6, false, false, 0},
-    [ALLREDUCE_LATENCY] = {"allreduce.latency_s", "us", 1e6, false, false, 0},
+    [HOST_STEP] = {"host.step_s", "ms", 1e3, ITSELF, false, 0},
+    [HOST_SEQ] = {"host.seq_s", "us", 1e6, ITSELF, false, 0},
+    [FRONT_REQUEST] = {"front_end.request_s", "ms", 1e3, ITSELF, false, 0},
+    [FRONT_PROMPT_TOKEN] = {"front_end.prompt_token_s", "us", 1e6, ITSELF, false, 0},
+    [BLOCKS] = {"num_blocks", "blocks", 1, LOGARITHM, true, 1},
+    [ALLREDUCE_RATE] = {"allreduce.gb_per_s", "GB/s", 1, LOGARITHM, false, 1e-3},
+    [EXCHANGE_RATE] = {"exchange.gb_per_s", "GB/s", 1, INVERSE, false, 1e-3},
+    [HOST_LAYER] = {"host.layer_s", "us", 1e6, ITSELF, false, 0},
+    [ALLREDUCE_LATENCY] = {"allreduce.latency_s", "us", 1e6, ITSELF, false, 0},
 };
+
+/* GB/s: a faster link is none that a recording could tell from it. */
+static const double fastest_gb_per_s = 1e5;
+
+double parameter_moved(enum parameter parameter, double value, double by)
+{
+    switch (parameter_rows[parameter].moved) {
+    case LOGARITHM:
+        return value * exp(by);
+    case INVERSE:
+        return 1 / fmax(1 / value + by, 1 / fastest_gb_per_s);
+    default:
+        return value + by;
+    }
+}
+
+double parameter_distance(enum parameter parameter, double from, double to)
+{
+    switch (parameter_rows[parameter].moved) {
+    case LOGARITHM:
+        return log(to / from);
+    case INVERSE:
+        return 1 / to - 1 / from;
+    default:
+        return to - from;
+    }
+}
 
 int parameter_find(const char *key)
 {
@@ -29,6 +57,20 @@ static bool all_reduces(const struct machine *machine, const struct config *conf
 {
     return config->tensor_parallel > 1 &&
            allreduce_lines(&machine->platform, config->tensor_parallel, lines);
+}
+
+/* What the exchange of experts goes by. The deployment's own replaces the profile's lines whole. */
+static struct deployment_exchange exchange_of(const struct machine *machine,
+                                              const struct config *config)
+{
+    struct deployment_exchange exchange = machine->platform.deployment.exchange;
+    struct lines_profile lines;
+    if (exchange.gb_per_s > 0 || config->data_parallel < 2 ||
+        !allreduce_lines(&machine->platform, config->data_parallel, &lines))
+        return exchange;
+    exchange.gb_per_s = lines.bulk_gb_per_s > 0 ? lines.bulk_gb_per_s : lines.gb_per_s;
+    exchange.latency_s = lines.latency_us * 1e-6;
+    return exchange;
 }
 
 /* The rate of large messages, those of prompts. */
@@ -53,6 +95,7 @@ void parameters_of(const struct machine *machine, const struct config *config, i
         value[ALLREDUCE_RATE] = *rate_of(&lines);
         value[ALLREDUCE_LATENCY] = lines.latency_us * 1e-6;
     }
+    value[EXCHANGE_RATE] = exchange_of(machine, config).gb_per_s;
 }
 
 static void change_all_reduce(const double value[N_PARAMETERS], struct lines_profile *lines,
@@ -79,6 +122,11 @@ void parameters_change(const double value[N_PARAMETERS], const struct config *co
     deployment->host.layer_s = value[HOST_LAYER];
     if (all_reduces(machine, config, &lines))
         change_all_reduce(value, &lines, &deployment->all_reduce);
+    const struct deployment_exchange exchange = exchange_of(machine, config);
+    if (config->data_parallel > 1 && value[EXCHANGE_RATE] != exchange.gb_per_s) {
+        deployment->exchange = exchange;
+        deployment->exchange.gb_per_s = value[EXCHANGE_RATE];
+    }
 }
 
 const char *parameter_field(enum parameter parameter, const struct deployment *deployment)

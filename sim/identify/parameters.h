@@ -19,21 +19,34 @@ enum parameter {
     FRONT_PROMPT_TOKEN,
     BLOCKS,
     ALLREDUCE_RATE,
+    EXCHANGE_RATE,     /* between the data-parallel ranks around experts */
     HOST_LAYER,        /* acts as HOST_STEP in every step of one model */
     ALLREDUCE_LATENCY, /* acts as HOST_STEP, too */
     N_PARAMETERS
+};
+
+/* What a fit moves of a parameter. */
+enum moved {
+    ITSELF,
+    LOGARITHM,
+    INVERSE /* of a rate: times are straight lines of it, however far off the rate is */
 };
 
 struct parameter_row {
     const char *key;  /* path below `deployment` */
     const char *unit; /* of the printed value */
     double shown;     /* the printed value is the value times this */
-    bool is_log;      /* the fit moves its logarithm */
-    bool is_whole;    /* a count */
-    double low;       /* least value that means anything */
+    enum moved moved;
+    bool is_whole; /* a count */
+    double low;    /* least value that means anything */
 };
 
 extern const struct parameter_row parameter_rows[N_PARAMETERS];
+
+/* The value, of which `moved` has grown by that much. An inverse stays above 0. */
+double parameter_moved(enum parameter parameter, double value, double by);
+/* How far `moved` is from one value to the other. */
+double parameter_distance(enum parameter parameter, double from, double to);
 
 /* The parameter of that key, or -1. */
 int parameter_find(const char *key);

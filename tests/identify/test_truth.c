@@ -15,7 +15,7 @@ static const double noise_sigma = 0.03;
 
 struct system {
     const char *model, *hardware, *preset;
-    int32_t ranks;
+    int32_t ranks, data; /* tensor-parallel and data-parallel */
 };
 
 static const struct system systems[] = {
@@ -29,6 +29,9 @@ static const struct system systems[] = {
     {"llama-3-70b", "h100-sxm", "sglang", 4},
 };
 enum { N_SYSTEMS = sizeof systems / sizeof *systems };
+
+static const struct system with_experts = {"qwen3-30b-a3b", "rtx-pro-6000", "vllm-v1-2026-08", 1,
+                                           2};
 
 struct deployment_case {
     const struct system *system;
@@ -53,16 +56,20 @@ static void must(int rc, const struct ifl_error *error)
 
 static void load(struct deployment_case *c)
 {
-    char sets[6][128];
-    const char *set[6];
+    enum { N_SETS = 6 };
+    char sets[N_SETS][128];
+    const char *set[N_SETS];
+    const int data = c->system->data > 1 ? c->system->data : 1;
     struct ifl_error error;
     snprintf(sets[0], 128, "model=%s", c->system->model);
     snprintf(sets[1], 128, "hardware=%s", c->system->hardware);
     snprintf(sets[2], 128, "serving.preset=%s", c->system->preset);
     snprintf(sets[3], 128, "parallel.tensor=%d", c->system->ranks);
-    for (int i = 0; i < 4; i++)
+    snprintf(sets[4], 128, "parallel.data=%d", data);
+    snprintf(sets[5], 128, "parallel.expert=%d", data);
+    for (int i = 0; i < N_SETS; i++)
         set[i] = sets[i];
-    const struct study_options options = {"tests/identify/deployment.yaml", set, 4};
+    const struct study_options options = {"tests/identify/deployment.yaml", set, N_SETS};
     must(study_load(&options, &c->study, &error), &error);
     must(study_read(c->study, 0, &c->config, &error), &error);
     trace_shelf_init(&c->traces, (struct ifl_notes){0});
@@ -284,5 +291,28 @@ Test(truth, all_reduce_rate_is_found)
     cr_expect(rate->low <= profile / 3 && rate->high >= profile / 3, "%g in %g to %g", profile / 3,
               rate->low, rate->high);
     cr_expect_eq(kept->bulk_gb_per_s > 0 ? kept->bulk_gb_per_s : kept->gb_per_s, rate->value);
+    unload(&c);
+}
+
+/* Experts over two GPUs that exchange tokens at a sixth of the rate that the profile's all-reduce
+ * has: far enough that no derivative at the start would lead there. */
+Test(truth, exchange_rate_is_found)
+{
+    struct deployment_case c = {.system = &with_experts};
+    struct identified found;
+    gsl_set_error_handler_off();
+    load(&c);
+    draw_truth(&c, 8);
+    const double profile = c.truth[EXCHANGE_RATE];
+    c.truth[EXCHANGE_RATE] = profile / 6;
+    cr_assert(record(&c, 8, choose_rate(&c, 8), 400));
+    identify_case(&c, EXCHANGE_RATE, &found);
+    const struct finding *rate = &found.of[EXCHANGE_RATE];
+    cr_expect_eq(rate->state, FOUND, "%s", rate->why);
+    cr_expect(rate->low <= profile / 6 && rate->high >= profile / 6, "%g in %g to %g", profile / 6,
+              rate->low, rate->high);
+    cr_expect(rate->high < profile / 3 && rate->low > profile / 12, "%g to %g", rate->low,
+              rate->high);
+    cr_expect_eq(found.deployment.exchange.gb_per_s, rate->value);
     unload(&c);
 }
