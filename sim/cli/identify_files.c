@@ -251,9 +251,33 @@ static void keep_intervals(const struct identified *found, struct deployment *de
         const bool is_whole = parameter_rows[p].is_whole;
         if (f->state != FOUND && f->state != AT_BOUND)
             continue;
-        (void)deployment_set_interval(deployment, parameter_rows[p].key,
+        (void)deployment_set_interval(deployment, parameter_field(p, deployment),
                                       is_whole ? floor(low) : low, is_whole ? ceil(high) : high);
     }
+}
+
+/* An inverse grows as its value falls. Small ones are written, too: without them a matrix may be
+ * none of correlations. A hundredth less keeps one positive definite that is nearly singular. */
+static double correlation_of(const struct identified *found, enum parameter p, enum parameter q)
+{
+    const double both = sqrt(found->covariance[p][p] * found->covariance[q][q]);
+    const double r = both > 0 ? found->covariance[p][q] / both : 0;
+    const bool turns = (parameter_rows[p].moved == INVERSE) != (parameter_rows[q].moved == INVERSE);
+    return 0.99 * (turns ? -r : r);
+}
+
+static void keep_correlations(const struct identified *found, struct deployment *deployment)
+{
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        for (enum parameter q = 0; q < p; q++) {
+            char a[64], b[64];
+            const double r = correlation_of(found, p, q);
+            if (found->of[p].state != FOUND || found->of[q].state != FOUND || r == 0)
+                continue;
+            snprintf(a, sizeof a, "%s", parameter_field(q, deployment));
+            snprintf(b, sizeof b, "%s", parameter_field(p, deployment));
+            (void)deployment_set_correlation(deployment, a, b, round(1e3 * r) / 1e3);
+        }
 }
 
 int identify_write_overlay(const struct identify_report *report, const char *path,
@@ -264,6 +288,7 @@ int identify_write_overlay(const struct identify_report *report, const char *pat
     struct deployment deployment = found->deployment;
     describe(report, &deployment);
     keep_intervals(found, &deployment);
+    keep_correlations(found, &deployment);
     int rc = new_file_open(&file, path, error);
     if (rc < 0)
         return rc;

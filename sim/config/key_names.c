@@ -61,6 +61,10 @@ static struct number_in_key number_in(const char *dotted)
 const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS])
 {
     static const char intervals[] = "deployment.intervals.";
+    if (strcmp(dotted, "deployment.intervals.correlations") == 0) {
+        snprintf(plain, MAX_KEY_CHARS, "deployment.intervals");
+        return plain;
+    }
     if (strncmp(dotted, intervals, sizeof intervals - 1) == 0) {
         snprintf(plain, MAX_KEY_CHARS, "deployment.%s", dotted + sizeof intervals - 1);
         return plain;

@@ -99,7 +99,8 @@ static const struct key_by_hand deployment_by_hand[] = {
      "how the server runs the engine; the keys beside it override its own, key by key (NAME alone: "
      "{base: NAME})"},
     {"intervals", "a map of the keys below to [low, high]", "none",
-     "the ends of the central 90% of what these numbers may be: cost.ensemble draws from them"},
+     "the ends of the central 90% of what these numbers may be: cost.ensemble draws from them; "
+     "correlations: a list of [number, number, correlation] of what they are drawn with"},
 };
 
 #define DEPLOYMENT(section)                                                                        \

@@ -72,6 +72,13 @@ struct deployment_interval {
 };
 enum { DEPLOYMENT_INTERVALS = 24 };
 
+/* Between the normal numbers that two of the intervals are drawn with. */
+struct deployment_correlation {
+    int a, b; /* keys of the intervals, deployment_interval_key */
+    double r;
+};
+enum { DEPLOYMENT_CORRELATIONS = 28 };
+
 struct deployment {
     char name[128];     /* of the file, or of the profile that holds the map */
     char about[256];    /* the server and its software */
@@ -85,6 +92,8 @@ struct deployment {
     struct deployment_exchange exchange;
     size_t n_intervals;
     struct deployment_interval intervals[DEPLOYMENT_INTERVALS];
+    size_t n_correlations;
+    struct deployment_correlation correlations[DEPLOYMENT_CORRELATIONS];
 };
 
 /* ---- the table ---- */
@@ -116,16 +125,35 @@ int deployment_lay_intervals(const struct node *map, const char *where,
 /* `key` as "host.step_s". -1 if there is no such number, or no room. */
 int deployment_set_interval(struct deployment *deployment, const char *key, double low,
                             double high);
-/* IFL_E_INPUT if a value lies outside of its interval. */
+/* IFL_E_INPUT if a value lies outside of its interval, or if no numbers can be correlated so. */
 int deployment_check_intervals(const struct deployment *deployment, struct ifl_error *error);
 /* Puts draws from the intervals of `from`, around its values, into `to`; each within what the field
  * takes, and a block at least. `normal` gives the standard normal number of a key, independent of
- * the others'. */
+ * the others'; correlations are laid over them. */
 void deployment_draw(const struct deployment *from, double (*normal)(const void *context, int key),
                      const void *context, struct deployment *to);
 /* The same number for the same field in every deployment. */
 int deployment_interval_key(const struct deployment_interval *of);
+/* The interval key of "host.step_s"; -1: no number has that name. */
+int deployment_key_of(const char *name);
+/* The name of the number with that interval key. */
+const char *deployment_key_name(int key, char name[64]);
 void deployment_write_intervals(const struct deployment *deployment, const char *indent, FILE *out);
+
+/* ---- deployment_correlations.c ---- */
+
+/* Reads a list of [number, number, correlation] into the deployment. */
+int deployment_lay_correlations(const struct node *list, const char *path,
+                                struct deployment *deployment, struct ifl_error *error);
+/* -1 if there is no room. */
+int deployment_set_correlation(struct deployment *deployment, const char *a, const char *b,
+                               double r);
+void deployment_drop_correlations(struct deployment *deployment, int key);
+/* The normal numbers of the intervals, in their order, from independent ones. False: no numbers can
+ * be correlated so. */
+bool deployment_correlate(const struct deployment *deployment, double z[DEPLOYMENT_INTERVALS]);
+void deployment_write_correlations(const struct deployment *deployment, const char *indent,
+                                   FILE *out);
 
 /* ---- reading ---- */
 

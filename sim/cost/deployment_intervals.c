@@ -37,31 +37,52 @@ static struct deployment_interval *find(struct deployment *deployment, int secti
 static void drop(struct deployment *deployment, int section, int field)
 {
     struct deployment_interval *of = find(deployment, section, field);
-    if (of)
-        *of = deployment->intervals[--deployment->n_intervals];
+    if (!of)
+        return;
+    deployment_drop_correlations(deployment, deployment_interval_key(of));
+    *of = deployment->intervals[--deployment->n_intervals];
+}
+
+enum { KEYS_A_SECTION = 16 };
+
+int deployment_interval_key(const struct deployment_interval *of)
+{
+    return (of->section + 1) * KEYS_A_SECTION + of->field;
+}
+
+const char *deployment_key_name(int key, char name[64])
+{
+    const int section = key / KEYS_A_SECTION - 1;
+    snprintf(name, 64, "%s%s%s", section == NUM_BLOCKS ? "" : deployment_sections[section].name,
+             section == NUM_BLOCKS ? "" : ".", field_of(section, key % KEYS_A_SECTION)->name);
+    return name;
+}
+
+int deployment_key_of(const char *name)
+{
+    char text[64];
+    for (int s = NUM_BLOCKS; s < (int)deployment_n_sections; s++) {
+        const size_t n = s == NUM_BLOCKS ? DEPLOYMENT_FIELDS : deployment_sections[s].n_fields;
+        for (size_t f = 0; f < n; f++) {
+            const int key = (s + 1) * KEYS_A_SECTION + (int)f;
+            if (may_vary(field_of(s, (int)f)) && strcmp(deployment_key_name(key, text), name) == 0)
+                return key;
+        }
+    }
+    return -1;
 }
 
 int deployment_set_interval(struct deployment *deployment, const char *key, double low, double high)
 {
-    for (int s = NUM_BLOCKS; s < (int)deployment_n_sections; s++) {
-        const size_t n = s == NUM_BLOCKS ? DEPLOYMENT_FIELDS : deployment_sections[s].n_fields;
-        for (size_t f = 0; f < n; f++) {
-            char name[64];
-            snprintf(name, sizeof name, "%s%s%s",
-                     s == NUM_BLOCKS ? "" : deployment_sections[s].name, s == NUM_BLOCKS ? "" : ".",
-                     field_of(s, (int)f)->name);
-            if (strcmp(name, key) != 0 || !may_vary(field_of(s, (int)f)))
-                continue;
-            struct deployment_interval *of = find(deployment, s, (int)f);
-            if (!of && deployment->n_intervals == DEPLOYMENT_INTERVALS)
-                return -1;
-            if (!of)
-                of = &deployment->intervals[deployment->n_intervals++];
-            *of = (struct deployment_interval){s, (int)f, low, high};
-            return 0;
-        }
-    }
-    return -1;
+    const int found = deployment_key_of(key);
+    const int section = found / KEYS_A_SECTION - 1, field = found % KEYS_A_SECTION;
+    struct deployment_interval *of = found < 0 ? NULL : find(deployment, section, field);
+    if (found < 0 || (!of && deployment->n_intervals == DEPLOYMENT_INTERVALS))
+        return -1;
+    if (!of)
+        of = &deployment->intervals[deployment->n_intervals++];
+    *of = (struct deployment_interval){section, field, low, high};
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -158,6 +179,11 @@ static int read_section(const struct node *map, const char *where, int section,
 static int read_child(const struct node *child, const char *where, struct deployment *deployment,
                       struct ifl_error *error)
 {
+    if (strcmp(child->key, "correlations") == 0) {
+        char path[96];
+        snprintf(path, sizeof path, "%s.correlations", where);
+        return deployment_lay_correlations(child, path, deployment, error);
+    }
     const int top = index_of(deployment_fields, DEPLOYMENT_FIELDS, child->key);
     if (top >= 0)
         return read_interval(child, where, NUM_BLOCKS, top, deployment, error);
@@ -228,6 +254,7 @@ static void write_value(struct deployment *deployment, const struct deployment_i
 
 int deployment_check_intervals(const struct deployment *deployment, struct ifl_error *error)
 {
+    double z[DEPLOYMENT_INTERVALS] = {0};
     for (size_t i = 0; i < deployment->n_intervals; i++) {
         const struct deployment_interval *of = &deployment->intervals[i];
         const double value = read_value(deployment, of);
@@ -240,7 +267,11 @@ int deployment_check_intervals(const struct deployment *deployment, struct ifl_e
                         of->section == NUM_BLOCKS ? "" : ".",
                         field_of(of->section, of->field)->name, value, of->low, of->high);
     }
-    return 0;
+    return deployment_correlate(deployment, z)
+               ? 0
+               : ifl_fail(error, IFL_E_INPUT,
+                          "deployment.intervals.correlations: no numbers can be correlated so, "
+                          "expected a positive definite matrix");
 }
 
 /* Of a normal distribution: 90% lie within so many standard deviations. */
@@ -249,17 +280,16 @@ static const double sds_of_90 = 1.6448536269514722;
 void deployment_draw(const struct deployment *from, double (*normal)(const void *context, int i),
                      const void *context, struct deployment *to)
 {
+    double z[DEPLOYMENT_INTERVALS];
+    for (size_t i = 0; i < from->n_intervals; i++)
+        z[i] = normal(context, deployment_interval_key(&from->intervals[i]));
+    (void)deployment_correlate(from, z);
     for (size_t i = 0; i < from->n_intervals; i++) {
         const struct deployment_interval *of = &from->intervals[i];
-        const double value = read_value(from, of), z = normal(context, deployment_interval_key(of));
-        const double half = z < 0 ? value - of->low : of->high - value;
-        write_value(to, of, value + z * half / sds_of_90);
+        const double value = read_value(from, of);
+        const double half = z[i] < 0 ? value - of->low : of->high - value;
+        write_value(to, of, value + z[i] * half / sds_of_90);
     }
-}
-
-int deployment_interval_key(const struct deployment_interval *of)
-{
-    return (of->section + 1) * 16 + of->field;
 }
 
 /* ---- writing ---- */
@@ -297,4 +327,6 @@ void deployment_write_intervals(const struct deployment *deployment, const char 
             if (deployment->intervals[i].section == s)
                 write_one(&deployment->intervals[i], deeper, out);
     }
+    snprintf(deeper, sizeof deeper, "%s  ", indent);
+    deployment_write_correlations(deployment, deeper, out);
 }

@@ -76,6 +76,20 @@ done
 succeeds "$inflight" run front.yaml --quiet -o first --set cost.ensemble=3
 succeeds "$inflight" run first/config.yaml --quiet -o second
 same_bytes first/intervals.csv second/intervals.csv
+# numbers that vary together do so in the flight of config.yaml, too
+both='deployment={num_blocks: 1000, front_end: {request_s: 0.1}, intervals: {num_blocks: [500, 2000], front_end: {request_s: [0.1, 0.2]},
+    correlations: [[num_blocks, front_end.request_s, 0.9]]}}'
+succeeds "$inflight" run front.yaml --quiet -o together --set cost.ensemble=5 --set "$both"
+succeeds "$inflight" run together/config.yaml --quiet -o again
+same_bytes together/intervals.csv again/intervals.csv
+succeeds "$inflight" run front.yaml --quiet -o apart --set cost.ensemble=5 --set "$both" --set deployment.intervals.correlations=null
+cmp -s together/intervals.csv apart/intervals.csv && complain 'a correlation changes nothing'
+refuses 'correlations has host.step, expected a number such as host.step_s' \
+    "$inflight" run front.yaml --quiet --set 'deployment.intervals.correlations=[[host.step, num_blocks, 0.5]]'
+refuses 'expected a number from -1 to 1' \
+    "$inflight" run front.yaml --quiet --set 'deployment.intervals.correlations=[[host.step_s, num_blocks, 2]]'
+refuses 'expected a positive definite matrix' "$inflight" run front.yaml --quiet --set "$both" \
+    --set 'deployment.intervals.correlations=[[num_blocks, front_end.request_s, 1]]'
 refuses 'no errors of a fit, expected a profile that inflight fit wrote' \
     "$inflight" run front.yaml --quiet --set cost.ensemble=3 --set deployment.intervals=null
 finish

@@ -269,3 +269,40 @@ Test(spread, intervals_of_a_deployment)
     }
     remove(path);
 }
+
+/* Two numbers with correlation r are on the same sides of their medians with the probability
+ * 1/2 + asin(r) / pi (Sheppard, 1899). A third stays independent, and each keeps its interval. */
+Test(spread, correlations_of_a_deployment)
+{
+    static double step_s[N];
+    const double pi = acos(-1), r = -0.8;
+    struct platform platform, drawn;
+    struct ifl_error error = {0};
+    char path[64];
+    double same = 0, third = 0;
+    write_profile("fit:\n  gemm: {rows: 1}\n", path);
+    cr_assert_eq(hardware_load(path, &platform, &error), 0, "%s", error.text);
+    struct deployment *of = &platform.deployment;
+    of->front_end.request_s = 0.02;
+    of->host.step_s = 0.001;
+    of->host.seq_s = 2e-5;
+    cr_assert_eq(deployment_set_interval(of, "front_end.request_s", 0.01, 0.05), 0);
+    cr_assert_eq(deployment_set_interval(of, "host.step_s", 0.0008, 0.0012), 0);
+    cr_assert_eq(deployment_set_interval(of, "host.seq_s", 1e-5, 3e-5), 0);
+    cr_assert_eq(deployment_set_correlation(of, "host.seq_s", "host.step_s", r), 0);
+    cr_expect_lt(deployment_set_correlation(of, "host.seq_s", "host.steps", r), 0);
+    for (int i = 0; i < N; i++) {
+        drawn = platform;
+        const struct spread spread = {SEED, (uint64_t)i + 1, 0};
+        cr_assert_eq(spread_draw(path, &spread, &drawn, &error), 0, "%s", error.text);
+        step_s[i] = drawn.deployment.host.step_s;
+        same += (step_s[i] > 0.001) == (drawn.deployment.host.seq_s > 2e-5);
+        third += (step_s[i] > 0.001) == (drawn.deployment.front_end.request_s > 0.02);
+    }
+    const double p = 0.5 + asin(r) / pi;
+    cr_expect_float_eq(same / N, p, 4 * sqrt(p * (1 - p) / N));
+    cr_expect_float_eq(third / N, 0.5, 4 * sqrt(0.25 / N));
+    qsort(step_s, N, sizeof *step_s, compare);
+    cr_expect_float_eq(share_below(step_s, 0.0008), 0.05, 4 * sqrt(0.05 * 0.95 / N));
+    remove(path);
+}
