@@ -50,7 +50,7 @@ static const struct figure {
      "batch size and queue over time, at one rate; from steps.csv, replication 0"},
     {"outstanding_over_time", replicas_lack, replicas_outstanding, MAX_CURVES, FIRST_RUN,
      OTHER_AXIS,
-     "requests that have come and not ended over time, stacked by replica, at one rate; "
+     "requests that have come and not ended over time, stacked by pool or replica, at one rate; "
      "replication "
      "0 of a cluster"},
     {"load_by_replica", replicas_lack, replicas_load, MAX_CURVES, FIRST_RUN, OTHER_AXIS,

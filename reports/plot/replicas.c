@@ -1,6 +1,7 @@
 /* What replicas have over time, from requests.csv: requests that have arrived and not ended, as
  * means of bins; and of the requests that arrive in a bin, the share of their prompts that was
- * cached and the share that met every SLO. Many replicas share a row. */
+ * cached and the share that met every SLO. Many replicas share a row; those of a pool do in stacks.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -20,13 +21,26 @@ enum share { REQUESTS, MET, PROMPT_TOKENS, CACHED_TOKENS, N_SHARES };
 /* Of a series. */
 struct fleet {
     size_t n_replicas, n_rows;
-    struct time_bins held;   /* a value a row: requests there */
-    struct time_bins shares; /* enum share, at arrivals */
+    size_t n_pools; /* 0: a row is a group of replicas of about the same size; else it is a pool */
+    size_t pool_end[MAX_STACKS]; /* [n_pools] the first replica behind the pool */
+    char pools[512];             /* their names, a space between two */
+    struct time_bins held;       /* a value a row: requests there */
+    struct time_bins shares;     /* enum share, at arrivals */
     bool has_slo;
 };
 
 /* Requests count at their arrival for so long: only ratios of such sums are read. */
 static const double moment_s = 1e-6;
+
+static size_t row_of(const struct fleet *fleet, size_t replica)
+{
+    size_t row = 0;
+    if (fleet->n_pools == 0)
+        return replica * fleet->n_rows / fleet->n_replicas;
+    while (row + 1 < fleet->n_pools && replica >= fleet->pool_end[row])
+        row++;
+    return row;
+}
 
 static int count_replicas(void *context, size_t series, size_t replication, const double *of,
                           struct ifl_error *error)
@@ -52,7 +66,7 @@ static int take_request(void *context, size_t series, size_t replication, const 
     if (replication > 0 || !(of[REPLICA] >= 0) || isnan(of[FINISH]))
         return IFL_OK;
     double here[MAX_ROWS] = {0};
-    here[(size_t)of[REPLICA] * fleet->n_rows / fleet->n_replicas] = 1;
+    here[row_of(fleet, (size_t)of[REPLICA])] = 1;
     const bool met =
         meets(of[TTFT], of[TTFT_SLO]) && (isnan(of[TPOT]) || meets(of[TPOT], of[TPOT_SLO]));
     const double at_arrival[N_SHARES] = {1, met, of[PROMPT], of[CACHED]};
@@ -62,11 +76,44 @@ static int take_request(void *context, size_t series, size_t replication, const 
     return IFL_OK;
 }
 
+/* The pools of the series' point, from pools.csv, unless there are more than a stack has colours.
+ */
+static int take_pools(struct fleet *fleet, const struct plot *plot, size_t series,
+                      struct ifl_error *error)
+{
+    const struct series_point *point = &plot->set->points[plot->chosen[series]];
+    const struct sheet *sheet = &plot->set->runs[point->run].pools;
+    size_t columns_at[3], end = 0, n = 0, used = 0;
+    static const char *const names[] = {"point", "pool", "replicas"};
+    if (sheet->n_rows == 0)
+        return IFL_OK;
+    for (size_t i = 0; i < 3; i++)
+        if (sheet_require(sheet, names[i], &columns_at[i], error))
+            return error->code;
+    for (size_t row = 0; row < sheet->n_rows; row++) {
+        const char *pool = sheet_cell(sheet, row, columns_at[1]);
+        double number, count;
+        if (sheet_number(sheet, row, columns_at[0], &number, error) ||
+            sheet_number(sheet, row, columns_at[2], &count, error))
+            return error->code;
+        if (number != (double)series_number(plot->set, point))
+            continue;
+        if (n == MAX_STACKS || used + strlen(pool) + 2 > sizeof fleet->pools)
+            return IFL_OK;
+        used += (size_t)snprintf(fleet->pools + used, sizeof fleet->pools - used, "%s%s",
+                                 n ? " " : "", pool);
+        fleet->pool_end[n++] = end += (size_t)count;
+    }
+    fleet->n_pools = n;
+    fleet->n_replicas = n ? end : fleet->n_replicas;
+    return IFL_OK;
+}
+
 /* Requests come in the order of their ends: the first bin begins at 0. */
 static int make_bins(struct fleet *fleet, size_t max_rows, struct ifl_error *error)
 {
     static const double nothing[MAX_ROWS] = {0};
-    fleet->n_rows = ifl_min(fleet->n_replicas, max_rows);
+    fleet->n_rows = fleet->n_pools ? fleet->n_pools : ifl_min(fleet->n_replicas, max_rows);
     int code = time_bins_make(&fleet->held, N_BINS, ifl_max(fleet->n_rows, (size_t)1), error);
     if (!code)
         code = time_bins_make(&fleet->shares, N_SHARE_BINS, N_SHARES, error);
@@ -82,21 +129,22 @@ static int make_bins(struct fleet *fleet, size_t max_rows, struct ifl_error *err
 typedef int rows_fn(struct whole_file *file, const struct plot *plot, size_t series,
                     const struct fleet *fleet, struct ifl_error *error);
 
-/* The four first cells, and n more. */
+/* The four first cells, n more, and a word unless it is NULL. */
 static int write_cells(struct whole_file *file, const struct plot *plot, size_t series,
-                       const double *value, size_t n, struct ifl_error *error)
+                       const double *value, size_t n, const char *word, struct ifl_error *error)
 {
     const struct series_point *point = &plot->set->points[plot->chosen[series]];
     const struct figure_number number = figure_series_number(point), x = figure_number(point->x);
     struct figure_number text[2 + MAX_STACKS];
-    const char *cells[4 + 2 + MAX_STACKS] = {number.text, plot->set->names[series], x.text,
-                                             figure_saturated(point)};
+    const char *cells[4 + 2 + MAX_STACKS + 1] = {number.text, plot->set->names[series], x.text,
+                                                 figure_saturated(point)};
     ifl_assert(n <= sizeof text / sizeof *text);
     for (size_t i = 0; i < n; i++) {
         text[i] = figure_number(value[i]);
         cells[4 + i] = text[i].text;
     }
-    return figure_write_row(file, cells, 4 + n, error);
+    cells[4 + n] = word;
+    return figure_write_row(file, cells, 4 + n + (word != NULL), error);
 }
 
 /* The first replica of a row. */
@@ -116,7 +164,7 @@ static int write_held(struct whole_file *file, const struct plot *plot, size_t s
             const double value[] = {from_s, from_s + bins->width_s, (double)first_of(fleet, row),
                                     (double)first_of(fleet, row + 1),
                                     time_bins_sum(bins, i, row) / bins->width_s};
-            code = write_cells(file, plot, series, value, 5, error);
+            code = write_cells(file, plot, series, value, 5, NULL, error);
         }
     return code;
 }
@@ -136,7 +184,8 @@ static int write_stacks(struct whole_file *file, const struct plot *plot, size_t
                 sum += time_bins_sum(bins, ifl_min(i, bins->n_bins - 1), row) / bins->width_s;
             value[2 + row] = sum;
         }
-        code = write_cells(file, plot, series, value, 2 + MAX_STACKS, error);
+        code = write_cells(file, plot, series, value, 2 + MAX_STACKS,
+                           fleet->n_pools ? fleet->pools : "", error);
     }
     return code;
 }
@@ -153,7 +202,7 @@ static int write_shares(struct whole_file *file, const struct plot *plot, size_t
                      prompts = time_bins_sum(bins, bin, PROMPT_TOKENS);
         const double value[] = {(double)i * bins->width_s, n > 0 ? cached / prompts : nan,
                                 n > 0 && fleet->has_slo ? time_bins_sum(bins, bin, MET) / n : nan};
-        code = write_cells(file, plot, series, value, 3, error);
+        code = write_cells(file, plot, series, value, 3, NULL, error);
     }
     return code;
 }
@@ -168,7 +217,7 @@ static void destroy_fleets(struct fleet *fleets, size_t n)
 }
 
 static int write_fleets(struct whole_file *file, const struct plot *plot, size_t max_rows,
-                        const char *header, rows_fn *write, struct ifl_error *error)
+                        bool by_pool, const char *header, rows_fn *write, struct ifl_error *error)
 {
     const size_t n = figure_n_curves(plot);
     struct fleet *fleets = calloc(n, sizeof *fleets);
@@ -178,7 +227,9 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
         code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, count_replicas, fleets, error);
     for (size_t series = 0; series < n && !code; series++) {
         most = ifl_max(most, fleets[series].n_replicas);
-        code = make_bins(&fleets[series], max_rows, error);
+        code = by_pool ? take_pools(&fleets[series], plot, series, error) : IFL_OK;
+        if (!code)
+            code = make_bins(&fleets[series], max_rows, error);
     }
     if (!code)
         code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, take_request, fleets, error);
@@ -192,7 +243,7 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
 
 int replicas_load(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    return write_fleets(file, plot, MAX_ROWS,
+    return write_fleets(file, plot, MAX_ROWS, false,
                         "from_s,to_s,from_replica,to_replica,"
                         "outstanding_requests",
                         write_held, error);
@@ -200,16 +251,16 @@ int replicas_load(struct whole_file *file, const struct plot *plot, struct ifl_e
 
 int replicas_outstanding(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    return write_fleets(file, plot, MAX_STACKS,
+    return write_fleets(file, plot, MAX_STACKS, true,
                         "time_s,replicas,upto_1,upto_2,upto_3,"
-                        "upto_4,upto_5,upto_6,upto_7,upto_8",
+                        "upto_4,upto_5,upto_6,upto_7,upto_8,pools",
                         write_stacks, error);
 }
 
 int replicas_shares(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    return write_fleets(file, plot, MAX_ROWS, "time_s,cached_frac,attained_frac", write_shares,
-                        error);
+    return write_fleets(file, plot, MAX_ROWS, false, "time_s,cached_frac,attained_frac",
+                        write_shares, error);
 }
 
 const char *replicas_lack(const struct plot *plot)

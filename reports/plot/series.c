@@ -93,6 +93,7 @@ static int read_run(struct series_run *run, const char *dir, struct ifl_error *e
     *run = (struct series_run){.dir = dir, .x = SHEET_NO_COLUMN, .n_replications = 1};
     if (read_sheet(&run->summary, dir, "summary.csv", SHEET_NEEDED, error) ||
         read_sheet(&run->quantiles, dir, "quantiles.csv", SHEET_OPTIONAL, error) ||
+        read_sheet(&run->pools, dir, "pools.csv", SHEET_OPTIONAL, error) ||
         read_replications(run, dir, error) || check_numbers(&run->summary, run->n_keys, error) ||
         check_numbers(&run->quantiles, 0, error))
         return error->code;
@@ -359,6 +360,7 @@ void series_free(struct series_set *set)
     for (size_t run = 0; set->runs && run < set->n_runs; run++) {
         sheet_free(&set->runs[run].summary);
         sheet_free(&set->runs[run].quantiles);
+        sheet_free(&set->runs[run].pools);
         free(set->runs[run].rate_rps);
     }
     for (size_t i = 0; i < set->n_series; i++)

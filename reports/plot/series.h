@@ -25,6 +25,7 @@ struct series_run {
     struct sheet summary;   /* replications.csv where there is one, else summary.csv; or
                              * capacity.csv */
     struct sheet quantiles; /* zeroed where the run has none */
+    struct sheet pools;     /* of pools.csv, the same */
     size_t n_keys, x;       /* the key of the axis; SHEET_NO_COLUMN: it is not swept */
     double *rate_rps;       /* [rows of the summary] where the axis is the factor on a trace's rate:
                              * what it made of the arrivals; else NULL */

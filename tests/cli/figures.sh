@@ -204,6 +204,18 @@ awk -F, 'NR > 1 && at[$1] != "" { for (k = 0; k < 3; k++) sum[$1 " " k] += (up[$
 same_bytes by_request by_stack
 says fleet-1/service_over_time.svg 'prompt tokens cached (%)' 'requests within SLOs (%)'
 
+# Pools: a stack a pool, with what its replicas have together; pools that differ between series have no names.
+flown pools --set workload.limit=120 --set workload.arrivals.rate_rps=1 --set sweep=null --set serving.preset=vllm-v1 \
+    --set 'cluster={router: round-robin, pools: {fast: {count: 1}, cheap: {count: 2}}}'
+drawn pools
+says pools-1/outstanding_over_time.svg fast cheap
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { key = $at["replica"] > 0; sum[key] += $at["finish_s"] - $at["arrival_s"] }
+    END { printf "%.3f\n%.3f\n", sum[0], sum[1] }' pools/requests.csv >by_request
+awk -F, 'NR > 2 { fast += up * ($5 - at); cheap += (both - up) * ($5 - at) } NR > 1 { at = $5; up = $7; both = $8 }
+    END { printf "%.3f\n%.3f\n", fast, cheap }' pools-1/outstanding_over_time.csv >by_stack
+same_bytes by_request by_stack
+
 # requests with numbers of five digits
 mkdir five
 printf 'requests,mean_normalized_latency_s,saturated\n4,1,false\n' >five/summary.csv
