@@ -5,6 +5,28 @@
 
 /* ---- what an engine is opened for ---- */
 
+static int stages_check(const struct ifl_engine_options *o, struct ifl_error *error)
+{
+    int64_t n_layers = 0;
+    if (o->n_stages == 0)
+        return 0;
+    if (o->n_stages < 0 || o->max_in_flight < 1)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "%d stages with %d steps in flight, expected none or a step at least",
+                        o->n_stages, o->max_in_flight);
+    for (int32_t s = 0; s < o->n_stages; s++) {
+        if (o->stage_layers[s] < 1)
+            return ifl_fail(error, IFL_E_INPUT, "stage %d has %d layers, expected at least 1", s,
+                            o->stage_layers[s]);
+        n_layers += o->stage_layers[s];
+    }
+    return n_layers == o->model.n_layers
+               ? 0
+               : ifl_fail(error, IFL_E_INPUT,
+                          "the stages have %lld layers, expected the model's %d",
+                          (long long)n_layers, o->model.n_layers);
+}
+
 int limits_check(const struct ifl_engine_options *o, struct ifl_error *error)
 {
     const struct {
@@ -30,7 +52,8 @@ int limits_check(const struct ifl_engine_options *o, struct ifl_error *error)
         return ifl_fail(error, IFL_E_INPUT,
                         "n_adapters is %d, expected 0: the engine runs no LoRA adapters",
                         o->n_adapters);
-    return architecture_check(&o->model, error);
+    const int rc = architecture_check(&o->model, error);
+    return rc == 0 ? stages_check(o, error) : rc;
 }
 
 int dtype_check(const char *option, enum ifl_engine_dtype asked, enum ifl_engine_dtype one,

@@ -76,11 +76,16 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
     int rc = architecture_of(options, &engine->architecture, error);
     engine->limits.model = engine->architecture.model;
     engine->limits.window_tokens = engine->architecture.window_tokens;
+    engine->end_layer = engine->limits.model.n_layers;
     set_elements(engine);
     if (rc == 0)
         rc = open_and_load(engine, error);
+    if (rc == 0 && options->n_stages > 0)
+        rc = cpu_take_stages(engine, options->stage_layers, error);
     engine->limits.weights_dir = NULL;
-    blas_set_threads(options->n_threads);
+    engine->limits.stage_layers = NULL;
+    blas_set_threads(options->n_stages > 0 ? ifl_max(1, options->n_threads / options->n_stages)
+                                           : options->n_threads);
     if (rc < 0)
         cpu_close(engine);
     else
@@ -90,12 +95,26 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
 
 /* ---- a step ---- */
 
+/* The layers of a stage lie side by side in a block. */
+struct layer_bytes {
+    size_t first, n;
+};
+
+static struct layer_bytes layer_bytes(const struct cpu_engine *engine)
+{
+    const size_t of_layer = engine->block_bytes / (size_t)engine->limits.model.n_layers;
+    return (struct layer_bytes){(size_t)engine->first_layer * of_layer,
+                                (size_t)(engine->end_layer - engine->first_layer) * of_layer};
+}
+
 static void copy_blocks(const struct cpu_engine *engine, const unsigned char *from,
                         unsigned char *to, const struct ifl_copy *copies, size_t n)
 {
     const size_t n_bytes = engine->block_bytes;
+    const struct layer_bytes part = layer_bytes(engine);
     for (size_t i = 0; i < n; i++)
-        memmove(to + copies[i].to * n_bytes, from + copies[i].from * n_bytes, n_bytes);
+        memmove(to + copies[i].to * n_bytes + part.first,
+                from + copies[i].from * n_bytes + part.first, part.n);
 }
 
 static void keep_head(const struct cpu_engine *engine, const struct ifl_engine_keep *keep,
@@ -117,8 +136,9 @@ static void keep_head(const struct cpu_engine *engine, const struct ifl_engine_k
 static void keep_slots(const struct cpu_engine *engine, const struct ifl_engine_keep *keep)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
-    const int32_t *kept = keep->kept;
-    for (int32_t layer = 0; layer < m->n_layers; layer++)
+    const int32_t *kept =
+        keep->kept + (size_t)engine->first_layer * (size_t)m->n_kv_heads * (size_t)keep->n_kept;
+    for (int32_t layer = engine->first_layer; layer < engine->end_layer; layer++)
         for (int32_t head = 0; head < m->n_kv_heads; head++, kept += keep->n_kept)
             keep_head(engine, keep, layer, head, kept);
 }
@@ -130,8 +150,9 @@ static void move_blocks(struct cpu_engine *engine, const struct ifl_engine_step 
     copy_blocks(engine, engine->kv, engine->kv, step->copies, step->n_copies);
     for (size_t i = 0; i < step->n_keeps; i++)
         keep_slots(engine, &step->keeps[i]);
+    const struct layer_bytes part = layer_bytes(engine);
     for (size_t i = 0; i < step->n_spoilt; i++) /* all bits set: NaN */
-        memset(engine->kv + step->spoilt[i] * engine->block_bytes, 0xff, engine->block_bytes);
+        memset(engine->kv + step->spoilt[i] * engine->block_bytes + part.first, 0xff, part.n);
 }
 
 static void clear_votes(const struct cpu_engine *engine, const struct ifl_engine_step *step)
@@ -141,21 +162,18 @@ static void clear_votes(const struct cpu_engine *engine, const struct ifl_engine
         memset(step->votes, 0, n * sizeof *step->votes);
 }
 
-static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
+/* The engine's layers of a step, or a stage's. */
+static int compute(struct cpu_engine *engine, struct ifl_engine_step *step, float *handed,
+                   struct ifl_error *error)
 {
-    struct cpu_engine *engine = self;
-    const int64_t start_ns = clock_ns();
     const volatile sig_atomic_t *stop = engine->limits.stop;
     float *logits = step->logits;
     int32_t *sampled = step->sampled;
-    if (step_check(&engine->limits, step, error) < 0)
-        return error->code;
     move_blocks(engine, step);
-    clear_votes(engine, step);
     for (int32_t row = 0; row < step->n_tokens; row += CPU_PASS_TOKENS) {
         const int32_t left = step->n_tokens - row;
-        const struct cpu_pass pass = {engine, step, row, ifl_min(left, CPU_PASS_TOKENS),
-                                      step->votes};
+        const struct cpu_pass pass = {engine,      step,  row, ifl_min(left, CPU_PASS_TOKENS),
+                                      step->votes, handed};
         const int32_t n_rows = cpu_forward(&pass, sampled, logits);
         if (n_rows > 0)
             sampled += n_rows;
@@ -164,8 +182,39 @@ static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *
         if (stop && *stop)
             return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
     }
-    step->device_ns = clock_ns() - start_ns;
     return 0;
+}
+
+static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
+{
+    struct cpu_engine *engine = self;
+    const int64_t start_ns = clock_ns();
+    if (step_check(&engine->limits, step, error) < 0)
+        return error->code;
+    clear_votes(engine, step);
+    const int rc = compute(engine, step, NULL, error);
+    step->device_ns = clock_ns() - start_ns;
+    return rc;
+}
+
+static int cpu_stage(void *self, int32_t stage, int32_t slot, struct ifl_engine_step *step,
+                     struct ifl_error *error)
+{
+    struct cpu_engine *engine = self;
+    const struct ifl_engine_options *o = &engine->limits;
+    const int64_t start_ns = clock_ns();
+    ifl_require(stage >= 0 && stage < o->n_stages && slot >= 0 && slot < o->max_in_flight);
+    if (stage == 0) {
+        if (step_check(o, step, error) < 0)
+            return error->code;
+        clear_votes(engine, step);
+        step->device_ns = 0;
+    }
+    float *handed =
+        engine->handed + (size_t)slot * (size_t)o->max_step_tokens * (size_t)o->model.d_model;
+    const int rc = compute(&engine->stages[stage], step, handed, error);
+    step->device_ns += clock_ns() - start_ns;
+    return rc;
 }
 
 /* ---- blocks in and out ---- */
@@ -218,4 +267,5 @@ const struct ifl_engine ifl_engine_v1
         .close = cpu_close,
         .describe = cpu_describe,
         .measure = cpu_measure,
+        .stage = cpu_stage,
 };

@@ -42,12 +42,19 @@ struct cpu_engine {
     float widened[256];     /* the numbers of e4m3 */
     float *cosines, *sines; /* [max_tokens][d_head / 2] */
     struct cpu_scratch scratch;
+    int32_t first_layer, end_layer; /* that a step computes */
+    /* A pipeline: a stage is this engine with layers and scratch memory of its own. */
+    struct cpu_engine *stages; /* [limits.n_stages], or NULL */
+    float *handed;             /* [limits.max_in_flight][max_step_tokens][d_model] x between
+                                * two stages */
 };
 
 /* ---- memory.c ---- */
 
 int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error);
 void cpu_give_memory(struct cpu_engine *engine);
+/* The stages, once the engine has all else. */
+int cpu_take_stages(struct cpu_engine *engine, const int32_t *layers, struct ifl_error *error);
 int cpu_load_weights(struct cpu_engine *engine, const struct weight_source *source,
                      struct ifl_error *error);
 
@@ -58,6 +65,7 @@ struct cpu_pass {
     const struct ifl_engine_step *step;
     int32_t first, n; /* rows of the step */
     float *votes;     /* of the step, or NULL */
+    float *handed;    /* [n_tokens of the step][d_model] from stage to stage; NULL: there is one */
 };
 
 /* `sampled` receives a token and `logits`, unless it is NULL, n_vocab numbers for each row of

@@ -48,6 +48,31 @@ static void embed(const struct cpu_pass *pass)
     }
 }
 
+/* ---- from stage to stage ---- */
+
+static size_t pass_bytes(const struct cpu_pass *pass)
+{
+    return (size_t)pass->n * (size_t)pass->engine->limits.model.d_model * sizeof(float);
+}
+
+static float *handed_rows(const struct cpu_pass *pass)
+{
+    return pass->handed + (size_t)pass->first * (size_t)pass->engine->limits.model.d_model;
+}
+
+static void begin(const struct cpu_pass *pass)
+{
+    if (pass->engine->first_layer == 0)
+        embed(pass);
+    else
+        memcpy(pass->engine->scratch.x, handed_rows(pass), pass_bytes(pass));
+}
+
+static void hand_over(const struct cpu_pass *pass)
+{
+    memcpy(handed_rows(pass), pass->engine->scratch.x, pass_bytes(pass));
+}
+
 /* ---- attention ---- */
 
 static void turn_heads(const struct cpu_pass *pass, float *heads, int32_t n_heads,
@@ -217,12 +242,15 @@ int32_t cpu_forward(const struct cpu_pass *pass, int32_t *sampled, float *logits
     ifl_assert(pass->n > 0 && pass->n <= CPU_PASS_TOKENS);
     ifl_assert(pass->first >= 0 && pass->first + pass->n <= pass->step->n_tokens);
     const volatile sig_atomic_t *stop = pass->engine->limits.stop;
-    embed(pass);
-    for (int32_t layer = 0; layer < pass->engine->limits.model.n_layers; layer++) {
+    begin(pass);
+    for (int32_t layer = pass->engine->first_layer; layer < pass->engine->end_layer; layer++) {
         if (stop && *stop)
             return 0;
         attention_part(pass, layer);
         mlp_part(pass, layer);
     }
-    return sample(pass, sampled, logits);
+    if (pass->engine->end_layer == pass->engine->limits.model.n_layers)
+        return sample(pass, sampled, logits);
+    hand_over(pass);
+    return 0;
 }

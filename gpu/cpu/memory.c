@@ -84,15 +84,49 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
     return 0;
 }
 
-void cpu_give_memory(struct cpu_engine *engine)
+static void give_scratch(const struct cpu_scratch *s)
 {
-    struct cpu_scratch *s = &engine->scratch;
-    void *const arrays[] = {engine->weights, engine->bench, engine->at,   engine->kv, engine->host,
-                            engine->cosines, engine->sines, s->x,         s->normed,  s->qkv,
-                            s->attended,     s->gate_up,    s->activated, s->scores,  s->tile,
-                            s->span,         s->logits};
+    void *const arrays[] = {s->x,         s->normed, s->qkv,  s->attended, s->gate_up,
+                            s->activated, s->scores, s->tile, s->span,     s->logits};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
+}
+
+void cpu_give_memory(struct cpu_engine *engine)
+{
+    void *const arrays[] = {engine->weights, engine->bench,   engine->at,    engine->kv,
+                            engine->host,    engine->cosines, engine->sines, engine->handed};
+    give_scratch(&engine->scratch);
+    for (int32_t s = 0; engine->stages && s < engine->limits.n_stages; s++)
+        give_scratch(&engine->stages[s].scratch);
+    free(engine->stages);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+}
+
+/* A page of `handed` that no step has reached takes no memory. */
+int cpu_take_stages(struct cpu_engine *engine, const int32_t *layers, struct ifl_error *error)
+{
+    const struct ifl_engine_options *o = &engine->limits;
+    struct cpu_engine *stages = calloc((size_t)o->n_stages, sizeof *stages);
+    int32_t first = 0;
+    engine->handed = calloc((size_t)o->max_in_flight * (size_t)o->max_step_tokens,
+                            (size_t)o->model.d_model * sizeof *engine->handed);
+    if (!stages || !engine->handed) {
+        free(stages);
+        return ifl_fail_nomem(error);
+    }
+    for (int32_t s = 0; s < o->n_stages; s++) {
+        stages[s] = *engine;
+        stages[s].scratch = (struct cpu_scratch){0};
+        stages[s].first_layer = first;
+        stages[s].end_layer = first += layers[s];
+    }
+    engine->stages = stages;
+    for (int32_t s = 0; s < o->n_stages; s++)
+        if (take_scratch(&stages[s]) < 0)
+            return ifl_fail_nomem(error);
+    return 0;
 }
 
 /* ---- weights ---- */

@@ -89,6 +89,11 @@ struct ifl_engine_options {
     size_t bench_bytes; /* of device memory for `measure` to work on; 0: `measure` is not called */
     const volatile sig_atomic_t *stop; /* not 0: open and step soon return IFL_E_INTERRUPTED */
     struct ifl_notes notes; /* `open` notes what is odd about a checkpoint, in the calling thread */
+    /* A pipeline: each stage has some layers, the first also the embedding, the last the rows of
+     * logits. 0 stages: there is none, and `stage` is not called. */
+    int32_t n_stages;
+    const int32_t *stage_layers; /* [n_stages] 1 or more each; borrowed until `open` returns */
+    int32_t max_in_flight;       /* steps between the first stage and the last */
 };
 
 /* The part of a sequence's K/V that is kept, as in SnapKV and H2O: in each layer and KV head, slot
@@ -183,12 +188,11 @@ struct ifl_engine {
      * is given back. */
     int (*open)(const struct ifl_engine_options *, void **self, struct ifl_error *);
     /* Computes the step and returns when it has ended, with its `out` members filled in. Steps come
-     * one at a time: an engine has no stages, and parallel.pipeline above 1 is refused with it.
-     * n_seqs, n_tokens and counts of blocks may be 0. Every sequence has at least one token, n_rows
-     * and n_voters at most its tokens, and a block table for all its slots. An array may be NULL
-     * where its count is 0. Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE;
-     * nothing is computed. After IFL_E_INTERRUPTED, or a failure of the device, the contents of the
-     * blocks are undefined. */
+     * one at a time. n_seqs, n_tokens and counts of blocks may be 0. Every sequence has at least
+     * one token, n_rows and n_voters at most its tokens, and a block table for all its slots. An
+     * array may be NULL where its count is 0. Wrong input (a limit exceeded, a block out of range)
+     * is IFL_E_DEVICE; nothing is computed. After IFL_E_INTERRUPTED, or a failure of the device,
+     * the contents of the blocks are undefined. */
     int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
     /* Bytes of one block of all layers, the same in both pools; does not change after `open`. */
     size_t (*block_bytes)(const void *self);
@@ -210,6 +214,14 @@ struct ifl_engine {
      * are lost. An operation that does not fit into bench_bytes, or exceeds the limits, is
      * IFL_E_DEVICE. NULL: the engine cannot be calibrated. */
     int (*measure)(void *self, struct ifl_engine_op *, struct ifl_error *);
+    /* Computes one stage of the step, in place of `step`: moves of blocks and tokens, for the K/V
+     * of its layers alone. A stage gets all steps, one at a time and in the same order as every
+     * other; a step comes to a stage when the one before has returned. Different stages are called
+     * at the same time, each by a thread of its own. `slot`, below max_in_flight, is of the step
+     * until its last stage returns. Each stage adds its time to device_ns. NULL: the engine has no
+     * stages, and is not opened with any. */
+    int (*stage)(void *self, int32_t stage, int32_t slot, struct ifl_engine_step *,
+                 struct ifl_error *);
 };
 
 #define IFL_ENGINE_SYMBOL "ifl_engine_v1"

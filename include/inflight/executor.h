@@ -90,11 +90,10 @@ struct ifl_executor_ops {
      * of that step, or until_ns. Never falls. */
     int64_t (*now)(void *self);
     /* Takes the step and returns 0; the steps of a replica execute in the order they were
-     * submitted. There is more than one at a time only where the replica's limits->max_in_flight
-     * says so, which no engine is given: an engine with a pipeline would take the steps as they
-     * come, each stage with the K/V of its layers, and tell their ends in that order. What the
-     * description points to is borrowed until `submit` returns. A step with copies alone, or with
-     * padding alone, is possible. */
+     * submitted, each stage of a pipeline with the K/V of its layers, and their ends are told in
+     * that order. There is more than one at a time only where the replica's limits->max_in_flight
+     * says so. What the description points to is borrowed until `submit` returns. A step with
+     * copies alone, or with padding alone, is possible. */
     int (*submit)(void *self, const struct ifl_step_desc *, struct ifl_error *);
     /* 1: *done is the earliest completion, not after until_ns; each step is told once. 0: there is
      * none by then, and now() >= until_ns. Negative: an error, also that of a step that failed.

@@ -123,16 +123,22 @@ static int check_parallel(const struct node *root, const struct config *config,
                           struct ifl_error *error)
 {
     const bool simulated = config->executor == EXECUTOR_SIM;
-    const char *key = config->tensor_parallel > 1     ? "parallel.tensor"
-                      : config->pipeline_parallel > 1 ? "parallel.pipeline"
-                      : config->data_parallel > 1     ? "parallel.data"
-                      : config->expert_parallel > 1   ? "parallel.expert"
-                                                      : NULL;
+    const bool has_stages = config->executor == EXECUTOR_CPU; /* threads */
+    const bool pipelined = config->pipeline_parallel > 1 && !has_stages;
+    const char *key = config->tensor_parallel > 1   ? "parallel.tensor"
+                      : pipelined                   ? "parallel.pipeline"
+                      : config->data_parallel > 1   ? "parallel.data"
+                      : config->expert_parallel > 1 ? "parallel.expert"
+                                                    : NULL;
     char text[sizeof error->text];
     if (simulated && config->cost.model == COST_RECORDED && config->data_parallel > 1)
         return fail_key(root, "parallel.data", error,
                         "parallel.data is above 1, expected 1 where cost.model is recorded: each "
                         "replica's steps are recorded by themselves (cluster.replicas)");
+    if (!key && !simulated && config_engines(config) > 1)
+        return fail_key(root, "serving.in_flight.batches", error,
+                        "serving.in_flight.batches is engines, expected shared or slots where an "
+                        "engine executes: it has one pool of blocks");
     if (!key || (simulated && config->cost.model != COST_TABLE))
         return 0;
     snprintf(text, sizeof text, "%s is above 1, expected 1 where %s", key,

@@ -208,3 +208,16 @@ int engine_job_remember(const struct engine_job *job, struct token_ids *ids)
     }
     return 0;
 }
+
+bool engine_job_feeds(const struct engine_job *earlier, const struct engine_job *later)
+{
+    for (int32_t a = 0; a < earlier->step.n_seqs; a++) {
+        if (earlier->n_rows[a] == 0)
+            continue;
+        for (int32_t b = 0; b < later->step.n_seqs; b++)
+            if (earlier->owners[a].serial == later->owners[b].serial &&
+                earlier->owners[a].seq == later->owners[b].seq)
+                return true;
+    }
+    return false;
+}

@@ -6,13 +6,17 @@
 #include "inflight/engine.h"
 #include "inflight/executor.h"
 
+#include "cost/stages.h"
 #include "replica/kv/pool.h"
 #include "run/token_ids.h"
 
 struct engine_job {
     struct ifl_engine_step step;
     struct ifl_done done;
-    int code; /* of the engine's answer */
+    int code;       /* of the engine's answer */
+    uint64_t after; /* so many jobs must have ended before it begins: they sample its tokens */
+    struct ifl_stage_time stage_times[STAGES_MOST];
+    struct ifl_stage_times passed;
     struct ifl_error error;
     /* what `step` points to */
     struct token_owner *owners; /* [n_seqs] */
@@ -35,6 +39,9 @@ void engine_spoiler_finish(struct engine_spoiler *spoiler);
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
                      struct engine_spoiler *spoiler);
 void engine_job_finish(struct engine_job *job);
+
+/* True if a token that `earlier` samples is one that `later` computes. */
+bool engine_job_feeds(const struct engine_job *earlier, const struct engine_job *later);
 
 /* look_up: fills in the token ids, before the engine runs the job. remember: stores the sampled
  * tokens afterwards; 0 or IFL_E_NOMEM. */

@@ -25,6 +25,17 @@ static void set_limits(const struct engine_setup *setup, struct ifl_engine_optio
     options->max_step_seqs = at_most(limits->n_blocks, n_seqs ? (int64_t)n_seqs : 1);
 }
 
+/* One step at a time passes through the stages of a pipeline that is not planned as one. */
+static void set_stages(const struct engine_setup *setup, struct ifl_engine_options *options)
+{
+    const struct overlap overlap = config_overlap(setup->config);
+    if (setup->stages->n == 1)
+        return;
+    options->n_stages = setup->stages->n;
+    options->stage_layers = setup->stages->layers;
+    options->max_in_flight = ifl_max(overlap.depth, overlap.hindsight ? 2 : 1);
+}
+
 static uint32_t without(const struct engine_config *config)
 {
     return (config->dependent_launch ? 0u : IFL_WITHOUT_DEPENDENT_LAUNCH) |
@@ -61,6 +72,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,
     };
     set_limits(setup, &options.open);
+    set_stages(setup, &options.open);
     if (engine_describe_model(setup->model, &options.open.model, error) < 0)
         return NULL;
     options.engine =

@@ -9,6 +9,7 @@
 struct engine_setup {
     const struct config *config;
     const struct model *model;
+    const struct stages *stages;
     struct ifl_limits limits;
     size_t n_requests;
     int32_t max_samples;        /* sequences of a request */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/guard.h"
+#include "inflight/minmax.h"
 #include "run/engine_job.h"
 #include "run/token_ids.h"
 
@@ -16,17 +17,26 @@ struct executor_engine {
     void *self; /* the open engine */
     char who[64];
     struct guard_call opens, steps, closes;
+    int32_t n_stages;  /* threads: 1 without a pipeline */
+    int32_t n_slots;   /* of the pipeline: steps in flight; 0: there is none */
+    uint32_t pipeline; /* its number */
     const volatile sig_atomic_t *stop;
     struct token_ids ids;
     struct engine_spoiler spoiler;
     int64_t epoch_ns; /* time 0 of the run */
-    pthread_t thread;
-    bool has_thread, has_locks;
+    struct lane {
+        struct executor_engine *of;
+        int32_t stage;
+        pthread_t thread;
+    } lanes[STAGES_MOST];
+    int32_t n_threads; /* that have started */
+    bool has_locks;
     /* under the lock */
     pthread_mutex_t lock;
     pthread_cond_t submitted, ended;
-    bool closing;
-    uint64_t n_submitted, n_run, n_taken;
+    bool closing, has_failed;
+    uint64_t n_submitted, n_taken;
+    uint64_t n_run[STAGES_MOST]; /* jobs that have left a stage */
     struct engine_job jobs[EXECUTOR_ENGINE_MAX_IN_FLIGHT];
 };
 
@@ -50,42 +60,104 @@ static int64_t engine_now(void *self)
     return monotonic_ns() - x->epoch_ns;
 }
 
-/* ---- the engine's thread ---- */
-
-static void run(struct executor_engine *x, struct engine_job *job)
+static uint64_t n_ended(const struct executor_engine *x)
 {
-    job->done.start_ns = engine_now(x);
-    engine_job_look_up(job, &x->ids);
+    return x->n_run[x->n_stages - 1];
+}
+
+/* ---- the engine's threads ---- */
+
+static int compute(struct executor_engine *x, int32_t stage, uint64_t i)
+{
+    struct engine_job *job = job_at(x, i);
     const struct guard_call *before = guard_enter(&x->steps);
-    job->code = x->engine->step(x->self, &job->step, &job->error);
+    const int code = x->n_slots > 0
+                         ? x->engine->stage(x->self, stage, (int32_t)(i % (uint64_t)x->n_slots),
+                                            &job->step, &job->error)
+                         : x->engine->step(x->self, &job->step, &job->error);
     guard_leave(before);
+    return code;
+}
+
+/* A step that has failed passes through the other stages without work. */
+static void run(struct executor_engine *x, int32_t stage, uint64_t i)
+{
+    struct engine_job *job = job_at(x, i);
+    job->stage_times[stage].start_ns = engine_now(x);
+    if (job->code == 0)
+        job->code = compute(x, stage, i);
+}
+
+/* The tokens of requests are read and written under the lock: several threads do. Behind a step
+ * that has failed there are none to read. */
+static void begin(struct executor_engine *x, struct engine_job *job)
+{
+    if (x->has_failed)
+        job->code = ifl_fail(&job->error, IFL_E_DEVICE, "an earlier step has failed");
+    else
+        engine_job_look_up(job, &x->ids);
+}
+
+static void end(struct executor_engine *x, struct engine_job *job)
+{
     if (job->code == 0 && engine_job_remember(job, &x->ids) < 0)
         job->code = ifl_fail_nomem(&job->error);
+    job->passed = (struct ifl_stage_times){x->pipeline, x->n_stages, job->stage_times};
     job->done.device_ns = job->step.device_ns;
+    job->done.start_ns = job->stage_times[0].start_ns;
+    job->done.end_ns = job->stage_times[x->n_stages - 1].end_ns;
+    job->done.stages = x->n_slots > 0 ? &job->passed : NULL;
+    x->has_failed |= job->code < 0;
+}
+
+static bool is_due(const struct executor_engine *x, int32_t stage)
+{
+    const uint64_t i = x->n_run[stage];
+    return stage > 0 ? i < x->n_run[stage - 1]
+                     : i < x->n_submitted &&
+                           x->jobs[i % EXECUTOR_ENGINE_MAX_IN_FLIGHT].after <= n_ended(x);
 }
 
 static void *serve(void *context)
 {
-    struct executor_engine *x = context;
+    const struct lane *lane = context;
+    const int32_t stage = lane->stage;
+    struct executor_engine *x = lane->of;
     pthread_mutex_lock(&x->lock);
     while (!x->closing) {
-        if (x->n_run == x->n_submitted) {
+        if (!is_due(x, stage)) {
             pthread_cond_wait(&x->submitted, &x->lock);
             continue;
         }
-        struct engine_job *job = job_at(x, x->n_run);
+        const uint64_t i = x->n_run[stage];
+        struct engine_job *job = job_at(x, i);
+        if (stage == 0)
+            begin(x, job);
         pthread_mutex_unlock(&x->lock);
-        run(x, job);
+        run(x, stage, i);
         pthread_mutex_lock(&x->lock);
-        job->done.end_ns = engine_now(x);
-        x->n_run++;
-        pthread_cond_signal(&x->ended);
+        job->stage_times[stage].end_ns = engine_now(x);
+        if (stage == x->n_stages - 1)
+            end(x, job);
+        x->n_run[stage]++;
+        pthread_cond_broadcast(stage == x->n_stages - 1 ? &x->ended : &x->submitted);
+        if (stage > 0 && stage == x->n_stages - 1)
+            pthread_cond_broadcast(&x->submitted); /* a job may wait for its tokens */
     }
     pthread_mutex_unlock(&x->lock);
     return NULL;
 }
 
 /* ---- the loop's side ---- */
+
+/* How many jobs have ended when the last one that samples a token of this one's has. */
+static uint64_t last_feeder(struct executor_engine *x, const struct engine_job *job)
+{
+    uint64_t i = x->n_slots > 0 ? x->n_submitted : 0;
+    while (i > n_ended(x) && !engine_job_feeds(job_at(x, i - 1), job))
+        i--;
+    return i;
+}
 
 static int engine_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
 {
@@ -97,8 +169,9 @@ static int engine_submit(void *self, const struct ifl_step_desc *desc, struct if
     if (engine_job_write(job, desc, &x->spoiler) < 0)
         return ifl_fail_nomem(error);
     pthread_mutex_lock(&x->lock);
+    job->after = last_feeder(x, job);
     x->n_submitted++;
-    pthread_cond_signal(&x->submitted);
+    pthread_cond_broadcast(&x->submitted);
     pthread_mutex_unlock(&x->lock);
     return 0;
 }
@@ -119,7 +192,7 @@ static int await(struct executor_engine *x, int64_t until_ns, struct ifl_done *d
         const int64_t now_ns = engine_now(x);
         if (x->stop && *x->stop)
             return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
-        if (x->n_taken < x->n_run) {
+        if (x->n_taken < n_ended(x)) {
             const struct engine_job *job = job_at(x, x->n_taken);
             if (job->code < 0) {
                 *error = job->error;
@@ -182,6 +255,10 @@ static int create_locks(struct executor_engine *x)
 static int start(struct executor_engine *x, const struct executor_engine_options *options,
                  struct ifl_error *error)
 {
+    if (x->n_slots > 0 && !x->engine->stage)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "engine %s has no stages, expected parallel.pipeline 1 with it",
+                        x->engine->name);
     if (create_locks(x) < 0 ||
         token_ids_create(&x->ids, options->token_seed, options->open.model.n_vocab,
                          options->n_requests) < 0 ||
@@ -193,9 +270,14 @@ static int start(struct executor_engine *x, const struct executor_engine_options
     if (rc < 0)
         return rc;
     x->epoch_ns = monotonic_ns();
-    x->has_thread = pthread_create(&x->thread, NULL, serve, x) == 0;
-    return x->has_thread ? 0
-                         : ifl_fail(error, IFL_E_NOMEM, "no thread can be started for the engine");
+    while (x->n_threads < x->n_stages) {
+        struct lane *lane = &x->lanes[x->n_threads];
+        *lane = (struct lane){.of = x, .stage = x->n_threads};
+        if (pthread_create(&lane->thread, NULL, serve, lane) != 0)
+            return ifl_fail(error, IFL_E_NOMEM, "no thread can be started for the engine");
+        x->n_threads++;
+    }
+    return 0;
 }
 
 struct executor_engine *executor_engine_create(const struct executor_engine_options *options,
@@ -207,6 +289,9 @@ struct executor_engine *executor_engine_create(const struct executor_engine_opti
         return NULL;
     }
     x->engine = options->engine;
+    x->n_slots = options->open.n_stages > 0 ? options->open.max_in_flight : 0;
+    x->n_stages = ifl_max(options->open.n_stages, 1);
+    x->pipeline = options->pipeline;
     x->stop = options->open.stop;
     snprintf(x->who, sizeof x->who, "engine %s", options->engine->name);
     x->opens = (struct guard_call){x->who, "open"};
@@ -219,21 +304,22 @@ struct executor_engine *executor_engine_create(const struct executor_engine_opti
     return x;
 }
 
-static void stop_thread(struct executor_engine *x)
+static void stop_threads(struct executor_engine *x)
 {
     pthread_mutex_lock(&x->lock);
     x->closing = true;
-    pthread_cond_signal(&x->submitted);
+    pthread_cond_broadcast(&x->submitted);
     pthread_mutex_unlock(&x->lock);
-    pthread_join(x->thread, NULL);
+    for (int32_t i = 0; i < x->n_threads; i++)
+        pthread_join(x->lanes[i].thread, NULL);
 }
 
 void executor_engine_destroy(struct executor_engine *x)
 {
     if (!x)
         return;
-    if (x->has_thread)
-        stop_thread(x);
+    if (x->n_threads > 0)
+        stop_threads(x);
     const struct guard_call *before = guard_enter(&x->closes);
     x->engine->close(x->self);
     guard_leave(before);

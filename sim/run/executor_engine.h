@@ -1,18 +1,22 @@
-/* The real executor: an engine on a thread of its own, in wall time.
+/* The real executor: an engine on a thread of its own, in wall time; in a pipeline a thread a
+ * stage.
  *
  * `submit` writes a job into a ring and returns; the engine's thread takes jobs in order, looks up
  * their token ids (those that an earlier job has yet to generate included), runs them and stamps
- * their ends. `next` waits for the first end, or until the clock says until_ns. Ends are stamped
- * under the lock that `next` reads the clock under, so time never runs backwards for the loop. */
+ * their ends. A stage takes the jobs that the stage before it has ended, in the same order; a step
+ * enters the first when the tokens that it begins with have been sampled. `next` waits for the
+ * first end, or until the clock says until_ns. Ends are stamped under the lock that `next` reads
+ * the clock under, so time never runs backwards for the loop. */
 #ifndef SIM_RUN_EXECUTOR_ENGINE_H
 #define SIM_RUN_EXECUTOR_ENGINE_H
 
 #include "inflight/engine.h"
 #include "inflight/executor.h"
 
+#include "cost/stages.h"
 #include "replica/kv/pool.h"
 
-enum { EXECUTOR_ENGINE_MAX_IN_FLIGHT = 8 };
+enum { EXECUTOR_ENGINE_MAX_IN_FLIGHT = STAGES_MOST + 8 };
 
 struct executor_engine_options {
     const struct ifl_engine *engine;
@@ -20,6 +24,7 @@ struct executor_engine_options {
     uint64_t token_seed;
     size_t n_requests;           /* of the whole run */
     const struct kv_pool *spoil; /* its free blocks are filled with NaN; NULL: left as they are */
+    uint32_t pipeline;           /* number of open's pipeline, if it has stages, in reports */
 };
 
 struct executor_engine;

@@ -140,6 +140,7 @@ static int create_executor(const struct point_options *options, struct point *po
     const struct engine_setup setup = {
         .config = config,
         .model = &point->pools[0].machine.model,
+        .stages = &point->pools[0].machine.stages,
         .limits = result->limits,
         .n_requests = point->trace.n,
         .max_samples = max_samples(&point->trace),

@@ -97,7 +97,10 @@ refuses 'parallel.tensor is above 1, expected 1 where cost.model is table' \
     "$inflight" run good.yaml --quiet --set parallel.tensor=2 \
     --set 'cost={model: table, dir: configs/costs/vidur-llama-2-7b-a100}'
 refuses 'parallel.pipeline is above 1, expected 1 where an engine executes' \
-    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set executor=cpu
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set executor=cuda
+refuses 'serving.in_flight.batches is engines, expected shared or slots where an engine executes' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set executor=cpu --set serving.in_flight.pipelined=true \
+    --set serving.in_flight.batches=engines
 refuses 'engine.window_tokens is set, expected 0 where engine.weights is a directory' \
     "$inflight" run good.yaml --quiet --set executor=cpu \
     --set 'engine={weights: logs, window_tokens: 24}'

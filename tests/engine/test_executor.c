@@ -37,6 +37,18 @@ static int fake_step(void *self, struct ifl_engine_step *step, struct ifl_error 
     return 0;
 }
 
+/* The last of two stages samples. */
+static int fake_stage(void *self, int32_t stage, int32_t slot, struct ifl_engine_step *step,
+                      struct ifl_error *error)
+{
+    const struct timespec nap = {.tv_nsec = sleep_ms * MS};
+    cr_assert(slot >= 0 && slot < 3);
+    if (stage == 1)
+        return fake_step(self, step, error);
+    nanosleep(&nap, NULL);
+    return 0;
+}
+
 static size_t fake_block_bytes(const void *self)
 {
     (void)self;
@@ -72,22 +84,33 @@ static const struct ifl_engine fake = {IFL_ENGINE_ABI,
                                        fake_block_bytes,
                                        fake_read_block,
                                        fake_write_block,
-                                       fake_close};
+                                       fake_close,
+                                       .stage = fake_stage};
 
-static struct executor_engine *open_fake(int ms, const volatile sig_atomic_t *stop)
+static struct executor_engine *open_stages(int ms, const volatile sig_atomic_t *stop,
+                                           int32_t n_stages)
 {
     struct ifl_error error;
     const struct executor_engine_options options = {
         .engine = &fake,
-        .open = {.model = {.n_vocab = 1000}, .stop = stop},
+        .open = {.model = {.n_vocab = 1000},
+                 .stop = stop,
+                 .n_stages = n_stages,
+                 .max_in_flight = n_stages > 0 ? 3 : 0},
         .token_seed = 1,
         .n_requests = 4,
+        .pipeline = 6,
     };
     sleep_ms = ms;
     fails_at_step = n_steps = n_open = n_seen = 0;
     struct executor_engine *x = executor_engine_create(&options, &error);
     cr_assert_not_null(x, "%s", error.text);
     return x;
+}
+
+static struct executor_engine *open_fake(int ms, const volatile sig_atomic_t *stop)
+{
+    return open_stages(ms, stop, 0);
 }
 
 /* One sequence of request `serial`: n_new tokens after n_context, of a prompt of 3. */
@@ -231,4 +254,74 @@ Test(executor, retries_have_the_prompt_of_what_they_repeat)
     }
     cr_expect_lt(n_equal, 5);
     token_ids_destroy(&ids);
+}
+
+/* ---- stages ---- */
+
+static struct ifl_stage_time times[3][2];
+
+static void take_times(struct executor_engine *x)
+{
+    struct ifl_done done;
+    for (uint64_t step = 0; step < 3; step++) {
+        cr_assert_eq(next(x, IFL_NEVER, &done), 1);
+        cr_assert_eq(done.step, step);
+        cr_assert_not_null(done.stages);
+        cr_expect_eq(done.stages->pipeline, 6);
+        cr_assert_eq(done.stages->n, 2);
+        memcpy(times[step], done.stages->of, sizeof times[step]);
+        cr_expect_eq(done.start_ns, times[step][0].start_ns);
+        cr_expect_eq(done.end_ns, times[step][1].end_ns);
+        cr_expect_leq(times[step][0].end_ns, times[step][1].start_ns);
+    }
+}
+
+/* Steps of different requests are in the two stages at the same time. */
+Test(executor, stages_overlap)
+{
+    struct executor_engine *x = open_stages(100, NULL, 2);
+    struct ifl_request r[3] = {
+        {.n_seqs = 1}, {.serial = 1, .n_seqs = 1}, {.serial = 2, .n_seqs = 1}};
+    for (uint64_t i = 0; i < 3; i++)
+        cr_assert_eq(submit(x, i, &r[i], 3, 0), 0);
+    take_times(x);
+    for (int i = 1; i < 3; i++) {
+        cr_expect_geq(times[i][0].start_ns, times[i - 1][0].end_ns);
+        cr_expect_geq(times[i][1].start_ns, times[i - 1][1].end_ns);
+        cr_expect_lt(times[i][0].start_ns, times[i - 1][1].end_ns, "step %d waits for both stages",
+                     i);
+    }
+    executor_engine_destroy(x);
+}
+
+/* A step that computes a token enters the first stage when the last has sampled it. */
+Test(executor, a_stage_waits_for_tokens)
+{
+    struct executor_engine *x = open_stages(5, NULL, 2);
+    struct ifl_request r = {.serial = 2, .n_seqs = 1};
+    cr_assert_eq(submit(x, 0, &r, 3, 0), 0);
+    cr_assert_eq(submit(x, 1, &r, 1, 3), 0);
+    cr_assert_eq(submit(x, 2, &r, 1, 4), 0);
+    take_times(x);
+    cr_expect_geq(times[1][0].start_ns, times[0][1].end_ns);
+    cr_expect_geq(times[2][0].start_ns, times[1][1].end_ns);
+    cr_expect_eq(seen_ids[3], 1001);
+    cr_expect_eq(seen_ids[4], 1002);
+    executor_engine_destroy(x);
+}
+
+/* Behind a step that fails no stage computes. */
+Test(executor, stages_end_with_the_first_error)
+{
+    struct executor_engine *x = open_stages(5, NULL, 2);
+    struct ifl_request r = {.serial = 2, .n_seqs = 1};
+    struct ifl_error error = {0};
+    struct ifl_done done;
+    fails_at_step = 1;
+    cr_assert_eq(submit(x, 0, &r, 3, 0), 0);
+    cr_assert_eq(submit(x, 1, &r, 1, 3), 0);
+    cr_expect_eq(executor_engine_ops.next(x, IFL_NEVER, &done, &error), IFL_E_DEVICE);
+    cr_expect_str_eq(error.text, "the fuse blew");
+    executor_engine_destroy(x);
+    cr_expect_eq(n_open, 0);
 }
