@@ -1,0 +1,19 @@
+/* Arrays that grow by doubling. */
+#include "text.h"
+
+#include <string.h>
+
+int text_reserve(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error)
+{
+    void *old;
+    if (need <= *cap)
+        return 0;
+    const size_t more = need > 2 * *cap ? need + 16 : 2 * *cap;
+    memcpy(&old, array, sizeof old);
+    void *items = realloc(old, more * item_bytes);
+    if (!items)
+        return ifl_fail_nomem(error);
+    memcpy(array, &items, sizeof items);
+    *cap = more;
+    return 0;
+}

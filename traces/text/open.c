@@ -1,0 +1,168 @@
+/* A tokenizer's file: which kind it is, then its reader. */
+#include "text.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "inflight/unpack.h"
+
+/* ---- the file ---- */
+
+static int read_all(struct ifl_unpacker *unpacker, struct text_file *file, struct ifl_error *error)
+{
+    size_t cap = 0, n = 1;
+    while (n > 0) {
+        if (text_reserve(&file->bytes, &cap, file->n_bytes + (1 << 16) + 1, 1, error) < 0 ||
+            ifl_unpack(unpacker, file->bytes + file->n_bytes, cap - file->n_bytes - 1, &n, error) < 0)
+            return error->code;
+        file->n_bytes += n;
+        if (file->n_bytes > (size_t)TEXT_FILE_MIB << 20)
+            return ifl_fail_at(error, file->path, 0, 0, "more than %d MiB, expected a tokenizer",
+                               TEXT_FILE_MIB);
+    }
+    file->bytes[file->n_bytes] = '\0';
+    return 0;
+}
+
+static int load(const char *path, struct text_file *file, struct ifl_error *error)
+{
+    struct ifl_unpacker *unpacker;
+    *file = (struct text_file){.path = path};
+    if (ifl_unpack_open(path, &unpacker, error) < 0)
+        return error->code;
+    const int rc = read_all(unpacker, file, error);
+    ifl_unpack_close(unpacker);
+    return rc;
+}
+
+/* The tokenizer in a folder, or the path itself. */
+static const char *file_of(const char *path, char found[512])
+{
+    static const char *const names[] = {"tokenizer.json", "tekken.json", "tokenizer.model"};
+    struct stat status;
+    if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+        return path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(found, 512, "%.480s/%s", path, names[i]);
+        if (stat(found, &status) == 0)
+            return found;
+    }
+    return path;
+}
+
+/* ---- its kind ---- */
+
+static int read_json(const struct text_file *file, struct ifl_tokenizer *tokenizer,
+                     struct ifl_error *error)
+{
+    json_error_t found;
+    json_t *root = json_loadb(file->bytes, file->n_bytes, JSON_ALLOW_NUL, &found);
+    if (!root && json_error_code(&found) == json_error_out_of_memory)
+        return ifl_fail_nomem(error);
+    if (!root) {
+        for (char *c = found.text; *c; c++)
+            *c = (unsigned char)*c < ' ' ? '?' : *c;
+        return ifl_fail_at(error, file->path, found.line, found.column, "not JSON: %s", found.text);
+    }
+    int rc;
+    if (json_is_object(json_object_get(root, "model")))
+        rc = text_read_hf(file, root, tokenizer, error);
+    else if (json_is_array(json_object_get(root, "vocab")))
+        rc = text_read_tekken(file, root, tokenizer, error);
+    else
+        rc = ifl_fail_at(error, file->path, 0, 0,
+                         "neither a \"model\" nor a list \"vocab\", expected a tokenizer.json or a "
+                         "tekken.json");
+    json_decref(root);
+    return rc;
+}
+
+static int read_library(const struct text_file *file, struct ifl_tokenizer *tokenizer,
+                        struct ifl_error *error)
+{
+    char why[160] = "";
+    tokenizer->sentencepiece = text_sentencepiece_open(file->bytes, file->n_bytes, why, sizeof why);
+    for (char *c = why; *c; c++)
+        *c = (unsigned char)*c < ' ' ? '?' : *c;
+    return tokenizer->sentencepiece
+               ? 0
+               : ifl_fail_at(error, file->path, 0, 0, "SentencePiece does not read it: %s", why);
+}
+
+/* JSON begins with a brace; the first field of a model of SentencePiece with the byte 10, which ends a line elsewhere. */
+static int read_any(const struct text_file *file, struct ifl_tokenizer *tokenizer,
+                    struct ifl_error *error)
+{
+    size_t at = 0;
+    int found;
+    size_t where;
+    tokenizer->any = pcre2_compile((PCRE2_SPTR) "", 0, PCRE2_UTF, &found, &where, NULL);
+    if (!tokenizer->any)
+        return ifl_fail_nomem(error);
+    if (file->n_bytes == 0)
+        return ifl_fail_at(error, file->path, 0, 0, "the file is empty, expected a tokenizer");
+    while (at < file->n_bytes && file->bytes[at] && strchr(" \t\r\n", file->bytes[at]))
+        at++;
+    if (file->bytes[at] == '{')
+        return read_json(file, tokenizer, error);
+    if (file->bytes[0] == '\n')
+        return read_library(file, tokenizer, error);
+    return text_read_ranks(file, tokenizer, error);
+}
+
+static int finish(const struct text_file *file, int rc, struct ifl_tokenizer *made,
+                  struct ifl_tokenizer **tokenizer, struct ifl_error *error)
+{
+    if (rc == 0) {
+        *tokenizer = made;
+        return 0;
+    }
+    ifl_tokenizer_close(made);
+    return ifl_blame_file(error, file->path);
+}
+
+int text_open_memory(const char *path, const char *bytes, size_t n_bytes,
+                     struct ifl_tokenizer **tokenizer, struct ifl_error *error)
+{
+    struct text_file file = {path, malloc(n_bytes + 1), n_bytes};
+    struct ifl_tokenizer *made = calloc(1, sizeof *made);
+    *tokenizer = NULL;
+    if (file.bytes && n_bytes > 0)
+        memcpy(file.bytes, bytes, n_bytes);
+    if (file.bytes)
+        file.bytes[n_bytes] = '\0';
+    const int rc = finish(&file, file.bytes && made ? read_any(&file, made, error) : ifl_fail_nomem(error),
+                          made, tokenizer, error);
+    free(file.bytes);
+    return rc;
+}
+
+int ifl_tokenizer_open(const char *path, struct ifl_tokenizer **tokenizer, struct ifl_error *error)
+{
+    char found[512];
+    struct text_file file;
+    struct ifl_tokenizer *made = calloc(1, sizeof *made);
+    *tokenizer = NULL;
+    int rc = load(file_of(path, found), &file, error);
+    if (rc == 0)
+        rc = made ? read_any(&file, made, error) : ifl_fail_nomem(error);
+    rc = finish(&file, rc, made, tokenizer, error);
+    free(file.bytes);
+    return rc;
+}
+
+void ifl_tokenizer_close(struct ifl_tokenizer *tokenizer)
+{
+    if (!tokenizer)
+        return;
+    if (tokenizer->sentencepiece)
+        text_sentencepiece_close(tokenizer->sentencepiece);
+    text_added_free(&tokenizer->added);
+    text_added_free(&tokenizer->added_normalized);
+    for (size_t i = 0; i < TEXT_MAX_STAGES; i++)
+        pcre2_code_free(tokenizer->stages[i].code);
+    pcre2_code_free(tokenizer->any);
+    text_vocab_free(&tokenizer->vocab);
+    text_merges_free(&tokenizer->merges);
+    free(tokenizer);
+}

@@ -1,0 +1,68 @@
+/* libsentencepiece is C++; this is all of it that C sees. No exception leaves the file. */
+#include <cstdio>
+#include <memory>
+#include <sentencepiece_processor.h>
+#include <string>
+#include <vector>
+
+extern "C" {
+
+struct text_sentencepiece;
+
+text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why, size_t size);
+void text_sentencepiece_close(text_sentencepiece *model);
+int text_sentencepiece_encode(const text_sentencepiece *model, const char *text, size_t n_bytes,
+                              int (*take)(void *self, const int *ids, size_t n), void *self);
+int text_sentencepiece_n(const text_sentencepiece *model);
+const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, size_t *n);
+
+struct text_sentencepiece {
+    sentencepiece::SentencePieceProcessor processor;
+};
+
+text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why, size_t size)
+{
+    try {
+        std::unique_ptr<text_sentencepiece> model(new text_sentencepiece);
+        const auto status = model->processor.LoadFromSerializedProto(absl::string_view(bytes, n_bytes));
+        if (status.ok())
+            return model.release();
+        std::snprintf(why, size, "%s", status.error_message());
+    } catch (const std::exception &e) {
+        std::snprintf(why, size, "%s", e.what());
+    } catch (...) {
+        std::snprintf(why, size, "unknown error");
+    }
+    return nullptr;
+}
+
+void text_sentencepiece_close(text_sentencepiece *model)
+{
+    delete model;
+}
+
+int text_sentencepiece_encode(const text_sentencepiece *model, const char *text, size_t n_bytes,
+                              int (*take)(void *self, const int *ids, size_t n), void *self)
+{
+    try {
+        std::vector<int> ids;
+        if (!model->processor.Encode(absl::string_view(text, n_bytes), &ids).ok())
+            return -1;
+        return take(self, ids.data(), ids.size());
+    } catch (...) {
+        return -1;
+    }
+}
+
+int text_sentencepiece_n(const text_sentencepiece *model)
+{
+    return model->processor.GetPieceSize();
+}
+
+const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, size_t *n)
+{
+    const std::string &piece = model->processor.IdToPiece(id);
+    *n = piece.size();
+    return piece.c_str();
+}
+}

@@ -1,0 +1,230 @@
+/* Tokenizers from the inside:
+ *
+ *     open (which kind) --> json, tekken, ranks --> vocab, merges, split, added
+ *                       \-> sentencepiece (the library)
+ *     text --> added --> NFC --> split --> bpe --> ids
+ *
+ * Functions return 0 or a negative code unless they say otherwise. */
+#ifndef TRACES_TEXT_TEXT_H
+#define TRACES_TEXT_TEXT_H
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <jansson.h>
+#include <pcre2.h>
+#include <stdbool.h>
+
+#include "inflight/tokenizer.h"
+
+#define TEXT_NO_ID UINT32_MAX
+
+enum {
+    TEXT_MAX_IDS = 1 << 24,         /* of a vocabulary; the largest known ones have 2^18 */
+    TEXT_MAX_TOKEN_BYTES = 1 << 10, /* of one token; the largest known ones have 2^8 */
+    TEXT_MAX_BYTES = 1 << 30,       /* of a text */
+    TEXT_MAX_STAGES = 12,
+    TEXT_FILE_MIB = 256 /* of a tokenizer's file, unpacked */
+};
+
+/* ---- array.c: arrays that grow ---- */
+
+/* Makes room for `need` items; *array and *cap change only after a success. */
+int text_reserve(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error);
+
+/* ---- vocab.c: tokens by their bytes, and the other way round ---- */
+
+struct text_token {
+    size_t at; /* in `bytes` */
+    uint32_t n_bytes, id;
+};
+
+struct text_vocab {
+    char *bytes;
+    size_t n_bytes, cap_bytes;
+    struct text_token *tokens; /* [n], in the order in which they were added */
+    size_t n, cap;
+    uint32_t *slots; /* [n_slots] index + 1 into `tokens`; 0: empty */
+    size_t n_slots;
+    uint32_t id_of_byte[256];
+};
+
+/* Adds a token; one whose bytes are there already takes the id of the later one. */
+int text_vocab_add(struct text_vocab *vocab, const char *bytes, size_t n_bytes, uint32_t id,
+                   struct ifl_error *error);
+/* After the last one is added. Tokens of one byte must all be there: the first byte without is *missing, and the
+ * result 1. */
+int text_vocab_end(struct text_vocab *vocab, unsigned *missing);
+uint32_t text_vocab_find(const struct text_vocab *vocab, const char *bytes, size_t n_bytes);
+void text_vocab_free(struct text_vocab *vocab);
+
+/* 64 bits of n bytes. */
+uint64_t text_hash(const char *bytes, size_t n_bytes);
+
+/* ---- merges.c: which two tokens become which one, and how early ---- */
+
+struct text_merge {
+    uint64_t pair; /* left id << 32 | right id; all ones: empty */
+    uint32_t rank, id;
+};
+
+struct text_merges {
+    struct text_merge *slots;
+    size_t n, n_slots; /* a power of two */
+};
+
+int text_merges_begin(struct text_merges *merges, size_t n_expected, struct ifl_error *error);
+/* A pair that is there already takes the later rank, as in `tokenizers`. */
+int text_merges_add(struct text_merges *merges, uint32_t left, uint32_t right, uint32_t rank,
+                    uint32_t id, struct ifl_error *error);
+/* All pairs of tokens whose bytes together are a token, whose id is the rank: what tiktoken looks up as it merges. */
+int text_merges_of_ranks(struct text_merges *merges, const struct text_vocab *vocab,
+                         struct ifl_error *error);
+const struct text_merge *text_merges_find(const struct text_merges *merges, uint32_t left,
+                                          uint32_t right);
+void text_merges_free(struct text_merges *merges);
+
+/* ---- bpe.c: a word, as bytes, to ids ---- */
+
+struct text_cached;
+struct text_bpe {
+    struct text_cached *cache;
+    uint32_t *id, *prev, *next; /* of the symbols of a long word; one array */
+    struct text_merge_at *heap;
+    size_t cap_symbols, cap_heap, n_heap;
+};
+
+struct text_ids {
+    uint32_t *of;
+    size_t n, cap;
+};
+
+int text_bpe_open(struct text_bpe *bpe, struct ifl_error *error);
+void text_bpe_close(struct text_bpe *bpe);
+/* Appends the ids of a word; n_bytes is 1 or more. */
+int text_bpe_word(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, const char *word,
+                  size_t n_bytes, struct text_ids *ids, struct ifl_error *error);
+
+/* ---- pattern.c: regular expressions of `tokenizers` and tiktoken, by PCRE2 ---- */
+
+/* Compiles it with JIT. `where` is what errors call it; the file's name is filled in by the caller. A construct that
+ * PCRE2 and Oniguruma do not read alike is IFL_E_INPUT. */
+int text_pattern(const char *pattern, size_t n_bytes, const char *where, pcre2_code **code,
+                 struct ifl_error *error);
+/* One of the splits that tokenizers have without writing it down; NULL: no such name. */
+const char *text_split_named(const char *name);
+
+struct text_matcher { /* of an encoder */
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    pcre2_jit_stack *stack;
+};
+
+int text_matcher_open(struct text_matcher *matcher, struct ifl_error *error);
+void text_matcher_close(struct text_matcher *matcher);
+/* 1: the next match from `from` on is [*begin, *end). 0: there is none. The text is UTF-8. */
+int text_match(struct text_matcher *matcher, const pcre2_code *code, const char *text, size_t n,
+               size_t from, size_t *begin, size_t *end, struct ifl_error *error);
+/* An error that names the byte, if the text is not UTF-8. */
+int text_check_utf8(struct text_matcher *matcher, const pcre2_code *any, const char *text, size_t n,
+                    struct ifl_error *error);
+
+/* ---- added.c: tokens that are cut out of the text before anything else ---- */
+
+struct text_added_token {
+    const char *content; /* borrowed while it is added */
+    size_t n_bytes;
+    uint32_t id;
+    bool lstrip, rstrip;
+};
+
+struct text_added {
+    pcre2_code *code;     /* NULL: no tokens */
+    struct text_vocab of; /* ids are places in `tokens` */
+    struct text_added_token *tokens;
+    size_t n, cap;
+};
+
+int text_added_add(struct text_added *added, const struct text_added_token *token,
+                   struct ifl_error *error);
+int text_added_end(struct text_added *added, struct ifl_error *error);
+void text_added_free(struct text_added *added);
+
+/* ---- sentencepiece.cc: the library's tokenizers ---- */
+
+struct text_sentencepiece;
+/* A text, to be freed by the caller, in *why if it fails; NULL: out of memory. */
+struct text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why,
+                                                   size_t size);
+void text_sentencepiece_close(struct text_sentencepiece *model);
+/* Calls `take` with the ids; its result, or -1 if the library fails. */
+int text_sentencepiece_encode(const struct text_sentencepiece *model, const char *text,
+                              size_t n_bytes, int (*take)(void *self, const int *ids, size_t n),
+                              void *self);
+int text_sentencepiece_n(const struct text_sentencepiece *model);
+/* The piece, U+2581 for blanks; borrowed. */
+const char *text_sentencepiece_piece(const struct text_sentencepiece *model, int id, size_t *n);
+
+/* ---- the tokenizer ---- */
+
+enum text_stage_kind {
+    TEXT_ISOLATE, /* matches are pieces, and what is between them */
+    TEXT_KEEP,    /* matches alone */
+    TEXT_REMOVE,  /* what is between matches alone */
+    TEXT_PREFIX   /* a piece begins with a blank: one is put before it */
+};
+
+struct text_stage {
+    enum text_stage_kind kind;
+    pcre2_code *code; /* not of TEXT_PREFIX */
+};
+
+struct ifl_tokenizer {
+    struct text_sentencepiece *sentencepiece; /* NULL: all below counts */
+    struct text_added added, added_normalized;
+    bool nfc;
+    struct text_stage stages[TEXT_MAX_STAGES];
+    size_t n_stages;
+    bool whole_words; /* a word that is in the vocabulary is one token, whatever the merges */
+    struct text_vocab vocab;
+    struct text_merges merges;
+    uint32_t shift;  /* what is added to ids (Tekken: behind its special tokens) */
+    pcre2_code *any; /* matches everything: checks UTF-8 */
+};
+
+/* encode.c: the text as the tokenizer normalises it. *normal is `text` itself, or memory that is to be freed. */
+int text_normal(const struct ifl_tokenizer *tokenizer, const char *text, size_t n, char **normal,
+                size_t *n_normal, struct ifl_error *error);
+const struct ifl_tokenizer *text_tokenizer_of(const struct ifl_encoder *encoder);
+struct text_words; /* of make_text.c */
+struct text_words **text_words_of(struct ifl_encoder *encoder);
+
+/* open.c: ifl_tokenizer_open from memory. `path` is what errors call it, and names the split of a file of ranks. */
+int text_open_memory(const char *path, const char *bytes, size_t n_bytes,
+                     struct ifl_tokenizer **tokenizer, struct ifl_error *error);
+
+/* A file in memory. */
+struct text_file {
+    const char *path; /* as errors name it */
+    char *bytes;      /* a NUL follows */
+    size_t n_bytes;
+};
+
+/* ---- hf.c, tekken.c, ranks.c: readers; the tokenizer is zeroed before ---- */
+
+int text_read_hf(const struct text_file *file, const json_t *root, struct ifl_tokenizer *tokenizer,
+                 struct ifl_error *error);
+int text_read_tekken(const struct text_file *file, const json_t *root,
+                     struct ifl_tokenizer *tokenizer, struct ifl_error *error);
+int text_read_ranks(const struct text_file *file, struct ifl_tokenizer *tokenizer,
+                    struct ifl_error *error);
+/* Adds a stage that the pattern makes. */
+int text_add_stage(struct ifl_tokenizer *tokenizer, enum text_stage_kind kind, const char *pattern,
+                   size_t n_bytes, const char *where, struct ifl_error *error);
+/* Vocabulary and merges of ranks are whole: what tekken.c and ranks.c share. */
+int text_end_ranks(const struct text_file *file, struct ifl_tokenizer *tokenizer,
+                   struct ifl_error *error);
+
+/* base64.c. Returns how many bytes `text` is in RFC 4648's alphabet, written to `out` of 3/4 n + 3 bytes; -1: it is
+ * not. */
+long text_base64(const char *text, size_t n, char *out);
+
+#endif
