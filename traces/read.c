@@ -1,4 +1,5 @@
 /* Reads a trace: finds the format, then calls its reader. */
+#include "text/count.h"
 #include "traces.h"
 
 #include <csv.h>
@@ -192,6 +193,11 @@ int trace_read_input(struct trace_input *input, const char *format, const struct
         strcmp(format, "auto") == 0 ? sniff(input, error) : find_format(format, error);
     if (which < 0)
         return which;
+    if (input->counter && readers[which].read != trace_read_sharegpt)
+        return ifl_fail_at(error, input->path, 0, 0,
+                           "a tokenizer is given, and a trace of the format %s has no texts, "
+                           "expected sharegpt",
+                           formats[which].name);
     int rc = trace_rows_begin(&rows, error);
     if (rc == 0)
         rc = readers[which].read(input, &rows, error);
@@ -213,8 +219,11 @@ int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *no
     int rc = trace_input_open(&input, file->path, error);
     if (rc == 0 && file->max_record_mib > 0)
         input.most_bytes = (size_t)file->max_record_mib << 20;
+    if (rc == 0 && file->tokenizer)
+        rc = text_counter_open(file, &input.counter, error);
     if (rc == 0)
         rc = trace_read_input(&input, file->format, notes, trace, error);
+    text_counter_close(input.counter);
     trace_input_close(&input);
     if (rc == IFL_E_NOMEM)
         ifl_blame_file(error, file->path);

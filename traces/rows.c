@@ -83,6 +83,35 @@ int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt
     return 1;
 }
 
+static bool is_empty(const struct ifl_trace *trace, size_t row)
+{
+    return trace->n_prompt[row] == 0 || trace->n_output[row] == 0;
+}
+
+int trace_rows_leave_empty(struct trace_rows *rows, struct ifl_error *error)
+{
+    struct ifl_trace *trace = rows->trace, part;
+    size_t n = 0;
+    for (size_t i = 0; i < trace->n; i++)
+        n += !is_empty(trace, i);
+    if (n == trace->n)
+        return 0;
+    uint64_t *order = calloc(n + 1, sizeof *order);
+    if (!order)
+        return ifl_fail_nomem(error);
+    for (size_t i = 0, at = 0; i < trace->n; i++)
+        if (!is_empty(trace, i))
+            order[at++] = i;
+    rows->n_skipped += trace->n - n;
+    const int rc = trace_gather(trace, order, n, &part, error);
+    if (rc < 0)
+        return rc;
+    ifl_trace_free(trace);
+    *trace = part;
+    rows->cap = n;
+    return 0;
+}
+
 /* ---- hash ids ---- */
 
 static int begin_hash_ids(struct trace_rows *rows, struct ifl_error *error)

@@ -33,7 +33,8 @@ struct trace_input {
     bool at_end;       /* the file has nothing behind `end` */
     bool has_quotes;   /* a quote was read, so somewhere before `end` */
     bool has_nuls;
-    int line; /* 1-based number of the last line handed out */
+    int line;                     /* 1-based number of the last line handed out */
+    struct text_counter *counter; /* of texts (text/count.h); NULL: their tokens are estimated */
 };
 
 int trace_input_open(struct trace_input *input, const char *path, struct ifl_error *error);
@@ -218,6 +219,9 @@ void trace_rows_next_run(struct trace_rows *rows);
 
 /* Shifts the stamps so that the earliest is 0. */
 void trace_rows_rebase(struct trace_rows *rows);
+
+/* Lengths of rows may be 0 until then: leaves out those rows, as trace_rows_add does. */
+int trace_rows_leave_empty(struct trace_rows *rows, struct ifl_error *error);
 
 /* Trims the columns and gives a note of what was skipped. A trace without rows is an error. */
 int trace_rows_end(struct trace_rows *rows, struct ifl_error *error);

@@ -1,19 +1,20 @@
 /* Exact tokenizers: the ids that a model's own tokenizer gives a text.
  *
- * A tokenizer is read from the file that comes with the model, plain or gzipped; its kind is seen in its contents:
+ * A tokenizer is read from the file that comes with the model, plain or gzipped; its kind is seen
+ * in its contents:
  *
- *   tokenizer.json     byte-level BPE of Hugging Face's `tokenizers`: GPT-2, Llama 3, Qwen 2 and 3, ...
- *   tekken.json        Mistral's Tekken
- *   NAME.tiktoken      ranks of tiktoken, a token in base64 and its rank a line. The file does not say how texts are
- *                      split, so its name does: r50k_base, p50k_base, cl100k_base, o200k_base, llama3 or qwen,
- *                      whatever follows
- *   tokenizer.model    SentencePiece, unigram or BPE
+ *   tokenizer.json     byte-level BPE of Hugging Face's `tokenizers`: GPT-2, Llama 3, Qwen 2 and 3,
+ * ... tekken.json        Mistral's Tekken NAME.tiktoken      ranks of tiktoken, a token in base64
+ * and its rank a line. The file does not say how texts are split, so its name does: r50k_base,
+ * p50k_base, cl100k_base, o200k_base, llama3 or qwen, whatever follows tokenizer.model
+ * SentencePiece, unigram or BPE
  *
- * or from a folder with one of tokenizer.json, tekken.json and tokenizer.model, in this order. What such a file may say
- * and this reader does not know is refused by name. Texts are encoded as they stand: no token is put in front of them
- * or behind, and the file's post_processor is not read. Added tokens (`<|im_start|>`) of a tokenizer.json are found in
- * texts, as `tokenizers` does; special tokens of the other kinds are not, as `tiktoken` (encode_ordinary) and
- * `sentencepiece` do not.
+ * or from a folder with one of tokenizer.json, tekken.json and tokenizer.model, in this order. What
+ * such a file may say and this reader does not know is refused by name. Texts are encoded as they
+ * stand: no token is put in front of them or behind, and the file's post_processor is not read.
+ * Added tokens (`<|im_start|>`) of a tokenizer.json are found in texts, as `tokenizers` does;
+ * special tokens of the other kinds are not, as `tiktoken` (encode_ordinary) and `sentencepiece` do
+ * not.
  *
  * Without Meson's feature `tokenizers` all of this is there, and ifl_tokenizer_open always fails.
  *
@@ -27,10 +28,11 @@
 #include "inflight/error.h"
 
 struct ifl_tokenizer; /* opaque; never changes, so that threads share it */
-struct ifl_encoder;   /* opaque; for one thread at a time: its buffers and the words that it has seen */
+struct ifl_encoder; /* opaque; for one thread at a time: its buffers and the words that it has seen
+                     */
 
-/* Reads a tokenizer; the caller closes it. IFL_E_INPUT if it cannot be read, is damaged, or says what is not known here;
- * the error names the file. *tokenizer is NULL after an error. */
+/* Reads a tokenizer; the caller closes it. IFL_E_INPUT if it cannot be read, is damaged, or says
+ * what is not known here; the error names the file. *tokenizer is NULL after an error. */
 int ifl_tokenizer_open(const char *path, struct ifl_tokenizer **tokenizer, struct ifl_error *error);
 void ifl_tokenizer_close(struct ifl_tokenizer *tokenizer); /* NULL is allowed */
 
@@ -39,14 +41,15 @@ int ifl_encoder_open(const struct ifl_tokenizer *tokenizer, struct ifl_encoder *
                      struct ifl_error *error);
 void ifl_encoder_close(struct ifl_encoder *encoder); /* NULL is allowed */
 
-/* The ids of n_bytes of UTF-8, NULs included; *ids is the encoder's until its next call. IFL_E_INPUT, without a file, if
- * the text is not UTF-8, has 2^30 bytes or more, or is one on which the tokenizer's pattern gives up. */
+/* The ids of n_bytes of UTF-8, NULs included; *ids is the encoder's until its next call.
+ * IFL_E_INPUT, without a file, if the text is not UTF-8, has 2^30 bytes or more, or is one on which
+ * the tokenizer's pattern gives up. */
 int ifl_encode(struct ifl_encoder *encoder, const char *text, size_t n_bytes, const uint32_t **ids,
                size_t *n_ids, struct ifl_error *error);
 
-/* Makes a text that has exactly n_tokens tokens, of English-looking words, each a token of its own: the word at each
- * place is drawn by (seed, place) alone, so texts of one seed begin alike. The caller frees *text, which ends with a NUL.
- * IFL_E_INPUT if the tokenizer has no such words. */
+/* Makes a text that has exactly n_tokens tokens, of English-looking words, each a token of its own:
+ * the word at each place is drawn by (seed, place) alone, so texts of one seed begin alike. The
+ * caller frees *text, which ends with a NUL. IFL_E_INPUT if the tokenizer has no such words. */
 int ifl_encoder_make_text(struct ifl_encoder *encoder, size_t n_tokens, uint64_t seed, char **text,
                           struct ifl_error *error);
 

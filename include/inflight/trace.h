@@ -93,14 +93,27 @@ struct ifl_trace_file {
     const char *path;       /* gzip or plain */
     const char *format;     /* "auto", or a name of ifl_trace_formats; not NULL */
     int32_t max_record_mib; /* longer records are errors; 0 or less: IFL_MAX_RECORD_MIB */
+    /* Of formats with texts: NULL: their tokens are estimated; else a tokenizer as
+     * inflight/tokenizer.h has them, which counts them. The counts are kept for later readings, in
+     * inflight/tokens of the user's folder of caches. */
+    const char *tokenizer;
+    const char *prompt_template; /* what a prompt stands in, with {} for it; NULL: nothing */
 };
 
 /* Reads a trace into *trace, which is overwritten and not freed first; rows stay in file order. A
- * file that cannot be opened, read or understood, or has no request that is not skipped, and an
- * unknown format are IFL_E_INPUT. Errors in the file's text name the file, and line and column
- * where they are known. After an error *trace is empty. The caller frees it with ifl_trace_free. */
+ * file that cannot be opened, read or understood, or has no request that is not skipped, an unknown
+ * format, and a tokenizer for a format without texts are IFL_E_INPUT. Errors in the file's text
+ * name the file, and line and column where they are known. After an error *trace is empty. The
+ * caller frees it with ifl_trace_free. */
 int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
+
+/* Writes a table of the tokens of all turns of a trace with texts: record and turn, from 1 and from
+ * 0, how many tokens, and, if wanted, their ids with blanks between. The first turn stands in the
+ * prompt_template. The file's tokenizer is not NULL; the format is not read. `out` is flushed and
+ * stays open. Errors are those of ifl_trace_read; a failed write is IFL_E_IO. */
+int ifl_trace_tokens(const struct ifl_trace_file *file, bool with_ids, FILE *out,
+                     struct ifl_error *error);
 
 /* Copies the rows of the window to a new trace with request_id filled in, so that rows keep their
  * identity, and their stamps. `whole` does not change and may be cut by several threads at once. An

@@ -85,6 +85,8 @@ static void path_of(const struct config *config, enum input_kind kind, char path
     path[0] = '\0';
     if (kind == INPUT_TRACE)
         snprintf(path, MAX_PATH_BYTES, "%s", config->workload.trace);
+    if (kind == INPUT_TOKENIZER)
+        snprintf(path, MAX_PATH_BYTES, "%s", config->workload.tokenizer);
     if (kind == INPUT_MODEL && *config->model &&
         data_resolve("models", config->model, path, &error) < 0)
         path[0] = '\0';
@@ -164,8 +166,8 @@ int inputs_sum(struct inputs *inputs, const struct config *config, struct input_
 void inputs_describe(const struct inputs *inputs, const struct config *config, enum input_kind kind,
                      char text[640])
 {
-    static const char *const names[N_INPUTS] = {"trace",      "model",    "hardware profile",
-                                                "deployment", "cost.dir", "plug-in"};
+    static const char *const names[N_INPUTS] = {
+        "trace", "tokenizer", "model", "hardware profile", "deployment", "cost.dir", "plug-in"};
     char path[MAX_PATH_BYTES];
     if (kind == INPUT_PLUGINS)
         snprintf(path, sizeof path, "%s", inputs->n_plugins == 1 ? inputs->plugins[0] : "");

@@ -11,6 +11,7 @@
 
 enum input_kind {
     INPUT_TRACE,
+    INPUT_TOKENIZER, /* of its texts; a folder: all of its files */
     INPUT_MODEL,
     INPUT_HARDWARE,   /* and its corrections and deployment */
     INPUT_DEPLOYMENT, /* that the configuration names */

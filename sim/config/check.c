@@ -59,6 +59,15 @@ static int check_trace(const struct node *root, struct workload_config *workload
                  *workload->trace_name ? workload->trace_name : "without a name");
         return fail_key(root, "workload.trace", error, text);
     }
+    if (*workload->tokenizer_name && data_path(workload->tokenizer_name, workload->tokenizer) < 0) {
+        snprintf(text, sizeof text, "there is no file %s, expected a tokenizer",
+                 workload->tokenizer_name);
+        return fail_key(root, "workload.tokenizer", error, text);
+    }
+    if (*workload->prompt_template && !*workload->tokenizer_name)
+        return fail_key(root, "workload.prompt_template", error,
+                        "workload.prompt_template is set without a workload.tokenizer, expected "
+                        "both");
     if (workload->window.to_ns && workload->window.to_ns <= workload->window.from_ns)
         return fail_key(root, "workload.to_s", error,
                         "workload.to_s is not after workload.from_s, expected a later time");

@@ -39,6 +39,9 @@ struct workload_config {
     char trace_name[512]; /* as the configuration writes it */
     char format[32];
     int32_t max_record_mib;
+    char tokenizer[512];      /* the file, or a folder; empty: none */
+    char tokenizer_name[512]; /* as the configuration writes it */
+    char prompt_template[512];
     struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
     int32_t shared_prefix_tokens;   /* that every prompt begins with */
     struct ifl_arrivals arrivals;

@@ -6,6 +6,13 @@ static const struct ifl_param workload_fields[] = {
     TEXT("format", workload.format, "auto", "its format, see `inflight list traces`"),
     INT("max_record_mib", workload.max_record_mib, IFL_MAX_RECORD_MIB, 1, 1 << 20, "MiB",
         "a longer line or JSON object of the trace is refused: it would fill the memory"),
+    TEXT("tokenizer", workload.tokenizer_name, NULL,
+         "format sharegpt: counts the texts' tokens: a model's tokenizer.json, tekken.json, "
+         "tokenizer.model or .tiktoken file, or a folder with one; without it: 4 characters a "
+         "token"),
+    TEXT("prompt_template", workload.prompt_template, NULL,
+         "with a tokenizer: the text that a prompt stands in, as the server's chat template makes "
+         "it, with {} for the prompt"),
     COUNT("limit", workload.window.limit, 0, "requests", "keep that many; 0: all"),
     COUNT("skip", workload.window.skip, 0, "requests", "leave out that many at the start"),
     TIME("from_s", workload.window.from_ns, 0, 0, A_BILLION, "keep stamps from then on"),

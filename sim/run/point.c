@@ -27,7 +27,9 @@ static int take_rows(const struct point_options *options, struct ifl_trace *trac
 {
     const struct workload_config *w = &options->config->workload;
     const struct ifl_notes *notes = &options->notes;
-    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib};
+    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib,
+                                        *w->tokenizer ? w->tokenizer : NULL,
+                                        *w->prompt_template ? w->prompt_template : NULL};
     if (!options->trial.trace)
         return trace_shelf_cut(options->traces, &file, &w->window, notes, trace, error);
     return ifl_trace_cut(options->trial.trace, &(struct ifl_trace_window){0}, w->trace, notes,

@@ -7,6 +7,7 @@ struct shelved_trace {
     struct shelved_trace *next;
     char *path, *format;
     int32_t max_record_mib;
+    char *tokenizer, *prompt_template; /* NULL: none */
     size_t n_users;
     pthread_mutex_t reading; /* held while a thread reads the file */
     bool is_read;
@@ -27,7 +28,21 @@ static void discard(struct shelved_trace *one)
     pthread_mutex_destroy(&one->reading);
     free(one->path);
     free(one->format);
+    free(one->tokenizer);
+    free(one->prompt_template);
     free(one);
+}
+
+/* False without memory. */
+static bool copy(const char *text, char **to)
+{
+    *to = text ? strdup(text) : NULL;
+    return !text || *to;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 static struct shelved_trace *make(const struct ifl_trace_file *file)
@@ -36,10 +51,10 @@ static struct shelved_trace *make(const struct ifl_trace_file *file)
     if (!one)
         return NULL;
     pthread_mutex_init(&one->reading, NULL);
-    one->path = strdup(file->path);
-    one->format = strdup(file->format);
     one->max_record_mib = file->max_record_mib;
-    if (one->path && one->format)
+    if (copy(file->path, &one->path) && copy(file->format, &one->format) &&
+        copy(file->tokenizer, &one->tokenizer) &&
+        copy(file->prompt_template, &one->prompt_template))
         return one;
     discard(one);
     return NULL;
@@ -50,7 +65,8 @@ static struct shelved_trace *make(const struct ifl_trace_file *file)
 static bool is_of(const struct shelved_trace *one, const struct ifl_trace_file *file)
 {
     return strcmp(one->path, file->path) == 0 && strcmp(one->format, file->format) == 0 &&
-           one->max_record_mib == file->max_record_mib;
+           one->max_record_mib == file->max_record_mib && same(one->tokenizer, file->tokenizer) &&
+           same(one->prompt_template, file->prompt_template);
 }
 
 /* Takes it out of the list; NULL if it is not there. */
@@ -117,7 +133,8 @@ static int read_once(const struct trace_shelf *shelf, struct shelved_trace *one,
     int rc = 0;
     pthread_mutex_lock(&one->reading);
     if (!one->is_read) {
-        const struct ifl_trace_file file = {one->path, one->format, one->max_record_mib};
+        const struct ifl_trace_file file = {one->path, one->format, one->max_record_mib,
+                                            one->tokenizer, one->prompt_template};
         rc = ifl_trace_read(&file, &shelf->notes, &one->trace, error);
         one->is_read = rc == 0;
     }

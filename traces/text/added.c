@@ -1,6 +1,6 @@
-/* Added tokens: found in a text before it is normalised and split, leftmost and of these longest, by a pattern of all of
- * them, the longest first. */
-#include "text.h"
+/* Added tokens: found in a text before it is normalised and split, leftmost and of these longest,
+ * by a pattern of all of them, the longest first. */
+#include "text/text.h"
 
 #include <string.h>
 
@@ -26,7 +26,8 @@ static int longer(const void *left, const void *right)
 }
 
 /* Bytes of ASCII that are no letters or digits are escaped, all others stand for themselves. */
-static size_t quote(const struct text_vocab *of, const struct text_token *tokens, size_t n, char *out)
+static size_t quote(const struct text_vocab *of, const struct text_token *tokens, size_t n,
+                    char *out)
 {
     char *at = out;
     for (size_t i = 0; i < n; i++) {
@@ -65,7 +66,8 @@ int text_added_end(struct text_added *added, struct ifl_error *error)
     if (!whole)
         return ifl_fail_nomem(error);
     if (!added->code)
-        return ifl_fail(error, IFL_E_INPUT, "the %zu added_tokens are too long for a pattern", of->n);
+        return ifl_fail(error, IFL_E_INPUT, "the %zu added_tokens are too long for a pattern",
+                        of->n);
     pcre2_jit_compile(added->code, PCRE2_JIT_COMPLETE);
     return 0;
 }

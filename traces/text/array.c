@@ -1,5 +1,5 @@
 /* Arrays that grow by doubling. */
-#include "text.h"
+#include "text/text.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Base64 as in RFC 4648, section 4: four letters are three bytes, '=' fills the last four. */
-#include "text.h"
+#include "text/text.h"
 
 static int value_of(char letter)
 {

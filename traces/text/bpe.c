@@ -1,9 +1,9 @@
-/* Byte-pair encoding of a word: of all pairs of neighbours that may merge, the one of the lowest rank, and of these the
- * leftmost, until there is none.
+/* Byte-pair encoding of a word: of all pairs of neighbours that may merge, the one of the lowest
+ * rank, and of these the leftmost, until there is none.
  *
- * Words of up to SHORT bytes are scanned for it; longer ones have a heap of pairs, so that a word of a megabyte takes
- * n log n. Short words that were seen before are taken from a table. */
-#include "text.h"
+ * Words of up to SHORT bytes are scanned for it; longer ones have a heap of pairs, so that a word
+ * of a megabyte takes n log n. Short words that were seen before are taken from a table. */
+#include "text/text.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* A text to ids. */
-#include "text.h"
+#include "text/text.h"
 
 #include <string.h>
-#include <utf8proc.h>
 
 struct ifl_encoder {
     const struct ifl_tokenizer *tokenizer;
@@ -107,33 +106,12 @@ static bool is_ascii(const char *text, size_t n)
     return ((all | part) & 0x8080808080808080u) == 0;
 }
 
-/* *normal is `text` itself, or memory that is to be freed. */
-static int normalise(const char *text, size_t n, char **normal, size_t *n_normal,
-                     struct ifl_error *error)
-{
-    utf8proc_uint8_t *out = NULL;
-    *normal = (char *)text;
-    *n_normal = n;
-    if (is_ascii(text, n))
-        return 0;
-    const utf8proc_ssize_t n_out =
-        utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)n, &out,
-                     UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-    if (n_out < 0)
-        return n_out == UTF8PROC_ERROR_NOMEM
-                   ? ifl_fail_nomem(error)
-                   : ifl_fail(error, IFL_E_INPUT, "the text has no NFC: %s", utf8proc_errmsg(n_out));
-    *normal = (char *)out;
-    *n_normal = (size_t)n_out;
-    return 0;
-}
-
 int text_normal(const struct ifl_tokenizer *tokenizer, const char *text, size_t n, char **normal,
                 size_t *n_normal, struct ifl_error *error)
 {
-    if (tokenizer->nfc)
-        return normalise(text, n, normal, n_normal, error);
-    *normal = (char *)text;
+    if (tokenizer->nfc != TEXT_NO_NFC && !is_ascii(text, n))
+        return text_nfc(text, n, tokenizer->nfc, normal, n_normal, error);
+    *normal = (char *)(uintptr_t)text;
     *n_normal = n;
     return 0;
 }
@@ -144,8 +122,8 @@ typedef int piece_fn(struct ifl_encoder *e, const char *text, size_t n, struct i
 
 static bool is_blank(const char *text, const char *end, int step)
 {
-    static const char *const wide[] = {"\xe1\x9a\x80", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaf",
-                                       "\xe2\x81\x9f", "\xe3\x80\x80"};
+    static const char *const wide[] = {"\xe1\x9a\x80", "\xe2\x80\xa8", "\xe2\x80\xa9",
+                                       "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
     const size_t n = (size_t)(end - text);
     if (step == 1)
         return n >= 1 && (text[0] == ' ' || (text[0] >= '\t' && text[0] <= '\r'));
@@ -177,8 +155,8 @@ static size_t blank_behind(const char *text, size_t at, size_t n)
 }
 
 /* Cuts the added tokens out, hands what is between them to `take`. */
-static int cut_added(struct ifl_encoder *e, const struct text_added *added, const char *text, size_t n,
-                     piece_fn *take, struct ifl_error *error)
+static int cut_added(struct ifl_encoder *e, const struct text_added *added, const char *text,
+                     size_t n, piece_fn *take, struct ifl_error *error)
 {
     size_t done = 0, from = 0, begin, end;
     int rc = 0;
@@ -245,7 +223,8 @@ static int encode_by_library(struct ifl_encoder *e, const char *text, size_t n,
                              struct ifl_error *error)
 {
     struct library_ids to = {e, error};
-    const int rc = text_sentencepiece_encode(e->tokenizer->sentencepiece, text, n, take_library_ids, &to);
+    const int rc =
+        text_sentencepiece_encode(e->tokenizer->sentencepiece, text, n, take_library_ids, &to);
     if (rc == -2)
         return error->code;
     return rc == 0 ? 0 : ifl_fail(error, IFL_E_INPUT, "SentencePiece cannot encode the text");

@@ -1,5 +1,6 @@
-/* tokenizer.json of Hugging Face's `tokenizers` (0.23): a BPE model over bytes, its splits, NFC, added tokens. */
-#include "text.h"
+/* tokenizer.json of Hugging Face's `tokenizers` (0.23): a BPE model over bytes, its splits, NFC,
+ * added tokens. */
+#include "text/text.h"
 
 #include <string.h>
 
@@ -79,7 +80,8 @@ static int read_vocab(struct reading *r, const struct alphabet *alphabet, json_t
         if (n > TEXT_MAX_TOKEN_BYTES)
             return REFUSE(r, "model.vocab has a token of %zu bytes, expected at most %d", n,
                           TEXT_MAX_TOKEN_BYTES);
-        if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= INT32_MAX)
+        if (!json_is_integer(id) || json_integer_value(id) < 0 ||
+            json_integer_value(id) >= INT32_MAX)
             return REFUSE(r, "model.vocab has no id from 0 on for \"%s\"", shown);
         const int n_bytes = spell(alphabet, word, n, bytes);
         if (n_bytes > 0 && text_vocab_add(&r->tokenizer->vocab, bytes, (size_t)n_bytes,
@@ -89,7 +91,8 @@ static int read_vocab(struct reading *r, const struct alphabet *alphabet, json_t
     unsigned missing;
     return text_vocab_end(&r->tokenizer->vocab, &missing) == 0
                ? 0
-               : REFUSE(r, "model.vocab has no token for the byte 0x%02x, expected all 256", missing);
+               : REFUSE(r, "model.vocab has no token for the byte 0x%02x, expected all 256",
+                        missing);
 }
 
 struct halves {
@@ -121,10 +124,11 @@ static int read_merge(struct reading *r, const struct alphabet *alphabet, const 
     struct halves halves;
     if (!take_apart(merge, &halves) || halves.n_left > TEXT_MAX_TOKEN_BYTES ||
         halves.n_right > TEXT_MAX_TOKEN_BYTES)
-        return REFUSE(r, "model.merges[%u] is no pair of tokens, expected \"a b\" or [\"a\", \"b\"]",
-                      rank);
+        return REFUSE(
+            r, "model.merges[%u] is no pair of tokens, expected \"a b\" or [\"a\", \"b\"]", rank);
     const int n_left = spell(alphabet, halves.left, halves.n_left, bytes);
-    const int n_right = n_left > 0 ? spell(alphabet, halves.right, halves.n_right, bytes + n_left) : -1;
+    const int n_right =
+        n_left > 0 ? spell(alphabet, halves.right, halves.n_right, bytes + n_left) : -1;
     if (n_right <= 0)
         return 0;
     const uint32_t left = text_vocab_find(vocab, bytes, (size_t)n_left);
@@ -149,7 +153,8 @@ static int read_merges(struct reading *r, const struct alphabet *alphabet, const
 
 static int read_model(struct reading *r, const json_t *model)
 {
-    static const char *const unknown[] = {"dropout", "continuing_subword_prefix", "end_of_word_suffix"};
+    static const char *const unknown[] = {"dropout", "continuing_subword_prefix",
+                                          "end_of_word_suffix"};
     struct alphabet alphabet;
     const bool old = json_object_get(model, "merges") && !json_object_get(model, "type");
     if (!old && strcmp(type_of(model), "BPE") != 0)
@@ -171,7 +176,7 @@ static int read_normalizer(struct reading *r, const json_t *normalizer, int dept
     if (!normalizer || json_is_null(normalizer))
         return 0;
     if (strcmp(type_of(normalizer), "NFC") == 0) {
-        r->tokenizer->nfc = true;
+        r->tokenizer->nfc = TEXT_NFC_UNICODE_9;
         return 0;
     }
     if (strcmp(type_of(normalizer), "Sequence") != 0 || !json_is_array(parts) || depth > 0)
@@ -214,7 +219,8 @@ static char *quoted(const char *text, size_t n, size_t *n_quoted)
     return out;
 }
 
-/* Isolated keeps matches and what is between them, Removed only one of the two (`tokenizers`, Split). */
+/* Isolated keeps matches and what is between them, Removed only one of the two (`tokenizers`,
+ * Split). */
 static int stage_kind(const json_t *split)
 {
     const char *behavior = json_string_value(json_object_get(split, "behavior"));
@@ -229,7 +235,8 @@ static int stage_kind(const json_t *split)
 static int read_split(struct reading *r, const json_t *split)
 {
     const json_t *pattern = json_object_get(split, "pattern");
-    const json_t *regex = json_object_get(pattern, "Regex"), *text = json_object_get(pattern, "String");
+    const json_t *regex = json_object_get(pattern, "Regex"),
+                 *text = json_object_get(pattern, "String");
     const char *behavior = json_string_value(json_object_get(split, "behavior"));
     const int kind = stage_kind(split);
     if (kind < 0)
@@ -239,7 +246,8 @@ static int read_split(struct reading *r, const json_t *split)
         return text_add_stage(r->tokenizer, (enum text_stage_kind)kind, json_string_value(regex),
                               json_string_length(regex), "pre_tokenizer Split", r->error);
     if (!json_is_string(text))
-        return REFUSE(r, "pre_tokenizer Split has no pattern, expected {Regex: ...} or {String: ...}");
+        return REFUSE(r,
+                      "pre_tokenizer Split has no pattern, expected {Regex: ...} or {String: ...}");
     size_t n;
     char *pattern_text = quoted(json_string_value(text), json_string_length(text), &n);
     if (!pattern_text)
@@ -257,7 +265,8 @@ static int read_byte_level(struct reading *r, const json_t *part)
     const json_t *use_regex = json_object_get(part, "use_regex");
     int rc = 0;
     if (!prefix || json_is_true(prefix))
-        rc = text_add_stage(r->tokenizer, TEXT_PREFIX, NULL, 0, "pre_tokenizer ByteLevel", r->error);
+        rc =
+            text_add_stage(r->tokenizer, TEXT_PREFIX, NULL, 0, "pre_tokenizer ByteLevel", r->error);
     if (rc == 0 && (!use_regex || json_is_true(use_regex)))
         rc = text_add_stage(r->tokenizer, TEXT_ISOLATE, split, strlen(split),
                             "pre_tokenizer ByteLevel", r->error);
@@ -266,9 +275,10 @@ static int read_byte_level(struct reading *r, const json_t *part)
 
 static int read_digits(struct reading *r, const json_t *part)
 {
-    const char *pattern = json_is_true(json_object_get(part, "individual_digits")) ? "\\p{N}" : "\\p{N}+";
-    return text_add_stage(r->tokenizer, TEXT_ISOLATE, pattern, strlen(pattern), "pre_tokenizer Digits",
-                          r->error);
+    const char *pattern =
+        json_is_true(json_object_get(part, "individual_digits")) ? "\\p{N}" : "\\p{N}+";
+    return text_add_stage(r->tokenizer, TEXT_ISOLATE, pattern, strlen(pattern),
+                          "pre_tokenizer Digits", r->error);
 }
 
 static int read_part(struct reading *r, const json_t *part, bool is_last)
@@ -276,16 +286,16 @@ static int read_part(struct reading *r, const json_t *part, bool is_last)
     const char *type = type_of(part);
     const bool is_bytes = strcmp(type, "ByteLevel") == 0;
     if (is_bytes != is_last)
-        return REFUSE(r, "pre_tokenizer has %.60s %s, expected ByteLevel there and only there", type,
-                      is_last ? "last" : "in front of another");
+        return REFUSE(r, "pre_tokenizer has %.60s %s, expected ByteLevel there and only there",
+                      type, is_last ? "last" : "in front of another");
     if (is_bytes)
         return read_byte_level(r, part);
     if (strcmp(type, "Split") == 0)
         return read_split(r, part);
     if (strcmp(type, "Digits") == 0)
         return read_digits(r, part);
-    return REFUSE(r, "pre_tokenizer is %.60s, expected Split, Digits, ByteLevel or a Sequence of them",
-                  type);
+    return REFUSE(
+        r, "pre_tokenizer is %.60s, expected Split, Digits, ByteLevel or a Sequence of them", type);
 }
 
 static int read_pre_tokenizer(struct reading *r, const json_t *pre_tokenizer)
@@ -295,7 +305,8 @@ static int read_pre_tokenizer(struct reading *r, const json_t *pre_tokenizer)
     if (strcmp(type_of(pre_tokenizer), "Sequence") != 0)
         return read_part(r, pre_tokenizer, true);
     if (n == 0)
-        return REFUSE(r, "pre_tokenizer is an empty Sequence, expected one that ends with ByteLevel");
+        return REFUSE(r,
+                      "pre_tokenizer is an empty Sequence, expected one that ends with ByteLevel");
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = read_part(r, json_array_get(parts, i), i + 1 == n);
@@ -310,8 +321,8 @@ static int read_added(struct reading *r, const json_t *token, size_t i)
     const bool normalized = json_is_true(json_object_get(token, "normalized"));
     if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= INT32_MAX ||
         !json_is_string(content) || json_string_length(content) > TEXT_MAX_TOKEN_BYTES)
-        return REFUSE(r, "added_tokens[%zu] has no id from 0 on or no content of at most %d bytes", i,
-                      TEXT_MAX_TOKEN_BYTES);
+        return REFUSE(r, "added_tokens[%zu] has no id from 0 on or no content of at most %d bytes",
+                      i, TEXT_MAX_TOKEN_BYTES);
     if (json_is_true(json_object_get(token, "single_word")))
         return REFUSE(r, "added_tokens[%zu] is a single_word, expected none", i);
     struct text_added_token added = {
@@ -324,7 +335,8 @@ static int read_added(struct reading *r, const json_t *token, size_t i)
     if (!normalized)
         return text_added_add(&r->tokenizer->added, &added, r->error);
     char *normal;
-    if (text_normal(r->tokenizer, added.content, added.n_bytes, &normal, &added.n_bytes, r->error) < 0)
+    if (text_normal(r->tokenizer, added.content, added.n_bytes, &normal, &added.n_bytes, r->error) <
+        0)
         return r->error->code;
     const bool is_new = normal != added.content;
     added.content = normal;

@@ -1,6 +1,7 @@
-/* Texts of an exact number of tokens. Words that are one token each, with the blank in front of them, stay so whatever
- * stands before and behind: splits and SentencePiece's pieces end at blanks. What is made is encoded all the same. */
-#include "text.h"
+/* Texts of an exact number of tokens. Words that are one token each, with the blank in front of
+ * them, stay so whatever stands before and behind: splits and SentencePiece's pieces end at blanks.
+ * What is made is encoded all the same. */
+#include "text/text.h"
 
 #include <string.h>
 
@@ -21,16 +22,18 @@ static bool is_word(const char *text, size_t n)
     return n >= 2 && n < MAX_WORD_BYTES;
 }
 
-/* Takes the word if a text of it twice is two tokens, the second of which is alike with and without a third. */
-static int try_word(struct ifl_encoder *encoder, const char *word, size_t n, struct text_words *words,
-                    struct ifl_error *error)
+/* Takes the word if a text of it twice is two tokens, the second of which is alike with and without
+ * a third. */
+static int try_word(struct ifl_encoder *encoder, const char *word, size_t n,
+                    struct text_words *words, struct ifl_error *error)
 {
     char text[4 * MAX_WORD_BYTES];
     const uint32_t *ids;
     size_t n_ids;
     if (!is_word(word, n) || words->n == MOST_WORDS)
         return 0;
-    const int n_text = snprintf(text, sizeof text, " %.*s %.*s %.*s", (int)n, word, (int)n, word, (int)n, word);
+    const int n_text =
+        snprintf(text, sizeof text, " %.*s %.*s %.*s", (int)n, word, (int)n, word, (int)n, word);
     const int rc = ifl_encode(encoder, text, (size_t)n_text, &ids, &n_ids, error);
     if (rc == 0 && n_ids == 3 && ids[0] == ids[1] && ids[1] == ids[2]) {
         memcpy(words->of[words->n], word, n);
@@ -39,7 +42,8 @@ static int try_word(struct ifl_encoder *encoder, const char *word, size_t n, str
     return rc;
 }
 
-static int find_words(struct ifl_encoder *encoder, struct text_words *words, struct ifl_error *error)
+static int find_words(struct ifl_encoder *encoder, struct text_words *words,
+                      struct ifl_error *error)
 {
     static const char blank[] = "\xe2\x96\x81"; /* U+2581 */
     const struct ifl_tokenizer *tokenizer = text_tokenizer_of(encoder);
@@ -64,8 +68,10 @@ static int find_words(struct ifl_encoder *encoder, struct text_words *words, str
     return rc;
 }
 
-/* The text has a blank in front of each word but, for SentencePiece, the first, which gets its blank there. */
-static char *put_together(const struct text_words *words, size_t n_tokens, uint64_t seed, bool blank_first)
+/* The text has a blank in front of each word but, for SentencePiece, the first, which gets its
+ * blank there. */
+static char *put_together(const struct text_words *words, size_t n_tokens, uint64_t seed,
+                          bool blank_first)
 {
     char *text = malloc(n_tokens * MAX_WORD_BYTES + 1), *at = text;
     for (size_t i = 0; text && i < n_tokens; i++) {

@@ -1,5 +1,5 @@
 /* Merges: an open hash table of pairs of ids. */
-#include "text.h"
+#include "text/text.h"
 
 #include <string.h>
 

@@ -1,8 +1,10 @@
 /* A tokenizer's file: which kind it is, then its reader. */
-#include "text.h"
+#include "text/count.h"
+#include "text/text.h"
 
 #include <string.h>
 #include <sys/stat.h>
+#include <utf8proc.h>
 
 #include "inflight/unpack.h"
 
@@ -13,7 +15,8 @@ static int read_all(struct ifl_unpacker *unpacker, struct text_file *file, struc
     size_t cap = 0, n = 1;
     while (n > 0) {
         if (text_reserve(&file->bytes, &cap, file->n_bytes + (1 << 16) + 1, 1, error) < 0 ||
-            ifl_unpack(unpacker, file->bytes + file->n_bytes, cap - file->n_bytes - 1, &n, error) < 0)
+            ifl_unpack(unpacker, file->bytes + file->n_bytes, cap - file->n_bytes - 1, &n, error) <
+                0)
             return error->code;
         file->n_bytes += n;
         if (file->n_bytes > (size_t)TEXT_FILE_MIB << 20)
@@ -89,7 +92,8 @@ static int read_library(const struct text_file *file, struct ifl_tokenizer *toke
                : ifl_fail_at(error, file->path, 0, 0, "SentencePiece does not read it: %s", why);
 }
 
-/* JSON begins with a brace; the first field of a model of SentencePiece with the byte 10, which ends a line elsewhere. */
+/* JSON begins with a brace; the first field of a model of SentencePiece with the byte 10, which
+ * ends a line elsewhere. */
 static int read_any(const struct text_file *file, struct ifl_tokenizer *tokenizer,
                     struct ifl_error *error)
 {
@@ -131,8 +135,9 @@ int text_open_memory(const char *path, const char *bytes, size_t n_bytes,
         memcpy(file.bytes, bytes, n_bytes);
     if (file.bytes)
         file.bytes[n_bytes] = '\0';
-    const int rc = finish(&file, file.bytes && made ? read_any(&file, made, error) : ifl_fail_nomem(error),
-                          made, tokenizer, error);
+    const int rc =
+        finish(&file, file.bytes && made ? read_any(&file, made, error) : ifl_fail_nomem(error),
+               made, tokenizer, error);
     free(file.bytes);
     return rc;
 }
@@ -165,4 +170,12 @@ void ifl_tokenizer_close(struct ifl_tokenizer *tokenizer)
     text_vocab_free(&tokenizer->vocab);
     text_merges_free(&tokenizer->merges);
     free(tokenizer);
+}
+
+const char *text_library_versions(char *out, size_t size)
+{
+    char pcre2[64] = "";
+    pcre2_config(PCRE2_CONFIG_VERSION, pcre2);
+    snprintf(out, size, "PCRE2 %.40s, utf8proc %.20s", pcre2, utf8proc_version());
+    return out;
 }

@@ -1,10 +1,12 @@
-/* Patterns of tokenizers by PCRE2. `tokenizers` runs them by Oniguruma (Ruby's syntax), tiktoken by Rust's fancy-regex.
- * What these and PCRE2 read differently is rewritten where that is known to be the same, and refused elsewhere:
+/* Patterns of tokenizers by PCRE2. `tokenizers` runs them by Oniguruma (Ruby's syntax), tiktoken by
+ * Rust's fancy-regex. What these and PCRE2 read differently is rewritten where that is known to be
+ * the same, and refused elsewhere:
  *
  *   \s, \S      become Unicode's White_Space: PCRE2's also holds U+180E
  *   \p{Han}     becomes \p{sc:Han}: PCRE2 10.40 and later take the Script_Extensions
- *   \w \b \h \v \R \X ..., `.`, `^`, `$`, [[:alpha:]], [a&&b], (?i) and what else may differ are refused */
-#include "text.h"
+ *   \w \b \h \v \R \X ..., `.`, `^`, `$`, [[:alpha:]], [a&&b], (?i) and what else may differ are
+ * refused */
+#include "text/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -183,8 +185,8 @@ int text_pattern(const char *pattern, size_t n_bytes, const char *where, pcre2_c
     *code = NULL;
     if (rewrite(pattern, n_bytes, where, &rewritten, &n, error) < 0)
         return error->code;
-    *code = pcre2_compile((PCRE2_SPTR)rewritten, n,
-                          PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &found, &at, NULL);
+    *code = pcre2_compile((PCRE2_SPTR)rewritten, n, PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
+                          &found, &at, NULL);
     free(rewritten);
     if (!*code) {
         pcre2_get_error_message(found, (PCRE2_UCHAR *)why, sizeof why);
@@ -201,12 +203,13 @@ int text_pattern(const char *pattern, size_t n_bytes, const char *where, pcre2_c
 
 /* ---- splits that files do not write down ---- */
 
-static const char gpt2_split[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+static const char gpt2_split[] =
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 /* tiktoken 0.14, openai_public.py; with \z for $, which is the same there. */
-static const char cl100k_split[] =
-    "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+"
-    "|\\s++\\z|\\s*[\\r\\n]|\\s+(?!\\S)|\\s";
+static const char cl100k_split[] = "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,"
+                                   "3}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+"
+                                   "|\\s++\\z|\\s*[\\r\\n]|\\s+(?!\\S)|\\s";
 static const char r50k_split[] =
     "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++\\z|\\s+(?!\\S)|\\s";
 #define O200K_CASES                                                                                \
@@ -243,9 +246,9 @@ const char *text_split_named(const char *name)
 
 int text_matcher_open(struct text_matcher *matcher, struct ifl_error *error)
 {
-    *matcher = (struct text_matcher){pcre2_match_data_create(1, NULL),
-                                     pcre2_match_context_create(NULL),
-                                     pcre2_jit_stack_create(1 << 15, 1 << 23, NULL)};
+    *matcher =
+        (struct text_matcher){pcre2_match_data_create(1, NULL), pcre2_match_context_create(NULL),
+                              pcre2_jit_stack_create(1 << 15, 1 << 23, NULL)};
     if (!matcher->data || !matcher->context || !matcher->stack) {
         text_matcher_close(matcher);
         return ifl_fail_nomem(error);
@@ -270,7 +273,8 @@ int text_match(struct text_matcher *matcher, const pcre2_code *code, const char 
     PCRE2_SPTR subject = (PCRE2_SPTR)text;
     int rc = pcre2_jit_match(code, subject, n, from, 0, matcher->data, matcher->context);
     if (rc == PCRE2_ERROR_JIT_BADOPTION)
-        rc = pcre2_match(code, subject, n, from, PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
+        rc = pcre2_match(code, subject, n, from, PCRE2_NO_UTF_CHECK, matcher->data,
+                         matcher->context);
     if (rc == PCRE2_ERROR_NOMATCH)
         return 0;
     if (rc >= 0) {
@@ -280,8 +284,8 @@ int text_match(struct text_matcher *matcher, const pcre2_code *code, const char 
         return 1;
     }
     pcre2_get_error_message(rc, (PCRE2_UCHAR *)why, sizeof why);
-    return ifl_fail(error, IFL_E_INPUT, "the tokenizer's pattern gives up on the text at byte %zu: %s",
-                    from + 1, why);
+    return ifl_fail(error, IFL_E_INPUT,
+                    "the tokenizer's pattern gives up on the text at byte %zu: %s", from + 1, why);
 }
 
 int text_check_utf8(struct text_matcher *matcher, const pcre2_code *any, const char *text, size_t n,

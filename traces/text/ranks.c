@@ -1,6 +1,6 @@
-/* Ranks as tiktoken keeps them: a token in base64, a blank, its rank; a line each. The name of the file says how texts
- * are split. */
-#include "text.h"
+/* Ranks as tiktoken keeps them: a token in base64, a blank, its rank; a line each. The name of the
+ * file says how texts are split. */
+#include "text/text.h"
 
 #include <string.h>
 
@@ -41,11 +41,12 @@ int text_read_ranks(const struct text_file *file, struct ifl_tokenizer *tokenize
     const char *name = name_of(file->path), *split = text_split_named(name);
     const char *text = file->bytes, *end = text + file->n_bytes;
     if (!split)
-        return ifl_fail_at(error, file->path, 0, 0,
-                           "ranks of tiktoken do not say how texts are split, expected a file whose "
-                           "name begins with r50k_base, p50k_base, cl100k_base, o200k_base, llama3 "
-                           "or qwen");
-    tokenizer->nfc = strncmp(name, "qwen", 4) == 0;
+        return ifl_fail_at(
+            error, file->path, 0, 0,
+            "ranks of tiktoken do not say how texts are split, expected a file whose "
+            "name begins with r50k_base, p50k_base, cl100k_base, o200k_base, llama3 "
+            "or qwen");
+    tokenizer->nfc = strncmp(name, "qwen", 4) == 0 ? TEXT_NFC : TEXT_NO_NFC;
     int rc = text_add_stage(tokenizer, TEXT_KEEP, split, strlen(split), name, error);
     for (int line = 1; rc == 0 && text < end; line++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));

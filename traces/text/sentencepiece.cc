@@ -9,7 +9,8 @@ extern "C" {
 
 struct text_sentencepiece;
 
-text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why, size_t size);
+text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why,
+                                            size_t size);
 void text_sentencepiece_close(text_sentencepiece *model);
 int text_sentencepiece_encode(const text_sentencepiece *model, const char *text, size_t n_bytes,
                               int (*take)(void *self, const int *ids, size_t n), void *self);
@@ -20,11 +21,13 @@ struct text_sentencepiece {
     sentencepiece::SentencePieceProcessor processor;
 };
 
-text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why, size_t size)
+text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why,
+                                            size_t size)
 {
     try {
         std::unique_ptr<text_sentencepiece> model(new text_sentencepiece);
-        const auto status = model->processor.LoadFromSerializedProto(absl::string_view(bytes, n_bytes));
+        const auto status =
+            model->processor.LoadFromSerializedProto(absl::string_view(bytes, n_bytes));
         if (status.ok())
             return model.release();
         std::snprintf(why, size, "%s", status.error_message());

@@ -1,6 +1,6 @@
-/* tekken.json (mistral-common 1.x, tokens/tokenizers/tekken.py): ranks as in tiktoken, the pattern, and how many ids the
- * special tokens take in front of them. */
-#include "text.h"
+/* tekken.json (mistral-common 1.x, tokens/tokenizers/tekken.py): ranks as in tiktoken, the pattern,
+ * and how many ids the special tokens take in front of them. */
+#include "text/text.h"
 
 #include <string.h>
 
@@ -19,10 +19,11 @@ static int read_token(const struct text_file *file, const json_t *token, size_t 
     const long n_bytes =
         n / 4 * 3 <= TEXT_MAX_TOKEN_BYTES ? text_base64(json_string_value(bytes64), n, bytes) : -1;
     if (n_bytes <= 0 || count_of(token, "rank") != (int64_t)i)
-        return ifl_fail_at(error, file->path, 0, 0,
-                           "vocab[%zu] has no token_bytes in base64 of at most %d bytes, or its rank "
-                           "is not %zu",
-                           i, TEXT_MAX_TOKEN_BYTES, i);
+        return ifl_fail_at(
+            error, file->path, 0, 0,
+            "vocab[%zu] has no token_bytes in base64 of at most %d bytes, or its rank "
+            "is not %zu",
+            i, TEXT_MAX_TOKEN_BYTES, i);
     return text_vocab_add(&tokenizer->vocab, bytes, (size_t)n_bytes, (uint32_t)i, error);
 }
 

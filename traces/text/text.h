@@ -50,8 +50,8 @@ struct text_vocab {
 /* Adds a token; one whose bytes are there already takes the id of the later one. */
 int text_vocab_add(struct text_vocab *vocab, const char *bytes, size_t n_bytes, uint32_t id,
                    struct ifl_error *error);
-/* After the last one is added. Tokens of one byte must all be there: the first byte without is *missing, and the
- * result 1. */
+/* After the last one is added. Tokens of one byte must all be there: the first byte without is
+ * *missing, and the result 1. */
 int text_vocab_end(struct text_vocab *vocab, unsigned *missing);
 uint32_t text_vocab_find(const struct text_vocab *vocab, const char *bytes, size_t n_bytes);
 void text_vocab_free(struct text_vocab *vocab);
@@ -75,7 +75,8 @@ int text_merges_begin(struct text_merges *merges, size_t n_expected, struct ifl_
 /* A pair that is there already takes the later rank, as in `tokenizers`. */
 int text_merges_add(struct text_merges *merges, uint32_t left, uint32_t right, uint32_t rank,
                     uint32_t id, struct ifl_error *error);
-/* All pairs of tokens whose bytes together are a token, whose id is the rank: what tiktoken looks up as it merges. */
+/* All pairs of tokens whose bytes together are a token, whose id is the rank: what tiktoken looks
+ * up as it merges. */
 int text_merges_of_ranks(struct text_merges *merges, const struct text_vocab *vocab,
                          struct ifl_error *error);
 const struct text_merge *text_merges_find(const struct text_merges *merges, uint32_t left,
@@ -105,8 +106,8 @@ int text_bpe_word(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, c
 
 /* ---- pattern.c: regular expressions of `tokenizers` and tiktoken, by PCRE2 ---- */
 
-/* Compiles it with JIT. `where` is what errors call it; the file's name is filled in by the caller. A construct that
- * PCRE2 and Oniguruma do not read alike is IFL_E_INPUT. */
+/* Compiles it with JIT. `where` is what errors call it; the file's name is filled in by the caller.
+ * A construct that PCRE2 and Oniguruma do not read alike is IFL_E_INPUT. */
 int text_pattern(const char *pattern, size_t n_bytes, const char *where, pcre2_code **code,
                  struct ifl_error *error);
 /* One of the splits that tokenizers have without writing it down; NULL: no such name. */
@@ -163,6 +164,14 @@ int text_sentencepiece_n(const struct text_sentencepiece *model);
 /* The piece, U+2581 for blanks; borrowed. */
 const char *text_sentencepiece_piece(const struct text_sentencepiece *model, int id, size_t *n);
 
+/* ---- nfc.c ---- */
+
+enum text_nfc_tables { TEXT_NO_NFC, TEXT_NFC_UNICODE_9, TEXT_NFC };
+
+/* n is 1 or more; *normal is to be freed. */
+int text_nfc(const char *text, size_t n, enum text_nfc_tables tables, char **normal,
+             size_t *n_normal, struct ifl_error *error);
+
 /* ---- the tokenizer ---- */
 
 enum text_stage_kind {
@@ -180,7 +189,7 @@ struct text_stage {
 struct ifl_tokenizer {
     struct text_sentencepiece *sentencepiece; /* NULL: all below counts */
     struct text_added added, added_normalized;
-    bool nfc;
+    enum text_nfc_tables nfc;
     struct text_stage stages[TEXT_MAX_STAGES];
     size_t n_stages;
     bool whole_words; /* a word that is in the vocabulary is one token, whatever the merges */
@@ -190,14 +199,16 @@ struct ifl_tokenizer {
     pcre2_code *any; /* matches everything: checks UTF-8 */
 };
 
-/* encode.c: the text as the tokenizer normalises it. *normal is `text` itself, or memory that is to be freed. */
+/* encode.c: the text as the tokenizer normalises it. *normal is `text` itself, or memory that is to
+ * be freed. */
 int text_normal(const struct ifl_tokenizer *tokenizer, const char *text, size_t n, char **normal,
                 size_t *n_normal, struct ifl_error *error);
 const struct ifl_tokenizer *text_tokenizer_of(const struct ifl_encoder *encoder);
 struct text_words; /* of make_text.c */
 struct text_words **text_words_of(struct ifl_encoder *encoder);
 
-/* open.c: ifl_tokenizer_open from memory. `path` is what errors call it, and names the split of a file of ranks. */
+/* open.c: ifl_tokenizer_open from memory. `path` is what errors call it, and names the split of a
+ * file of ranks. */
 int text_open_memory(const char *path, const char *bytes, size_t n_bytes,
                      struct ifl_tokenizer **tokenizer, struct ifl_error *error);
 
@@ -223,8 +234,8 @@ int text_add_stage(struct ifl_tokenizer *tokenizer, enum text_stage_kind kind, c
 int text_end_ranks(const struct text_file *file, struct ifl_tokenizer *tokenizer,
                    struct ifl_error *error);
 
-/* base64.c. Returns how many bytes `text` is in RFC 4648's alphabet, written to `out` of 3/4 n + 3 bytes; -1: it is
- * not. */
+/* base64.c. Returns how many bytes `text` is in RFC 4648's alphabet, written to `out` of 3/4 n + 3
+ * bytes; -1: it is not. */
 long text_base64(const char *text, size_t n, char *out);
 
 #endif

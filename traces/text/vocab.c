@@ -1,5 +1,5 @@
 /* A vocabulary: an open hash table of tokens by their bytes. */
-#include "text.h"
+#include "text/text.h"
 
 #include <string.h>
 
@@ -52,9 +52,11 @@ static int make_room(struct text_vocab *vocab, size_t n_bytes, struct ifl_error 
     if (2 * (vocab->n + 1) > vocab->n_slots &&
         make_slots(vocab, vocab->n_slots ? 2 * vocab->n_slots : 1024, error) < 0)
         return error->code;
-    const int rc = text_reserve(&vocab->tokens, &vocab->cap, vocab->n + 1, sizeof *vocab->tokens, error);
-    return rc < 0 ? rc
-                  : text_reserve(&vocab->bytes, &vocab->cap_bytes, vocab->n_bytes + n_bytes, 1, error);
+    const int rc =
+        text_reserve(&vocab->tokens, &vocab->cap, vocab->n + 1, sizeof *vocab->tokens, error);
+    return rc < 0
+               ? rc
+               : text_reserve(&vocab->bytes, &vocab->cap_bytes, vocab->n_bytes + n_bytes, 1, error);
 }
 
 int text_vocab_add(struct text_vocab *vocab, const char *bytes, size_t n_bytes, uint32_t id,
