@@ -105,11 +105,11 @@ def spm(lines, kind, **options):
 
 
 def write_golden(folder, name, samples, encode):
-    with open(os.path.join(folder, name + ".csv"), "w") as out:
-        out.write("record,turn,tokens,ids\n")
-        for i, sample in enumerate(samples):
-            ids = encode(sample)
-            out.write(f"{i // 2 + 1},{i % 2},{len(ids)},{' '.join(map(str, ids))}\n")
+    lines = ["record,turn,tokens,ids\n"]
+    for i, sample in enumerate(samples):
+        ids = encode(sample)
+        lines.append(f"{i // 2 + 1},{i % 2},{len(ids)},{' '.join(map(str, ids))}\n")
+    put(os.path.join(folder, name + ".csv.gz"), "".join(lines).encode())
 
 
 def sharegpt(samples):
@@ -119,7 +119,7 @@ def sharegpt(samples):
 
 def main(folder):
     lines = corpus()
-    samples = texts(160, 7)
+    samples = texts(60, 7)
     with open(os.path.join(folder, "texts.json"), "w") as out:
         json.dump(sharegpt(samples), out, indent=0)
     for name, tokenizer in families(lines):

@@ -19,20 +19,21 @@ struct text_counter {
 int text_counter_open(const struct ifl_trace_file *file, struct text_counter **counter,
                       struct ifl_error *error)
 {
+    char found[TEXT_PATH_BYTES];
+    const char *path = text_find(file->tokenizer, found);
     const char *around = file->prompt_template ? file->prompt_template : "";
     struct text_counter *c = calloc(1, sizeof *c);
     *counter = c;
     if (!c)
         return ifl_fail_nomem(error);
     c->path = file->path;
-    int rc = text_template_read(around, &c->around, error);
-    if (rc == 0)
-        rc = ifl_tokenizer_open(file->tokenizer, &c->tokenizer, error);
-    if (rc < 0)
-        return rc;
-    c->batch = (struct text_batch){.tokenizer = c->tokenizer, .path = file->path};
-    c->has_key = text_key_make(file->path, file->tokenizer, around, &c->key);
+    if (text_template_read(around, &c->around, error) < 0)
+        return error->code;
+    c->has_key = text_key_make(file->path, path, around, &c->key);
     c->is_kept = c->has_key && text_kept_read(&c->key, &c->counts, &c->n_counts);
+    if (!c->is_kept && ifl_tokenizer_open(path, &c->tokenizer, error) < 0)
+        return error->code;
+    c->batch = (struct text_batch){.tokenizer = c->tokenizer, .path = file->path};
     return 0;
 }
 

@@ -11,6 +11,13 @@
 #include "inflight/tokenizer.h"
 #include "inflight/trace.h"
 
+/* ---- find.c ---- */
+
+enum { TEXT_PATH_BYTES = 1024 };
+
+/* The tokenizer's file in a folder; the path itself if that is none, or has none. */
+const char *text_find(const char *path, char found[TEXT_PATH_BYTES]);
+
 /* ---- batch.c ---- */
 
 struct text_item {
@@ -59,10 +66,11 @@ struct text_key {
     char text[512]; /* all that the counts depend on */
 };
 
-/* False: the trace is no regular file, or there is no folder for caches: nothing can be kept. */
+/* False: a file is not regular, or there is no folder for caches: nothing can be kept. */
 bool text_key_make(const char *trace, const char *tokenizer, const char *around,
                    struct text_key *key);
-/* True: *counts, to be freed, are those of the key. */
+/* True: *counts, to be freed, are those of the key. False: there are none, *counts is NULL and *n
+ * 0. */
 bool text_kept_read(const struct text_key *key, uint32_t **counts, size_t *n);
 /* What cannot be written is not kept. */
 void text_kept_write(const struct text_key *key, const uint32_t *counts, size_t n);

@@ -125,6 +125,7 @@ bool text_kept_read(const struct text_key *key, uint32_t **counts, size_t *n)
 {
     char path[PATH_BYTES];
     *counts = NULL;
+    *n = 0;
     FILE *in = file_of(key, path) ? fopen(path, "rbe") : NULL;
     if (!in)
         return false;
@@ -133,6 +134,7 @@ bool text_kept_read(const struct text_key *key, uint32_t **counts, size_t *n)
     if (!whole) {
         free(*counts);
         *counts = NULL;
+        *n = 0;
     }
     return whole;
 }

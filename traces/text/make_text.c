@@ -12,6 +12,7 @@ enum { MOST_WORDS = 4096, MAX_WORD_BYTES = 24, FEWEST_WORDS = 2 };
 struct text_words {
     char of[MOST_WORDS][MAX_WORD_BYTES]; /* without the blank */
     size_t n;
+    bool blank_first; /* the first word of a text needs one of its own */
 };
 
 static bool is_word(const char *text, size_t n)
@@ -34,7 +35,8 @@ static int try_word(struct ifl_encoder *encoder, const char *word, size_t n,
         return 0;
     const int n_text =
         snprintf(text, sizeof text, " %.*s %.*s %.*s", (int)n, word, (int)n, word, (int)n, word);
-    const int rc = ifl_encode(encoder, text, (size_t)n_text, &ids, &n_ids, error);
+    const int from = words->blank_first ? 0 : 1;
+    const int rc = ifl_encode(encoder, text + from, (size_t)(n_text - from), &ids, &n_ids, error);
     if (rc == 0 && n_ids == 3 && ids[0] == ids[1] && ids[1] == ids[2]) {
         memcpy(words->of[words->n], word, n);
         words->of[words->n++][n] = '\0';
@@ -60,24 +62,18 @@ static int find_words(struct ifl_encoder *encoder, struct text_words *words,
         else if (!library && token->n_bytes > 1 && bytes[0] == ' ')
             rc = try_word(encoder, bytes + 1, token->n_bytes - 1, words, error);
     }
-    if (rc == 0 && words->n < FEWEST_WORDS)
-        rc = ifl_fail(error, IFL_E_INPUT,
-                      "the tokenizer has %zu words of small letters, expected at least %d to make "
-                      "texts of",
-                      words->n, FEWEST_WORDS);
     return rc;
 }
 
 /* The text has a blank in front of each word but, for SentencePiece, the first, which gets its
  * blank there. */
-static char *put_together(const struct text_words *words, size_t n_tokens, uint64_t seed,
-                          bool blank_first)
+static char *put_together(const struct text_words *words, size_t n_tokens, uint64_t seed)
 {
     char *text = malloc(n_tokens * MAX_WORD_BYTES + 1), *at = text;
     for (size_t i = 0; text && i < n_tokens; i++) {
         const char *word = words->of[ifl_draw(seed, IFL_DRAW_TEXT_WORD, i, 0) % words->n];
         const size_t n = strlen(word);
-        if (i > 0 || blank_first)
+        if (i > 0 || words->blank_first)
             *at++ = ' ';
         memcpy(at, word, n);
         at += n;
@@ -97,7 +93,8 @@ static int verify(struct ifl_encoder *encoder, const char *text, size_t n_tokens
     return rc < 0 ? rc : n_ids == n_tokens;
 }
 
-/* Those of the encoder, found at its first text. */
+/* Those of the encoder, found at its first text. Most models of SentencePiece put a blank before a
+ * text themselves. */
 static int words_of(struct ifl_encoder *encoder, struct text_words **words, struct ifl_error *error)
 {
     struct text_words **kept = text_words_of(encoder);
@@ -105,7 +102,17 @@ static int words_of(struct ifl_encoder *encoder, struct text_words **words, stru
     if (*kept)
         return 0;
     struct text_words *found = calloc(1, sizeof *found);
-    const int rc = found ? find_words(encoder, found, error) : ifl_fail_nomem(error);
+    int rc = found ? 0 : ifl_fail_nomem(error);
+    for (int try = 0; rc == 0 && try < 2 && found->n < FEWEST_WORDS; try++) {
+        found->n = 0;
+        found->blank_first = (text_tokenizer_of(encoder)->sentencepiece != NULL) == (try == 1);
+        rc = find_words(encoder, found, error);
+    }
+    if (rc == 0 && found->n < FEWEST_WORDS)
+        rc = ifl_fail(error, IFL_E_INPUT,
+                      "the tokenizer has %zu words of small letters, expected at least %d to make "
+                      "texts of",
+                      found->n, FEWEST_WORDS);
     if (rc < 0)
         free(found);
     else
@@ -116,15 +123,13 @@ static int words_of(struct ifl_encoder *encoder, struct text_words **words, stru
 int ifl_encoder_make_text(struct ifl_encoder *encoder, size_t n_tokens, uint64_t seed, char **text,
                           struct ifl_error *error)
 {
-    const bool by_library = text_tokenizer_of(encoder)->sentencepiece;
     struct text_words *words;
     *text = NULL;
     int rc = words_of(encoder, &words, error);
-    for (int try = 0; rc == 0 && try < 2; try++) {
-        free(*text);
-        *text = put_together(words, n_tokens, seed, by_library ? try == 1 : try == 0);
-        rc = *text ? verify(encoder, *text, n_tokens, error) : ifl_fail_nomem(error);
-    }
+    if (rc < 0)
+        return rc;
+    *text = put_together(words, n_tokens, seed);
+    rc = *text ? verify(encoder, *text, n_tokens, error) : ifl_fail_nomem(error);
     if (rc > 0)
         return 0;
     free(*text);

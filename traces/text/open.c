@@ -3,7 +3,6 @@
 #include "text/text.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <utf8proc.h>
 
 #include "inflight/unpack.h"
@@ -36,21 +35,6 @@ static int load(const char *path, struct text_file *file, struct ifl_error *erro
     const int rc = read_all(unpacker, file, error);
     ifl_unpack_close(unpacker);
     return rc;
-}
-
-/* The tokenizer in a folder, or the path itself. */
-static const char *file_of(const char *path, char found[512])
-{
-    static const char *const names[] = {"tokenizer.json", "tekken.json", "tokenizer.model"};
-    struct stat status;
-    if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
-        return path;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(found, 512, "%.480s/%s", path, names[i]);
-        if (stat(found, &status) == 0)
-            return found;
-    }
-    return path;
 }
 
 /* ---- its kind ---- */
@@ -144,11 +128,11 @@ int text_open_memory(const char *path, const char *bytes, size_t n_bytes,
 
 int ifl_tokenizer_open(const char *path, struct ifl_tokenizer **tokenizer, struct ifl_error *error)
 {
-    char found[512];
+    char found[TEXT_PATH_BYTES];
     struct text_file file;
     struct ifl_tokenizer *made = calloc(1, sizeof *made);
     *tokenizer = NULL;
-    int rc = load(file_of(path, found), &file, error);
+    int rc = load(text_find(path, found), &file, error);
     if (rc == 0)
         rc = made ? read_any(&file, made, error) : ifl_fail_nomem(error);
     rc = finish(&file, rc, made, tokenizer, error);
