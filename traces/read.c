@@ -15,7 +15,8 @@ static const struct ifl_trace_format formats[N_FORMATS + 1] = {
     {"azure", "Azure LLM inference traces 2023 and later (CSV)",
      "TIMESTAMP,ContextTokens,GeneratedTokens"},
     {"sharegpt",
-     "ShareGPT (JSON list); the first two turns of each conversation, lengths estimated, no stamps",
+     "ShareGPT (JSON list); the first two turns of each conversation, lengths counted by a "
+     "tokenizer or estimated, no stamps",
      "conversations"},
     {"vidur", "lengths as Vidur and Sarathi-Serve process them (CSV); stamps in s optional",
      "num_prefill_tokens,num_decode_tokens[,arrived_at]"},

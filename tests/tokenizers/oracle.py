@@ -61,6 +61,13 @@ def ours(inflight, path, samples):
     return [[int(token) for token in row[3].split()] for row in rows]
 
 
+def is_tie(processor, expected, found):
+    """Of a unigram model: as many pieces, of the same total score, for the same text. Version 0.1.97 finds what Debian's does."""
+    scores = [sum(processor.GetScore(token) for token in ids) for ids in (expected, found)]
+    same_text = processor.Decode(expected) == processor.Decode(found)
+    return len(expected) == len(found) and same_text and abs(scores[0] - scores[1]) < 1e-4
+
+
 def check(inflight, samples, name):
     path = os.path.join(FIXTURES, FAMILIES[name]) if name in FAMILIES else name
     data = unpacked(path)
@@ -71,6 +78,11 @@ def check(inflight, samples, name):
             open(path, "wb").write(data)
         found = ours(inflight, path, samples)
     wrong = [i for i, sample in enumerate(samples) if encode(sample) != found[i]]
+    if data[:1] == b"\n" and wrong:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+        ties = [i for i in wrong if is_tie(processor, encode(samples[i]), found[i])]
+        wrong = [i for i in wrong if i not in ties]
+        print(f"{name}: {len(ties)} texts have several best segmentations, of which versions of SentencePiece take different ones")
     n_tokens = sum(map(len, found))
     print(f"{name}: {len(samples)} texts, {n_tokens} tokens, {len(wrong)} differ")
     for i in wrong[:3]:
