@@ -203,7 +203,7 @@ refuses 'inflight: unknown command comparee, did you mean compare[?]' "$inflight
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run ''
 
 # help is no error
-for command in run capacity 'trace stats' 'trace convert' 'trace generate' model calibrate fit validate \
+for command in run capacity 'trace stats' 'trace convert' 'trace generate' 'trace tokens' model calibrate fit validate \
     import export compare plot list; do
     # shellcheck disable=SC2086 # two words
     succeeds "$inflight" $command --help

@@ -4,7 +4,7 @@
 
 succeeds "$inflight" help
 sed -n 's/^    \([a-z][a-z]*\( [a-z][a-z]*\)\{0,1\}\)  .*/\1/p' logs/out >commands
-same "$(grep -c '' commands)" 18 'commands in the list'
+same "$(grep -c '' commands)" 19 'commands in the list'
 succeeds "$inflight" help --write written
 
 # The message of an unknown option names all that the program takes.
@@ -93,7 +93,7 @@ if command -v bash >logs/found; then
     completes 'run quickstart --set serving.preset=sarathi-' \
         'sarathi-dynamic sarathi-orca sarathi-simple-chunking sarathi-vllm'
     completes 'run quickstart -o fo' folder
-    completes 'trace ' 'stats convert generate'
+    completes 'trace ' 'stats convert generate tokens'
     completes 'trace generate --process g' gamma
     completes 'trace stats -f az' azure
     completes 'trace stats syn' synthetic.csv
