@@ -11,12 +11,13 @@ struct ifl_bench_export {
     const char *model;             /* UTF-8; NULL: none is named */
     double rate_rps, burstiness;   /* of the arrivals; INFINITY: all at once; NAN: not drawn */
     int32_t concurrency;           /* of a closed loop, else 0 */
+    const char *backend;           /* that was measured; NULL: "inflight", a simulated run */
 };
 
 /* Writes the JSON of `vllm bench serve --save-detailed` to `path`: one object, in its units, with
  * an entry a request in input_lens, output_lens, ttfts, itls, start_times and errors. Requests that
- * did not finish are listed as failed. A run does not keep the gaps of each request: itls repeats
- * the mean gap of the request, and itls_are_means says so. The aggregates of ITL are exact; without
+ * did not finish are listed as failed. Where the trace has no gaps, as of a simulated run, itls
+ * repeats the mean gap of the request, and itls_are_means says so. The aggregates of ITL are exact; without
  * a quantiles.csv its quantiles are null. A failed write is IFL_E_IO. After an error `path` is as
  * it was before. */
 int ifl_export_bench(const struct ifl_bench_export *export, const char *path,

@@ -118,19 +118,32 @@ static int put_list(struct bench *bench, const char *key, put_entry_fn *put_entr
     return rc ? rc : put(bench, error, "], ");
 }
 
-/* Every gap of a request is its mean gap, so that they add up to the time after its first token. */
+/* The gaps of a finished request: those that were recorded, or as many as it has tokens behind the
+ * first. */
+static size_t n_gaps(const struct bench *bench, size_t row)
+{
+    const struct ifl_trace *trace = bench->of->trace;
+    if (!completed(bench, row))
+        return 0;
+    return trace->gap_at ? trace->gap_at[row + 1] - trace->gap_at[row]
+                         : (size_t)trace->n_output[row] - 1;
+}
+
+/* Without recorded gaps every gap is the mean gap, so that they add up to the time after the first
+ * token. */
 static int put_gaps(struct bench *bench, size_t row, struct ifl_error *error)
 {
     const struct ifl_trace *trace = bench->of->trace;
     const struct ifl_outcome *o = &trace->outcome[row];
-    const int32_t n = completed(bench, row) ? trace->n_output[row] - 1 : 0;
-    const double gap_s = n > 0 ? ifl_s_from_ns(o->e2e_ns - o->ttft_ns) / n : 0;
+    const size_t n = n_gaps(bench, row);
+    const double gap_s = n > 0 ? ifl_s_from_ns(o->e2e_ns - o->ttft_ns) / (double)n : 0;
     int rc = whole_write(&bench->file, row ? ", [" : "[", error);
-    for (int32_t i = 0; rc == IFL_OK && i < n; i++) {
+    for (size_t i = 0; rc == IFL_OK && i < n; i++) {
         char *at = whole_room(&bench->file, ROW_REAL_BYTES, error);
         if (!at)
             return error->code;
-        char *end = row_real(at, gap_s);
+        char *end = trace->gap_at ? row_seconds(at, trace->gap_ns[trace->gap_at[row] + i])
+                                  : row_real(at, gap_s);
         whole_commit(&bench->file, i + 1 < n ? end : end - 1);
     }
     return rc ? rc : whole_write(&bench->file, "]", error);
@@ -138,7 +151,8 @@ static int put_gaps(struct bench *bench, size_t row, struct ifl_error *error)
 
 static int put_itls(struct bench *bench, struct ifl_error *error)
 {
-    int rc = put(bench, error, "\"itls_are_means\": true, \"itls\": [");
+    int rc = put(bench, error, "\"itls_are_means\": %s, \"itls\": [",
+                 bench->of->trace->gap_at ? "false" : "true");
     for (size_t row = 0; rc == IFL_OK && row < bench->of->trace->n; row++)
         rc = put_gaps(bench, row, error);
     return rc ? rc : put(bench, error, "], ");
@@ -218,9 +232,14 @@ static int put_itl(struct bench *bench, struct ifl_error *error)
 static int put_setting(struct bench *bench, struct ifl_error *error)
 {
     const struct ifl_bench_export *of = bench->of;
-    int rc = put(bench, error,
-                 "{\"backend\": \"inflight\", \"endpoint_type\": \"inflight\", "
-                 "\"label\": null, ");
+    const char *backend = of->backend ? of->backend : "inflight";
+    int rc = put(bench, error, "{");
+    if (rc == IFL_OK)
+        rc = put_text(bench, "backend", backend, error);
+    if (rc == IFL_OK)
+        rc = put_text(bench, "endpoint_type", backend, error);
+    if (rc == IFL_OK)
+        rc = put_text(bench, "label", NULL, error);
     if (rc == IFL_OK)
         rc = put_text(bench, "model_id", of->model, error);
     if (rc == IFL_OK)
@@ -252,7 +271,7 @@ static int put_throughputs(struct bench *bench, struct ifl_error *error)
         n_completed++;
         n_input += trace->n_prompt[row];
         n_output += trace->n_output[row];
-        bench->n_itl += (size_t)trace->n_output[row] - 1;
+        bench->n_itl += n_gaps(bench, row);
         bench->itl_s += ifl_s_from_ns(trace->outcome[row].e2e_ns - trace->outcome[row].ttft_ns);
     }
     const double duration_s = last_ns > first_ns ? ifl_s_from_ns(last_ns - first_ns) : (double)NAN;

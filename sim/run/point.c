@@ -9,55 +9,13 @@
 #include "inflight/minmax.h"
 #include "run/engine_setup.h"
 #include "run/point_parts.h"
+#include "run/workload_load.h"
 
 static double wall_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* ---- the trace ---- */
-
-/* Sequences that a request may have. */
-enum { MAX_SAMPLES = 1024 };
-
-static int take_rows(const struct point_options *options, struct ifl_trace *trace,
-                     struct ifl_error *error)
-{
-    const struct workload_config *w = &options->config->workload;
-    const struct ifl_notes *notes = &options->notes;
-    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib,
-                                        *w->tokenizer ? w->tokenizer : NULL,
-                                        *w->prompt_template ? w->prompt_template : NULL};
-    if (!options->trial.trace)
-        return trace_shelf_cut(options->traces, &file, &w->window, notes, trace, error);
-    return ifl_trace_cut(options->trial.trace, &(struct ifl_trace_window){0}, w->trace, notes,
-                         trace, error);
-}
-
-static int load_trace(const struct point_options *options, struct ifl_trace *trace,
-                      struct ifl_error *error)
-{
-    const struct workload_config *w = &options->config->workload;
-    const struct ifl_notes *notes = &options->notes;
-    int rc = take_rows(options, trace, error);
-    if (rc == 0 && w->shared_prefix_tokens > 0)
-        rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
-    if (rc == 0)
-        rc = ifl_trace_arrive(trace, &w->arrivals, w->trace, notes, error);
-    for (size_t i = 0; rc == 0 && trace->samples && i < trace->n; i++)
-        if (trace->samples[i] > MAX_SAMPLES)
-            rc = ifl_fail_at(error, w->trace, 0, 0,
-                             "row %zu asks for %d samples, expected at most %d", i + 1,
-                             trace->samples[i], MAX_SAMPLES);
-    return rc;
-}
-
-static int32_t concurrency(const struct config *config)
-{
-    const struct ifl_arrivals *arrivals = &config->workload.arrivals;
-    return arrivals->process == IFL_ARRIVE_CLOSED ? arrivals->concurrency : 0;
 }
 
 /* ---- the parts, each on those before it ---- */
@@ -335,16 +293,6 @@ static int create_recorder(const struct point_options *options, struct point *po
     return point->recorder ? 0 : error->code;
 }
 
-static void describe_clients(const struct config *config, struct workload *workload)
-{
-    workload->predictor = config->workload.predictor;
-    workload->patience = config->workload.patience;
-    workload_slo(workload, config->ttft_slo_s, config->tpot_slo_s);
-    workload_deadline(workload, config->workload.deadline_s);
-    if (config->workload.retries.most > 0)
-        workload_retry(workload, &config->workload.retries);
-}
-
 static int load_machine(const struct point_options *options, size_t i, struct machine *machine,
                         struct ifl_error *error)
 {
@@ -382,14 +330,17 @@ static int assemble(const struct point_options *options, struct point *point,
     const double began_s = wall_s();
     int rc = load_machines(options, point, error);
     if (rc == 0)
-        rc = load_trace(options, &point->trace, error);
+        rc = workload_load(&(struct workload_source){&config->workload, options->traces,
+                                                     options->trial.trace, options->notes},
+                           &point->trace, error);
     result->read_s = wall_s() - began_s;
     if (rc == 0 && options->n_requests)
         atomic_fetch_add(options->n_requests, point->trace.n);
     if (rc == 0)
-        rc = workload_create(&point->workload, &point->trace, concurrency(config), error);
+        rc = workload_create(&point->workload, &point->trace,
+                             workload_concurrency(&config->workload), error);
     if (rc == 0)
-        describe_clients(config, &point->workload);
+        workload_configure(&point->workload, config);
     if (rc == 0)
         rc = workload_go_through(&point->workload, front_end_of(point), error);
     if (rc == 0)

@@ -205,7 +205,7 @@ static void take_prompt(const struct ifl_trace *trace, size_t from, struct arriv
     a->said.prefix_tokens = trace->prefix_tokens ? trace->prefix_tokens[from] : 0;
 }
 
-static void describe(const struct workload *workload, size_t row, struct arrival *a)
+void workload_describe(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
     *a = workload->plain;
@@ -285,7 +285,7 @@ IFL_APART static void send(struct workload *workload)
     enum ifl_status status;
     const int64_t now_ns = next_sent_ns(workload);
     const struct released of = take_sent(workload);
-    describe(workload, of.row, &a);
+    workload_describe(workload, of.row, &a);
     a.sent_ns = workload->sent_ns[of.row] = now_ns;
     const int64_t out_ns = out_of_front_ns(workload, &a),
                   leaves_ns = arrival_leaves_ns(&a, &status);
@@ -338,7 +338,7 @@ bool workload_take(struct workload *workload, struct arrival *arrival)
     const struct released of = workload->sent_ns
                                    ? unpack(workload, event_pop(&workload->in_front).payload)
                                    : take_sent(workload);
-    describe(workload, of.row, arrival);
+    workload_describe(workload, of.row, arrival);
     arrival->attempt = of.attempt;
     arrival->at_ns = now_ns;
     arrival->sent_ns = workload->sent_ns ? workload->sent_ns[of.row] : now_ns;

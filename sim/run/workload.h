@@ -98,6 +98,8 @@ static inline bool workload_is_retry(const struct workload *workload, size_t row
     return attempt > 0 || (workload->trace->retry_of && workload->trace->retry_of[row] >= 0);
 }
 bool workload_take(struct workload *workload, struct arrival *arrival);
+/* What the row says, before it is sent: without the times of an arrival. */
+void workload_describe(const struct workload *workload, size_t row, struct arrival *arrival);
 /* Times of the record that are the engine's become the client's. */
 void workload_deliver(const struct workload *workload, struct ifl_request_record *record);
 /* That attempt at `row`, the serial-th request to arrive, has ended for its client. It may be sent

@@ -1,0 +1,23 @@
+/* Samples in Prometheus' text format, as servers answer at /metrics.
+ * https://prometheus.io/docs/instrumenting/exposition_formats (version 0.0.4) */
+#ifndef SIM_BASE_PROMETHEUS_H
+#define SIM_BASE_PROMETHEUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sample { /* borrowed from the text, not NUL-ended */
+    const char *name, *labels, *value;
+    size_t n_name, n_labels, n_value; /* labels without their braces */
+};
+
+/* The next sample behind *at, which moves on; false at the end. Comments and lines that are no
+ * sample are skipped. */
+bool sample_next(const char **at, const char *end, struct sample *sample);
+/* True if the sample has the name. */
+bool sample_is(const struct sample *sample, const char *name);
+/* The value of a label, without its quotes and escapes, cut to n_text - 1 bytes; false if the
+ * sample has none. */
+bool sample_label(const struct sample *sample, const char *name, char *text, size_t n_text);
+
+#endif

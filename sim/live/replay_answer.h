@@ -1,0 +1,41 @@
+/* What a server's answer says, chunk by chunk: how many tokens came, and how it ended.
+ *
+ * Tokens are counted by `usage` where a chunk has it, else by `token_ids`, else a chunk with text
+ * counts for one until a usage at the end says how many there were. A chunk without a choice, and
+ * the first one of a chat, which names the role, bring no token. llama.cpp's last chunk has a
+ * choice without text, and the usage: it brings none either.
+ *
+ * Formats: vLLM 0.32 (entrypoints/openai), SGLang 0.5 (srt/entrypoints/openai), llama.cpp's server
+ * (tools/server). */
+#ifndef SIM_LIVE_REPLAY_ANSWER_H
+#define SIM_LIVE_REPLAY_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct replay_answer {
+    int32_t n_samples;   /* answers in one stream; tokens of the first count. Set before */
+    int32_t most_tokens; /* that were asked for, of each; more are an error. Set before */
+    int32_t *ids;        /* [most_tokens] takes the tokens' ids, or NULL. Set before */
+    int32_t n_ids;
+    int32_t n_tokens; /* so far, of a sample */
+    bool counted;     /* by the server: no chunk was taken for one token */
+    bool has_usage;
+    int32_t prompt_tokens, cached_tokens; /* -1: not said */
+    int64_t queue_ns;                     /* the server's own; IFL_NEVER: not said */
+    bool is_finished;                     /* some choice had a finish_reason */
+    bool is_done;                         /* [DONE] */
+    char error[256];                      /* what is wrong with the stream, or the server's word */
+};
+
+/* A zeroed answer with the three above set. */
+void replay_answer_begin(struct replay_answer *answer, int32_t n_samples, int32_t most_tokens);
+/* Takes an event. Returns how many tokens it brings, or -1: `error` says why. */
+int32_t replay_answer_take(struct replay_answer *answer, const char *data, size_t n);
+/* The message in the body of an error, or its beginning: printable, in one line. */
+void replay_answer_error(const char *body, size_t n, char *text, size_t n_text);
+/* Control characters become blanks. */
+void replay_printable(char *text);
+
+#endif

@@ -1,0 +1,84 @@
+/* HTTP/1.1 transfers side by side in one thread: libcurl's multi interface over epoll.
+ *
+ * Time is that of CLOCK_MONOTONIC. Redirects are never followed: a server must not send the client,
+ * and with it the key, elsewhere. Headers are bounded. What a transfer reads is not kept here. */
+#ifndef SIM_LIVE_REPLAY_HTTP_H
+#define SIM_LIVE_REPLAY_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+
+enum { REPLAY_HEADERS_BYTES = 64 << 10 };
+
+struct replay_server { /* how a server is reached */
+    const char *url;   /* "http://host:8000", without a slash at the end, or with a path in front */
+    const char *key;   /* of the API; NULL: none */
+    const char *const *headers; /* [n_headers] "Name: value" */
+    size_t n_headers;
+    const char *ca_path; /* certificates; NULL: the system's */
+    bool insecure;       /* any certificate will do */
+    const char *proxy;   /* NULL: none, whatever the environment says */
+};
+
+/* http or https, a host, no user, query or fragment. Else IFL_E_INPUT. */
+int replay_server_check(const struct replay_server *server, struct ifl_error *error);
+
+struct replay_http; /* opaque */
+struct replay_call; /* a transfer; opaque */
+
+struct replay_end {
+    int64_t now_ns;
+    long status; /* 0: no answer came */
+    int64_t
+        connect_ns; /* from the call to a connection that takes the request; -1: there was none */
+    const char *error; /* NULL: the answer is whole, whatever its status */
+};
+
+struct replay_handler {
+    /* The next bytes of the answer. False: the transfer ends, and `done` hears of an error. */
+    bool (*take)(void *context, struct replay_call *call, int64_t now_ns, const char *bytes,
+                 size_t n);
+    /* The transfer is over; the call is gone when it returns. Not called after a cancel. */
+    void (*done)(void *context, const struct replay_end *end);
+    void *context;
+};
+
+int64_t replay_now_ns(void);
+
+/* The caller owes replay_http_close on success. The server is borrowed. */
+int replay_http_open(const struct replay_server *server, struct replay_http **http,
+                     struct ifl_error *error);
+void replay_http_close(struct replay_http *http); /* cancels all calls; accepts NULL */
+
+/* Starts a transfer to the server's URL with `path` behind it: a POST of the body, which must stay
+ * until its end, or a GET where it is NULL. NULL without memory. */
+struct replay_call *replay_http_start(struct replay_http *http, const char *path, const char *body,
+                                      size_t n_body, const struct replay_handler *handler);
+/* Ends the transfer at once and closes its connection, so that the server notices. Not within
+ * `take` or `done`. */
+void replay_http_cancel(struct replay_http *http, struct replay_call *call);
+
+/* Of an answer that has begun. */
+long replay_call_status(const struct replay_call *call);
+const char *replay_call_type(const struct replay_call *call); /* content-type, "" without one */
+bool replay_call_headers_too_long(const struct replay_call *call);
+
+/* Waits until `until_ns`, or until something has happened, and lets the transfers go on. */
+int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_error *error);
+
+/* ---- one transfer, waited for ---- */
+
+struct replay_got {
+    long status;
+    char *text; /* NUL-ended; the caller frees it, after an error, too */
+    size_t n;
+};
+/* GETs `path` of the server, at most most_bytes of it. IFL_E_DEVICE if no answer comes within
+ * timeout_s; every status is an answer. */
+int replay_http_get(const struct replay_server *server, const char *path, size_t most_bytes,
+                    double timeout_s, struct replay_got *got, struct ifl_error *error);
+
+#endif

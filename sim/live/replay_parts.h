@@ -1,0 +1,74 @@
+/* What the files of the load client share: replay.c has the loop, replay_stream.c a request,
+ * replay_scrape.c the server's metrics, replay_report.c the files at the end. */
+#ifndef SIM_LIVE_REPLAY_PARTS_H
+#define SIM_LIVE_REPLAY_PARTS_H
+
+#include "base/event_heap.h"
+#include "live/replay.h"
+#include "live/replay_answer.h"
+#include "live/replay_sse.h"
+#include "run/workload.h"
+
+struct replay_scrape; /* replay_scrape.c */
+
+struct replay {
+    const struct replay_options *options;
+    struct ifl_trace trace;
+    struct workload workload;
+    struct replay_body body; /* with the model's name */
+    struct replay_vocabulary vocabulary;
+    struct replay_http *http;
+    int64_t start_ns; /* of CLOCK_MONOTONIC */
+    struct replay_records records;
+    struct event_heap timers; /* their payload: a record and what happens (replay_stream.c) */
+    uint64_t n_timers;
+    size_t n_open;              /* streams under way */
+    bool warming;               /* requests are in no report */
+    struct replay_text *ready;  /* [trace.n] bodies made before they are due */
+    struct replay_known *known; /* [trace.n] what turns begin with */
+    size_t next_ready, n_ready_bytes;
+    int32_t *ids; /* [longest prompt] scratch */
+    struct replay_rows requests, chunks;
+    int64_t flushed_ns;
+    struct replay_scrape *scrape; /* NULL: none */
+    uint64_t n_chunks;
+    int64_t longest_turn_ns;
+    struct ifl_error error; /* the first that ends the run */
+    bool failed;
+};
+
+static inline int64_t replay_now(const struct replay *replay)
+{
+    return replay_now_ns() - replay->start_ns;
+}
+
+/* Keeps the first error of a callback. */
+int replay_give_up(struct replay *replay, const struct ifl_error *error);
+
+/* ---- replay_stream.c ---- */
+
+/* Sends the request, which is due at arrival->sent_ns. */
+int replay_send(struct replay *replay, const struct arrival *arrival, struct ifl_error *error);
+/* Ends what is due now: clients that leave, requests that take too long. */
+int replay_expire(struct replay *replay, int64_t now_ns, struct ifl_error *error);
+/* Ends all streams, which then have failed. */
+void replay_end_all(struct replay *replay, const char *why);
+/* Makes the body of a request, to stand in `ready` or to be sent. */
+int replay_make_body(struct replay *replay, const struct arrival *arrival, struct replay_text *text,
+                     struct ifl_error *error);
+
+/* ---- replay_scrape.c ---- */
+
+int replay_scrape_open(struct replay *replay, const char *path, struct ifl_error *error);
+void replay_scrape_destroy(struct replay_scrape *scrape); /* accepts NULL */
+/* Looks at the metrics if it is time to; *next_ns is when it will be. */
+int replay_scrape_look(struct replay *replay, int64_t now_ns, int64_t *next_ns,
+                       struct ifl_error *error);
+/* A last look, waited for a short time; closes the file. Returns `code` or what goes wrong now. */
+int replay_scrape_finish(struct replay *replay, int code, struct ifl_error *error);
+
+/* ---- replay_report.c ---- */
+
+int replay_report(struct replay *replay, struct replay_result *result, struct ifl_error *error);
+
+#endif

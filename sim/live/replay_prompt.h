@@ -1,0 +1,45 @@
+/* Prompts that a trace only has the lengths of: token ids, or words that stand for them.
+ *
+ * Ids are those of run/token_ids.h, keyed by the row and not by the order of arrival: what the
+ * trace says is shared (prefix groups, hash ids, turns, retries) has the same ids, and everything
+ * else its own. The same seed and vocabulary give the same prompts in every run. */
+#ifndef SIM_LIVE_REPLAY_PROMPT_H
+#define SIM_LIVE_REPLAY_PROMPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+
+#include "replica/live_request.h"
+
+struct replay_text { /* grows; zeroed memory is empty */
+    char *of;
+    size_t n, cap;
+};
+
+/* Appends; 0 or IFL_E_NOMEM. */
+int replay_text_add(struct replay_text *text, const char *bytes, size_t n);
+
+struct replay_vocabulary {
+    uint64_t seed;
+    int32_t first_id, n_ids; /* ids in [first_id, first_id + n_ids) */
+};
+
+/* What was sent before and stands at the beginning of a prompt: a turn's earlier turns, with the
+ * answers that the server gave. */
+struct replay_known {
+    int32_t *ids; /* NULL: nothing */
+    int32_t n;
+};
+
+/* Writes the ids of the request's prompt to ids[0, arrival->n_prompt). `known` may be NULL. */
+void replay_prompt_ids(const struct replay_vocabulary *vocabulary, const struct arrival *arrival,
+                       const struct replay_known *known, int32_t *ids);
+/* Appends "[1,2,3]". */
+int replay_prompt_list(const int32_t *ids, int32_t n, struct replay_text *text);
+/* Appends a common English word for each id, a blank before each but the first. Each of these words
+ * is one token of most vocabularies, so the text has about n tokens. */
+int replay_prompt_words(const int32_t *ids, int32_t n, struct replay_text *text);
+
+#endif

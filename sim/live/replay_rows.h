@@ -1,0 +1,49 @@
+/* A file of rows that is written while a run goes on, and holds whole rows at every time.
+ *
+ * Rows are gathered and handed over in whole ones. Where the disk takes a part of them only, that
+ * part is cut back to whole rows. */
+#ifndef SIM_LIVE_REPLAY_ROWS_H
+#define SIM_LIVE_REPLAY_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+#include "inflight/report.h"
+
+enum { REPLAY_ROWS_BYTES = 1 << 16 };
+
+struct replay_rows {
+    int fd; /* -1: closed */
+    char path[IFL_PATH_BYTES];
+    size_t n; /* gathered */
+    int64_t n_written;
+    char bytes[REPLAY_ROWS_BYTES];
+};
+
+/* Makes the file, which is empty but for the header, a row. */
+int replay_rows_open(struct replay_rows *rows, const char *path, const char *header,
+                     struct ifl_error *error);
+/* Room for a row of so many bytes, at most REPLAY_ROWS_BYTES / 2; NULL after an error. */
+char *replay_rows_room(struct replay_rows *rows, size_t n_bytes, struct ifl_error *error);
+/* The row ends here. */
+static inline void replay_rows_end(struct replay_rows *rows, const char *end)
+{
+    rows->n = (size_t)(end - rows->bytes);
+}
+/* Hands what is gathered to the system. */
+int replay_rows_flush(struct replay_rows *rows, struct ifl_error *error);
+/* Flushes and closes; `code` is what has gone wrong before. Returns it, or what goes wrong now. */
+int replay_rows_close(struct replay_rows *rows, int code, struct ifl_error *error);
+
+/* A field and a comma: nine decimals, nothing for IFL_NEVER. Returns the place behind it. */
+char *replay_put_seconds(char *at, int64_t ns);
+char *replay_put_whole(char *at, int64_t value);
+/* Nothing if the number is negative. */
+char *replay_put_count(char *at, int64_t value);
+/* In quotes where it needs them; at most 2 x its length + 3. */
+char *replay_put_text(char *at, const char *text);
+/* Turns the last comma into the end of the row. */
+char *replay_put_end(char *at);
+
+#endif

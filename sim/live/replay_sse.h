@@ -1,0 +1,39 @@
+/* A reader of server-sent events that a hostile server cannot fill the memory of.
+ *
+ * Of an event only its data counts: the lines "data: ...", joined by line feeds. Comments, ids,
+ * names and retry times are skipped. Lines end with CR, LF or both. An event that the stream ends
+ * in, without a blank line behind it, is dropped, as the standard has it.
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html (WHATWG, section 9.2.6) */
+#ifndef SIM_LIVE_REPLAY_SSE_H
+#define SIM_LIVE_REPLAY_SSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct replay_sse {
+    size_t most_bytes; /* of a line, and of an event's data */
+    /* Takes the data of an event, not NUL-ended, borrowed until it returns. False: read no on. */
+    bool (*event)(void *context, const char *data, size_t n);
+    void *context;
+    /* private: an unfinished line, and the data of an unfinished event */
+    char *line, *data;
+    size_t n_line, n_data, cap_line, cap_data;
+    bool has_data;
+    bool after_cr; /* a line feed that comes now ends no line of its own */
+};
+
+enum replay_sse_end {
+    REPLAY_SSE_GOES_ON,
+    REPLAY_SSE_STOPPED,   /* `event` said so */
+    REPLAY_SSE_LONG_LINE, /* above most_bytes */
+    REPLAY_SSE_LONG_EVENT,
+    REPLAY_SSE_NO_MEMORY
+};
+
+/* Takes the next bytes of the stream. After another answer than REPLAY_SSE_GOES_ON it is not called
+ * again. A zeroed reader with the public members set is at the beginning of a stream. */
+enum replay_sse_end replay_sse_take(struct replay_sse *sse, const char *bytes, size_t n);
+/* Frees what it holds; the reader is then at a beginning. */
+void replay_sse_reset(struct replay_sse *sse);
+
+#endif
