@@ -15,6 +15,7 @@
 #include "cli/out_dir.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
+#include "cli/validate_live.h"
 #include "config/config.h"
 
 /* A folder of inflight's own, or a file in a format of recorded runs. */
@@ -88,6 +89,9 @@ struct request {
     long long max_record_mib;
     struct text_list runs;
     bool no_plots;
+    const char *server;
+    struct text_list sets;
+    struct live_options live;
 };
 
 /* "0/2": every second request, from the first on. */
@@ -157,23 +161,55 @@ static int validate_watched(const struct request *request, struct ifl_error *err
     return rc;
 }
 
+static int compare(const struct request *request)
+{
+    const char *const runs[] = {request->simulated, request->measured};
+    struct ifl_error error;
+    if (validate_watched(request, &error) < 0)
+        return cli_fail(&error);
+    if (!request->no_plots)
+        draw(request->out_dir ? request->out_dir : request->simulated, runs);
+    return 0;
+}
+
+/* A configuration instead of two runs: both are made. */
+static int compare_live(struct request *request)
+{
+    char simulated[IFL_PATH_BYTES], measured[IFL_PATH_BYTES];
+    const struct validate_live live = {
+        .url = request->server,
+        .config = request->runs.of[0],
+        .sets = request->sets.of,
+        .n_sets = request->sets.n,
+        .out_dir = request->out_dir ? request->out_dir : "results/validate-live",
+        .live = &request->live,
+    };
+    snprintf(simulated, sizeof simulated, "%.600s/simulated", live.out_dir);
+    snprintf(measured, sizeof measured, "%.600s/live", live.out_dir);
+    request->simulated = simulated;
+    request->measured = measured;
+    request->out_dir = simulated;
+    int code = validate_live(&live);
+    if (code == 0)
+        code = compare(request);
+    return code == 0 ? validate_live_page(&live) : code;
+}
+
 static int run_command(int argc, char **argv)
 {
-    struct request request = {.format = "auto", .max_record_mib = IFL_MAX_RECORD_MIB};
+    struct request request = {
+        .format = "auto", .max_record_mib = IFL_MAX_RECORD_MIB, .live = live_options_default};
     const struct text_list *runs = &request.runs;
-    struct ifl_error error;
     if (options_read(&command_validate, &request, argc, argv, &request.runs) < 0 ||
         read_part(&request) < 0 || cli_check_max_record("validate", request.max_record_mib) < 0)
         return 2;
-    if (runs->n != 2)
+    if (runs->n != (request.server ? 1 : 2))
         return usage_fail(&command_validate);
+    if (request.server)
+        return compare_live(&request);
     request.simulated = runs->of[0];
     request.measured = runs->of[1];
-    if (validate_watched(&request, &error) < 0)
-        return cli_fail(&error);
-    if (!request.no_plots)
-        draw(request.out_dir ? request.out_dir : request.simulated, runs->of);
-    return 0;
+    return compare(&request);
 }
 
 static const struct option_spec options[] = {
@@ -187,13 +223,20 @@ static const struct option_spec options[] = {
      "compare every N-th request, from the K-th on", COMPLETE_NOTHING},
     {"--no-plots", NULL, OPTION_FLAG, offsetof(struct request, no_plots), NULL, "draw no figures",
      COMPLETE_NOTHING},
+    {"--live", NULL, OPTION_TEXT, offsetof(struct request, server), "URL",
+     "make both runs: CONFIG.yaml's requests go to this server and into a simulation",
+     COMPLETE_NOTHING},
+    {"--set", NULL, OPTION_LIST, offsetof(struct request, sets), "KEY=VALUE",
+     "with --live: set a key of the configuration", COMPLETE_SETTING},
+    LIVE_OPTIONS(struct request),
 };
 
 const struct command command_validate = {
     .name = "validate",
     .doc = "a simulated run against a recorded one",
-    .arguments = "SIM_DIR REAL",
+    .arguments = "SIM_DIR REAL | --live URL CONFIG.yaml",
     .example = "inflight validate results/mine recorded.jsonl",
+    .notes = "Options from --model on are those of `inflight replay`, for --live alone.",
     .completion = COMPLETE_FILE,
     .options = options,
     .n_options = sizeof options / sizeof *options,

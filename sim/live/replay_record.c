@@ -33,16 +33,17 @@ void replay_records_free(struct replay_records *records)
 
 /* ---- rows ---- */
 
-/* The columns that `requests` reads, as a simulated run has them, then those of a live one. */
+/* The columns of a simulated run, then those of a live one alone. */
 const char replay_requests_header[] =
-    "point,request_id,status,arrival_s,prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,"
-    "e2e_s,max_itl_s,preemptions,queue_s,due_s,sent_s,late_s,connect_s,first_byte_s,first_token_s,"
-    "last_token_s,end_s,ttft_due_s,e2e_due_s,prompt_tokens_server,tokens_counted,chunks,"
-    "http_status,error\n";
+    "point,request_id,replica,status,arrival_s,first_scheduled_s,first_token_s,finish_s,"
+    "prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions,"
+    "swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s,"
+    "due_s,sent_s,late_s,connect_s,first_byte_s,end_s,ttft_due_s,e2e_due_s,prompt_tokens_server,"
+    "tokens_counted,chunks,http_status,error\n";
 
 size_t replay_request_bytes(const struct replay_record *record)
 {
-    return 28 * 24 + (record->error ? 2 * strlen(record->error) + 4 : 0);
+    return 36 * 24 + (record->error ? 2 * strlen(record->error) + 4 : 0);
 }
 
 static int64_t since(int64_t time_ns, int64_t from_ns)
@@ -66,29 +67,45 @@ static int64_t longest_gap_ns(const struct replay_record *r)
     return longest_ns;
 }
 
-char *replay_put_request(char *at, const struct replay_record *r)
+/* As of a simulated run. What happens in the server is empty unless it says so. */
+static char *put_life(char *at, const struct replay_record *r)
 {
-    const bool finished = r->status == IFL_FINISHED;
+    const int64_t ttft_ns = replay_ttft_ns(r), e2e_ns = replay_e2e_ns(r);
+    const bool queued = r->queue_ns != IFL_NEVER;
     at = replay_put_whole(at, 0);
     at = replay_put_whole(at, (int64_t)r->id);
+    at = replay_put_whole(at, 0);
     at = replay_put_text(at, ifl_status_names[r->status]);
     at = replay_put_seconds(at, r->due_ns);
+    at = replay_put_seconds(at, queued ? r->sent_ns + r->queue_ns : IFL_NEVER);
+    at = replay_put_seconds(at, r->first_token_ns);
+    at = replay_put_seconds(at, r->status == IFL_FINISHED ? r->last_token_ns : r->end_ns);
     at = replay_put_whole(at, r->prompt_tokens);
     at = replay_put_whole(at, r->output_tokens);
     at = replay_put_count(at, r->cached_tokens);
-    at = replay_put_seconds(at, replay_ttft_ns(r));
+    at = replay_put_seconds(at, ttft_ns);
     at = replay_put_seconds(at, tpot_ns(r));
-    at = replay_put_seconds(at, replay_e2e_ns(r));
+    at = replay_put_seconds(at, e2e_ns);
     at = replay_put_seconds(at, longest_gap_ns(r));
     at = replay_put_whole(at, 0);
+    at = replay_put_whole(at, 0);
     at = replay_put_seconds(at, r->queue_ns);
+    at = replay_put_seconds(at, queued ? since(ttft_ns, r->queue_ns) : IFL_NEVER);
+    at = replay_put_seconds(at, e2e_ns == IFL_NEVER ? IFL_NEVER : e2e_ns - ttft_ns);
+    at = replay_put_seconds(at, IFL_NEVER);
+    at = replay_put_seconds(at, r->ttft_slo_ns);
+    return replay_put_seconds(at, r->tpot_slo_ns);
+}
+
+char *replay_put_request(char *at, const struct replay_record *r)
+{
+    const bool finished = r->status == IFL_FINISHED;
+    at = put_life(at, r);
     at = replay_put_seconds(at, r->due_ns);
     at = replay_put_seconds(at, r->sent_ns);
     at = replay_put_seconds(at, r->sent_ns - r->due_ns);
     at = replay_put_seconds(at, r->connect_ns < 0 ? IFL_NEVER : r->connect_ns);
     at = replay_put_seconds(at, r->first_byte_ns);
-    at = replay_put_seconds(at, r->first_token_ns);
-    at = replay_put_seconds(at, r->last_token_ns);
     at = replay_put_seconds(at, r->end_ns);
     at = replay_put_seconds(at, since(r->first_token_ns, r->due_ns));
     at = replay_put_seconds(at, finished ? since(r->last_token_ns, r->due_ns) : IFL_NEVER);
