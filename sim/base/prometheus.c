@@ -89,23 +89,18 @@ static void unescape(const char *at, const char *end, char *text, size_t n_text)
     text[n] = '\0';
 }
 
-bool sample_label(const struct sample *sample, const char *name, char *text, size_t n_text)
+bool sample_label_next(const struct sample *sample, const char **at, struct sample_label *label)
 {
-    const char *at = sample->labels, *end = at ? at + sample->n_labels : at;
-    const size_t n_name = strlen(name);
-    while (at && at < end) {
-        const char *equals = memchr(at, '=', (size_t)(end - at));
-        if (!equals || equals + 1 >= end || equals[1] != '"')
-            return false;
-        const char *behind = skip_quoted(equals + 2, end);
-        while (at < equals && (*at == ',' || *at == ' '))
-            at++;
-        const char *close = behind[-1] == '"' ? behind - 1 : behind;
-        if ((size_t)(equals - at) == n_name && memcmp(at, name, n_name) == 0) {
-            unescape(equals + 2, close, text, n_text);
-            return true;
-        }
-        at = behind;
-    }
-    return false;
+    const char *end = sample->labels ? sample->labels + sample->n_labels : NULL;
+    const char *name = *at ? *at : sample->labels;
+    while (name && name < end && (*name == ',' || *name == ' '))
+        name++;
+    const char *equals = name && name < end ? memchr(name, '=', (size_t)(end - name)) : NULL;
+    if (!equals || equals + 1 >= end || equals[1] != '"')
+        return false;
+    *at = skip_quoted(equals + 2, end);
+    const char *close = *at > equals + 2 && (*at)[-1] == '"' ? *at - 1 : *at;
+    unescape(name, equals, label->name, sizeof label->name);
+    unescape(equals + 2, close, label->value, sizeof label->value);
+    return true;
 }

@@ -16,8 +16,10 @@ struct sample { /* borrowed from the text, not NUL-ended */
 bool sample_next(const char **at, const char *end, struct sample *sample);
 /* True if the sample has the name. */
 bool sample_is(const struct sample *sample, const char *name);
-/* The value of a label, without its quotes and escapes, cut to n_text - 1 bytes; false if the
- * sample has none. */
-bool sample_label(const struct sample *sample, const char *name, char *text, size_t n_text);
+struct sample_label {
+    char name[64], value[256]; /* without quotes and escapes; cut where they are longer */
+};
+/* The next label behind *at, which begins as NULL; false behind the last. */
+bool sample_label_next(const struct sample *sample, const char **at, struct sample_label *label);
 
 #endif

@@ -1,10 +1,14 @@
-/* inflight import: a server's start-up log and command line as a configuration. */
+/* inflight import: a server's start-up log, command line and answers as a configuration. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/new_file.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
 #include "import/import.h"
+#include "live/replay_http.h"
 
 static int write_config(const struct facts *facts, const struct node *root, FILE *out,
                         struct ifl_error *error)
@@ -26,24 +30,101 @@ static int write_to(const char *path, const struct facts *facts, const struct no
     return new_file_close(&file, write_config(facts, root, file.out, error), error);
 }
 
-struct request {
-    struct text_list logs;
-    struct import_sources sources;
-    const char *path;
+/* ---- what a running server answers ---- */
+
+enum { ANSWER_BYTES = 8 << 20, MAX_ANSWERS = 260 };
+#define ANSWER_S 10
+
+struct answers {
+    struct import_answer of[MAX_ANSWERS];
+    size_t n;
+    char urls[3][1100];
 };
 
-static int import(struct import_sources *sources, const char *path)
+static void answers_free(struct answers *answers)
 {
-    struct facts facts;
-    struct node *root;
+    for (size_t i = 0; i < answers->n; i++)
+        free((char *)(uintptr_t)answers->of[i].text);
+}
+
+static int add_file(struct answers *answers, const char *path, struct ifl_error *error)
+{
+    FILE *in = fopen(path, "r");
+    char *text = in ? malloc(ANSWER_BYTES + 1) : NULL;
+    if (!in)
+        return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
+    const size_t n = text ? fread(text, 1, ANSWER_BYTES + 1, in) : 0;
+    int rc = text ? 0 : ifl_fail_nomem(error);
+    if (rc == 0 && ferror(in))
+        rc = ifl_fail_at(error, path, 0, 0, "cannot be read: %s", strerror(errno));
+    if (rc == 0 && n > ANSWER_BYTES)
+        rc = ifl_fail_at(error, path, 0, 0, "more than %d MiB, expected what a server answers",
+                         ANSWER_BYTES >> 20);
+    fclose(in);
+    if (rc < 0)
+        free(text);
+    else
+        answers->of[answers->n++] = (struct import_answer){path, text, n};
+    return rc;
+}
+
+/* A path that the server does not have says nothing; /metrics it must have. */
+static int add_server(struct answers *answers, const char *url, struct ifl_error *error)
+{
+    static const char *const paths[] = {"/metrics", "/version", "/v1/models"};
+    const struct replay_server server = {.url = url};
+    int rc = replay_server_check(&server, error);
+    for (size_t i = 0; rc == 0 && i < sizeof paths / sizeof *paths; i++) {
+        struct replay_got got;
+        rc = replay_http_get(&server, paths[i], ANSWER_BYTES, ANSWER_S, &got, error);
+        snprintf(answers->urls[i], sizeof answers->urls[i], "%.1000s%s", url, paths[i]);
+        if (rc == 0 && got.status != 200 && i == 0)
+            rc = ifl_fail(error, IFL_E_DEVICE, "%s: HTTP %ld, expected metrics", answers->urls[i],
+                          got.status);
+        if (rc == 0 && got.status == 200)
+            answers->of[answers->n++] = (struct import_answer){answers->urls[i], got.text, got.n};
+        else
+            free(got.text);
+    }
+    return rc;
+}
+
+/* ---- the command ---- */
+
+struct request {
+    struct text_list logs, answers;
+    struct import_sources sources;
+    const char *path, *server;
+};
+
+static int take_answers(const struct request *request, struct answers *answers,
+                        struct ifl_error *error)
+{
+    int rc = request->server ? add_server(answers, request->server, error) : 0;
+    for (size_t i = 0; rc == 0 && i < request->answers.n; i++)
+        rc = add_file(answers, request->answers.of[i], error);
+    return rc;
+}
+
+static int import(const struct request *request)
+{
+    struct facts facts = {0};
+    struct node *root = NULL;
+    struct answers answers = {.n = 0};
     struct ifl_error error;
-    int rc = import_read(sources, &facts, &root, &error);
+    struct import_sources sources = request->sources;
+    int rc = take_answers(request, &answers, &error);
+    sources.answers = answers.of;
+    sources.n_answers = answers.n;
     if (rc == 0)
-        rc = write_to(path, &facts, root, &error);
-    if (rc == 0 && path)
+        rc = import_read(&sources, &facts, &root, &error);
+    if (rc == 0)
+        rc = write_to(request->path, &facts, root, &error);
+    if (rc == 0 && request->path)
         import_report(&facts, root, "", stdout);
     facts_free(&facts);
     tree_free(rc == 0 ? root : NULL);
+    answers_free(&answers);
     return rc < 0 ? cli_fail(&error) : 0;
 }
 
@@ -52,11 +133,12 @@ static int run_command(int argc, char **argv)
     struct request request = {0};
     if (options_read(&command_import, &request, argc, argv, &request.logs) < 0)
         return 2;
-    if (request.logs.n == 0 && !request.sources.command)
+    if (request.logs.n == 0 && !request.sources.command && request.answers.n == 0 &&
+        !request.server)
         return usage_fail(&command_import);
     request.sources.logs = request.logs.of;
     request.sources.n_logs = request.logs.n;
-    return import(&request.sources, request.path);
+    return import(&request);
 }
 
 static const struct option_spec options[] = {
@@ -64,6 +146,10 @@ static const struct option_spec options[] = {
      "the command line, as \"vllm serve ...\"", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "CONFIG.yaml",
      "where the configuration goes (standard output)", COMPLETE_FILE},
+    {"--server", "-s", OPTION_TEXT, offsetof(struct request, server), "URL",
+     "of a running server: ask for its /metrics, /version and /v1/models", COMPLETE_NOTHING},
+    {"--answer", NULL, OPTION_LIST, offsetof(struct request, answers), "FILE",
+     "what a running server said at one of these", COMPLETE_FILE},
     {"--engine-version", NULL, OPTION_TEXT, offsetof(struct request, sources.version), "VERSION",
      "where the log does not say it", COMPLETE_NOTHING},
     {"--model", NULL, OPTION_TEXT, offsetof(struct request, sources.model), "NAME",
@@ -74,7 +160,7 @@ static const struct option_spec options[] = {
 
 const struct command command_import = {
     .name = "import",
-    .doc = "a server's start-up log and command line as a configuration",
+    .doc = "a server's log, command line and answers as a configuration",
     .arguments = "[LOG...]",
     .example = "inflight import server.log -o deployment.yaml",
     .notes = "Logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. Every flag and "

@@ -43,6 +43,12 @@ static int read_sources(const struct import_sources *sources, struct facts *fact
         code = command_read(sources->command, facts, error);
     for (size_t i = 0; i < sources->n_logs && code == 0; i++)
         code = log_read(sources->logs[i], facts, error);
+    for (size_t i = 0; i < sources->n_answers && code == 0; i++)
+        code = answer_read(&sources->answers[i], facts, error);
+    if (code == 0 && !facts->has_server && sources->n_answers > 0)
+        code = ifl_fail_at(error, sources->answers[0].name, 0, 0,
+                           "no sample is of a server that is known, expected the /metrics of vLLM "
+                           "or SGLang");
     if (code == 0 && !facts->has_server)
         code = ifl_fail_at(error, sources->logs[0], 0, 0,
                            "no line is of a server that is known, expected the start-up log of "

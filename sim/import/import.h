@@ -4,12 +4,15 @@
 
 #include "base/tree.h"
 
+#include "import/answers.h"
 #include "import/facts.h"
 
 struct import_sources {
     const char *command; /* a command line; NULL: none */
     const char *const *logs;
     size_t n_logs; /* parts of the log of one server */
+    const struct import_answer *answers;
+    size_t n_answers; /* of one server */
     /* What neither of them may say; NULL: nothing. */
     const char *version, *model, *hardware;
 };

@@ -1,0 +1,17 @@
+/* What a running server answers: facts and findings. */
+#ifndef SIM_IMPORT_ANSWERS_H
+#define SIM_IMPORT_ANSWERS_H
+
+#include "import/facts.h"
+
+struct import_answer {
+    const char *name; /* a file or a URL, for messages */
+    const char *text; /* [n] */
+    size_t n;
+};
+
+/* Reads the text of /metrics, or the JSON of /version or /v1/models: the text says which it is. All
+ * that it borrows must outlive the facts. */
+int answer_read(const struct import_answer *answer, struct facts *facts, struct ifl_error *error);
+
+#endif
