@@ -12,8 +12,25 @@ static json_t *extra_value(const char *extra)
     return json ? json : json_string(value);
 }
 
+/* True for a key without which this would be no load client's request. */
+static bool is_made_here(const char *extra)
+{
+    static const char *const keys[] = {"prompt", "messages", "model", "stream", "max_tokens"};
+    const size_t n = strcspn(extra, "=");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strlen(keys[i]) == n && memcmp(keys[i], extra, n) == 0)
+            return true;
+    return false;
+}
+
 int replay_body_check(const struct replay_body *body, struct ifl_error *error)
 {
+    for (size_t i = 0; i < body->n_extra; i++)
+        if (is_made_here(body->extra[i]))
+            return ifl_fail(error, IFL_E_INPUT,
+                            "--body %s: expected another key: this one is made "
+                            "for each request",
+                            body->extra[i]);
     for (size_t i = 0; i < body->n_extra; i++) {
         const char *equals = strchr(body->extra[i], '=');
         json_t *value = equals && equals != body->extra[i] ? extra_value(body->extra[i]) : NULL;

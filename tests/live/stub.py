@@ -5,7 +5,7 @@ What it does goes by the model that a request names: "m" answers as vLLM does, w
 names in HOSTILE do what they say; "wire:FILE" sends the bytes of the file. Requests are written to a file as JSON, a
 line each, with the time at which they came and, behind their end, whether the client stayed.
 
-usage: stub.py PORT_FILE [--ttft S] [--itl S] [--log FILE] [--style vllm|plain] [--wire DIR] [--shed N]
+usage: stub.py PORT_FILE [--ttft S] [--itl S] [--log FILE] [--style vllm|plain] [--wire DIR] [--shed N] [--bos N]
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Stub:
         prompt = body.get('prompt')
         if isinstance(prompt, list):
             return len(prompt)
-        return len((prompt or body['messages'][0]['content']).split())
+        return len((prompt or body['messages'][0]['content']).split()) + self.options.bos
 
     async def stream(self, body, chat, writer):
         options = self.options
@@ -284,6 +284,7 @@ async def main():
     parser.add_argument('--style', default='vllm')
     parser.add_argument('--wire', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'wire'))
     parser.add_argument('--shed', type=int, default=0)
+    parser.add_argument('--bos', type=int, default=0)
     options = parser.parse_args()
     stub = Stub(options)
     server = await asyncio.start_server(stub.connection, '127.0.0.1', 0, limit=1 << 24, backlog=4096)
