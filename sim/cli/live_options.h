@@ -43,7 +43,7 @@ extern const struct live_options live_options_default;
                     "send the priorities of the trace", COMPLETE_NOTHING),                         \
         LIVE_OPTION(of, "--body", NULL, LIST, body, "KEY=VALUE",                                   \
                     "put a key, JSON or a word, into each request", COMPLETE_NOTHING),             \
-        LIVE_OPTION(of, "--header", NULL, LIST, headers, "\"NAME: VALUE\"", "send a header",       \
+        LIVE_OPTION(of, "--header", NULL, LIST, headers, "NAME:VALUE", "send a header",            \
                     COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--api-key-env", NULL, TEXT, api_key_env, "NAME",                          \
                     "the environment variable with the key of the API", COMPLETE_NOTHING),         \

@@ -85,7 +85,7 @@ completes() {
 mkdir folder
 : >mine.yaml
 if command -v bash >logs/found; then
-    completes r 'run report'
+    completes r 'run replay report'
     completes 'run --r' --resume
     completes 'run qui' quickstart
     completes 'run mi' mine.yaml
