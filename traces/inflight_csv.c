@@ -104,8 +104,11 @@ static int take_token_ids(struct inflight *inflight, const struct trace_row *row
     if (n < 0)
         return trace_row_fail(row, TOKEN_IDS, "whole numbers below 2^31, a blank between two",
                               error);
-    if (n > 0 && n != trace->n_prompt[trace->n - 1])
-        return trace_row_fail(row, TOKEN_IDS, "as many numbers as prompt_tokens", error);
+    const int64_t n_prompt = trace->n_prompt[trace->n - 1];
+    if (n > 0 && n != n_prompt && n != n_prompt + trace->n_output[trace->n - 1])
+        return trace_row_fail(row, TOKEN_IDS,
+                              "as many numbers as prompt_tokens, or those of the answer as well",
+                              error);
     if (n > 0 && trace->prefix_tokens && trace->prefix_tokens[trace->n - 1] > 0)
         return trace_row_fail(row, TOKEN_IDS, "none in a row with prefix_tokens", error);
     uint64_t *id = trace_rows_hash_ids(inflight->rows, (size_t)n, error);

@@ -116,25 +116,9 @@ struct ifl_executor_ops {
      * together, at the start_ns of the first, and end together. */
     int (*submit_group)(void *self, const struct ifl_step_desc *const *, size_t n,
                         struct ifl_error *);
-};
-
-/* ---- requests that no trace told of ---- */
-
-struct ifl_incoming {
-    uint64_t request_id;
-    int32_t n_prompt, n_max_new;
-};
-
-enum ifl_source_answer { IFL_SOURCE_EMPTY, IFL_SOURCE_ARRIVAL, IFL_SOURCE_CLOSED };
-
-/* Asked at each end of a step and at each wait. While it is not closed no stretch of steps passes a
- * question; a request arrives at the later of now_ns and 1 ns after the last event. */
-struct ifl_source_ops {
-    size_t size_bytes;
-    /* An answer of enum ifl_source_answer; *incoming is filled in for an arrival. Returns at once.
-     * IFL_SOURCE_EMPTY: there may be one later; IFL_SOURCE_CLOSED: there is none any more, and no
-     * further question. In this version no run has a source. */
-    int (*take)(void *self, int64_t now_ns, struct ifl_incoming *incoming);
+    /* Optional. The token behind `index` others of that answer of r, which the end of a step has
+     * told. */
+    int32_t (*token)(void *self, const struct ifl_request *r, int32_t seq, int32_t index);
 };
 
 #endif

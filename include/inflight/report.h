@@ -196,6 +196,10 @@ struct ifl_recorder_options {
     uint64_t timeline_every; /* the timeline shows every so many-th step and request; 0 is 1 */
     const char *label;       /* UTF-8, names the point in the timeline; borrowed by the recorder */
     size_t n_requests;       /* most request records that will come, below 2^32 - 1; more abort */
+    /* requests.csv, steps.csv and work.csv have their names from the beginning, and grow as
+     * ifl_recorder_flush is called; what is there when the program ends stays. Until
+     * ifl_recorder_finish the rows of requests.csv stand in the order of ends. */
+    bool grow;
     int64_t from_ns; /* the summary and the quantiles count requests that arrive from then on */
     /* Called with the context and each request's record as it comes, those of the warm-up too; the
      * record is valid during the call. NULL: not called. */
@@ -245,6 +249,10 @@ int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_recor
 /* Writes a row where there is a differences_path. */
 int ifl_record_difference(struct ifl_recorder *recorder, const struct ifl_difference_record *record,
                           struct ifl_error *error);
+
+/* Adds the rows so far to files that grow. A full disk is IFL_E_IO: the files then end with a
+ * whole row. */
+int ifl_recorder_flush(struct ifl_recorder *recorder, struct ifl_error *error);
 
 struct ifl_quantiles {
     double mean, p50, p90, p95, p99; /* NaN where there is no sample */

@@ -21,6 +21,7 @@ struct ifl_recorder {
     int32_t point;
     int64_t from_ns; /* the summary begins there */
     struct whole_file requests, steps, work, quantiles, differences;
+    struct whole_file ends; /* requests.csv while it grows */
     struct timeline timeline;
     bool shows_steps; /* steps or timeline is open */
     struct lives lives;
@@ -55,10 +56,13 @@ static const char quantiles_header[] =
 /* ---- opening and closing ---- */
 
 /* A file of which each row names a replica. */
-static int open_of_replicas(struct whole_file *file, const char *path, bool has_pools,
-                            const char *header, struct ifl_error *error)
+static int open_of_replicas(struct whole_file *file, const char *path,
+                            const struct ifl_recorder_options *options, const char *header,
+                            struct ifl_error *error)
 {
-    if (whole_open(file, path, error) || whole_write(file, replica_header, error) ||
+    const bool has_pools = options->n_pools > 0;
+    if ((options->grow ? whole_open_growing : whole_open)(file, path, error) ||
+        whole_write(file, replica_header, error) ||
         (has_pools && whole_write(file, "pool,", error)) || whole_write(file, header, error))
         return error->code;
     return IFL_OK;
@@ -73,11 +77,15 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
     if (options->requests_path && (whole_open(&recorder->requests, options->requests_path, error) ||
                                    life_write_header(&recorder->requests, has_pools, error)))
         return error->code;
+    if (options->requests_path && options->grow &&
+        (whole_open_growing(&recorder->ends, options->requests_path, error) ||
+         life_write_header(&recorder->ends, has_pools, error)))
+        return error->code;
     if (options->steps_path &&
-        open_of_replicas(&recorder->steps, options->steps_path, has_pools, steps_header, error))
+        open_of_replicas(&recorder->steps, options->steps_path, options, steps_header, error))
         return error->code;
     if (options->work_path &&
-        open_of_replicas(&recorder->work, options->work_path, has_pools, work_header, error))
+        open_of_replicas(&recorder->work, options->work_path, options, work_header, error))
         return error->code;
     if (options->quantiles_path &&
         (whole_open(&recorder->quantiles, options->quantiles_path, error) ||
@@ -121,6 +129,9 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
 {
     if (!recorder)
         return;
+    struct ifl_error unread; /* what cannot be written at the end of a failed run is lost */
+    (void)ifl_recorder_flush(recorder, &unread);
+    whole_discard(&recorder->ends);
     whole_discard(&recorder->requests);
     whole_discard(&recorder->steps);
     whole_discard(&recorder->work);
@@ -136,6 +147,13 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
 
 /* ---- records ---- */
 
+static int write_life(const struct ifl_recorder *recorder, struct whole_file *file,
+                      const struct life *life, struct ifl_error *error)
+{
+    const char *pool = recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : NULL;
+    return life_write(file, recorder->point, pool, life, error);
+}
+
 IFL_HOT int ifl_record_request(struct ifl_recorder *recorder,
                                const struct ifl_request_record *record, struct ifl_error *error)
 {
@@ -144,8 +162,18 @@ IFL_HOT int ifl_record_request(struct ifl_recorder *recorder,
         timeline_request(&recorder->timeline, life);
     if (recorder->on_request)
         recorder->on_request(recorder->on_request_context, record);
-    (void)error;
-    return IFL_OK;
+    return whole_is_open(&recorder->ends) ? write_life(recorder, &recorder->ends, life, error)
+                                          : IFL_OK;
+}
+
+int ifl_recorder_flush(struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    struct whole_file *files[] = {&recorder->ends, &recorder->steps, &recorder->work};
+    int code = IFL_OK;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (whole_grows(files[i]) && whole_flush(files[i], error))
+            code = error->code;
+    return code;
 }
 
 int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count,
@@ -461,9 +489,7 @@ static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size
     const bool writes = whole_is_open(&recorder->requests);
     for (size_t i = 0; i < n; i++) {
         const struct life *life = life_at(recorder->lives.at, order, n, i);
-        const char *pool =
-            recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : NULL;
-        if (writes && life_write(&recorder->requests, recorder->point, pool, life, error))
+        if (writes && write_life(recorder, &recorder->requests, life, error))
             return error->code;
         if (i >= n_warmup)
             tally_life(tally, life);
@@ -508,11 +534,11 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tal
 /* All files are closed before the first gets its name: with a full disk none appears. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    enum { N_FILES = 7 };
-    struct whole_file *files[N_FILES] = {&recorder->requests,     &recorder->steps,
-                                         &recorder->work,         &recorder->quantiles,
-                                         &recorder->differences,  &recorder->pools.file,
-                                         &recorder->timeline.file};
+    enum { N_FILES = 8 };
+    struct whole_file *files[N_FILES] = {&recorder->ends,       &recorder->requests,
+                                         &recorder->steps,      &recorder->work,
+                                         &recorder->quantiles,  &recorder->differences,
+                                         &recorder->pools.file, &recorder->timeline.file};
     for (size_t i = 0; i < N_FILES; i++)
         if (whole_close(files[i], error))
             return error->code;

@@ -24,22 +24,41 @@ static char *temporary_name(const char *path)
     return name;
 }
 
-int whole_open(struct whole_file *file, const char *path, struct ifl_error *error)
+static int open_as(struct whole_file *file, const char *path, bool grows, struct ifl_error *error)
 {
     *file = (struct whole_file){.path = strdup(path),
-                                .temporary = temporary_name(path),
+                                .temporary = grows ? NULL : temporary_name(path),
                                 .buffer = malloc(BUFFER_BYTES),
                                 .cap_bytes = BUFFER_BYTES};
-    if (!file->path || !file->temporary || !file->buffer) {
+    if (!file->path || (!grows && !file->temporary) || !file->buffer) {
         forget(file);
         return ifl_fail_nomem(error);
     }
-    file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file->fd = open(grows ? path : file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file->fd >= 0)
         return IFL_OK;
     whole_fail_on(path, "open it for writing", error);
     forget(file);
     return error->code;
+}
+
+int whole_open(struct whole_file *file, const char *path, struct ifl_error *error)
+{
+    return open_as(file, path, false, error);
+}
+
+int whole_open_growing(struct whole_file *file, const char *path, struct ifl_error *error)
+{
+    return open_as(file, path, true, error);
+}
+
+/* Of the buffer, `done` bytes are in the file: what is not a whole line of them goes. */
+static void drop_torn_line(struct whole_file *file, size_t done)
+{
+    while (done > 0 && file->buffer[done - 1] != '\n')
+        done--;
+    if (!file->temporary && ftruncate(file->fd, (off_t)(file->flushed_bytes + done)) < 0)
+        return; /* the error of the write is told */
 }
 
 static int flush(struct whole_file *file, struct ifl_error *error)
@@ -48,12 +67,22 @@ static int flush(struct whole_file *file, struct ifl_error *error)
         const ssize_t n = write(file->fd, file->buffer + done, file->n_bytes - done);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return whole_fail_on(file->path, "write", error);
+        if (n < 0) {
+            whole_fail_on(file->path, "write", error);
+            drop_torn_line(file, done);
+            file->n_bytes = 0;
+            return error->code;
+        }
         done += (size_t)n;
     }
+    file->flushed_bytes += file->n_bytes;
     file->n_bytes = 0;
     return IFL_OK;
+}
+
+int whole_flush(struct whole_file *file, struct ifl_error *error)
+{
+    return whole_is_open(file) ? flush(file, error) : IFL_OK;
 }
 
 static int widen(struct whole_file *file, size_t n, struct ifl_error *error)
@@ -105,8 +134,10 @@ int whole_close(struct whole_file *file, struct ifl_error *error)
 
 int whole_publish(struct whole_file *file, struct ifl_error *error)
 {
-    if (!file->temporary)
+    if (!file->temporary) {
+        forget(file);
         return IFL_OK;
+    }
     if (rename(file->temporary, file->path))
         return whole_fail_on(file->path, "give the finished file its name", error);
     forget(file);

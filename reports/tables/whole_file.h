@@ -2,25 +2,34 @@
  *
  * It is written as PATH.tmp. whole_close flushes it and checks that every byte was written,
  * whole_publish gives it its name, whole_discard closes and removes an unpublished file. A zeroed
- * struct is a valid closed file, on which every function except whole_open does nothing. */
+ * struct is a valid closed file, on which every function except whole_open does nothing.
+ *
+ * A file opened by whole_open_growing has its name from the beginning, and keeps it: whole_flush
+ * adds what was committed, whole_discard closes it. Where the disk is full it ends with the last
+ * line that it has room for. */
 #ifndef INFLIGHT_REPORTS_WHOLE_FILE_H
 #define INFLIGHT_REPORTS_WHOLE_FILE_H
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "inflight/error.h"
 
 struct whole_file {
-    char *path, *temporary; /* owned; NULL when there is nothing on disk to publish or discard */
+    char *path, *temporary; /* owned; NULL when there is nothing on disk to publish or discard.
+                             * temporary NULL: the file grows under its name */
     char *buffer;           /* [cap_bytes], owned; NULL when closed */
     size_t n_bytes, cap_bytes;
+    uint64_t flushed_bytes;
     int fd;
 };
 
 int whole_open(struct whole_file *file, const char *path, struct ifl_error *error);
+int whole_open_growing(struct whole_file *file, const char *path, struct ifl_error *error);
+int whole_flush(struct whole_file *file, struct ifl_error *error);
 /* Room for n bytes at the end of the file, NULL on an error; whole_commit keeps the bytes up to
  * `end`. */
 char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error);
@@ -42,6 +51,12 @@ static inline int whole_fail_on(const char *path, const char *doing, struct ifl_
 static inline bool whole_is_open(const struct whole_file *file)
 {
     return file->buffer != NULL;
+}
+
+/* True if it is open under its name. */
+static inline bool whole_grows(const struct whole_file *file)
+{
+    return whole_is_open(file) && !file->temporary;
 }
 
 #endif

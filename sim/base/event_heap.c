@@ -22,16 +22,26 @@ int event_reserve(struct event_heap *heap, size_t n)
     return 0;
 }
 
+/* Puts the event at i or above. */
+static void rise(struct event_heap *heap, size_t i, struct event event)
+{
+    for (; i > 0 && before(event, heap->of[(i - 1) / 4]); i = (i - 1) / 4)
+        heap->of[i] = heap->of[(i - 1) / 4];
+    heap->of[i] = event;
+}
+
 int event_push(struct event_heap *heap, int64_t at_ns, uint64_t rank, uint64_t payload)
 {
     if (heap->n == heap->cap && event_reserve(heap, heap->cap ? 2 * heap->cap : 64) < 0)
         return IFL_E_NOMEM;
-    const struct event event = {at_ns, rank, payload};
-    size_t i = heap->n++;
-    for (; i > 0 && before(event, heap->of[(i - 1) / 4]); i = (i - 1) / 4)
-        heap->of[i] = heap->of[(i - 1) / 4];
-    heap->of[i] = event;
+    rise(heap, heap->n++, (struct event){at_ns, rank, payload});
     return 0;
+}
+
+void event_hasten(struct event_heap *heap, size_t i, int64_t at_ns)
+{
+    ifl_assert(i < heap->n && at_ns <= heap->of[i].at_ns);
+    rise(heap, i, (struct event){at_ns, heap->of[i].rank, heap->of[i].payload});
 }
 
 static size_t earliest_child(const struct event_heap *heap, size_t i)

@@ -7,8 +7,8 @@
 extern const struct command command_run, command_capacity, command_trace_stats,
     command_trace_convert, command_trace_generate, command_trace_tokens, command_model,
     command_calibrate, command_fit, command_identify, command_validate, command_import,
-    command_export, command_compare, command_plot, command_replay, command_report, command_table,
-    command_list, command_help;
+    command_export, command_compare, command_plot, command_replay, command_report, command_serve,
+    command_table, command_list, command_help;
 
 /* NULL behind the last. */
 const struct command *command_at(size_t i);

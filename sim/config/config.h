@@ -174,6 +174,41 @@ struct capacity_config {
     struct gpu_rates usd_per_gpu_hour, watts_per_gpu;
 };
 
+/* What `inflight serve` adds to a configuration. */
+enum live_metrics { LIVE_METRICS_VLLM, LIVE_METRICS_SGLANG, LIVE_METRICS_BOTH };
+enum live_law { LIVE_LIMIT, LIVE_FIXED, LIVE_UNIFORM, LIVE_LOGNORMAL };
+
+struct live_limits {
+    int32_t body_kib, header_kib, unsent_kib, bodies_mib;
+    int32_t connections, in_flight, recorded, samples, clients;
+    double idle_s;
+};
+
+/* The length of an answer that its request does not fix. */
+struct live_answers {
+    int32_t law; /* enum live_law */
+    double mean_tokens, cv;
+    int32_t min_tokens, max_tokens;
+};
+
+struct live_faults {
+    double error_frac, drop_frac; /* of the requests */
+    double start_s;               /* after which the server is ready */
+    double stall_every_s, stall_s;
+    int32_t dead_replica; /* -1: none */
+    double dead_from_s;
+};
+
+struct live_config {
+    char host[64], api_key[256], model_name[128];
+    int32_t port;
+    double speed;
+    int32_t metrics; /* enum live_metrics */
+    struct live_limits limits;
+    struct live_answers answers;
+    struct live_faults faults;
+};
+
 /* NaN where the configuration has no rate for its hardware. */
 double gpu_rate_of(const struct gpu_rates *rates, const char *hardware);
 
@@ -216,6 +251,7 @@ struct config {
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
     struct capacity_config capacity;
+    struct live_config live;
 };
 
 /* A cluster without pools is one pool, which has no name and is of the configuration itself. */

@@ -67,5 +67,7 @@ extern const struct key_table cost_keys, engine_keys, parallel_keys, deployment_
 extern const struct key_table cluster_keys, news_keys, gateway_keys, router_keys;
 /* ---- keys_output.c ---- */
 extern const struct key_table slo_keys, output_keys, capacity_keys, objectives_keys;
+/* ---- keys_live.c ---- */
+extern const struct key_table live_keys, live_limits_keys, live_answers_keys, live_faults_keys;
 
 #endif

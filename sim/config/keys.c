@@ -82,5 +82,9 @@ const struct key_section key_sections[] = {
     {.where = "output", .keys = &output_keys},
     {.where = "capacity", .keys = &capacity_keys},
     {.where = "capacity.objectives", .keys = &objectives_keys},
+    {.where = "live", .keys = &live_keys},
+    {.where = "live.limits", .keys = &live_limits_keys},
+    {.where = "live.answers", .keys = &live_answers_keys},
+    {.where = "live.faults", .keys = &live_faults_keys},
 };
 const size_t n_key_sections = COUNT_OF(key_sections);

@@ -47,11 +47,14 @@ static bool routers_differ(const struct study *study)
  *   - keys of the sweep. Where its maps set them, the file's own keys are copied in their place,
  *     since these apply at points whose maps leave them alone;
  *   - where the sweep changes policies or the preset of the router, the keys of presets. The file's
- *     own keys are copied in their place, since these apply on every preset. */
+ *     own keys are copied in their place, since these apply on every preset;
+ *   - `live`, which concerns no report, and holds a server's api_key. */
 static bool differs(const void *context, const char *dotted)
 {
     const struct study *study = context;
     const char *inner = key_in_pool(dotted);
+    if (is_below(dotted, "live."))
+        return true;
     if (study_sweeps(study, dotted))
         return true;
     /* What a sweep says of all pools is not written with each, unless it says its own. */

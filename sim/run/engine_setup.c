@@ -69,6 +69,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
                  .notes = setup->notes},
         .token_seed = config->seed,
         .n_requests = setup->n_requests,
+        .source = setup->source,
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,
     };
     set_limits(setup, &options.open);

@@ -15,7 +15,8 @@ struct engine_setup {
     int32_t max_samples;        /* sequences of a request */
     const struct kv_pool *pool; /* the device's */
     const volatile sig_atomic_t *stop;
-    struct ifl_notes notes; /* about the checkpoint */
+    const struct source *source; /* of executor_engine_options */
+    struct ifl_notes notes;      /* about the checkpoint */
 };
 
 /* NULL and an error if the module is missing, if it does not run the model, or without memory. */

@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "inflight/minmax.h"
 #include "run/engine_job.h"
+#include "run/executor_paced.h"
 #include "run/token_ids.h"
 
 /* A waiting thread looks at the stop flag that often: a signal sets it and wakes no thread. */
@@ -21,6 +22,7 @@ struct executor_engine {
     int32_t n_slots;   /* of the pipeline: steps in flight; 0: there is none */
     uint32_t pipeline; /* its number */
     const volatile sig_atomic_t *stop;
+    const struct source *source;
     struct token_ids ids;
     struct engine_spoiler spoiler;
     int64_t epoch_ns; /* time 0 of the run */
@@ -57,7 +59,7 @@ static int64_t monotonic_ns(void)
 static int64_t engine_now(void *self)
 {
     const struct executor_engine *x = self;
-    return monotonic_ns() - x->epoch_ns;
+    return x->source ? x->source->ops->now(x->source->self) : monotonic_ns() - x->epoch_ns;
 }
 
 static uint64_t n_ended(const struct executor_engine *x)
@@ -143,6 +145,8 @@ static void *serve(void *context)
         pthread_cond_broadcast(stage == x->n_stages - 1 ? &x->ended : &x->submitted);
         if (stage > 0 && stage == x->n_stages - 1)
             pthread_cond_broadcast(&x->submitted); /* a job may wait for its tokens */
+        if (stage == x->n_stages - 1 && x->source)
+            x->source->ops->wake(x->source->self);
     }
     pthread_mutex_unlock(&x->lock);
     return NULL;
@@ -176,6 +180,14 @@ static int engine_submit(void *self, const struct ifl_step_desc *desc, struct if
     return 0;
 }
 
+/* The source waits in place of the lock, and is woken at each end. */
+static void wait_at_source(struct executor_engine *x, int64_t at_ns)
+{
+    pthread_mutex_unlock(&x->lock);
+    x->source->ops->wait(x->source->self, at_ns);
+    pthread_mutex_lock(&x->lock);
+}
+
 static void wait_until(struct executor_engine *x, int64_t at_ns)
 {
     at_ns += x->epoch_ns;
@@ -206,7 +218,12 @@ static int await(struct executor_engine *x, int64_t until_ns, struct ifl_done *d
         }
         if (now_ns >= until_ns)
             return 0;
-        wait_until(x, until_ns - now_ns < LOOK_NS ? until_ns : now_ns + LOOK_NS);
+        if (x->source && x->source->ops->has(x->source->self))
+            return EXECUTOR_SOURCE_SPEAKS;
+        if (x->source)
+            wait_at_source(x, until_ns);
+        else
+            wait_until(x, until_ns - now_ns < LOOK_NS ? until_ns : now_ns + LOOK_NS);
     }
 }
 
@@ -217,6 +234,14 @@ static int engine_next(void *self, int64_t until_ns, struct ifl_done *done, stru
     const int rc = await(x, until_ns, done, error);
     pthread_mutex_unlock(&x->lock);
     return rc;
+}
+
+static int32_t engine_token(void *self, const struct ifl_request *r, int32_t seq, int32_t index)
+{
+    const struct executor_engine *x = self;
+    const struct token_owner owner = {
+        .serial = r->serial, .seq = seq, .n_seqs = r->n_seqs, .n_prompt = r->n_prompt};
+    return token_ids_get(&x->ids, &owner, r->n_prompt + index);
 }
 
 /* The last step of the request has ended, so the engine's thread no longer reads its tokens. */
@@ -234,6 +259,7 @@ const struct ifl_executor_ops executor_engine_ops = {
     .submit = engine_submit,
     .next = engine_next,
     .forget = engine_forget,
+    .token = engine_token,
 };
 
 /* ---- creating and destroying ---- */
@@ -293,6 +319,7 @@ struct executor_engine *executor_engine_create(const struct executor_engine_opti
     x->n_stages = ifl_max(options->open.n_stages, 1);
     x->pipeline = options->pipeline;
     x->stop = options->open.stop;
+    x->source = options->source;
     snprintf(x->who, sizeof x->who, "engine %s", options->engine->name);
     x->opens = (struct guard_call){x->who, "open"};
     x->steps = (struct guard_call){x->who, "step"};

@@ -6,7 +6,9 @@
  * their ends. A stage takes the jobs that the stage before it has ended, in the same order; a step
  * enters the first when the tokens that it begins with have been sampled. `next` waits for the
  * first end, or until the clock says until_ns. Ends are stamped under the lock that `next` reads
- * the clock under, so time never runs backwards for the loop. */
+ * the clock under, so time never runs backwards for the loop.
+ *
+ * With a source the time is that of its clock, and `next` may answer EXECUTOR_SOURCE_SPEAKS. */
 #ifndef SIM_RUN_EXECUTOR_ENGINE_H
 #define SIM_RUN_EXECUTOR_ENGINE_H
 
@@ -15,6 +17,7 @@
 
 #include "cost/stages.h"
 #include "replica/kv/pool.h"
+#include "run/source.h"
 
 enum { EXECUTOR_ENGINE_MAX_IN_FLIGHT = STAGES_MOST + 8 };
 
@@ -23,6 +26,7 @@ struct executor_engine_options {
     struct ifl_engine_options open;
     uint64_t token_seed;
     size_t n_requests;           /* of the whole run */
+    const struct source *source; /* requests come from there; NULL: all are known */
     const struct kv_pool *spoil; /* its free blocks are filled with NaN; NULL: left as they are */
     uint32_t pipeline;           /* number of open's pipeline, if it has stages, in reports */
 };

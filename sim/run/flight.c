@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
+#include "run/executor_paced.h"
 #include "run/flight_loop.h"
 
 static void wake(struct loop *loop)
@@ -357,18 +358,22 @@ static int advance(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     struct ifl_done done;
+    if (loop->open && outside_look(loop, error) < 0)
+        return error->code;
     int64_t until_ns = workload_next_ns(flight->workload);
     if (event_next_ns(&loop->wakes) < until_ns)
         until_ns = event_next_ns(&loop->wakes);
     if (loop_next_departure_ns(loop) < until_ns)
         until_ns = loop_next_departure_ns(loop);
-    if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing))
+    if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing) && !loop->open)
         return 0;
     const int64_t news_ns = routing_next_news_ns(&loop->routing, loop->now_ns);
     until_ns = ifl_min(until_ns, news_ns);
-    if (loop->n_busy == 0 && until_ns == IFL_NEVER)
+    if (loop->n_busy == 0 && until_ns == IFL_NEVER && !loop->open)
         return 0;
     int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
+    if (rc == EXECUTOR_SOURCE_SPEAKS)
+        return 1;
     if (rc == 0)
         loop->now_ns = until_ns;
     if (rc > 0)
@@ -449,6 +454,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
     if (rc == 0 && apart_flies(flight))
         rc = apart_take_off(&loop, error);
+    if (rc == 0)
+        rc = outside_open(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
     for (size_t i = 0; i < flight->n_pools; i++)
         loop.shares_pipelines |= flight->pools[i].n_engines > 1;
@@ -465,6 +472,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
     loop_drop_departures(&loop);
+    free(loop.places);
     event_heap_destroy(&loop.lone_changes);
     free(loop.lone);
     free(loop.due);

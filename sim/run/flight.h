@@ -18,6 +18,7 @@
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "replica/replica.h"
+#include "run/source.h"
 #include "run/workload.h"
 
 /* Requests that came to no replica: of a model that no pool serves, longer than the model, larger
@@ -38,6 +39,7 @@ struct flight {
     struct gateway gateway;      /* if it is there, there is a router */
     uint64_t seed;               /* of the router's draws */
     struct workload *workload;
+    const struct source *source; /* of requests, as they come; NULL: the workload has all */
     const struct ifl_executor_ops *executor;
     void *executor_self;
     struct ifl_recorder *recorder;

@@ -83,6 +83,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
     };
     loop_count_ended(loop, 1);
     const int rc = ifl_record_request(flight->recorder, &record, error);
+    outside_tell_end(flight, a->row, &record, now_ns);
     return rc < 0 ? rc
                   : workload_ended(flight->workload, a->row, a->serial, a->attempt, status, now_ns,
                                    error);
@@ -132,12 +133,14 @@ static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, 
     struct live_request *r;
     enum ifl_status as;
     const bool leaves = arrival_leaves_ns(a, &as) != IFL_NEVER;
-    const bool pinned = leaves || door->max_waiting_reqs > 0;
+    const bool pinned = leaves || door->max_waiting_reqs > 0 || loop->places;
     int rc = loop_bring(loop, number, now_ns, error);
     if (rc == 0)
         rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
     if (rc == 0 && leaves)
         rc = loop_note_departure(loop, a, number, r, error);
+    if (rc == 0 && loop->places)
+        outside_note_place(loop, a, number, r);
     routing_note_sent(&loop->routing, number);
     loop_fall_due(loop, replica);
     routing_note(&loop->routing, replica, now_ns);
@@ -158,6 +161,8 @@ IFL_APART static int hold(struct loop *loop, const struct arrival *a, bool again
     int rc = loop->lone ? apart_land(loop, error) : 0;
     if (rc == 0)
         rc = routing_hold(&loop->routing, a, error);
+    if (rc == 0 && loop->places)
+        outside_note_place(loop, a, 0, NULL);
     return rc < 0 || again ? rc : loop_note_departure(loop, a, 0, NULL, error);
 }
 

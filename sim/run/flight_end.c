@@ -26,6 +26,7 @@ IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct 
         record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
         workload_deliver(flight->workload, &record);
         rc = ifl_record_request(flight->recorder, &record, error);
+        outside_tell_end(flight, r->row, &record, loop->now_ns);
         if (rc == 0)
             rc = workload_ended(flight->workload, r->row, r->pub.serial, r->attempt, record.status,
                                 ended_for_client_ns(loop, r), error);
@@ -100,6 +101,8 @@ int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *
     int rc = replica_end(replica, done, loop->flight->recorder, error);
     loop->now_ns = done->end_ns;
     routing_tell_first_tokens(&loop->routing, replica);
+    if (rc == 0 && loop->places)
+        outside_tell_step(loop, replica, done);
     if (rc == 0 && done->stages)
         rc = record_stages(loop, replica, done, error);
     if (rc == 0 && loop->flight->records_work)

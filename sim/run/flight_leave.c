@@ -60,19 +60,29 @@ static int reserve_slot(struct departures *departures)
     return 0;
 }
 
-int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
-                        struct live_request *r, struct ifl_error *error)
+static int note(struct departures *departures, const struct departure *of, struct ifl_error *error)
 {
-    struct departures *departures = &loop->departures;
-    enum ifl_status status;
-    const int64_t at_ns = arrival_leaves_ns(a, &status);
-    if (at_ns == IFL_NEVER)
-        return 0;
     if (reserve_slot(departures) < 0)
         return ifl_fail_nomem(error);
     const size_t slot = departures->free[--departures->n_free];
-    departures->of[slot] = (struct departure){at_ns, r, a->serial, replica, status};
-    return event_push(&departures->at, at_ns, a->serial, slot) < 0 ? ifl_fail_nomem(error) : 0;
+    departures->of[slot] = *of;
+    return event_push(&departures->at, of->at_ns, of->serial, slot) < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
+                        struct live_request *r, struct ifl_error *error)
+{
+    enum ifl_status status;
+    const int64_t at_ns = arrival_leaves_ns(a, &status);
+    const struct departure of = {at_ns, r, a->serial, replica, status};
+    return at_ns == IFL_NEVER ? 0 : note(&loop->departures, &of, error);
+}
+
+int loop_note_leaving(struct loop *loop, int64_t at_ns, uint64_t serial, uint32_t replica,
+                      struct live_request *r, struct ifl_error *error)
+{
+    const struct departure of = {at_ns, r, serial, replica, IFL_ABORTED};
+    return note(&loop->departures, &of, error);
 }
 
 /* A client that has its first token may have no reason to leave any more. */

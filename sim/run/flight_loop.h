@@ -31,6 +31,8 @@ struct lone {
     struct outlook outlook;
 };
 
+struct place;
+
 /* What the loop keeps while it runs. */
 struct loop {
     struct flight *flight;
@@ -42,6 +44,8 @@ struct loop {
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
     struct departures departures;
+    struct place *places; /* [rows] of requests from outside (flight_outside.c); NULL: none come */
+    bool open;            /* more may come */
     struct lockstep lockstep;
     struct lone *lone;              /* [replicas]; NULL: they fly together */
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
@@ -134,11 +138,29 @@ int64_t loop_next_departure_ns(struct loop *loop);
 /* Notes when the request leaves, if ever. r: at that replica; NULL: it is held at the gateway. */
 int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
                         struct live_request *r, struct ifl_error *error);
+/* The same of a request that is at that replica, or held, now. */
+int loop_note_leaving(struct loop *loop, int64_t at_ns, uint64_t serial, uint32_t replica,
+                      struct live_request *r, struct ifl_error *error);
 /* The request of loop_next_departure_ns leaves. */
 int loop_let_one_leave(struct loop *loop, struct ifl_error *error);
 /* All whose time has come leave. */
 int loop_let_leave(struct loop *loop, struct ifl_error *error);
 void loop_drop_departures(struct loop *loop);
+
+/* ---- flight_outside.c ---- */
+
+/* Requests come from flight->source, if it is there. */
+int outside_open(struct loop *loop, struct ifl_error *error);
+/* Asks the source: clients that have gone leave, and the next request is the workload's next. */
+int outside_look(struct loop *loop, struct ifl_error *error);
+/* The request is at that replica; r NULL: it is held. */
+void outside_note_place(struct loop *loop, const struct arrival *a, uint32_t replica,
+                        struct live_request *r);
+/* The tokens of a step that has ended. */
+void outside_tell_step(const struct loop *loop, const struct replica *replica,
+                       const struct ifl_done *done);
+void outside_tell_end(const struct flight *flight, size_t row,
+                      const struct ifl_request_record *record, int64_t now_ns);
 
 /* ---- flight_arrive.c ---- */
 

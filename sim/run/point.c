@@ -18,6 +18,18 @@ static double wall_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* With a source its rows stand for those of a trace. */
+static const struct ifl_trace *trace_of(const struct point_options *options,
+                                        const struct point *point)
+{
+    return options->source ? options->source->trace : &point->trace;
+}
+
+static size_t most_requests(const struct point_options *options, const struct point *point)
+{
+    return options->source ? options->source->most_requests : point->trace.n;
+}
+
 /* ---- the parts, each on those before it ---- */
 
 static bool records_work(const struct point_options *options)
@@ -25,9 +37,10 @@ static bool records_work(const struct point_options *options)
     return options->reports.work_path || options->reports.timeline_path;
 }
 
-static int32_t max_samples(const struct ifl_trace *trace)
+static int32_t max_samples(const struct point_options *options, const struct point *point)
 {
-    int32_t most = 1;
+    const struct ifl_trace *trace = trace_of(options, point);
+    int32_t most = options->source ? options->source->most_samples : 1;
     for (size_t i = 0; trace->samples && i < trace->n; i++)
         most = ifl_max(most, trace->samples[i]);
     return most;
@@ -102,8 +115,9 @@ static int create_executor(const struct point_options *options, struct point *po
         .model = &point->pools[0].machine.model,
         .stages = &point->pools[0].machine.stages,
         .limits = result->limits,
-        .n_requests = point->trace.n,
-        .max_samples = max_samples(&point->trace),
+        .n_requests = most_requests(options, point),
+        .max_samples = max_samples(options, point),
+        .source = options->source,
         .pool = &point->replicas[0].kv.device,
         .stop = options->stop,
         .notes = options->notes,
@@ -124,8 +138,9 @@ static uint32_t model_number(const struct ifl_trace *trace, const char *name)
     return number + 1;
 }
 
-static void describe_pools(const struct config *config, struct point *point)
+static void describe_pools(const struct point_options *options, struct point *point)
 {
+    const struct config *config = options->config;
     for (size_t i = 0; i < point->n_pools; i++) {
         const struct config *of = config_of_pool(config, i);
         point->fleet_pools[i] = (struct fleet_pool){
@@ -134,7 +149,7 @@ static void describe_pools(const struct config *config, struct point *point)
             .n = config_pool_replicas(config, i),
             .n_ranks = (uint32_t)of->data_parallel,
             .n_engines = config_engines(of),
-            .model = model_number(&point->trace, of->model),
+            .model = model_number(trace_of(options, point), of->model),
             .door = of->serving.door,
         };
         point->named[i] = (struct ifl_pool){
@@ -185,8 +200,8 @@ static int size_pools(const struct point_options *options, struct point *point,
         if (machine_size_pool(&pool->machine, config, &pool->limits, arithmetic, error) < 0)
             return blame_pool(options->config, i, error);
         point_say_of(options, i, arithmetic);
-        if (point->trace.n_clients > 1)
-            pool->limits.n_clients = point->trace.n_clients;
+        if (trace_of(options, point)->n_clients > 1)
+            pool->limits.n_clients = trace_of(options, point)->n_clients;
         if (share_pool(config, &pool->limits, error) < 0)
             return blame_pool(options->config, i, error);
     }
@@ -210,8 +225,8 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .overlap = config_overlap(config),
         .seed = all->workload.arrivals.seed,
         .wants_work = all->executor != EXECUTOR_SIM || config->cost.model == COST_RECORDED ||
-                      records_work(options),
-        .max_samples = max_samples(&point->trace),
+                      records_work(options) || options->source,
+        .max_samples = max_samples(options, point),
         .beams = all->workload.beams,
     };
     int rc = 0;
@@ -232,7 +247,7 @@ static int create_replicas(const struct point_options *options, struct point *po
     if (rc < 0)
         return rc;
     result->limits = point->pools[0].limits;
-    describe_pools(config, point);
+    describe_pools(options, point);
     point->replicas = calloc(point->n_replicas, sizeof *point->replicas);
     if (!point->replicas)
         rc = ifl_fail_nomem(error);
@@ -275,7 +290,8 @@ static int create_recorder(const struct point_options *options, struct point *po
 {
     struct ifl_recorder_options reports = options->reports;
     reports.point = options->point;
-    reports.n_requests = point->trace.n * (1 + (size_t)options->config->workload.retries.most);
+    reports.n_requests =
+        most_requests(options, point) * (1 + (size_t)options->config->workload.retries.most);
     reports.pools = point->named;
     reports.n_pools = options->config->n_pools;
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
@@ -329,7 +345,7 @@ static int assemble(const struct point_options *options, struct point *point,
     const struct config *config = options->config;
     const double began_s = wall_s();
     int rc = load_machines(options, point, error);
-    if (rc == 0)
+    if (rc == 0 && !options->source)
         rc = workload_load(&(struct workload_source){&config->workload, options->traces,
                                                      options->trial.trace, options->notes},
                            &point->trace, error);
@@ -337,8 +353,10 @@ static int assemble(const struct point_options *options, struct point *point,
     if (rc == 0 && options->n_requests)
         atomic_fetch_add(options->n_requests, point->trace.n);
     if (rc == 0)
-        rc = workload_create(&point->workload, &point->trace,
-                             workload_concurrency(&config->workload), error);
+        rc = workload_create(&point->workload, trace_of(options, point),
+                             options->source ? 0 : workload_concurrency(&config->workload), error);
+    if (rc == 0 && options->source)
+        workload_follow(&point->workload, options->source);
     if (rc == 0)
         workload_configure(&point->workload, config);
     if (rc == 0)
@@ -370,6 +388,18 @@ static bool records_in_any_order(const struct point_options *options)
            !reports->differences_path && reports->from_ns <= 0 && !reports->on_request;
 }
 
+static void choose_executor(const struct point_options *options, struct point *point,
+                            struct flight *flight)
+{
+    point->paced = (struct executor_paced){.sim = &point->simulator, .source = options->source};
+    flight->executor = options->source ? &executor_paced_ops : &executor_sim_ops;
+    flight->executor_self = options->source ? (void *)&point->paced : (void *)&point->simulator;
+    if (point->engine) {
+        flight->executor = &executor_engine_ops;
+        flight->executor_self = point->engine;
+    }
+}
+
 static int fly(const struct point_options *options, struct point *point,
                struct point_result *result, struct ifl_error *error)
 {
@@ -383,8 +413,7 @@ static int fly(const struct point_options *options, struct point *point,
         .gateway = options->config->gateway,
         .seed = options->config->workload.arrivals.seed,
         .workload = &point->workload,
-        .executor = point->engine ? &executor_engine_ops : &executor_sim_ops,
-        .executor_self = point->engine ? (void *)point->engine : (void *)&point->simulator,
+        .source = options->source,
         .recorder = point->recorder,
         .records_work = records_work(options),
         .records_in_any_order = records_in_any_order(options),
@@ -393,6 +422,7 @@ static int fly(const struct point_options *options, struct point *point,
         .stop = options->stop,
         .n_ended = options->n_ended,
     };
+    choose_executor(options, point, &flight);
     const double began_s = wall_s();
     int rc = flight_run(&flight, error);
     const double flown_s = wall_s();

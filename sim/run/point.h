@@ -12,6 +12,7 @@
 #include "run/executor_sim.h"
 #include "run/machine.h"
 #include "run/profile_shelf.h"
+#include "run/source.h"
 #include "run/trace_shelf.h"
 
 /* A member of an ensemble, flown with costs drawn from what their fit leaves open. */
@@ -39,6 +40,7 @@ struct point_options {
     const char *intervals_path;          /* written where cost.ensemble asks for members */
     struct trace_shelf *traces;          /* shared by the points of a study */
     struct profile_shelf *profiles;      /* shared, too */
+    const struct source *source;         /* of requests, in place of workload.trace; NULL: none */
     bool by_client;                      /* fill client_attainment_frac; no other then hears of
                                             requests */
     bool is_last;                        /* no other point will want a trace */

@@ -3,6 +3,7 @@
 #define SIM_RUN_POINT_PARTS_H
 
 #include "run/client_shares.h"
+#include "run/executor_paced.h"
 #include "run/executor_sim.h"
 #include "run/flight.h"
 #include "run/machine.h"
@@ -26,6 +27,7 @@ struct point {
     uint32_t n_replicas;
     struct module router;
     struct executor_sim simulator;
+    struct executor_paced paced;    /* of the simulator, where requests come from a source */
     struct executor_engine *engine; /* NULL: simulated */
     struct recorded *recorded;      /* NULL: no steps are replayed */
     struct ifl_recorder *recorder;

@@ -49,6 +49,15 @@ static int32_t n_ids(const struct ifl_trace *trace, size_t row)
     return trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
 }
 
+static struct source_ids ids_of(const struct workload *workload, size_t row)
+{
+    const struct ifl_trace *trace = workload->trace;
+    if (workload->source)
+        return workload->source->ops->ids(workload->source->self, row);
+    const uint64_t *ids = trace->hash_at ? trace->hash_id + trace->hash_at[row] : NULL;
+    return (struct source_ids){ids, n_ids(trace, row)};
+}
+
 /* True if the ids of the turn begin with those of the whole prompt before it, and go on. */
 static bool goes_on_by_ids(const struct ifl_trace *trace, size_t turn, size_t before)
 {
@@ -173,20 +182,22 @@ static int32_t smaller(int64_t a, int64_t b)
 }
 
 /* If the next turn repeats the answer, ids are taken from there: those of the answer stand behind
- * those of the prompt. */
+ * those of the prompt. So do those of a row that has the ids of its answer itself. */
 static void name_tokens(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
     const uint32_t repeated_by = workload->repeated_by ? workload->repeated_by[row] : 0;
     const size_t last = repeated_by ? repeated_by - 1 : row; /* the row that says what is known */
-    const int64_t n_said = (int64_t)a->n_prompt + (repeated_by ? a->n_output : 0);
     const bool by_group = repeated_by && a->said.prefix_tokens > 0;
-    const size_t names = by_group ? row : last; /* the row that has the ids */
-    a->n_hash_ids = n_ids(trace, row);
+    const struct source_ids own = ids_of(workload, row),
+                            ids = by_group || !repeated_by ? own : ids_of(workload, last);
     a->hash_id_tokens = trace->hash_block_tokens;
-    a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[names] : NULL;
-    a->named_tokens =
-        smaller((int64_t)n_ids(trace, names) * a->hash_id_tokens, by_group ? a->n_prompt : n_said);
+    const bool names_answer =
+        repeated_by || (a->hash_id_tokens == 1 && own.n == a->n_prompt + a->n_output);
+    const int64_t n_said = (int64_t)a->n_prompt + (names_answer ? a->n_output : 0);
+    a->n_hash_ids = names_answer && !repeated_by ? a->n_prompt : own.n;
+    a->hash_ids = ids.of;
+    a->named_tokens = smaller((int64_t)ids.n * a->hash_id_tokens, by_group ? a->n_prompt : n_said);
     a->stream_tokens =
         by_group ? smaller(trace->prefix_tokens[last], n_said) : a->said.prefix_tokens;
 }
@@ -321,6 +332,38 @@ int workload_go_through(struct workload *workload, const struct front_end *front
         return ifl_fail_nomem(error);
     look_ahead(workload);
     return 0;
+}
+
+/* ---- requests from outside ---- */
+
+void workload_follow(struct workload *workload, const struct source *source)
+{
+    workload->source = source;
+    workload->says_more = true;
+    workload->limit = workload->next_held = 0;
+    look_upstream(workload);
+    look_ahead(workload);
+}
+
+void workload_offer(struct workload *workload, size_t row, int64_t at_ns)
+{
+    ifl_assert(workload->source && !workload_is_offered(workload));
+    ifl_assert(row < workload->trace->n);
+    workload->next = row;
+    workload->streamed_ns = at_ns;
+    look_ahead(workload);
+}
+
+IFL_APART void workload_leave_front(struct workload *workload, size_t row, int64_t at_ns)
+{
+    struct event_heap *in_front = &workload->in_front;
+    size_t i = 0;
+    while (i < in_front->n && unpack(workload, in_front->of[i].payload).row != row)
+        i++;
+    if (i == in_front->n || in_front->of[i].at_ns <= at_ns)
+        return;
+    event_hasten(in_front, i, at_ns);
+    look_ahead(workload);
 }
 
 void workload_deliver(const struct workload *workload, struct ifl_request_record *record)

@@ -23,6 +23,7 @@
 #include "fleet/clients.h"
 #include "replica/predictor.h"
 #include "replica/replica.h"
+#include "run/source.h"
 
 struct workload {
     const struct ifl_trace *trace;
@@ -45,6 +46,7 @@ struct workload {
     int64_t streamed_ns; /* when the next row that streams is sent, IFL_NEVER without one */
     int64_t next_ns;     /* when the next request comes to the engine */
     uint64_t n_arrived;
+    const struct source *source; /* NULL: the trace has all requests */
 
     struct front_end front;     /* none unless set by workload_go_through */
     int64_t token_ns;           /* front.token_s */
@@ -78,10 +80,24 @@ static inline uint64_t workload_id(const struct workload *workload, size_t row, 
                : workload->first_retry_id + (uint64_t)(attempt - 1) * workload->trace->n + row;
 }
 
+/* The trace has a row for each place of that source. No row arrives by its stamp: each is offered
+ * as it comes. Call it before workload_go_through. */
+void workload_follow(struct workload *workload, const struct source *source);
+/* True if a request was offered and neither the engine nor the front end has it yet. */
+static inline bool workload_is_offered(const struct workload *workload)
+{
+    return workload->streamed_ns != IFL_NEVER;
+}
+/* The request of the row is sent at that time. None may be offered. */
+void workload_offer(struct workload *workload, size_t row, int64_t at_ns);
+/* The request of the row, which is in the front end, leaves then. */
+void workload_leave_front(struct workload *workload, size_t row, int64_t at_ns);
+
 /* True if all requests arrive at their stamps, whenever others end. */
 static inline bool workload_is_open(const struct workload *workload)
 {
-    return !workload->closed && !workload->next_turn && workload->retries.most == 0;
+    return !workload->closed && !workload->next_turn && workload->retries.most == 0 &&
+           !workload->source;
 }
 
 /* When the next request comes to the engine, IFL_NEVER if none is known to. */

@@ -1,0 +1,383 @@
+#include "live/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inflight/minmax.h"
+
+enum { SPARE_FDS = 128, BACKLOG = 4096, PAUSE_MS = 100 };
+
+/* A connection, by its descriptor. evhttp does not say when it closes one, so that another
+ * connection may have the descriptor by now: `inode` tells. */
+struct peer {
+    struct http *http;
+    uint64_t inode; /* 0: none */
+    size_t held_bytes; /* received, and not yet taken by evhttp */
+};
+
+struct http {
+    struct http_options options;
+    struct evhttp *evhttp;
+    struct evconnlistener *listener;
+    struct event *pause;
+    struct peer *peers; /* [n_fds] */
+    size_t n_fds, n_peers, held_bytes;
+};
+
+static const char overload[] =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    "Content-Length: 135\r\n\r\n"
+    "{\"error\":{\"message\":\"The server has no room for this connection. Please try again "
+    "later.\",\"type\":\"ServiceUnavailableError\",\"code\":503}}";
+
+static struct timeval idle_of(const struct live_limits *limits)
+{
+    const time_t whole = (time_t)limits->idle_s;
+    return (struct timeval){whole, (suseconds_t)((limits->idle_s - (double)whole) * 1e6)};
+}
+
+/* ---- connections ---- */
+
+static uint64_t inode_of(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? (uint64_t)status.st_ino : 0;
+}
+
+static void forget(struct http *http, struct peer *peer)
+{
+    if (peer->inode == 0)
+        return;
+    http->n_peers--;
+    http->held_bytes -= peer->held_bytes;
+    peer->inode = 0;
+    peer->held_bytes = 0;
+}
+
+/* Forgets connections that are closed. */
+static void sweep(struct http *http)
+{
+    for (size_t fd = 0; fd < http->n_fds; fd++)
+        if (http->peers[fd].inode != 0 && inode_of((int)fd) != http->peers[fd].inode)
+            forget(http, &http->peers[fd]);
+}
+
+/* evhttp sees the end of the connection, and frees what it has of it. */
+static void turn_away(int fd)
+{
+    if (send(fd, overload, sizeof overload - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ||
+        shutdown(fd, SHUT_RDWR) < 0)
+        return; /* the client has gone already */
+}
+
+static void count_bytes(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *context)
+{
+    struct peer *peer = context;
+    struct http *http = peer->http;
+    const size_t limit = (size_t)http->options.live->limits.bodies_mib << 20;
+    const size_t held = evbuffer_get_length(buffer);
+    http->held_bytes += held - peer->held_bytes;
+    peer->held_bytes = held;
+    if (info->n_added == 0 || http->held_bytes <= limit)
+        return;
+    sweep(http);
+    if (http->held_bytes > limit)
+        turn_away((int)(peer - http->peers));
+}
+
+static void take(struct http *http, struct bufferevent *bev)
+{
+    const int fd = bufferevent_getfd(bev), yes = 1;
+    if (fd < 0 || (size_t)fd >= http->n_fds)
+        return;
+    struct peer *peer = &http->peers[fd];
+    forget(http, peer);
+    if (http->n_peers >= (size_t)http->options.live->limits.connections)
+        sweep(http);
+    peer->inode = inode_of(fd);
+    http->n_peers += peer->inode != 0;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    evbuffer_add_cb(bufferevent_get_input(bev), count_bytes, peer);
+    if (http->n_peers > (size_t)http->options.live->limits.connections)
+        turn_away(fd);
+}
+
+struct coming {
+    struct http *http;
+    struct bufferevent *bev;
+};
+
+static void on_coming(evutil_socket_t fd, short what, void *context)
+{
+    struct coming *coming = context;
+    (void)fd;
+    (void)what;
+    take(coming->http, coming->bev);
+    free(coming);
+}
+
+/* The bufferevent has its descriptor as evhttp's own function has returned: at once behind this
+ * one, before anything is read. What is not asked for is not read beyond the largest request. */
+static struct bufferevent *on_accept(struct event_base *base, void *context)
+{
+    struct http *http = context;
+    const struct live_limits *limits = &http->options.live->limits;
+    const struct timeval now = {0, 0};
+    const size_t most = ((size_t)limits->body_kib + (size_t)limits->header_kib + 64) << 10;
+    struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+    struct coming *coming = malloc(sizeof *coming);
+    if (bev)
+        bufferevent_setwatermark(bev, EV_READ, 0, most);
+    if (bev && coming)
+        *coming = (struct coming){http, bev};
+    if (!bev || !coming || event_base_once(base, -1, EV_TIMEOUT, on_coming, coming, &now) < 0)
+        free(coming);
+    return bev;
+}
+
+/* ---- listening ---- */
+
+static void on_pause_over(evutil_socket_t fd, short what, void *context)
+{
+    const struct http *http = context;
+    (void)fd;
+    (void)what;
+    if (http->listener)
+        evconnlistener_enable(http->listener);
+}
+
+/* Without a descriptor for it a connection waits in the kernel. */
+static void on_accept_error(struct evconnlistener *listener, void *context)
+{
+    const struct http *http = context;
+    const struct timeval pause = {0, PAUSE_MS * 1000};
+    evconnlistener_disable(listener);
+    evtimer_add(http->pause, &pause);
+}
+
+static int bind_to(const struct live_config *live, struct ifl_error *error)
+{
+    char port[16];
+    struct addrinfo *found = NULL;
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    const int yes = 1;
+    snprintf(port, sizeof port, "%d", live->port);
+    const int rc = getaddrinfo(live->host, port, &wanted, &found);
+    if (rc != 0)
+        return ifl_fail(error, IFL_E_INPUT, "live.host is %s, expected an address: %s", live->host,
+                        gai_strerror(rc));
+    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    const bool bound = fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+                       listen(fd, BACKLOG) == 0;
+    freeaddrinfo(found);
+    if (bound)
+        return fd;
+    ifl_fail(error, IFL_E_IO, "cannot listen at %s:%d (live.host, live.port): %s", live->host,
+             live->port, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return error->code;
+}
+
+static int listen_at(struct http *http, struct ifl_error *error)
+{
+    const int fd = bind_to(http->options.live, error);
+    if (fd < 0)
+        return error->code;
+    http->listener = evconnlistener_new(http->options.base, NULL, NULL,
+                                        LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+    if (!http->listener) {
+        close(fd);
+        return ifl_fail_nomem(error);
+    }
+    if (!evhttp_bind_listener(http->evhttp, http->listener))
+        return ifl_fail_nomem(error);
+    evconnlistener_set_error_cb(http->listener, on_accept_error);
+    return 0;
+}
+
+int http_port(const struct http *http)
+{
+    struct sockaddr_storage at;
+    socklen_t n_bytes = sizeof at;
+    if (!http->listener ||
+        getsockname(evconnlistener_get_fd(http->listener), (struct sockaddr *)&at, &n_bytes) < 0)
+        return -1;
+    return ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
+                                          : ((struct sockaddr_in *)&at)->sin_port);
+}
+
+size_t http_n_connections(const struct http *http)
+{
+    return http->n_peers;
+}
+
+/* As many descriptors as the connections need, if they may be had. */
+static size_t raise_fds(size_t n_connections)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    const rlim_t wanted = n_connections + SPARE_FDS;
+    if (limit.rlim_cur < wanted) {
+        limit.rlim_cur = ifl_min(wanted, limit.rlim_max);
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+            getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return (size_t)ifl_min(limit.rlim_cur, (rlim_t)1 << 20);
+}
+
+static void on_request(struct evhttp_request *request, void *context)
+{
+    const struct http *http = context;
+    http->options.handle(http->options.context, request);
+}
+
+static int open_server(struct http *http, struct ifl_error *error)
+{
+    const struct live_limits *limits = &http->options.live->limits;
+    const struct timeval idle = idle_of(limits);
+    http->n_fds = raise_fds((size_t)limits->connections);
+    http->peers = calloc(http->n_fds, sizeof *http->peers);
+    http->evhttp = evhttp_new(http->options.base);
+    http->pause = evtimer_new(http->options.base, on_pause_over, http);
+    if (!http->peers || !http->evhttp || !http->pause)
+        return ifl_fail_nomem(error);
+    for (size_t fd = 0; fd < http->n_fds; fd++)
+        http->peers[fd].http = http;
+    evhttp_set_max_headers_size(http->evhttp, (ev_ssize_t)limits->header_kib << 10);
+    evhttp_set_max_body_size(http->evhttp, (ev_ssize_t)limits->body_kib << 10);
+    evhttp_set_timeout_tv(http->evhttp, &idle);
+    evhttp_set_allowed_methods(http->evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
+                                                 EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+                                                 EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH);
+    evhttp_set_flags(http->evhttp, EVHTTP_SERVER_LINGERING_CLOSE);
+    evhttp_set_bevcb(http->evhttp, on_accept, http);
+    evhttp_set_gencb(http->evhttp, on_request, http);
+    return listen_at(http, error);
+}
+
+struct http *http_open(const struct http_options *options, struct ifl_error *error)
+{
+    struct http *http = calloc(1, sizeof *http);
+    if (!http) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    http->options = *options;
+    if (open_server(http, error) < 0) {
+        http_close(http);
+        return NULL;
+    }
+    return http;
+}
+
+void http_stop_listening(struct http *http)
+{
+    if (http->listener)
+        evconnlistener_disable(http->listener);
+}
+
+void http_close(struct http *http)
+{
+    if (!http)
+        return;
+    if (http->evhttp)
+        evhttp_free(http->evhttp); /* the listener with it */
+    if (http->pause)
+        event_free(http->pause);
+    free(http->peers);
+    free(http);
+}
+
+/* ---- answers ---- */
+
+const char *http_reason(int status)
+{
+    switch (status) {
+    case 200:
+        return "OK";
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 413:
+        return "Request Entity Too Large";
+    case 500:
+        return "Internal Server Error";
+    case 503:
+        return "Service Unavailable";
+    case 504:
+        return "Gateway Timeout";
+    default:
+        return "Error";
+    }
+}
+
+void http_reply(struct evhttp_request *request, int status, const char *type, const char *body,
+                size_t n_bytes)
+{
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+    struct evbuffer *out = evhttp_request_get_output_buffer(request);
+    if (type)
+        evhttp_add_header(headers, "Content-Type", type);
+    evbuffer_add(out, body, n_bytes);
+    evhttp_send_reply(request, status, http_reason(status), NULL);
+}
+
+/* evhttp does not expect anything from a client that it has yet to answer, and would end the
+ * program: what comes early stays unread, but the end of the connection is noticed. */
+void http_hold(struct evhttp_request *request, const struct live_limits *limits,
+               void (*gone)(struct evhttp_connection *connection, void *context), void *context)
+{
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);
+    const struct timeval idle = idle_of(limits);
+    bufferevent_data_cb read, write;
+    bufferevent_event_cb event;
+    void *of;
+    bufferevent_getcb(bev, &read, &write, &event, &of);
+    bufferevent_setcb(bev, NULL, write, event, of);
+    bufferevent_set_timeouts(bev, NULL, &idle);
+    bufferevent_enable(bev, EV_READ);
+    evhttp_connection_set_closecb(connection, gone, context);
+}
+
+static void restore(struct evhttp_request *request, void *context)
+{
+    const struct live_limits *limits = context;
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    const struct timeval idle = idle_of(limits);
+    if (connection)
+        bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), &idle, &idle);
+}
+
+void http_release(struct evhttp_request *request, const struct live_limits *limits)
+{
+    evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
+    evhttp_request_set_on_complete_cb(request, restore, (void *)(uintptr_t)limits);
+}
+
+size_t http_unsent_bytes(struct evhttp_request *request)
+{
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    return connection ? evbuffer_get_length(bufferevent_get_output(
+                            evhttp_connection_get_bufferevent(connection)))
+                      : 0;
+}

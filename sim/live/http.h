@@ -1,0 +1,48 @@
+/* An HTTP/1.1 server on libevent's evhttp, with limits on what a client may take up.
+ *
+ *   - headers and bodies: evhttp answers 400 and 413;
+ *   - connections, and the bytes of all bodies that are being received: the connection is answered
+ *     with 503 and shut down;
+ *   - idle connections are closed, and so are clients that do not read what they are sent. */
+#ifndef SIM_LIVE_HTTP_H
+#define SIM_LIVE_HTTP_H
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+
+#include "inflight/error.h"
+
+#include "config/config.h"
+
+struct http_options {
+    struct event_base *base;
+    const struct live_config *live;
+    void (*handle)(void *context, struct evhttp_request *request);
+    void *context;
+};
+
+struct http;
+
+/* Listens. NULL and an error if the address cannot be had. */
+struct http *http_open(const struct http_options *options, struct ifl_error *error);
+void http_close(struct http *http); /* accepts NULL; connections are closed */
+void http_stop_listening(struct http *http);
+int http_port(const struct http *http);
+size_t http_n_connections(const struct http *http); /* as far as is known */
+
+/* Answers with a whole body. `type` is its content type. */
+void http_reply(struct evhttp_request *request, int status, const char *type, const char *body,
+                size_t n_bytes);
+/* The words of a status. */
+const char *http_reason(int status);
+/* From now on the answer is waited for: `gone` is called if the client goes before http_release,
+ * and reading is left to that. While a request is held, only writing may time out. */
+void http_hold(struct evhttp_request *request, const struct live_limits *limits,
+               void (*gone)(struct evhttp_connection *connection, void *context), void *context);
+/* The answer is complete but for its last bytes. */
+void http_release(struct evhttp_request *request, const struct live_limits *limits);
+/* Bytes of the answer that the client has not taken yet. */
+size_t http_unsent_bytes(struct evhttp_request *request);
+
+#endif

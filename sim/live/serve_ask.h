@@ -1,0 +1,59 @@
+/* What a client asks for, read from the body of its request as vLLM reads it (0.32.0, its words of
+ * refusal included). Keys that are not known are ignored, as there. */
+#ifndef SIM_LIVE_SERVE_ASK_H
+#define SIM_LIVE_SERVE_ASK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "live/serve_text.h"
+
+struct served_model {
+    const char *name;   /* as clients say it */
+    const char *config; /* as the configuration says it */
+    int32_t max_model_tokens;
+};
+
+struct served_models {
+    const struct served_model *of; /* [n] */
+    size_t n;
+};
+
+/* An answer that is an error. */
+struct answer_error {
+    int status; /* 0: none */
+    const char *type;
+    char param[64]; /* "": null */
+    char message[768];
+};
+
+enum { ASK_NAME_BYTES = 128 };
+
+struct ask {
+    bool chat, stream, include_usage, continuous_usage, returns_ids, ignores_eos, echoes;
+    int32_t max_tokens; 
+    int32_t min_tokens, n, priority;
+    int32_t logprobs; /* -1: none */
+    size_t model;     /* index */
+    char user[ASK_NAME_BYTES], session[ASK_NAME_BYTES], request_id[ASK_NAME_BYTES];
+    struct tokens *prompts; /* [n_prompts], owned */
+    size_t n_prompts;
+    bool by_law; /* nothing but the server's law says how long the answer is */
+};
+
+/* False: it is refused. ask_free is due in either case. */
+bool ask_read(struct ask *ask, bool chat, const char *body, size_t n_bytes,
+              const struct served_models *models, int32_t most_samples, struct answer_error *refusal);
+/* The same of /tokenize: the prompt alone. */
+bool ask_read_prompt(struct ask *ask, const char *body, size_t n_bytes,
+                     const struct served_models *models, struct answer_error *refusal);
+void ask_free(struct ask *ask);
+
+/* The body of an error, the caller's to free; NULL without memory. */
+char *answer_error_json(const struct answer_error *refusal);
+/* Fills the refusal; false. */
+IFL_PRINTF(5, 6)
+bool refuse(struct answer_error *refusal, int status, const char *type, const char *param,
+            const char *format, ...);
+
+#endif

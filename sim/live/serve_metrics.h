@@ -1,0 +1,73 @@
+/* What /metrics says: counters, gauges and histograms of each replica, under the names of vLLM
+ * (0.32.0) or SGLang (0.5). Times are those of the flight. Gauges are read from the replicas. */
+#ifndef SIM_LIVE_SERVE_METRICS_H
+#define SIM_LIVE_SERVE_METRICS_H
+
+#include <event2/buffer.h>
+
+#include "config/config.h"
+#include "run/flight.h"
+#include "run/source.h"
+
+enum histogram_name {
+    HIST_TTFT,
+    HIST_ITL,
+    HIST_TPOT,
+    HIST_E2E,
+    HIST_QUEUE,
+    HIST_INFERENCE,
+    HIST_PREFILL,
+    HIST_DECODE,
+    HIST_STEP_TOKENS,
+    HIST_PROMPT_TOKENS,
+    HIST_ANSWER_TOKENS,
+    HIST_MAX_TOKENS,
+    HIST_COMPUTED_TOKENS,
+    HIST_N,
+    HIST_PREEMPTIONS,
+    HIST_SGLANG_TTFT,
+    HIST_SGLANG_ITL,
+    HIST_SGLANG_E2E,
+    N_HISTOGRAMS
+};
+
+enum { MOST_BOUNDS = 26 };
+
+struct histogram {
+    uint64_t n[MOST_BOUNDS + 1]; /* of the values up to each bound, and of all above */
+    double sum;
+};
+
+struct replica_metrics {
+    struct histogram of[N_HISTOGRAMS];
+    uint64_t n_prompt_tokens, n_cached_tokens, n_answer_tokens, n_preemptions;
+    uint64_t n_stopped, n_at_limit, n_aborted, n_failed, n_ended;
+};
+
+enum { RECENT = 256 };
+
+struct serve_metrics {
+    double recent_ttft_s[RECENT], recent_tpot_s[RECENT]; /* of the last requests, a ring */
+    uint64_t n_recent;
+    struct replica_metrics *of; /* [n_replicas] */
+    size_t n_replicas;
+    uint64_t n_shed, n_slow_readers;
+    double created; /* seconds since 1970 */
+};
+
+int metrics_open(struct serve_metrics *metrics, size_t n_replicas);
+void metrics_close(struct serve_metrics *metrics);
+
+/* A token reaches its client; the one before it was there at before_ns. */
+void metrics_token(struct serve_metrics *metrics, const struct source_token *token, int64_t sent_ns,
+                   int64_t before_ns);
+void metrics_step(struct serve_metrics *metrics, const struct replica *replica);
+/* A request of n answers has ended; max_tokens 0: not known any more. */
+void metrics_ended(struct serve_metrics *metrics, const struct ifl_request_record *record,
+                   int32_t n, int32_t max_tokens, bool stopped);
+/* The text. `model_of` tells the name of the model of a pool. */
+void metrics_write(const struct serve_metrics *metrics, const struct flight *flight,
+                   enum live_metrics names, const char *(*model_of)(void *context, size_t pool),
+                   void *context, struct evbuffer *out);
+
+#endif

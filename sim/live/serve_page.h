@@ -1,0 +1,47 @@
+/* The page at `/`: asks for /stats once a second and draws what it says. */
+#ifndef SIM_LIVE_SERVE_PAGE_H
+#define SIM_LIVE_SERVE_PAGE_H
+
+static const char serve_page[] =
+    "<!doctype html><html lang=en><meta charset=utf-8><title>inflight serve</title>\n"
+    "<meta name=viewport content='width=device-width,initial-scale=1'>\n"
+    "<style>body{font:14px sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}"
+    "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}th{font-weight:600}"
+    "td:first-child,th:first-child{text-align:left}canvas{border:1px solid #ddd;margin:.5em 1em "
+    ".5em 0}.lost{color:#a00}</style>\n"
+    "<h1>inflight serve</h1><p id=head></p>\n"
+    "<div><canvas id=queues width=420 height=140></canvas><canvas id=kv width=420 "
+    "height=140></canvas></div>\n"
+    "<table><thead><tr><th>replica<th>model<th>waiting<th>batch<th>swapped<th>K/V in use"
+    "<th>tokens/s<th>ended</tr></thead><tbody id=rows></tbody></table>\n"
+    "<p id=latency></p>\n"
+    "<script>\n"
+    "const past=[];let last=null;\n"
+    "const q=(a,f)=>{if(!a.length)return '-';const s=[...a].sort((x,y)=>x-y);"
+    "return s[Math.min(s.length-1,Math.floor(f*s.length))].toFixed(3)+' s'};\n"
+    "function curve(id,name,of,most){const c=document.getElementById(id),g=c.getContext('2d');"
+    "g.clearRect(0,0,c.width,c.height);g.font='12px sans-serif';g.fillStyle='#333';"
+    "g.fillText(name,6,14);const colours=['#1f6fb4','#d2691e'];of.forEach((f,k)=>{g.strokeStyle="
+    "colours[k];g.beginPath();past.forEach((s,i)=>{const x=i*c.width/120,y=c.height-4-f(s)/most*"
+    "(c.height-24);i?g.lineTo(x,y):g.moveTo(x,y)});g.stroke()})}\n"
+    "async function look(){let s;try{s=await(await fetch('/stats')).json()}catch(e){"
+    "document.getElementById('head').innerHTML='<span class=lost>the server does not "
+    "answer</span>';return}\n"
+    "const sum=k=>s.replicas.reduce((a,r)=>a+r[k],0);past.push({w:sum('waiting'),b:sum('running'),"
+    "u:sum('kv_used')/Math.max(1,sum('kv_total'))});if(past.length>120)past.shift();\n"
+    "const dt=last?s.wall_s-last.wall_s:0;document.getElementById('head').textContent="
+    "'clock '+s.now_s.toFixed(1)+' s, '+s.sent+' requests sent, '+s.connections+' connections';\n"
+    "const body=document.getElementById('rows');body.replaceChildren();s.replicas.forEach((r,i)=>{"
+    "const tr=body.insertRow(),rate=dt>0?((r.answer_tokens-last.replicas[i].answer_tokens)/dt)"
+    ".toFixed(0):'';[i,r.model,r.waiting,r.running,r.swapped,(100*r.kv_used/Math.max(1,"
+    "r.kv_total)).toFixed(1)+' %',rate,r.ended].forEach(v=>{tr.insertCell().textContent=v})});\n"
+    "document.getElementById('latency').textContent='last '+s.ttft_s.length+' requests: TTFT p50 '"
+    "+q(s.ttft_s,.5)+', p95 '+q(s.ttft_s,.95)+'; per token p50 '+q(s.tpot_s,.5)+', p95 '+"
+    "q(s.tpot_s,.95);\n"
+    "const most=Math.max(1,...past.map(p=>Math.max(p.w,p.b)));curve('queues','waiting (orange), "
+    "batch (blue), at most '+most,[p=>p.b,p=>p.w],most);curve('kv','K/V in use',[p=>p.u],1);"
+    "last=s}\n"
+    "look();setInterval(look,1000);\n"
+    "</script>";
+
+#endif

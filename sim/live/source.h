@@ -1,0 +1,89 @@
+/* The source of a served flight: places for the requests of a server's clients, the clock, and what
+ * the flight has to say about each request.
+ *
+ * One thread flies and serves: while the flight waits for the clock, the source runs libevent's
+ * loop, in which a server takes requests (source_take_place, source_send) and notices that clients
+ * have gone (source_leave). What the flight says comes back through struct source_listener, in
+ * order, and token_ns later than the engine has it.
+ *
+ * The clock stands at 0 until the first request is sent, so that a recording begins with it. */
+#ifndef SIM_LIVE_SOURCE_H
+#define SIM_LIVE_SOURCE_H
+
+#include <event2/event.h>
+
+#include "inflight/attributes.h"
+
+#include "live/source_trace.h"
+#include "run/source.h"
+
+/* What hears of the requests. `owner` is that of source_send. */
+struct source_listener {
+    /* token->at_ns is when the client has it. */
+    void (*token)(void *owner, const struct source_token *token);
+    /* The request has ended; `owner` is not named again, and is NULL after source_leave. */
+    void (*ended)(void *context, void *owner, const struct ifl_request_record *record);
+    /* A step has ended; of the server as a whole. */
+    void (*step)(void *context, const struct replica *replica, const struct ifl_done *done);
+    void (*begin)(void *context, const struct flight *flight);
+    void *context;
+};
+
+struct source_options {
+    struct event_base *base;
+    size_t n_places;      /* requests that may be in the flight at once */
+    size_t most_requests; /* that will ever arrive */
+    int32_t most_samples;
+    uint32_t most_clients;           /* clients with names of their own */
+    const char *const *models;       /* [n_models] that a request may name; borrowed */
+    size_t n_models;
+    double speed;                    /* seconds of the flight per second */
+    int64_t token_ns;                /* from the engine to the client */
+    bool keeps_ids;                  /* prompts have an identity, and are recorded with it */
+    bool names_answers;              /* so have the answers, whose tokens are drawn */
+    const char *trace_path;          /* the recording; NULL: none */
+    const struct source_listener *listener;
+};
+
+struct live_source; /* opaque */
+
+/* NULL and an error if that fails. */
+struct live_source *source_create(const struct source_options *options, struct ifl_error *error);
+void source_destroy(struct live_source *source); /* accepts NULL */
+/* What a flight is given. */
+const struct source *source_of(struct live_source *source);
+/* Time of the flight. */
+int64_t source_now_ns(const struct live_source *source);
+
+/* A request as a client sends it. */
+struct source_request {
+    int32_t n_prompt, n_output, max_tokens, samples, priority;
+    uint32_t model;         /* 1 + its index among the models; 0: any */
+    const char *client;     /* or "" */
+    const char *session;    /* or "" */
+    const int32_t *tokens;  /* [n_prompt]; or NULL: they have no identity */
+};
+
+enum { SOURCE_FULL = -1 };
+
+/* Sends a request: its row, or SOURCE_FULL where there is no place for it. */
+int64_t source_send(struct live_source *source, const struct source_request *request, void *owner);
+/* The client of the row's request has gone. Its owner is not named again. */
+void source_leave(struct live_source *source, size_t row);
+/* No request comes any more; those that are there leave. */
+void source_close(struct live_source *source);
+/* Writes what is recorded so far. Only while the flight is under way. */
+int source_flush(struct live_source *source, struct ifl_error *error);
+/* The flight ends with that error. */
+void source_fail(struct live_source *source, const struct ifl_error *error);
+size_t source_n_requests(const struct live_source *source); /* in the flight */
+uint64_t source_n_sent(const struct live_source *source);   /* so far */
+/* The identity of the row's request, in requests.csv. */
+uint64_t source_request_id(const struct live_source *source, size_t row);
+/* When it was sent, as the flight has it. */
+int64_t source_sent_ns(const struct live_source *source, size_t row);
+/* The token that stands for that one of an answer, where no engine says another. */
+int32_t source_answer_token(uint64_t request_id, int32_t seq, int32_t index);
+enum { SOURCE_VOCABULARY = 2205 }; /* of these */
+
+#endif

@@ -1,0 +1,75 @@
+/* Requests that no trace tells of: a server's clients send them, and go, while a flight is under
+ * way.
+ *
+ * The workload's trace then has a row for each place that the source has for a request: the source
+ * fills in the row of a request before it arrives, and may use it for another one when that has
+ * ended. What is known of a request as it arrives does not change, but for abort_ns, which
+ * is written down as its client leaves. A trace with the same rows in the order of arrival, flown
+ * again on the same simulating executor, gives the same steps and the same records.
+ *
+ * A request arrives, or leaves, at the later of the clock and 1 ns after the last event that the
+ * loop has handled. All functions but `wake` are called by the thread that flies. */
+#ifndef SIM_RUN_SOURCE_H
+#define SIM_RUN_SOURCE_H
+
+#include "inflight/executor.h"
+#include "inflight/report.h"
+
+struct flight;
+struct replica;
+
+enum source_says {
+    SOURCE_EMPTY,   /* there may be something later */
+    SOURCE_ARRIVAL, /* of the request in `row` */
+    SOURCE_LEAVES,  /* the client of the request in `row`, which has arrived before, has gone */
+    SOURCE_CLOSED,  /* no request comes or leaves any more: not asked again */
+    SOURCE_FAILED   /* the flight ends with the error */
+};
+
+/* Leading tokens of the prompt, and of the answer behind them, that have an identity. */
+struct source_ids {
+    const uint64_t *of; /* [n], a number for each token and those before it; as it was when the
+                           request arrived, until it has ended */
+    int32_t n;
+};
+
+struct source_token {
+    size_t row;
+    int32_t seq, index; /* the answer, from 0 on, and its tokens before this one */
+    int32_t id;         /* -1: the executor has none */
+    uint32_t replica;
+    int64_t at_ns; /* the end of the step */
+};
+
+struct source_ops {
+    /* A steady clock, from the beginning of the flight on. */
+    int64_t (*now)(void *self);
+    /* Returns when the clock says until_ns, when `take` has something to say, or after `wake`. Lets
+     * the source do its own work meanwhile, also where until_ns has passed. */
+    void (*wait)(void *self, int64_t until_ns);
+    /* Called by any thread. */
+    void (*wake)(void *self);
+    /* True if `take` would not answer SOURCE_EMPTY. */
+    bool (*has)(void *self);
+    enum source_says (*take)(void *self, size_t *row, struct ifl_error *error);
+    /* The row's request is sent, or its client leaves, at that time of the flight. */
+    void (*stamp)(void *self, size_t row, enum source_says what, int64_t at_ns);
+    struct source_ids (*ids)(void *self, size_t row);
+    void (*token)(void *self, const struct source_token *token);
+    /* A step has ended, and its tokens have been told. */
+    void (*step)(void *self, const struct replica *replica, const struct ifl_done *done);
+    /* The row's request has left the flight; its row may be used again. */
+    void (*ended)(void *self, size_t row, const struct ifl_request_record *record, int64_t at_ns);
+    /* Once, before all others: what is flown, until flight_run returns. */
+    void (*begin)(void *self, const struct flight *flight);
+};
+
+struct source {
+    const struct source_ops *ops;
+    void *self;
+    struct ifl_trace *trace; /* of the source, with a row a place; its rows change */
+    size_t most_requests;    /* that will ever arrive */
+    int32_t most_samples;    /* of one of them */
+};
+
+#endif
