@@ -99,7 +99,7 @@ static void name_model(struct serve *serve, size_t i, const char *config)
     const char *slash = strrchr(config, '/'), *last = slash ? slash + 1 : config;
     const bool own = *serve->live->model_name != '\0' && config_n_pools(serve->config) == 1;
     char *name = serve->model_names[i];
-    snprintf(name, sizeof serve->model_names[i], "%s",
+    snprintf(name, sizeof serve->model_names[i], "%.*s", (int)sizeof serve->model_names[i] - 1,
              own ? serve->live->model_name : *last ? last : "inflight");
     char *ending = strrchr(name, '.');
     if (ending && !own && strcmp(ending, ".yaml") == 0)
@@ -163,9 +163,8 @@ static int open_source(struct serve *serve, const struct serve_options *options,
                        struct ifl_error *error)
 {
     const struct live_limits *limits = &serve->live->limits;
-    const char *models[SERVE_MOST_MODELS];
     for (size_t i = 0; i < serve->served.n; i++)
-        models[i] = serve->models[i].config;
+        serve->configured[i] = serve->models[i].config;
     serve->listener = (struct source_listener){.token = answer_token,
                                                .ended = answer_ended,
                                                .step = on_step,
@@ -177,7 +176,7 @@ static int open_source(struct serve *serve, const struct serve_options *options,
         .most_requests = (size_t)limits->recorded,
         .most_samples = limits->samples,
         .most_clients = (uint32_t)limits->clients,
-        .models = models,
+        .models = serve->configured,
         .n_models = serve->served.n,
         .speed = serve->config->executor == EXECUTOR_SIM ? serve->live->speed : 1,
         .keeps_ids = looks_at_tokens(serve->config),

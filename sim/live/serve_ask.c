@@ -1,5 +1,6 @@
 #include "live/serve_ask.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "inflight/minmax.h"
@@ -58,15 +59,14 @@ static bool read_whole(const json_t *body, const char *key, int32_t *value,
         return refuse_form(
             refusal, key, "int_parsing",
             "Input should be a valid integer, unable to parse string as an integer", found);
-    if (json_is_real(found) &&
-        json_real_value(found) != (double)(int32_t)ifl_min(ifl_max(json_real_value(found), -2e9), 2e9))
+    if (json_is_real(found) && json_real_value(found) != nearbyint(json_real_value(found)))
         return refuse_form(refusal, key, "int_from_float",
                            "Input should be a valid integer, got a number with a fractional part",
                            found);
     if (!json_is_number(found))
         return refuse_form(refusal, key, "int_type", "Input should be a valid integer", found);
     const double number = json_number_value(found);
-    *value = (int32_t)ifl_min(ifl_max(number, (double)INT32_MIN), (double)INT32_MAX);
+    *value = (int32_t)fmin(fmax(number, (double)INT32_MIN), (double)INT32_MAX);
     return true;
 }
 

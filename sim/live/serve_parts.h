@@ -24,6 +24,7 @@ struct serve {
     const struct flight *flight; /* NULL: not yet */
     struct served_model models[SERVE_MOST_MODELS];
     char model_names[SERVE_MOST_MODELS][128];
+    const char *configured[SERVE_MOST_MODELS]; /* the same as the configuration has them */
     char *quoted_names[SERVE_MOST_MODELS]; /* in JSON */
     struct served_models served;
     struct ifl_trace lengths; /* of answers, drawn in advance */

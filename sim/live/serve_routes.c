@@ -13,7 +13,7 @@
 #define INFLIGHT_VERSION "unversioned"
 #endif
 
-static const char json_type[] = "application/json";
+static const char as_json[] = "application/json";
 
 static void reply_text(struct evhttp_request *http, const char *type, const char *text)
 {
@@ -30,7 +30,7 @@ static void reply_json(struct evhttp_request *http, json_t *body)
 {
     char *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
-    reply_text(http, json_type, text ? text : "{}");
+    reply_text(http, as_json, text ? text : "{}");
     free(text);
 }
 
@@ -182,7 +182,7 @@ static void post_detokenize(struct serve *serve, struct evhttp_request *http)
     }
     evbuffer_add(text, "\"}", 2);
     json_decref(root);
-    reply_buffer(http, json_type, text);
+    reply_buffer(http, as_json, text);
     evbuffer_free(text);
 }
 
@@ -306,7 +306,7 @@ static void send_exchange(struct serve *serve, struct evhttp_request *http, stru
 static bool is_json(struct evhttp_request *http)
 {
     const char *type = evhttp_find_header(evhttp_request_get_input_headers(http), "Content-Type");
-    return type && strncmp(type, json_type, sizeof json_type - 1) == 0;
+    return type && strncmp(type, as_json, sizeof as_json - 1) == 0;
 }
 
 static bool is_to_fail(const struct serve *serve)
@@ -395,7 +395,7 @@ static void reply_detail(struct evhttp_request *http, int status, const char *de
 {
     char body[64];
     const int n = snprintf(body, sizeof body, "{\"detail\":\"%s\"}", detail);
-    http_reply(http, status, json_type, body, (size_t)n);
+    http_reply(http, status, as_json, body, (size_t)n);
 }
 
 static bool is_ready(const struct serve *serve)
@@ -432,7 +432,7 @@ void routes_handle(void *context, struct evhttp_request *http)
     } else if (!is_ready(serve) || !serve->flight) {
         refuse_to_answer(serve, http);
     } else if (route->is_secret && !may(serve, http)) {
-        http_reply(http, 401, json_type, "{\"error\":\"Unauthorized\"}", 24);
+        http_reply(http, 401, as_json, "{\"error\":\"Unauthorized\"}", 24);
     } else {
         route->handle(serve, http);
     }

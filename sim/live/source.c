@@ -1,6 +1,7 @@
 #include "live/source.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -66,7 +67,7 @@ struct live_source {
     struct source_trace recording;
     const struct flight *flight;
 
-    int64_t epoch_ns; /* of the steady clock, when the first request was sent; 0: none was */
+    int64_t epoch_ns; /* of the steady clock, when the first request came; 0: none did */
     int64_t polled_ns;
     struct event *timer, *woken;
     int wake_fd;
@@ -137,7 +138,7 @@ static void run_events(struct live_source *s, int64_t at_ns)
     const bool clock_goes = s->epoch_ns != 0;
     if (clock_goes && at_ns != IFL_NEVER) {
         const double left_s = (double)(at_ns - source_now_ns(s)) * 1e-9 / s->options.speed;
-        const double wait_s = ifl_min(ifl_max(left_s, 0.0), 3600.0);
+        const double wait_s = fmin(fmax(left_s, 0), 3600);
         const struct timeval wait = {(time_t)wait_s,
                                      (suseconds_t)((wait_s - (double)(time_t)wait_s) * 1e6) + 1};
         evtimer_add(s->timer, &wait);
@@ -244,8 +245,6 @@ int64_t source_send(struct live_source *s, const struct source_request *request,
     trace->abort_ns[row] = IFL_NEVER;
     name_tokens(s, place, row, request);
     put(s, row, SOURCE_ARRIVAL);
-    if (s->epoch_ns == 0)
-        s->epoch_ns = steady_ns();
     return (int64_t)row;
 }
 
@@ -338,6 +337,8 @@ static void stamp(void *self, size_t row, enum source_says what, int64_t at_ns)
     struct live_source *s = self;
     struct place *place = &s->places[row];
     struct ifl_error error;
+    if (s->epoch_ns == 0)
+        s->epoch_ns = steady_ns();
     if (what == SOURCE_ARRIVAL) {
         place->sent_ns = at_ns;
         if (s->options.trace_path)

@@ -6,7 +6,7 @@
  * have gone (source_leave). What the flight says comes back through struct source_listener, in
  * order, and token_ns later than the engine has it.
  *
- * The clock stands at 0 until the first request is sent, so that a recording begins with it. */
+ * The clock stands at 0 until the first request comes, so that a recording begins with it. */
 #ifndef SIM_LIVE_SOURCE_H
 #define SIM_LIVE_SOURCE_H
 

@@ -46,6 +46,7 @@ struct loop {
     struct departures departures;
     struct place *places; /* [rows] of requests from outside (flight_outside.c); NULL: none come */
     bool open;            /* more may come */
+    bool has_stamped;     /* some have come */
     struct lockstep lockstep;
     struct lone *lone;              /* [replicas]; NULL: they fly together */
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */

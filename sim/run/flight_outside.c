@@ -36,12 +36,13 @@ void outside_note_place(struct loop *loop, const struct arrival *a, uint32_t rep
     place->arrived = true;
 }
 
-/* The loop may be ahead of the clock by steps that it has handled already. */
-static int64_t stamp(const struct loop *loop, size_t row, enum source_says what)
+/* Behind all that the loop has handled: nothing, when the first request comes. */
+static int64_t stamp(struct loop *loop, size_t row, enum source_says what)
 {
     const struct source *source = loop->flight->source;
     const int64_t clock_ns = source->ops->now(source->self);
-    const int64_t at_ns = ifl_max(clock_ns, loop->now_ns + 1);
+    const int64_t at_ns = ifl_max(clock_ns, loop->now_ns + loop->has_stamped);
+    loop->has_stamped = true;
     source->ops->stamp(source->self, row, what, at_ns);
     return at_ns;
 }
