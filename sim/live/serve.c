@@ -284,6 +284,10 @@ void serve_close(struct serve *serve)
     if (!serve)
         return;
     serve->stopping = true;
+    serve->flight = NULL; /* it is over */
+    if (serve->every)
+        event_del(serve->every);
+    answer_refuse_all(serve);
     if (serve->http)
         drain(serve);
     http_close(serve->http); /* exchanges that are left are gone */

@@ -371,6 +371,17 @@ static void fail(struct exchange *e, const struct ifl_request_record *record)
     finish(e, &refusal);
 }
 
+void answer_refuse_all(struct serve *serve)
+{
+    struct answer_error refusal;
+    refuse(&refusal, 500, "InternalServerError", NULL, "The engine has stopped.");
+    while (serve->exchanges) {
+        struct exchange *e = serve->exchanges;
+        e->failed = true;
+        finish(e, &refusal);
+    }
+}
+
 /* ---- what the source says ---- */
 
 static bool is_dead(const struct serve *serve, const struct source_token *token)

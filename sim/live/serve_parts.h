@@ -77,6 +77,8 @@ void answer_flush(struct exchange *exchange);
 /* The client has gone: the prompts leave the flight. */
 void answer_gone(struct evhttp_connection *connection, void *exchange);
 void answer_free(struct exchange *exchange);
+/* The flight is over: exchanges that are left end with an error. */
+void answer_refuse_all(struct serve *serve);
 /* An error in place of the answer, or at its end. */
 void answer_refuse(struct evhttp_request *http, const struct answer_error *refusal);
 

@@ -357,6 +357,12 @@ static struct source_ids ids_of(void *self, size_t row)
     return (struct source_ids){s->places[row].ids, s->places[row].n_tokens};
 }
 
+static const int32_t *prompt_of(void *self, size_t row)
+{
+    const struct live_source *s = self;
+    return s->places[row].n_tokens > 0 ? s->places[row].tokens : NULL;
+}
+
 /* ---- what the flight says ---- */
 
 static void tell(struct live_source *s, const struct heard *heard)
@@ -445,6 +451,7 @@ static const struct source_ops ops = {.now = now,
                                       .take = take,
                                       .stamp = stamp,
                                       .ids = ids_of,
+                                      .prompt = prompt_of,
                                       .token = token,
                                       .step = step,
                                       .ended = ended,

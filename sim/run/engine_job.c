@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "inflight/minmax.h"
+#include "replica/live_request.h"
 
 /* ---- room ---- */
 
@@ -131,16 +132,19 @@ static int list_spoilt(struct engine_job *job, struct engine_spoiler *spoiler)
 
 /* ---- writing ---- */
 
-static void add_work(struct engine_job *job, const struct ifl_work *work)
+static void add_work(struct engine_job *job, const struct ifl_work *work,
+                     const struct source *source)
 {
     struct ifl_engine_step *step = &job->step;
     const struct ifl_request *r = work->request;
     const int32_t seq = step->n_seqs++, block = job->first_block[seq];
+    const int32_t *prompt = source ? source->ops->prompt(source->self, live(r)->row) : NULL;
     job->owners[seq] = (struct token_owner){.serial = r->serial,
                                             .seq = work->seq,
                                             .n_seqs = r->n_seqs,
                                             .n_prompt = r->n_prompt,
                                             .repeats = work->repeats,
+                                            .prompt = prompt,
                                             .prefix_group = r->prefix_group,
                                             .stream_tokens = work->stream_tokens,
                                             .hash_ids = r->hash_ids,
@@ -161,7 +165,7 @@ static void copy_all(struct ifl_copy *to, const struct ifl_copy *from, size_t n)
 }
 
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
-                     struct engine_spoiler *spoiler)
+                     const struct source *source, struct engine_spoiler *spoiler)
 {
     job->step = (struct ifl_engine_step){
         .n_outs = desc->n_outs, .n_ins = desc->n_ins, .n_copies = desc->n_copies};
@@ -171,7 +175,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
         return IFL_E_NOMEM;
     job->first_token[0] = job->first_block[0] = 0;
     for (size_t i = 0; i < desc->n_work; i++)
-        add_work(job, &desc->work[i]);
+        add_work(job, &desc->work[i], source);
     copy_all(job->outs, desc->outs, desc->n_outs);
     copy_all(job->ins, desc->ins, desc->n_ins);
     copy_all(job->copies, desc->copies, desc->n_copies);

@@ -8,6 +8,7 @@
 
 #include "cost/stages.h"
 #include "replica/kv/pool.h"
+#include "run/source.h"
 #include "run/token_ids.h"
 
 struct engine_job {
@@ -35,9 +36,9 @@ struct engine_spoiler {
 int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool);
 void engine_spoiler_finish(struct engine_spoiler *spoiler);
 
-/* Copies a step into the job. 0 or IFL_E_NOMEM. */
+/* Copies a step into the job. The source has the prompts; NULL: they are drawn. 0 or IFL_E_NOMEM. */
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
-                     struct engine_spoiler *spoiler);
+                     const struct source *source, struct engine_spoiler *spoiler);
 void engine_job_finish(struct engine_job *job);
 
 /* True if a token that `earlier` samples is one that `later` computes. */

@@ -170,7 +170,7 @@ static int engine_submit(void *self, const struct ifl_step_desc *desc, struct if
         return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
                         EXECUTOR_ENGINE_MAX_IN_FLIGHT);
     struct engine_job *job = job_at(x, x->n_submitted);
-    if (engine_job_write(job, desc, &x->spoiler) < 0)
+    if (engine_job_write(job, desc, x->source, &x->spoiler) < 0)
         return ifl_fail_nomem(error);
     pthread_mutex_lock(&x->lock);
     job->after = last_feeder(x, job);

@@ -55,6 +55,9 @@ struct source_ops {
     /* The row's request is sent, or its client leaves, at that time of the flight. */
     void (*stamp)(void *self, size_t row, enum source_says what, int64_t at_ns);
     struct source_ids (*ids)(void *self, size_t row);
+    /* The tokens of the row's prompt, for an engine to compute, until it has ended; NULL: there are
+     * none. */
+    const int32_t *(*prompt)(void *self, size_t row);
     void (*token)(void *self, const struct source_token *token);
     /* A step has ended, and its tokens have been told. */
     void (*step)(void *self, const struct replica *replica, const struct ifl_done *done);

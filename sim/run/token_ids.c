@@ -46,6 +46,8 @@ static size_t place_of(const struct token_owner *owner, int32_t index)
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index)
 {
     ifl_assert(owner->serial < ids->n_requests);
+    if (owner->prompt && index < owner->n_prompt)
+        return owner->prompt[index] % ids->n_vocab;
     const bool begins = index == owner->n_prompt && owner->seq > 0;
     const int32_t n_told = ifl_max(owner->named_tokens, owner->stream_tokens);
     if (index >= owner->n_prompt && index >= n_told && !begins)

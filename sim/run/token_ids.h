@@ -1,6 +1,6 @@
 /* The tokens behind a request's counts.
  *
- * A trace tells lengths alone, so prompts are drawn: token i depends on the seed, the request and
+ * A trace tells lengths alone, so prompts that no client sends are drawn: token i depends on the seed, the request and
  * i. Requests that share a prefix share its tokens:
  * - The first stream_tokens are drawn from the stream of the prefix group.
  * - Tokens for which the trace has hash ids are drawn from those.
@@ -39,6 +39,7 @@ struct token_owner { /* a copy of what is needed of a request, which may change 
     uint64_t repeats; /* of struct ifl_work */
     uint32_t prefix_group;
     int32_t stream_tokens; /* leading tokens, answer included, that are the group's stream */
+    const int32_t *prompt; /* [n_prompt] the tokens themselves; NULL: they are drawn */
     const uint64_t *hash_ids;
     int32_t named_tokens, hash_id_tokens; /* leading tokens, answer included, that these name */
 };
