@@ -26,11 +26,11 @@ struct executor_engine {
     struct token_ids ids;
     struct engine_spoiler spoiler;
     int64_t epoch_ns; /* time 0 of the run */
-    struct lane {
+    struct stage_thread {
         struct executor_engine *of;
         int32_t stage;
         pthread_t thread;
-    } lanes[STAGES_MOST];
+    } threads[STAGES_MOST];
     int32_t n_threads; /* that have started */
     bool has_locks;
     /* under the lock */
@@ -122,9 +122,9 @@ static bool is_due(const struct executor_engine *x, int32_t stage)
 
 static void *serve(void *context)
 {
-    const struct lane *lane = context;
-    const int32_t stage = lane->stage;
-    struct executor_engine *x = lane->of;
+    const struct stage_thread *thread = context;
+    const int32_t stage = thread->stage;
+    struct executor_engine *x = thread->of;
     pthread_mutex_lock(&x->lock);
     while (!x->closing) {
         if (!is_due(x, stage)) {
@@ -297,9 +297,9 @@ static int start(struct executor_engine *x, const struct executor_engine_options
         return rc;
     x->epoch_ns = monotonic_ns();
     while (x->n_threads < x->n_stages) {
-        struct lane *lane = &x->lanes[x->n_threads];
-        *lane = (struct lane){.of = x, .stage = x->n_threads};
-        if (pthread_create(&lane->thread, NULL, serve, lane) != 0)
+        struct stage_thread *thread = &x->threads[x->n_threads];
+        *thread = (struct stage_thread){.of = x, .stage = x->n_threads};
+        if (pthread_create(&thread->thread, NULL, serve, thread) != 0)
             return ifl_fail(error, IFL_E_NOMEM, "no thread can be started for the engine");
         x->n_threads++;
     }
@@ -338,7 +338,7 @@ static void stop_threads(struct executor_engine *x)
     pthread_cond_broadcast(&x->submitted);
     pthread_mutex_unlock(&x->lock);
     for (int32_t i = 0; i < x->n_threads; i++)
-        pthread_join(x->lanes[i].thread, NULL);
+        pthread_join(x->threads[i].thread, NULL);
 }
 
 void executor_engine_destroy(struct executor_engine *x)
