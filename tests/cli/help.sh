@@ -4,7 +4,7 @@
 
 succeeds "$inflight" help
 sed -n 's/^    \([a-z][a-z]*\( [a-z][a-z]*\)\{0,1\}\)  .*/\1/p' logs/out >commands
-same "$(grep -c '' commands)" 19 'commands in the list'
+same "$(grep -c '' commands)" 21 'commands in the list'
 succeeds "$inflight" help --write written
 
 # The message of an unknown option names all that the program takes.
