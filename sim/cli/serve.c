@@ -22,7 +22,7 @@ struct serving {
     struct dir_lock lock;
     char *set[MOST_SETS]; /* [n_sets] owned */
     size_t n_sets;
-    bool has_recording;
+    bool has_recording, has_begun; /* the latter: launch_end is due */
 };
 
 /* ---- the configuration ---- */
@@ -80,6 +80,7 @@ static int load(struct serving *s, const char *trace_path)
     int rc = set_workload(s, trace_path);
     if (rc == 0)
         rc = set_options(s);
+    s->has_begun = rc == 0;
     if (rc == 0)
         rc = launch_load(launch);
     if (rc == 0 && study_n_points(launch->study) != 1)
@@ -216,7 +217,7 @@ static int run_command(int argc, char **argv)
     dir_lock_release(&s.lock);
     for (size_t i = 0; i < s.n_sets; i++)
         free(s.set[i]);
-    return launch_end(&s.launch, rc);
+    return s.has_begun ? launch_end(&s.launch, rc) : cli_fail(&s.launch.error);
 }
 
 #define SERVING_OPTION(name, kind, member, ...)                                                    \

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Clients that mean no good, or know no better: each gets a clear status, or is disconnected; memory stays bounded,
+and a stream beside them has every token.
+
+usage: serve_hostile.py INFLIGHT
+"""
+
+import json
+import random
+import resource
+import socket
+import sys
+import threading
+import time
+
+from serving import SIMPLE, Server, read_answer, read_all
+
+CONFIG = SIMPLE + 'live: {limits: {body_kib: 256, header_kib: 16, connections: 400, unsent_kib: 64, idle_s: 5}}\n'
+GIB = 1 << 30
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+    print('ok', what)
+
+
+def refused(answer, status, what):
+    check(answer[0] == status, '%s: %d' % (what, status) if answer[0] == status else '%s: %r' % (what, answer))
+
+
+def huge_body(server):
+    """A body of 1 GB is refused by its length, and is not kept."""
+    link = server.connect()
+    link.sendall(b'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+                 b'Content-Length: %d\r\n\r\n' % GIB)
+    sent, block = 0, b'x' * (1 << 20)
+    try:
+        while sent < GIB:
+            sent += link.send(block)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    refused(read_answer(link), 413, 'a body of 1 GiB')
+    link = server.send('POST', '/v1/completions', b'', {'Content-Length': None, 'Transfer-Encoding': 'chunked'})
+    try:
+        for _ in range(64):
+            link.sendall(b'%x\r\n' % len(block) + block + b'\r\n')
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    status = read_answer(link)[0]
+    check(status in (413, 0), 'chunks of 64 MiB: %d' % status)
+    link = server.send('POST', '/v1/completions', b'', {'Content-Length': '-5'})
+    refused(read_answer(link), 400, 'a negative length')
+
+
+def headers(server):
+    link = server.connect()
+    try:
+        link.sendall(b'GET /health HTTP/1.1\r\n')
+        for i in range(100000):
+            link.sendall(b'X-%d: %s\r\n' % (i, b'y' * 100))
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    status = read_answer(link)[0]
+    check(status in (400, 0), 'headers of 10 MB: %d' % status)
+    link = server.connect()
+    link.sendall(b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03' + bytes(range(256)) + b'\r\n\r\n')
+    status = read_answer(link)[0]
+    check(status in (400, 0), 'no HTTP at all: %d' % status)
+
+
+def malformed(server):
+    rng = random.Random(1)
+    bodies = [b'', b'{', b'[]', b'null', b'{"prompt":}', b'{"prompt":"\xff\xfe"}', b'{"prompt":"a\\u0000b"}',
+              b'[' * 100000, b'{"prompt":' + b'[' * 5000, b'{"prompt":"x","max_tokens":1e999}',
+              b'{"prompt":"x","max_tokens":99999999999999999999}', b'{"prompt":[1,"a"]}', b'{"prompt":[[1],[]]}',
+              b'{"prompt":{"a":1}}', b'{"prompt":"x","n":-1}', b'{"prompt":"x","stream":"yes"}',
+              b'{"prompt":"x","user":"a\\nb"}', b'{"prompt":"x","user":7}', b'{"prompt":[-1]}', b'{"prompt":[1.5]}',
+              b'{"prompt":"x","stream_options":5}', b'{"prompt":"x","min_tokens":9,"max_tokens":2}']
+    for body in bodies:
+        answer = server.post('/v1/completions', body)
+        check(answer[0] == 400, 'body %r: 400' % body[:40] if answer[0] == 400 else 'body %r: %r' % (body[:40], answer))
+        error = json.loads(answer[2])['error']
+        check(error['code'] == 400 and error['message'], 'it says why')
+    whole = json.dumps({'prompt': 'hello', 'max_tokens': 2, 'stream_options': None}).encode()
+    for _ in range(300):
+        body = bytearray(whole)
+        for _ in range(rng.randrange(1, 4)):
+            body[rng.randrange(len(body))] = rng.randrange(256)
+        status = server.post('/v1/completions', bytes(body))[0]
+        check(status in (200, 400, 404), 'a body with wrong bytes: %d' % status)
+
+
+def slow_reader(server):
+    """One that reads nothing is disconnected, once more than unsent_kib wait for it."""
+    body = {'prompt': 'x', 'max_tokens': 1500, 'ignore_eos': True, 'stream': True, 'n': 16}
+    link = server.send('POST', '/v1/completions', body)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and load_of(server) > 1:
+        time.sleep(0.1)
+    check(load_of(server) <= 1, 'a client that does not read is let go')
+    link.close()
+
+
+def load_of(server):
+    return json.loads(server.ask('GET', '/load')[2])['server_load']
+
+
+def many_connections(server):
+    """Half-open ones and whole ones, beyond the limit: those in excess get 503, idle ones are closed."""
+    links, in_excess, at_rest = [], 0, 0
+    for _ in range(1000):
+        link = server.connect()
+        link.sendall(b'GET /health HT')
+        links.append(link)
+    time.sleep(1.5)
+    for link in links:
+        link.setblocking(False)
+        try:
+            got = link.recv(1000)
+        except BlockingIOError:
+            at_rest += 1
+            continue
+        in_excess += b' 503 ' in got
+    check(in_excess > 0 and at_rest <= 400, '1000 connections, %d stay, %d in excess get 503' % (at_rest, in_excess))
+    time.sleep(6)
+    check(server.ask('GET', '/health')[0] == 200, 'idle connections make room')
+    for link in links:
+        link.close()
+
+
+def early_bytes(server):
+    """A client that goes on sending while it is answered."""
+    body = json.dumps({'prompt': 'x', 'max_tokens': 30, 'ignore_eos': True, 'stream': True}).encode()
+    head = b'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' \
+        % len(body)
+    link = server.connect()
+    link.sendall((head + body) * 3)
+    got = b''
+    while got.count(b'[DONE]') < 3:
+        part = link.recv(1 << 16)
+        check(part, 'an answer to each of three requests at once') if not part else None
+        got += part
+    check(got.count(b'[DONE]') == 3, 'three requests at once are answered one by one')
+    link.sendall(b'z' * 100)
+    link.close()
+    for method in ('HEAD', 'PUT', 'OPTIONS', 'TRACE', 'BREW'):
+        status = server.ask(method, '/v1/completions')[0]
+        check(status in (405, 501, 400, 0), '%s: %d' % (method, status))
+
+
+def gone(server):
+    """Clients that go: before the answer, within it, and without a word."""
+    for stream in (False, True):
+        for _ in range(20):
+            link = server.send('POST', '/v1/completions',
+                               {'prompt': 'x', 'max_tokens': 1000, 'ignore_eos': True, 'stream': stream})
+            time.sleep(0.005)
+            if stream:
+                link.recv(10)
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\1\0\0\0\0\0\0\0')
+            link.close()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and load_of(server) > 1:
+        time.sleep(0.05)
+    check(load_of(server) <= 1, 'requests of clients that have gone leave')
+
+
+def beside(server, results):
+    """A stream that goes on beside all of that."""
+    while not results['stop']:
+        got = server.stream({'prompt': 'x', 'max_tokens': 400, 'ignore_eos': True}, timeout=120)
+        if len(got) != 401 or got[-1] != '[DONE]' or got[-2]['choices'][0]['finish_reason'] != 'length':
+            results['bad'] = got[-3:]
+        results['n'] += 1
+
+
+def main():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with Server(sys.argv[1], CONFIG, '-q') as server:
+        server.stream({'prompt': 'x', 'max_tokens': 4})
+        before = server.rss_kib()
+        results = {'stop': False, 'n': 0, 'bad': None}
+        thread = threading.Thread(target=beside, args=(server, results))
+        thread.start()
+        try:
+            for attack in (malformed, headers, huge_body, early_bytes, gone, slow_reader):
+                attack(server)
+        finally:
+            results['stop'] = True
+            thread.join()
+        check(results['n'] > 0 and results['bad'] is None, '%d streams beside: %r' % (results['n'], results['bad']))
+        many_connections(server)
+        check(server.rss_kib() - before < 100 << 10, 'memory grew by %d KiB' % (server.rss_kib() - before))
+        check(server.process.poll() is None, 'the server is there')
+        check(server.stop() == 0, 'and ends well')
+
+
+if __name__ == '__main__':
+    main()
