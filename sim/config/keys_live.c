@@ -57,7 +57,7 @@ static const struct ifl_param live_faults_fields[] = {
     REAL("error_frac", live.faults.error_frac, 0, 0, 1, "of the requests",
          "are answered with 500, drawn by their numbers"),
     REAL("drop_frac", live.faults.drop_frac, 0, 0, 1, "of the requests",
-         "lose their connection behind the first token"),
+         "lose their connection as the second token comes"),
     REAL("start_s", live.faults.start_s, 0, 0, 86400, "s",
          "of the clock on the wall from the start on, the server answers 503"),
     REAL("stall_every_s", live.faults.stall_every_s, 0, 0, 86400, "s",

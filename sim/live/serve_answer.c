@@ -56,7 +56,7 @@ static void put_usage(struct evbuffer *out, int64_t n_prompt, int64_t n_answer)
 }
 
 /* What a request's own server measured of it, in milliseconds of the flight. */
-static void put_metrics(struct evbuffer *out, const struct exchange *e)
+static void put_metrics(struct evbuffer *out, const struct exchange *e, bool whole)
 {
     const struct ifl_request_record *r = &e->record;
     const int32_t n = r->output_tokens;
@@ -76,7 +76,8 @@ static void put_metrics(struct evbuffer *out, const struct exchange *e)
         evbuffer_add_printf(out, "%.17g", rest_ms / (n - 1));
     else
         evbuffer_add_printf(out, "null");
-    evbuffer_add_printf(out, ",\"tokens_per_second\":%.17g}", n / (first_ms + rest_ms) * 1e3);
+    evbuffer_add_printf(out, ",\"tokens_per_second\":%.17g%s}", n / (first_ms + rest_ms) * 1e3,
+                        whole ? ",\"speculative_decoding\":null" : "");
 }
 
 static void begin_chunk(const struct exchange *e)
@@ -201,7 +202,7 @@ static void put_stream_end(const struct exchange *e)
             ",\"prompt_tokens_details\":{\"cached_tokens\":%lld%s}},\"system_fingerprint\":\"%s\"",
             (long long)e->n_cached_tokens, e->ask.chat ? ",\"created_cache_tokens\":0" : "",
             fingerprint);
-        put_metrics(e->out, e);
+        put_metrics(e->out, e, false);
         end_chunk(e);
     }
     evbuffer_add_printf(e->out, "data: [DONE]\n\n");
@@ -255,7 +256,7 @@ static void put_whole(const struct exchange *e)
         evbuffer_add_printf(e->out, ",\"prompt_logprobs\":null,\"prompt_token_ids\":null,"
                                     "\"prompt_text\":null");
     evbuffer_add_printf(e->out, ",\"kv_transfer_params\":null,\"ec_transfer_params\":null");
-    put_metrics(e->out, e);
+    put_metrics(e->out, e, true);
     evbuffer_add(e->out, "}", 1);
 }
 
@@ -398,17 +399,19 @@ static bool is_to_drop(const struct serve *serve, const struct exchange *e)
     return serve->live->faults.drop_frac > 0 && ifl_uniform(draw) < serve->live->faults.drop_frac;
 }
 
-void answer_token(void *owner, const struct source_token *token)
+void answer_token(void *context, void *owner, const struct source_token *token)
 {
+    struct serve *serve = context;
     struct part *part = owner;
+    serve->metrics.of[token->replica].n_answer_tokens++;
+    if (!part || is_dead(serve, token))
+        return;
     struct exchange *e = part->exchange;
     const int32_t choice = (int32_t)part->number * e->ask.n + token->seq;
-    if (is_dead(e->serve, token))
-        return;
     if (token->index == 0)
         part->sent_ns = source_sent_ns(e->serve->source, token->row);
     if (token->seq == 0)
-        metrics_token(&e->serve->metrics, token, part->sent_ns, part->last_ns);
+        metrics_token(&serve->metrics, token, part->sent_ns, part->last_ns);
     if (token->seq + 1 == e->ask.n)
         part->last_ns = token->at_ns;
     e->n_answer_tokens++;
@@ -418,11 +421,11 @@ void answer_token(void *owner, const struct source_token *token)
         return;
     if (!e->started)
         start(e);
-    put_token(part, choice, token);
-    if (token->index == 0 && is_to_drop(e->serve, e)) {
+    if (token->index == 1 && is_to_drop(serve, e)) {
         evhttp_connection_free(evhttp_request_get_connection(e->http));
         return;
     }
+    put_token(part, choice, token);
     /* The last chunk goes with what is behind it. */
     if (token->index + 1 < part->n_output)
         answer_flush(e);

@@ -109,7 +109,6 @@ void metrics_step(struct serve_metrics *metrics, const struct replica *replica)
     const struct ifl_step_totals *totals = &replica->in_flight.desc.totals;
     struct replica_metrics *of = &metrics->of[replica->fixed.number];
     observe(of, HIST_STEP_TOKENS, totals->n_tokens);
-    of->n_answer_tokens += (uint64_t)totals->n_sampled;
 }
 
 static void count_finished(struct replica_metrics *of, const struct ifl_request_record *r, int32_t n)

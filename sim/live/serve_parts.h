@@ -70,7 +70,7 @@ struct exchange {
 /* ---- serve_answer.c ---- */
 
 /* Listeners of the source: the owner is a struct part. */
-void answer_token(void *owner, const struct source_token *token);
+void answer_token(void *context, void *owner, const struct source_token *token);
 void answer_ended(void *context, void *owner, const struct ifl_request_record *record);
 /* Sends what was kept back. */
 void answer_flush(struct exchange *exchange);

@@ -36,15 +36,25 @@ static void reply_json(struct evhttp_request *http, json_t *body)
 
 /* ---- what the server says of itself ---- */
 
+/* Clients look for these keys, which say nothing here. */
+static json_t *permission(const struct serve *serve)
+{
+    return json_pack("{s:s,s:s,s:I,s:b,s:b,s:b,s:b,s:b,s:b,s:s,s:n,s:b}", "id", "modelperm-inflight",
+                     "object", "model_permission", "created", (json_int_t)serve->started_at,
+                     "allow_create_engine", 0, "allow_sampling", 1, "allow_logprobs", 1,
+                     "allow_search_indices", 0, "allow_view", 1, "allow_fine_tuning", 0,
+                     "organization", "*", "group", "is_blocking", 0);
+}
+
 static void get_models(struct serve *serve, struct evhttp_request *http)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < serve->served.n; i++)
         json_array_append_new(
-            list, json_pack("{s:s,s:s,s:I,s:s,s:s,s:n,s:i,s:[]}", "id", serve->models[i].name,
+            list, json_pack("{s:s,s:s,s:I,s:s,s:s,s:n,s:i,s:[o]}", "id", serve->models[i].name,
                             "object", "model", "created", (json_int_t)serve->started_at, "owned_by",
                             "inflight", "root", serve->models[i].config, "parent", "max_model_len",
-                            serve->models[i].max_model_tokens, "permission"));
+                            serve->models[i].max_model_tokens, "permission", permission(serve)));
     reply_json(http, json_pack("{s:s,s:o}", "object", "list", "data", list));
 }
 

@@ -371,8 +371,7 @@ static void tell(struct live_source *s, const struct heard *heard)
     struct place *place = &s->places[row];
     void *owner = place->owner;
     if (!heard->ended) {
-        if (owner)
-            s->listener.token(owner, &heard->token);
+        s->listener.token(s->listener.context, owner, &heard->token);
         return;
     }
     place->taken = false;

@@ -19,9 +19,9 @@
 
 /* What hears of the requests. `owner` is that of source_send. */
 struct source_listener {
-    /* token->at_ns is when the client has it. */
-    void (*token)(void *owner, const struct source_token *token);
-    /* The request has ended; `owner` is not named again, and is NULL after source_leave. */
+    /* token->at_ns is when the client has it. `owner` is NULL after source_leave. */
+    void (*token)(void *context, void *owner, const struct source_token *token);
+    /* The request has ended; `owner` is not named again. */
     void (*ended)(void *context, void *owner, const struct ifl_request_record *record);
     /* A step has ended; of the server as a whole. */
     void (*step)(void *context, const struct replica *replica, const struct ifl_done *done);
