@@ -68,11 +68,20 @@ static void draw_ids(struct replay *replay, const struct arrival *arrival)
     replay_prompt_ids(&replay->vocabulary, arrival, known, replay->ids);
 }
 
+/* The model that all requests name, that the row is for, or that the server names first. */
+static const char *model_of(const struct replay *replay, const struct arrival *arrival)
+{
+    const bool of_row = !replay->options->body.model && arrival->said.model > 0;
+    return of_row ? replay->trace.model_names[arrival->said.model - 1] : replay->body.model;
+}
+
 int replay_make_body(struct replay *replay, const struct arrival *arrival, struct replay_text *text,
                      struct ifl_error *error)
 {
+    struct replay_body body = replay->body;
+    body.model = model_of(replay, arrival);
     draw_ids(replay, arrival);
-    return replay_body_write(&replay->body, arrival, wanted_tokens(replay, arrival),
+    return replay_body_write(&body, arrival, wanted_tokens(replay, arrival),
                              wants_ids(replay, arrival), replay->ids, text, error);
 }
 

@@ -166,6 +166,28 @@ succeeds bare four.csv -o key --api-key-env KEY --header 'X-Test: 7'
 heard 'headers[-1]["authorization"], headers[-1]["x-test"]' "('Bearer secret-of-mine', '7')"
 ! grep -rq secret-of-mine key || complain 'the key is in a report'
 
+# Rows that are for a model name it; --model names one for all.
+printf 'arrival_s,prompt_tokens,output_tokens,model\n0,5,1,small\n0.05,5,1,large\n0.1,5,1,\n' >models.csv
+serve
+succeeds bare models.csv -o models
+heard '[r["body"]["model"] for r in requests]' "['small', 'large', 'm']"
+serve
+succeeds bare models.csv -o models --model x
+heard '{r["body"]["model"] for r in requests}' "{'x'}"
+
+# A certificate of one's own is trusted if it is named, or if any is.
+if command -v openssl >/dev/null; then
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout tls.key -out tls.crt -days 2 -subj /CN=localhost \
+        -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+    cat tls.crt tls.key >tls.pem
+    serve --tls tls.pem
+    url=https://${url#http://}
+    expect 1 'self-signed certificate' bare four.csv -o tls
+    succeeds bare four.csv -o tls --ca tls.crt
+    succeeds bare four.csv -o tls --insecure
+    heard 'len(requests)' 8
+fi
+
 # ---- wrong words ----
 
 refuses 'there is no file none.csv, expected a trace' bare none.csv

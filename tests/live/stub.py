@@ -6,12 +6,14 @@ names in HOSTILE do what they say; "wire:FILE" sends the bytes of the file. Requ
 line each, with the time at which they came and, behind their end, whether the client stayed.
 
 usage: stub.py PORT_FILE [--ttft S] [--itl S] [--log FILE] [--style vllm|plain] [--wire DIR] [--shed N] [--bos N]
+       [--tls FILE]
 """
 
 import argparse
 import asyncio
 import json
 import os
+import ssl
 import struct
 import sys
 import time
@@ -285,9 +287,14 @@ async def main():
     parser.add_argument('--wire', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'wire'))
     parser.add_argument('--shed', type=int, default=0)
     parser.add_argument('--bos', type=int, default=0)
+    parser.add_argument('--tls', help='a file with certificate and key')
     options = parser.parse_args()
     stub = Stub(options)
-    server = await asyncio.start_server(stub.connection, '127.0.0.1', 0, limit=1 << 24, backlog=4096)
+    tls = None
+    if options.tls:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(options.tls)
+    server = await asyncio.start_server(stub.connection, '127.0.0.1', 0, limit=1 << 24, backlog=4096, ssl=tls)
     with open(options.port_file + '.tmp', 'w') as file:
         file.write(str(server.sockets[0].getsockname()[1]))
     os.rename(options.port_file + '.tmp', options.port_file)
