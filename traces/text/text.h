@@ -149,7 +149,7 @@ int text_added_add(struct text_added *added, const struct text_added_token *toke
 int text_added_end(struct text_added *added, struct ifl_error *error);
 void text_added_free(struct text_added *added);
 
-/* ---- sentencepiece.cc: the library's tokenizers ---- */
+/* ---- sentencepiece.cpp: the library's tokenizers ---- */
 
 struct text_sentencepiece;
 /* A text, to be freed by the caller, in *why if it fails; NULL: out of memory. */
