@@ -1,0 +1,87 @@
+/* Links that K/V passes on its way: out of a replica and into one, or to its host, its disk, a
+ * store.
+ *
+ * A transfer takes  latency + pieces x piece time + bytes / rate.  The link is busy for all but the
+ * latency. A transfer may pass two links, out of one replica and into another: it goes at the rate
+ * of the slower one, and with the longer latency and piece time of the two. What several transfers
+ * on a link do to one another is its sharing:
+ *
+ *   fifo      one after the other, in the order in which they were sent (a NIC's queue)
+ *   shared    each gets an equal part of the rate, at any time (processor sharing; Dynamo's mocker,
+ *             bandwidth_sharing_model.rs, 1.6.1)
+ *   frozen    each keeps the part that it got when it was sent (BLIS f90a1e3)
+ *   unshared  none (splitwise-sim 8f99e7d, DummyLink)
+ *
+ * Times of transfers on fifo, frozen and unshared links are known when they are sent. All memory is
+ * taken by links_create and by a send that makes for more transfers at a time than ever before. */
+#ifndef SIM_FLEET_LINK_H
+#define SIM_FLEET_LINK_H
+
+#include "base/event_heap.h"
+#include "inflight/assert.h"
+
+enum link_sharing { LINK_FIFO, LINK_SHARED, LINK_FROZEN, LINK_UNSHARED };
+
+struct link_spec {
+    int64_t latency_ns; /* until the first byte has come; the link is free meanwhile */
+    double bytes_per_s; /* 0: bytes take no time */
+    int64_t piece_ns;   /* that each piece of a transfer costs beside its bytes */
+    enum link_sharing sharing;
+};
+
+enum { LINK_NONE = UINT32_MAX, LINKS_OF_A_PATH = 2 };
+
+struct link {
+    struct link_spec spec;
+    int64_t free_ns;  /* fifo: when what was sent has passed */
+    uint32_t n_going; /* frozen, shared: transfers under way */
+    uint32_t first;   /* shared: of a list of them, LINK_NONE at the end */
+};
+
+struct link_transfer;
+
+struct links {
+    struct link *of; /* [n] */
+    uint32_t n;
+    struct link_transfer *transfers; /* [n_slots] */
+    uint32_t *free_slots;            /* [n_free] */
+    uint32_t n_slots, n_free;
+    struct event_heap ends;
+};
+
+/* What is sent. */
+struct link_load {
+    uint32_t path[LINKS_OF_A_PATH]; /* links below n, of one sharing; the second may be LINK_NONE */
+    int64_t n_bytes, n_pieces;
+    int64_t at_ns; /* not before any earlier call's time */
+    uint64_t rank; /* of transfers that end at one time the lowest comes first */
+    uint64_t tag;  /* the caller's own word */
+};
+
+/* What has come. */
+struct link_arrival {
+    int64_t sent_ns, begun_ns, end_ns; /* begun: the link was free for it */
+    int64_t alone_ns;                  /* that it takes where no other transfer is in its way */
+    uint64_t tag;
+};
+
+/* n links as `spec` says; links_set changes one before anything is sent. 0 or IFL_E_NOMEM. Zeroed
+ * memory is valid for links_destroy. */
+int links_create(struct links *links, uint32_t n, const struct link_spec *spec);
+void links_set(struct links *links, uint32_t i, const struct link_spec *spec);
+void links_destroy(struct links *links);
+
+/* 0 or IFL_E_NOMEM. */
+int links_send(struct links *links, const struct link_load *load);
+/* When to take: something comes then, or the rates of shared links change. IFL_NEVER: nothing is
+ * under way. */
+static inline int64_t links_next_ns(const struct links *links)
+{
+    return event_next_ns(&links->ends);
+}
+/* 1: takes the transfer that came first by until_ns; 0: none has; or IFL_E_NOMEM. */
+int links_take(struct links *links, int64_t until_ns, struct link_arrival *arrival);
+/* What a transfer takes that meets no other one, latency included. */
+int64_t links_alone_ns(const struct links *links, const struct link_load *load);
+
+#endif
