@@ -37,14 +37,15 @@ struct ifl_load {
     const struct ifl_limits *limits;
     unsigned roles; /* bits of enum ifl_role */
     int64_t taken_ns;
-    uint64_t n_sent; /* of n_routed, those that the report does not know of; 0 where it is exact */
-    uint32_t pool;   /* number of its pool (cluster.pools, in the order of the file), from 0 */
+    uint64_t n_sent;  /* of n_routed, those that the report does not know of; 0 where it is exact */
+    uint32_t pool;    /* number of its pool (cluster.pools, in the order of the file), from 0 */
+    int32_t n_moving; /* of the report: requests on their way to it from other replicas */
 };
 
-/* Requests at a replica, by its own report: running, waiting and swapped. */
+/* Requests at a replica, by its own report: running, waiting, swapped, and on their way to it. */
 static inline int32_t ifl_outstanding(const struct ifl_load *load)
 {
-    return load->n_running + load->n_waiting + load->n_swapped;
+    return load->n_running + load->n_waiting + load->n_swapped + load->n_moving;
 }
 
 /* The same with those that were sent to it since the report. */

@@ -59,6 +59,25 @@ struct ifl_request_record {
     int32_t wasted_tokens;
     enum ifl_status status;
     bool is_retry; /* of a request that was sent before */
+    /* The rest is of a request with two replicas, of which `replica` is then the one where it left.
+     */
+    bool has_two_replicas;
+    int32_t prefill_replica;
+    int64_t prefilled_ns;               /* its prompt was computed; IFL_NEVER: it was not */
+    int64_t move_start_ns, move_end_ns; /* its K/V began to move, and had come; IFL_NEVER */
+    int64_t moving_ns;                  /* time of its moves, added up */
+    int64_t moving_hidden_ns;           /* the part of it beside the computing of the prompt */
+    int64_t resumed_ns;                 /* the decode replica started it; IFL_NEVER */
+};
+
+/* K/V that has moved from one replica to another. */
+struct ifl_move_record {
+    uint64_t request_id;
+    int32_t from, to;                  /* replicas */
+    int64_t sent_ns, start_ns, end_ns; /* asked for; the link was free for it; it had come */
+    int64_t hidden_ns; /* the part of it that had moved before, beside the step that computed it */
+    int64_t n_bytes;
+    int32_t n_blocks; /* of the replica that it goes to */
 };
 
 struct ifl_step_record {
@@ -183,6 +202,9 @@ struct ifl_recorder_options {
     const char *timeline_path;  /* NULL: not written; a part for ifl_joint_append */
     const char *differences_path; /* NULL: not written; steps planned otherwise than recorded */
     const char *pools_path;       /* NULL: not written; a row for each pool */
+    const char
+        *moves_path; /* NULL: not written; a row for each move, and no file if there is none */
+    bool hands_over; /* requests.csv has columns for hand-overs */
     /* The pools that together are all replicas; files that name a replica then name its pool, too.
      * Borrowed until ifl_recorder_destroy. n_pools 0: the cluster has none. */
     const struct ifl_pool *pools;
@@ -246,6 +268,10 @@ int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record 
                     struct ifl_error *error);
 int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,
                      struct ifl_error *error);
+/* Counts it for the summary, and writes a row where there is a moves_path. Moves come in the order
+ * of their ends. */
+int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record *record,
+                    struct ifl_error *error);
 /* Writes a row where there is a differences_path. */
 int ifl_record_difference(struct ifl_recorder *recorder, const struct ifl_difference_record *record,
                           struct ifl_error *error);
@@ -290,7 +316,10 @@ struct ifl_summary {
      * none does, and then no file names them. */
     uint64_t n_retries;
     double retry_amplification;
-    struct ifl_pressure pressure; /* in no file: it explains `saturated` */
+    /* K/V that moved between replicas; 0 where none did, and then no file names it. */
+    uint64_t n_moves;
+    double moved_gb, moving_s, moving_hidden_frac; /* of all moves; the mean; of all their time */
+    struct ifl_pressure pressure;                  /* in no file: it explains `saturated` */
     /* Of pipelines with a step in each stage; 0 where there is none, and then no file names them.
      */
     uint64_t n_stages;

@@ -1,24 +1,57 @@
 #include "record/life.h"
 
+#include "inflight/minmax.h"
 #include "tables/row.h"
 
-#define ROW_BYTES (25 * ROW_NUMBER_BYTES)
+#define ROW_BYTES (31 * ROW_NUMBER_BYTES)
 
 static const char header_begin[] = "point,request_id,replica,";
 static const char header_end[] =
     "status,arrival_s,first_scheduled_s,first_token_s,finish_s,"
     "prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions,"
-    "swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s\n";
+    "swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s";
+/* Where the time went between the first step of the prompt and the first one behind it: the prompt,
+ * the wait for blocks and links, the move behind the prompt, the queue of the decode replica.
+ * transfer_s also counts what moved beside the prompt, transfer_hidden_s. */
+static const char header_handover[] =
+    ",prefill_replica,prompt_s,handover_wait_s,transfer_s,transfer_hidden_s,decode_queue_s";
 
-int life_write_header(struct whole_file *file, bool has_pools, struct ifl_error *error)
+int life_write_header(struct whole_file *file, bool has_pools, bool hands_over,
+                      struct ifl_error *error)
 {
     if (whole_write(file, header_begin, error) ||
-        (has_pools && whole_write(file, "pool,", error)) || whole_write(file, header_end, error))
+        (has_pools && whole_write(file, "pool,", error)) || whole_write(file, header_end, error) ||
+        (hands_over && whole_write(file, header_handover, error)) || whole_write(file, "\n", error))
         return error->code;
     return IFL_OK;
 }
 
-static char *put_life(char *at, int32_t point, const char *pool, const struct life *life)
+/* b - a; IFL_NEVER if one of the two is undefined. */
+static int64_t between_ns(int64_t a, int64_t b)
+{
+    return a == IFL_NEVER || b == IFL_NEVER ? IFL_NEVER : b - a;
+}
+
+static char *put_handover(char *at, const struct life *life)
+{
+    const struct rare *rare = life->rare;
+    if (!rare->has_two_replicas) {
+        for (int i = 0; i < 6; i++)
+            at = row_word(at, "");
+        return at;
+    }
+    const bool moved = rare->move_end_ns != IFL_NEVER;
+    const int64_t began_ns = ifl_max(rare->move_start_ns, rare->prefilled_ns);
+    at = row_int(at, rare->prefill_replica);
+    at = row_seconds(at, between_ns(life->first_scheduled_ns, rare->prefilled_ns));
+    at = row_seconds(at, moved ? between_ns(rare->prefilled_ns, began_ns) : IFL_NEVER);
+    at = row_seconds(at, moved ? rare->moving_ns : IFL_NEVER);
+    at = row_seconds(at, moved ? rare->moving_hidden_ns : IFL_NEVER);
+    return row_seconds(at, between_ns(rare->move_end_ns, rare->resumed_ns));
+}
+
+static char *put_life(char *at, int32_t point, const char *pool, bool hands_over,
+                      const struct life *life)
 {
     at = row_int(at, point);
     at = row_uint(at, life->request_id);
@@ -44,15 +77,17 @@ static char *put_life(char *at, int32_t point, const char *pool, const struct li
     at = row_seconds(at, life_stalled_ns(life));
     at = row_seconds(at, life->rare->ttft_slo_ns);
     at = row_seconds(at, life->rare->tpot_slo_ns);
+    if (hands_over)
+        at = put_handover(at, life);
     return row_end(at);
 }
 
-int life_write(struct whole_file *file, int32_t point, const char *pool, const struct life *life,
-               struct ifl_error *error)
+int life_write(struct whole_file *file, int32_t point, const char *pool, bool hands_over,
+               const struct life *life, struct ifl_error *error)
 {
     char *at = whole_room(file, ROW_BYTES, error);
     if (!at)
         return error->code;
-    whole_commit(file, put_life(at, point, pool, life));
+    whole_commit(file, put_life(at, point, pool, hands_over, life));
     return IFL_OK;
 }

@@ -19,6 +19,10 @@ struct rare {
     int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
     int32_t cached_tokens, preemptions, swap_outs, wasted_tokens;
     bool is_retry;
+    /* of a request with two replicas, as in its record */
+    bool has_two_replicas;
+    int32_t prefill_replica;
+    int64_t prefilled_ns, move_start_ns, move_end_ns, moving_ns, moving_hidden_ns, resumed_ns;
 };
 
 struct life {
@@ -109,9 +113,10 @@ static inline bool life_meets_slos(const struct life *life)
 }
 
 /* requests.csv: the header, and a row. pool: the name of its pool; NULL: there is no such column.
- */
-int life_write_header(struct whole_file *file, bool has_pools, struct ifl_error *error);
-int life_write(struct whole_file *file, int32_t point, const char *pool, const struct life *life,
-               struct ifl_error *error);
+ * hands_over: there are columns for requests with two replicas. */
+int life_write_header(struct whole_file *file, bool has_pools, bool hands_over,
+                      struct ifl_error *error);
+int life_write(struct whole_file *file, int32_t point, const char *pool, bool hands_over,
+               const struct life *life, struct ifl_error *error);
 
 #endif

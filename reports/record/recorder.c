@@ -4,6 +4,7 @@
 
 #include "record/gaps.h"
 #include "record/lives.h"
+#include "record/moves.h"
 #include "record/pools.h"
 #include "record/stage_sums.h"
 #include "record/summary.h"
@@ -33,6 +34,8 @@ struct ifl_recorder {
     struct step_sums sums;
     struct pools pools;
     struct stage_sums stages;
+    struct move_log moves;
+    bool hands_over; /* requests.csv has columns for it */
 };
 
 static const char replica_header[] = "point,replica,";
@@ -74,12 +77,13 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
     const bool has_pools = options->n_pools > 0;
     if (pools_open(&recorder->pools, options, error))
         return error->code;
-    if (options->requests_path && (whole_open(&recorder->requests, options->requests_path, error) ||
-                                   life_write_header(&recorder->requests, has_pools, error)))
+    if (options->requests_path &&
+        (whole_open(&recorder->requests, options->requests_path, error) ||
+         life_write_header(&recorder->requests, has_pools, options->hands_over, error)))
         return error->code;
     if (options->requests_path && options->grow &&
         (whole_open_growing(&recorder->ends, options->requests_path, error) ||
-         life_write_header(&recorder->ends, has_pools, error)))
+         life_write_header(&recorder->ends, has_pools, options->hands_over, error)))
         return error->code;
     if (options->steps_path &&
         open_of_replicas(&recorder->steps, options->steps_path, options, steps_header, error))
@@ -94,6 +98,8 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
     if (options->differences_path &&
         (whole_open(&recorder->differences, options->differences_path, error) ||
          whole_write(&recorder->differences, differences_header, error)))
+        return error->code;
+    if (move_log_open(&recorder->moves, options->moves_path, options->point, error))
         return error->code;
     if (options->timeline_path &&
         timeline_open(&recorder->timeline, options, &recorder->pools, error))
@@ -113,6 +119,7 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
     }
     *recorder = (struct ifl_recorder){.point = options->point,
                                       .from_ns = options->from_ns,
+                                      .hands_over = options->hands_over,
                                       .sums = {.last_end_ns = INT64_MIN},
                                       .on_request = options->on_request,
                                       .on_request_context = options->on_request_context};
@@ -137,6 +144,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     whole_discard(&recorder->work);
     whole_discard(&recorder->quantiles);
     whole_discard(&recorder->differences);
+    whole_discard(&recorder->moves.file);
     timeline_discard(&recorder->timeline);
     pools_close(&recorder->pools);
     gaps_finish(&recorder->gaps);
@@ -151,7 +159,7 @@ static int write_life(const struct ifl_recorder *recorder, struct whole_file *fi
                       const struct life *life, struct ifl_error *error)
 {
     const char *pool = recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : NULL;
-    return life_write(file, recorder->point, pool, life, error);
+    return life_write(file, recorder->point, pool, recorder->hands_over, life, error);
 }
 
 IFL_HOT int ifl_record_request(struct ifl_recorder *recorder,
@@ -268,6 +276,13 @@ IFL_HOT int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step
             add_step(&recorder->pools.steps[recorder->pools.pool_of[step->replica]], step);
     }
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
+}
+
+int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record *record,
+                    struct ifl_error *error)
+{
+    const bool counts = recorder->from_ns <= 0 || record->start_ns >= recorder->from_ns;
+    return move_log_add(&recorder->moves, record, counts, error);
 }
 
 int ifl_record_stage(struct ifl_recorder *recorder, const struct ifl_stage_record *record,
@@ -512,6 +527,7 @@ static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n
                     recorder->sums.last_end_ns, error))
         return error->code;
     stage_sums_describe(&recorder->stages, summary);
+    move_log_describe(&recorder->moves, summary);
     summary->n_warmup = n_warmup;
     summary->warmup_s =
         n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives.at[order[0]].arrival_ns) : 0;
@@ -534,11 +550,11 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tal
 /* All files are closed before the first gets its name: with a full disk none appears. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    enum { N_FILES = 8 };
-    struct whole_file *files[N_FILES] = {&recorder->ends,       &recorder->requests,
-                                         &recorder->steps,      &recorder->work,
-                                         &recorder->quantiles,  &recorder->differences,
-                                         &recorder->pools.file, &recorder->timeline.file};
+    enum { N_FILES = 9 };
+    struct whole_file *files[N_FILES] = {
+        &recorder->ends,       &recorder->requests,      &recorder->steps,
+        &recorder->work,       &recorder->quantiles,     &recorder->differences,
+        &recorder->pools.file, &recorder->timeline.file, &recorder->moves.file};
     for (size_t i = 0; i < N_FILES; i++)
         if (whole_close(files[i], error))
             return error->code;

@@ -116,6 +116,7 @@ static const struct kind *kind_of(const char *name)
         {"deployments", "deployments", "configs/deployments", "*.yaml", ".yaml", "deployment"},
         {"serving", "presets", "configs/serving", "*.yaml", ".yaml", "preset"},
         {"configs", "configs", "configs", "*.yaml", ".yaml", "configuration"},
+        {"links", "links", "configs/links", "*.yaml", ".yaml", "link"},
         {"routing", "routers", "configs/routing", "*.yaml", ".yaml", "preset of a router"},
         {"traces", "traces", "traces/data", "*.[cj]s*", "", "trace"},
     };

@@ -36,10 +36,11 @@ const char *completion_name(enum completion completion)
 const char *completion_key(size_t i, const char **topic)
 {
     static const char *const keys[][2] = {
-        {"serving.preset", "presets"}, {"cluster.preset", "routers"},
-        {"model", "models"},           {"hardware", "hardware"},
-        {"deployment", "deployments"}, {"deployment.base", "deployments"},
-        {"workload.trace", "traces"},  {"workload.format", "formats"}};
+        {"serving.preset", "presets"},      {"cluster.preset", "routers"},
+        {"cluster.links.preset", "links"},  {"model", "models"},
+        {"hardware", "hardware"},           {"deployment", "deployments"},
+        {"deployment.base", "deployments"}, {"workload.trace", "traces"},
+        {"workload.format", "formats"}};
     if (i >= sizeof keys / sizeof *keys)
         return NULL;
     *topic = keys[i][1];

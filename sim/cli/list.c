@@ -187,7 +187,7 @@ static int print_config(const struct listing *of, const char *name, int width,
 static int print_named(const struct listing *of, const char *kind, const char *name, int width,
                        struct ifl_error *error)
 {
-    if (strcmp(kind, "serving") == 0 || strcmp(kind, "routing") == 0)
+    if (strcmp(kind, "serving") == 0 || strcmp(kind, "routing") == 0 || strcmp(kind, "links") == 0)
         return print_preset(of, kind, name, width, error);
     if (strcmp(kind, "configs") == 0)
         return print_config(of, name, width, error);
@@ -355,13 +355,18 @@ static const struct topic {
     const char *name, *one; /* "presets" and "preset" say the same */
     const char *kind;       /* of files, as data_names takes it; NULL: `list` prints the topic */
     int (*list)(struct listing *of, struct ifl_error *error);
-} topics[] = {
-    {"policies", "policy", NULL, list_policies}, {"presets", "preset", "serving", NULL},
-    {"routers", "router", "routing", NULL},      {"models", "model", "models", NULL},
-    {"hardware", "hardware", "hardware", NULL},  {"deployments", "deployment", "deployments", NULL},
-    {"configs", "config", "configs", NULL},      {"traces", "trace", NULL, list_traces},
-    {"formats", "format", NULL, list_formats},   {"keys", "key", NULL, list_keys},
-    {"figures", "figure", NULL, list_figures}};
+} topics[] = {{"policies", "policy", NULL, list_policies},
+              {"presets", "preset", "serving", NULL},
+              {"routers", "router", "routing", NULL},
+              {"models", "model", "models", NULL},
+              {"links", "link", "links", NULL},
+              {"hardware", "hardware", "hardware", NULL},
+              {"deployments", "deployment", "deployments", NULL},
+              {"configs", "config", "configs", NULL},
+              {"traces", "trace", NULL, list_traces},
+              {"formats", "format", NULL, list_formats},
+              {"keys", "key", NULL, list_keys},
+              {"figures", "figure", NULL, list_figures}};
 
 static int fail_pattern(const struct topic *topic, const struct listing *of)
 {

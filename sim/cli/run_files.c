@@ -16,8 +16,8 @@
 #include "inflight/minmax.h"
 
 static const char report_names[N_REPORTS][16] = {
-    "requests.csv",  "steps.csv",     "work.csv",        "quantiles.csv",
-    "timeline.json", "intervals.csv", "differences.csv", "pools.csv"};
+    "requests.csv",  "steps.csv",       "work.csv",  "quantiles.csv", "timeline.json",
+    "intervals.csv", "differences.csv", "pools.csv", "moves.csv"};
 static const char config_name[] = "config.yaml";
 
 /* A million events are some 150 MB, which a viewer has to hold in memory. */
@@ -36,7 +36,8 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
         .points_a_record = 1,
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0,
-                   config_lists_differences(study_first(study)), study_first(study)->n_pools > 0},
+                   config_lists_differences(study_first(study)), study_first(study)->n_pools > 0,
+                   config_hands_over(study_first(study))},
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
     dir = dir ? dir : output->dir;
@@ -149,6 +150,7 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .timeline_path = files->wanted[REPORT_TIMELINE] ? paths[REPORT_TIMELINE] : NULL,
         .differences_path = files->wanted[REPORT_DIFFERENCES] ? paths[REPORT_DIFFERENCES] : NULL,
         .pools_path = files->wanted[REPORT_POOLS] ? paths[REPORT_POOLS] : NULL,
+        .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
         .timeline_events = timeline_events(study_n_points(files->study)),
     };
 }

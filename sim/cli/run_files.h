@@ -21,6 +21,7 @@ enum report_kind {
     REPORT_INTERVALS,
     REPORT_DIFFERENCES,
     REPORT_POOLS,
+    REPORT_MOVES,
     N_REPORTS
 };
 

@@ -12,6 +12,7 @@
 
 #include "fleet/clients.h"
 #include "fleet/gateway.h"
+#include "fleet/handover.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "replica/kv/beams.h"
@@ -212,14 +213,30 @@ struct live_config {
 /* NaN where the configuration has no rate for its hardware. */
 double gpu_rate_of(const struct gpu_rates *rates, const char *hardware);
 
+/* In how many pieces a move of K/V goes: one; one a block; for each block one a layer of each GPU,
+ * K and V by themselves. */
+enum link_pieces { PIECES_MERGED, PIECES_BLOCKS, PIECES_LAYERS };
+
+struct links_config { /* out of each replica of the cluster, and into it */
+    char preset[512]; /* of configs/links, or empty */
+    struct link_spec spec;
+    double gb_per_s; /* of spec */
+    int32_t pieces;
+    double token_bytes; /* of K/V; 0: the model's */
+};
+
 struct config;
 
 enum { MAX_POOLS = 64, MAX_POOL_NAME = 48 };
+
+/* UNSAID: both, where no pool of the cluster says a role and nothing is handed over. */
+enum pool_role { POOL_UNSAID, POOL_PREFILLS, POOL_DECODES, POOL_BOTH };
 
 /* Replicas of a cluster that are alike. */
 struct pool_config {
     char name[MAX_POOL_NAME];
     int32_t count;         /* replicas of parallel.data ranks each */
+    int32_t role;          /* enum pool_role */
     struct config *config; /* owned: the point's with the pool's keys laid over it */
 };
 
@@ -248,6 +265,8 @@ struct config {
     char routing[512]; /* a preset of the router and its news, or empty */
     struct news_options news;
     struct gateway gateway;
+    struct handover_rules handover;
+    struct links_config links;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
     struct capacity_config capacity;
@@ -264,6 +283,15 @@ static inline const struct config *config_of_pool(const struct config *config, s
     ifl_assert(i < config_n_pools(config));
     return config->n_pools > 0 ? config->pools[i].config : config;
 }
+/* True if requests may be handed over from one replica to another. */
+static inline bool config_hands_over(const struct config *config)
+{
+    for (size_t i = 0; i < config->n_pools; i++)
+        if (config->pools[i].role != POOL_UNSAID)
+            return true;
+    return false;
+}
+
 /* Replicas that share the stages of one pipeline: virtual engines. */
 static inline uint32_t config_engines(const struct config *config)
 {

@@ -64,7 +64,8 @@ extern const struct key_table cost_keys, engine_keys, parallel_keys, deployment_
     deployment_host_keys, deployment_memory_keys, deployment_front_end_keys,
     deployment_all_reduce_keys, deployment_exchange_keys;
 /* ---- keys_cluster.c ---- */
-extern const struct key_table cluster_keys, news_keys, gateway_keys, router_keys;
+extern const struct key_table cluster_keys, news_keys, gateway_keys, router_keys, handover_keys,
+    links_keys;
 /* ---- keys_output.c ---- */
 extern const struct key_table slo_keys, output_keys, capacity_keys, objectives_keys;
 /* ---- keys_live.c ---- */

@@ -84,13 +84,13 @@ const char *key_in_pool(const char *dotted)
     return dot ? dot + 1 : name + strlen(name);
 }
 
-static const char *const of_pools[] = {"count",    "model",   "hardware",   "dtype",
+static const char *const of_pools[] = {"count",    "role",    "model",      "hardware", "dtype",
                                        "parallel", "serving", "deployment", "cost"};
 enum { N_OF_POOLS = sizeof of_pools / sizeof *of_pools };
 
 bool key_is_of_pools(const char *dotted)
 {
-    for (size_t i = 1; i < N_OF_POOLS; i++) {
+    for (size_t i = 2; i < N_OF_POOLS; i++) {
         const size_t n = strlen(of_pools[i]);
         if (strncmp(dotted, of_pools[i], n) == 0 && (dotted[n] == '\0' || dotted[n] == '.'))
             return true;
@@ -220,7 +220,7 @@ static int check_pool_key(const char *inner, bool only_values, const struct node
     if (!*inner)
         return only_values ? tree_fail(node, error, "a pool is a map of keys, expected a key of it")
                            : 0;
-    if (strcmp(inner, "count") == 0)
+    if (strcmp(inner, "count") == 0 || strcmp(inner, "role") == 0)
         return 0;
     if (key_is_of_pools(inner))
         return key_check(inner, only_values, node, error);
@@ -228,10 +228,11 @@ static int check_pool_key(const char *inner, bool only_values, const struct node
     const char *near = ifl_nearest(first, of_pools, N_OF_POOLS);
     if (near)
         return tree_fail(node, error, "a pool has no key %.100s, did you mean %s?", first, near);
-    return tree_fail(node, error,
-                     "a pool has no key %.100s, expected count, model, hardware, dtype, or a key "
-                     "of parallel, serving, deployment or cost",
-                     first);
+    return tree_fail(
+        node, error,
+        "a pool has no key %.100s, expected count, role, model, hardware, dtype, or a key "
+        "of parallel, serving, deployment or cost",
+        first);
 }
 
 int key_check(const char *dotted, bool only_values, const struct node *node,

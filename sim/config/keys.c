@@ -78,6 +78,8 @@ const struct key_section key_sections[] = {
      MODULE(IFL_ROUTE),
      .dflt_policy = "round-robin"},
     {.where = "cluster.gateway", .keys = &gateway_keys},
+    {.where = "cluster.handover", .keys = &handover_keys},
+    {.where = "cluster.links", .keys = &links_keys},
     {.where = "slo", .keys = &slo_keys},
     {.where = "output", .keys = &output_keys},
     {.where = "capacity", .keys = &capacity_keys},

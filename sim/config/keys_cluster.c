@@ -11,9 +11,11 @@ static const struct ifl_param cluster_fields[] = {
 static const struct key_by_hand cluster_by_hand[] = {
     {"pools", "a map of names to pools", "no pools",
      "in place of cluster.replicas: replicas that differ, by pools; a pool is a map of `count` and "
-     "of any of model, hardware, dtype, parallel, serving, deployment and cost, laid over the "
-     "configuration's own (cluster.pools.NAME.count, cluster.pools.NAME.serving.kv.num_blocks, "
-     "...)"},
+     "a `role` and of any of model, hardware, dtype, parallel, serving, deployment and cost, laid "
+     "over the configuration's own (cluster.pools.NAME.count, cluster.pools.NAME.role, "
+     "cluster.pools.NAME.serving.kv.num_blocks, ...). role: prefill, decode or both; where a pool "
+     "has one, "
+     "a request may be handed over from the replica that computes its prompt to one that decodes"},
 };
 
 const struct key_table cluster_keys = {FIELDS(cluster), BY_HAND(cluster)};
@@ -47,6 +49,49 @@ static const struct ifl_param gateway_fields[] = {
 };
 
 const struct key_table gateway_keys = {FIELDS(gateway)};
+
+static const struct ifl_param handover_fields[] = {
+    CHOICE("order", handover.order, "pull|push", HANDOVER_PULL,
+           "pull: the decode replica gets a request as its prompt is computed, takes blocks for it "
+           "and reads its K/V; push: as it arrives, and the prefill replica writes K/V to the "
+           "blocks that it has taken by then"),
+    CHOICE("first_token", handover.first_token, "prefill|arrival|decode", TOKEN_OF_DECODE,
+           "the client has it as the prompt is computed, as the K/V arrives, or once the decode "
+           "replica has computed the last token of the prompt again"),
+    CHOICE("overlap", handover.overlap, "none|chunk|layer", MOVE_AT_END,
+           "push: K/V moves once the prompt is computed; chunk by chunk; layer by layer beside the "
+           "step that computes it"),
+    BOOL("blocks_destination", handover.blocks_destination, false,
+         "the next step of the decode replica waits for the K/V that it loads"),
+    TIME("lease_s", handover.lease_ns, 0, 0, A_BILLION,
+         "pull: so long the prefill replica keeps K/V for which there are no blocks yet; 0: until "
+         "there are"),
+    CHOICE("lost", handover.lost, "recompute|fail", LOST_RECOMPUTE,
+           "a request with K/V that was not kept is computed anew by the decode replica, or fails"),
+};
+
+const struct key_table handover_keys = {FIELDS(handover)};
+
+static const struct ifl_param links_fields[] = {
+    TEXT("preset", links.preset, NULL,
+         "a link of configs/links, or a path; keys beside it override its own"),
+    TIME("latency_s", links.spec.latency_ns, 0, 0, 3600,
+         "from the start of a move until its first byte has come; the link is free meanwhile"),
+    REAL(
+        "gb_per_s", links.gb_per_s, 0, 0, 1e9, "GB/s",
+        "rate of the link out of each replica, and of that into it, of all its GPUs; 0: bytes take "
+        "no time"),
+    TIME("piece_s", links.spec.piece_ns, 0, 0, 1,
+         "that each piece of a move takes beside its bytes"),
+    CHOICE("pieces", links.pieces, "merged|blocks|layers", PIECES_MERGED,
+           "a move is one piece; one a block; for each block, K and V of each layer and GPU"),
+    CHOICE("sharing", links.spec.sharing, "fifo|shared|frozen|unshared", LINK_FIFO,
+           "moves on one link go one after the other; share it equally; keep the share that they "
+           "began with; do not hinder one another"),
+    REAL("token_bytes", links.token_bytes, 0, 0, 1e9, "bytes", "K/V of a token; 0: the model's"),
+};
+
+const struct key_table links_keys = {FIELDS(links)};
 
 /* The default is fixed: where cluster.preset names no preset, round-robin. */
 static const struct key_by_hand router_by_hand[] = {

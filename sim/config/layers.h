@@ -20,7 +20,7 @@ int layer_of(const char *dotted, const struct node *value, struct node **layer,
 int layer_expand(struct node *root, struct ifl_error *error);
 
 /* The preset of that name or path as a configuration, laid over the presets that it extends. `kind`
- * is "serving" or "routing". */
+ * is "serving", "routing" or "links". */
 int preset_load(const char *kind, const char *name, struct node **root, struct ifl_error *error);
 
 struct study;

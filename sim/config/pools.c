@@ -75,6 +75,7 @@ int pools_lay(const struct node *root, size_t i, struct node **laid, struct ifl_
         code = ifl_fail_nomem(error);
     if (code == 0) {
         tree_drop(pool, "count");
+        tree_drop(pool, "role");
         tree_drop(tree_at(*laid, "cluster"), "pools");
         code = layer_lay(*laid, pool, error);
     }
@@ -91,14 +92,102 @@ int pools_describe(const struct node *root, size_t i, struct pool_config *pool,
 {
     static const struct ifl_param field = {"count", IFL_INT, 0,          1,          0,
                                            65536,   NULL,    "replicas", "of a pool"};
-    const struct node *node = pools_of(root)->of[i], *count = tree_child(node, "count");
+    static const struct ifl_param role_field = {"role", IFL_CHOICE, 0,  0,          0,
+                                                0,      POOL_ROLES, "", "of a pool"};
+    const struct node *node = pools_of(root)->of[i], *count = tree_child(node, "count"),
+                      *role = tree_child(node, "role");
     char where[MAX_KEY_CHARS];
+    key_join("cluster.pools", node->key, where);
     snprintf(pool->name, sizeof pool->name, "%s", node->key);
     pool->count = 1;
+    pool->role = POOL_UNSAID;
+    if (role && !tree_is_null(role)) {
+        if (field_read(role, where, &role_field, &pool->role, error) < 0)
+            return error->code;
+        pool->role += POOL_PREFILLS;
+    }
     if (!count || tree_is_null(count))
         return 0;
-    return field_read(count, key_join("cluster.pools", node->key, where), &field, &pool->count,
-                      error);
+    return field_read(count, where, &field, &pool->count, error);
+}
+
+/* ---- roles ---- */
+
+static size_t first_with(const struct config *config, int32_t without)
+{
+    size_t i = 0;
+    while (i < config->n_pools && (config->pools[i].count == 0 || config->pools[i].role == without))
+        i++;
+    return i;
+}
+
+/* What a pool with a role may not be. */
+static const char *against_role(const struct config *pool)
+{
+    if (config_pipelines(pool))
+        return "serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one "
+               "step at "
+               "a time";
+    if (pool->data_parallel > 1)
+        return "parallel.data is above 1, expected 1";
+    return pool->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
+}
+
+static int check_roles(const struct node *pools, const struct config *config,
+                       struct ifl_error *error)
+{
+    const size_t prefills = first_with(config, POOL_DECODES),
+                 decodes = first_with(config, POOL_PREFILLS);
+    if (prefills == config->n_pools || decodes == config->n_pools)
+        return tree_fail(pools, error,
+                         "cluster.pools has no pool with the role %s and a count above 0, expected "
+                         "one beside those that %s",
+                         prefills == config->n_pools ? "prefill" : "decode",
+                         prefills == config->n_pools ? "decode" : "prefill");
+    const char *model = config->pools[prefills].config->model;
+    for (size_t i = 0; i < config->n_pools; i++) {
+        const struct config *pool = config->pools[i].config;
+        if (strcmp(pool->model, model) != 0)
+            return tree_fail(pools->of[i], error,
+                             "pool %s: model is %s, and that of pool %s is %s, expected one model "
+                             "where pools have roles: its K/V moves between them",
+                             config->pools[i].name, *pool->model ? pool->model : "none",
+                             config->pools[prefills].name, *model ? model : "none");
+        if (against_role(pool))
+            return tree_fail(pools->of[i], error, "pool %s: %s where pools have roles",
+                             config->pools[i].name, against_role(pool));
+    }
+    return 0;
+}
+
+static int check_handover(const struct node *root, const struct config *config,
+                          struct ifl_error *error)
+{
+    const struct handover_rules *rules = &config->handover;
+    const bool pushes = rules->order == HANDOVER_PUSH;
+    const char *wrong = NULL;
+    if (pushes && rules->first_token == TOKEN_OF_PREFILL)
+        wrong = "cluster.handover.first_token is prefill and order push, expected arrival or "
+                "decode, or order pull";
+    else if (!pushes && rules->overlap != MOVE_AT_END)
+        wrong =
+            "cluster.handover.overlap is set and order pull, expected order push: nothing moves "
+            "before there are blocks for it";
+    else if (pushes && rules->lease_ns > 0)
+        wrong = "cluster.handover.lease_s is set and order push, expected order pull: there are "
+                "blocks before there is K/V";
+    if (wrong) {
+        const struct node *at = tree_at(root, "cluster.handover");
+        return tree_fail(at ? at : root, error, "%s", wrong);
+    }
+    if (config->links.gb_per_s > 0 && config->links.token_bytes == 0 && !*config->model) {
+        const struct node *at = tree_at(root, "cluster.links");
+        return tree_fail(
+            at ? at : root, error,
+            "cluster.links.token_bytes is missing or 0, expected the bytes of K/V of a "
+            "token where no model is named");
+    }
+    return 0;
 }
 
 int pools_check(const struct node *root, const struct config *config, struct ifl_error *error)
@@ -122,6 +211,9 @@ int pools_check(const struct node *root, const struct config *config, struct ifl
         return tree_fail(pools, error,
                          "cluster.pools is set, expected none where an engine executes: it is one "
                          "replica");
+    if (config_hands_over(config) &&
+        (check_roles(pools, config, error) < 0 || check_handover(root, config, error) < 0))
+        return error->code;
     if (n < 1 || n > 65536)
         return tree_fail(pools, error,
                          "cluster.pools has %lld replicas in all, ranks of parallel.data counted, "

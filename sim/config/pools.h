@@ -5,6 +5,8 @@
 #include "base/tree.h"
 #include "config/config.h"
 
+#define POOL_ROLES "prefill|decode|both" /* of enum pool_role, from 1 on */
+
 /* Checks that cluster.pools, if there, is a map of names to maps of keys that pools may have. */
 int pools_check_shape(const struct node *root, struct ifl_error *error);
 /* Finds values that stand where a map belongs, in the root and in its pools, before other layers

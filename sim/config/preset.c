@@ -8,7 +8,11 @@
  *
  * A preset of a router, configs/routing/NAME.yaml, has these maps of `cluster` instead:
  *
- *     cluster: {router: {policy: ...}, news: {...}}
+ *     cluster: {router: {policy: ...}, news: {...}, handover: {...}}
+ *
+ * and one of a link, configs/links/NAME.yaml,
+ *
+ *     cluster: {links: {latency_s: ..., gb_per_s: ...}}
  */
 #include "base/data.h"
 #include "config/layers.h"
@@ -34,7 +38,7 @@ struct contents {
     const char *kind;                           /* as data_resolve takes it */
     const char *main;                           /* a map that it must have */
     const char *others[4];                      /* its maps, NULL-ended */
-    const char *limited, *only[3], *only_names; /* of this map only these maps, NULL-ended */
+    const char *limited, *only[4], *only_names; /* of this map only these maps, NULL-ended */
 };
 
 static const struct contents *contents_of(const char *kind)
@@ -50,10 +54,14 @@ static const struct contents *contents_of(const char *kind)
          "cluster",
          {"about", "cluster"},
          "cluster",
-         {"router", "news"},
-         "router or news"},
+         {"router", "news", "handover"},
+         "router, news or handover"},
+        {"links", "cluster", {"about", "cluster"}, "cluster", {"links"}, "links"},
     };
-    return &all[strcmp(kind, all[1].kind) == 0];
+    size_t i = sizeof all / sizeof *all - 1;
+    while (i > 0 && strcmp(kind, all[i].kind) != 0)
+        i--;
+    return &all[i];
 }
 
 /* A preset may hold no other part of the workload, or of the cluster. */

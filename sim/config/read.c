@@ -289,6 +289,7 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
         code = read_capacity(root, &config->capacity, error);
     if (code == 0)
         settle_rate(config);
+    config->links.spec.bytes_per_s = config->links.gb_per_s * 1e9;
     if (code == 0)
         code = read_deployment(root, config, error);
     if (code < 0)

@@ -133,8 +133,6 @@ static const char *not_flown(const struct ifl_policy *policy)
         return NULL;
     if (policy->ops.route->balance)
         return "has `balance`, and no request moves between replicas in this version";
-    if (policy->ops.route->pick_decode)
-        return "has `pick_decode`, and no replica hands a request over in this version";
     return NULL;
 }
 

@@ -22,7 +22,9 @@ static const char replication_axis[] = "replication";
 /* Keys that name presets. What one of them says, the other does not. */
 static const struct preset_key {
     const char *kind, *key;
-} preset_keys[] = {{"serving", "serving.preset"}, {"routing", "cluster.preset"}};
+} preset_keys[] = {{"serving", "serving.preset"},
+                   {"routing", "cluster.preset"},
+                   {"links", "cluster.links.preset"}};
 
 enum { N_PRESET_KEYS = sizeof preset_keys / sizeof *preset_keys };
 

@@ -181,6 +181,9 @@ struct pool_skip {
     char where[MAX_KEY_CHARS]; /* "cluster.pools.NAME" */
 };
 
+static const char *const pool_role_names[] = {
+    [POOL_PREFILLS] = "prefill", [POOL_DECODES] = "decode", [POOL_BOTH] = "both"};
+
 static bool is_written_with_pools(const void *context, const char *dotted)
 {
     const struct pool_skip *of = context;
@@ -208,6 +211,9 @@ static int put_pool(const struct key_skip *skip, const struct pool_config *pool,
     int code = map ? 0 : ifl_fail_nomem(error);
     if (code == 0 && !skip->skips(skip->context, key_join(of.where, "count", path)))
         code = put_yaml(map, "count", count, error);
+    if (code == 0 && pool->role != POOL_UNSAID &&
+        !skip->skips(skip->context, key_join(of.where, "role", path)))
+        code = put_yaml(map, "role", pool_role_names[pool->role], error);
     if (code == 0)
         code = put_sections(&inner, pool->config, map, error);
     if (code == 0)

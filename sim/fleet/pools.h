@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "inflight/fleet.h"
+
 /* Which request is shed where too many wait at a replica: the one that came last, or of those with
  * the worst priority, the arrival's included, the one that was queued last. */
 enum shed { SHED_ARRIVAL, SHED_WORST };
@@ -23,7 +25,13 @@ struct fleet_pool {
     uint32_t n_engines; /* consecutive replicas of it that share a pipeline: virtual engines, of
                            which a request goes to the one with the fewest; 0 is 1 */
     uint32_t model;     /* that it serves, as the trace numbers models; 0: any */
+    unsigned roles;     /* bits of enum ifl_role; 0: both */
     struct door door;
 };
+
+static inline unsigned fleet_pool_roles(const struct fleet_pool *pool)
+{
+    return pool->roles ? pool->roles : IFL_PREFILLS | IFL_DECODES;
+}
 
 #endif

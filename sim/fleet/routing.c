@@ -22,6 +22,7 @@ static void describe(const struct replica *replica, int64_t now_ns, struct ifl_l
     load->n_waiting = (int32_t)replica->here.waiting.n;
     load->n_swapped = (int32_t)replica->here.n_swapped;
     load->n_free_blocks = replica->kv.device.n_free;
+    load->n_moving = replica->moving.n_coming;
     load->n_waiting_tokens = replica->here.waiting.n_tokens;
     load->taken_ns = now_ns;
 }
@@ -41,12 +42,13 @@ static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
     return &routing->loads[at];
 }
 
-/* Every replica is up, and does both. */
+/* Every replica is up. */
 static size_t nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
 {
     const struct routing *routing = routing_of(fleet);
-    (void)roles;
     for (size_t i = 0; i < routing->n_open; i++) {
+        if ((routing->open[i].roles & roles) != roles)
+            continue;
         if (k < routing->open[i].n)
             return routing->open[i].first + k;
         k -= routing->open[i].n;
@@ -56,15 +58,14 @@ static size_t nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
 
 static size_t up(const struct ifl_fleet *fleet, unsigned roles)
 {
-    (void)roles;
-    return routing_of(fleet)->n_open_replicas;
+    ifl_assert(roles < 4);
+    return routing_of(fleet)->n_open_of[roles & 3];
 }
 
 static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 {
     struct routing *routing = routing_of(fleet);
     size_t best = fleet->n;
-    (void)roles;
     bring(routing, ROUTING_ALL);
     if (!least_is_kept(&routing->least) &&
         least_create(&routing->least, routing->loads, routing->n) < 0 && routing->asked->code >= 0)
@@ -73,6 +74,8 @@ static size_t least(const struct ifl_fleet *fleet, unsigned roles)
         return 0;
     for (size_t s = 0; s < routing->n_open; s++) {
         const struct routing_span span = routing->open[s];
+        if ((span.roles & roles) != roles)
+            continue;
         const uint32_t own = least_of(&routing->least, span.first, span.first + span.n);
         if (best == fleet->n || ifl_outstanding_and_sent(&routing->loads[own]) <
                                     ifl_outstanding_and_sent(&routing->loads[best]))
@@ -96,7 +99,7 @@ static uint64_t draw(const struct ifl_fleet *fleet, uint32_t index)
     return ifl_draw(routing_of(fleet)->seed, IFL_DRAW_ROUTE, fleet->request->serial, index);
 }
 
-/* No request moves between replicas yet, and no router that would move one is loaded. */
+/* No running request moves between replicas, and no router that would move one is loaded. */
 static const struct ifl_fleet_ops fleet_ops = {
     .size_bytes = sizeof(struct ifl_fleet_ops),
     .load = load_of,
@@ -123,7 +126,7 @@ static void describe_all(struct routing *routing)
         for (uint32_t i = pool->first; i < pool->first + pool->n; i++) {
             struct ifl_load *load = &routing->loads[i];
             load->limits = &routing->replicas[i].fixed.limits;
-            load->roles = IFL_PREFILLS | IFL_DECODES;
+            load->roles = fleet_pool_roles(pool);
             load->pool = (uint32_t)p;
             describe(&routing->replicas[i], 0, load);
         }
@@ -141,6 +144,7 @@ int routing_create(struct routing *routing, const struct routing_options *option
                                 .n_pools = options->n_pools,
                                 .router = options->router,
                                 .gateway = options->gateway,
+                                .hands_over = options->hands_over,
                                 .seed = options->seed};
     routing->fleet.routing = routing;
     routing->fleet.pub = (struct ifl_fleet){.ops = &fleet_ops, .n = n};
@@ -204,6 +208,27 @@ static bool is_open(const struct routing *routing, size_t replica)
     return false;
 }
 
+static int check_roles(const struct routing *routing, const struct ifl_route *route,
+                       struct ifl_error *error)
+{
+    const char *name = routing->router->policy->name;
+    const unsigned of_prefill = routing->loads[route->prefill].roles,
+                   of_decode = routing->loads[route->decode].roles;
+    if (of_prefill & IFL_PREFILLS && of_decode & IFL_DECODES)
+        return 0;
+    if (route->prefill == route->decode)
+        return ifl_fail(error, IFL_E_POLICY,
+                        "policy %s sends a request to replica %zu alone, which has the role %s; "
+                        "expected a router that answers a prefill and a decode replica, such as "
+                        "pair (cluster.router)",
+                        name, route->prefill, of_prefill & IFL_PREFILLS ? "prefill" : "decode");
+    const bool wrong_prefill = !(of_prefill & IFL_PREFILLS);
+    return ifl_fail(
+        error, IFL_E_POLICY, "policy %s names replica %zu for %s, which has the role %s", name,
+        wrong_prefill ? route->prefill : route->decode,
+        wrong_prefill ? "the prompt" : "the decodes", wrong_prefill ? "decode" : "prefill");
+}
+
 static int check_route(const struct routing *routing, const struct ifl_route *route,
                        struct ifl_error *error)
 {
@@ -214,16 +239,16 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
         return ifl_fail(error, IFL_E_POLICY, "policy %s routed to replica %zu of %u", name,
                         route->prefill >= routing->n ? route->prefill : route->decode,
                         (unsigned)routing->n);
-    if (route->prefill != route->decode)
+    if (route->prefill != route->decode && !routing->hands_over)
         return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s hands a request over from replica %zu to replica %zu, and "
-                        "replicas of this version hand nothing over",
+                        "policy %s hands a request over from replica %zu to replica %zu, and no "
+                        "pool of the cluster has a role (cluster.pools.NAME.role)",
                         name, route->prefill, route->decode);
-    if (!is_open(routing, route->prefill))
+    if (!is_open(routing, route->prefill) || !is_open(routing, route->decode))
         return ifl_fail(error, IFL_E_POLICY,
                         "policy %s routed to replica %zu, which does not take that request", name,
-                        route->prefill);
-    return 0;
+                        is_open(routing, route->prefill) ? route->decode : route->prefill);
+    return check_roles(routing, route, error);
 }
 
 IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
@@ -367,6 +392,38 @@ static const struct ifl_fleet *show_live(struct routing *routing, const struct r
     routing->fleet.pub.request = &r->pub;
     routing->fleet.pub.note = &live(&r->pub)->note;
     return &routing->fleet.pub;
+}
+
+int routing_pick_decode(struct routing *routing, const struct replica *replica,
+                        const struct live_request *r, uint32_t *decode, struct ifl_error *error)
+{
+    const struct module *router = routing->router;
+    if (!router->policy->ops.route->pick_decode)
+        return 0;
+    open_all(routing);
+    routing->asked = error;
+    error->code = 0;
+    const size_t answer =
+        router->policy->ops.route->pick_decode(router->self, show_live(routing, replica, r));
+    if (error->code < 0)
+        return error->code;
+    if (answer >= routing->n || answer == replica->fixed.number ||
+        !(routing->loads[answer].roles & IFL_DECODES))
+        return ifl_fail(error, IFL_E_POLICY,
+                        "policy %s names replica %zu for the decodes of a request of replica %u, "
+                        "expected another one that decodes",
+                        router->policy->name, answer, (unsigned)replica->fixed.number);
+    *decode = (uint32_t)answer;
+    return 0;
+}
+
+IFL_APART void routing_say_first_token(struct routing *routing, const struct replica *replica,
+                                       const struct live_request *r)
+{
+    const struct module *router = routing->router;
+    if (router->policy->ops.route->on_first_token)
+        router->policy->ops.route->on_first_token(router->self, show_live(routing, replica, r),
+                                                  replica->fixed.number);
 }
 
 IFL_APART void routing_say_first_tokens(struct routing *routing, const struct replica *replica)

@@ -5,6 +5,8 @@
 #ifndef SIM_FLEET_ROUTING_H
 #define SIM_FLEET_ROUTING_H
 
+#include <string.h>
+
 #include "fleet/gateway.h"
 #include "fleet/least.h"
 #include "fleet/news.h"
@@ -25,12 +27,14 @@ struct routing_options {
     const struct module *router; /* may be NULL where there is one replica, which takes all */
     struct news_options news;
     struct gateway gateway;
+    bool hands_over; /* a request may have two replicas */
     uint64_t seed;
 };
 
 /* Consecutive replicas. */
 struct routing_span {
     uint32_t first, n;
+    unsigned roles; /* bits of enum ifl_role */
 };
 
 /* Takes a replica on to the time at which the router is asked; ROUTING_ALL: all whose load may
@@ -47,7 +51,8 @@ struct routing {
     uint64_t seed, n_routed;
     struct routing_span *open; /* [n_open] pools that take the request that is asked about */
     size_t n_open;
-    uint32_t n_open_replicas;
+    uint32_t n_open_replicas, n_open_of[4]; /* by the roles that they must have */
+    bool hands_over;
     bool was_stale; /* its loads were too old for the gateway when it was last asked */
     struct routing_fleet fleet;
     struct ifl_load *loads; /* [n] as the router knows them */
@@ -80,13 +85,17 @@ static inline void routing_follow(struct routing *routing, routing_bring_fn *bri
 static inline void routing_close_all(struct routing *routing)
 {
     routing->n_open = routing->n_open_replicas = 0;
+    memset(routing->n_open_of, 0, sizeof routing->n_open_of);
 }
 static inline void routing_open(struct routing *routing, size_t pool)
 {
     ifl_assert(routing->n_open < routing->n_pools);
     const struct fleet_pool *of = &routing->pools[pool];
-    routing->open[routing->n_open++] = (struct routing_span){of->first, of->n};
+    const unsigned roles = fleet_pool_roles(of);
+    routing->open[routing->n_open++] = (struct routing_span){of->first, of->n, roles};
     routing->n_open_replicas += of->n;
+    for (unsigned want = 0; want < 4; want++)
+        routing->n_open_of[want] += (roles & want) == want ? of->n : 0;
 }
 
 /* The router's answer at now_ns, checked: a replica that is sent to is of an open pool. The arrival
@@ -99,6 +108,10 @@ static inline int routing_pick(struct routing *routing, struct arrival *arrival,
     *route = ifl_send(0);
     return routing->router ? routing_ask(routing, arrival, now_ns, route, error) : 0;
 }
+/* The number of the replica that goes on with r, whose prompt that replica has computed: as the
+ * router says now, or has said (*decode). */
+int routing_pick_decode(struct routing *routing, const struct replica *replica,
+                        const struct live_request *r, uint32_t *decode, struct ifl_error *error);
 static inline bool routing_holds(const struct routing *routing)
 {
     return routing->first_held < routing->n_held;
@@ -180,6 +193,15 @@ static inline void routing_tell_first_tokens(struct routing *routing, const stru
 {
     if (routing->router)
         routing_say_first_tokens(routing, replica);
+}
+void routing_say_first_token(struct routing *routing, const struct replica *replica,
+                             const struct live_request *r);
+/* Of a request that has it without a step there. */
+static inline void routing_tell_first_token(struct routing *routing, const struct replica *replica,
+                                            const struct live_request *r)
+{
+    if (routing->router)
+        routing_say_first_token(routing, replica, r);
 }
 void routing_say_end(struct routing *routing, const struct replica *replica,
                      const struct live_request *r);

@@ -89,6 +89,36 @@ IFL_HOT struct live_request *live_take(struct live_pool *pool)
     return r;
 }
 
+void live_go_on(struct live_request *r, const struct live_request *from)
+{
+    r->first_scheduled_ns = from->first_scheduled_ns;
+    r->pub.first_token_ns = from->pub.first_token_ns;
+    r->pub.stale.last_end_ns = from->pub.stale.last_end_ns;
+    r->last_token_ns = from->last_token_ns;
+    r->max_itl_ns = from->max_itl_ns;
+    r->stalled_ns = from->stalled_ns;
+    r->stalled_prefill_ns = from->stalled_prefill_ns;
+    r->cached_tokens = from->cached_tokens;
+    r->note = from->note;
+}
+
+/* Of a request with two replicas. */
+static void describe_part(struct live_request *r, const struct arrival *a)
+{
+    r->handover = a->handover;
+    r->hands_over = a->hands_over;
+    r->answers_on_arrival = a->answers_on_arrival;
+    r->n_below = r->pub.stale.n_computed = a->n_below;
+    r->resumed_ns = IFL_NEVER;
+    if (a->hands_over)
+        r->pub.n_max_new = 1; /* all that its server is asked for */
+    if (!a->goes_on)
+        return;
+    live_go_on(r, a->goes_on);
+    r->pub.stale.n_out = a->goes_on->pub.stale.n_out;
+    r->pub.stale.n_tokens += r->pub.stale.n_out;
+}
+
 void live_describe(struct live_request *r, const struct arrival *a)
 {
     ifl_assert(r->pub.n_prompt == 0 && r->pub.serial == 0 && r->pub.stale.n_tokens == 0);
@@ -122,6 +152,8 @@ void live_describe(struct live_request *r, const struct arrival *a)
     pub->hash_ids = a->hash_ids;
     pub->n_hash_ids = a->n_hash_ids;
     pub->hash_id_tokens = a->hash_id_tokens;
+    if (a->handover > 0)
+        describe_part(r, a);
 }
 
 IFL_APART int live_grow_blocks(struct live_request *r, int32_t n)

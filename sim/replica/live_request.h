@@ -40,6 +40,10 @@ struct standing { /* in a ranked list, replica_ranks.c */
     bool stands;
 };
 
+/* What a replica gives that computes a prompt for another one: the K/V alone, or also the first
+ * token to the client. */
+enum hands { HANDS_NOTHING, HANDS_PROMPT, HANDS_PROMPT_AND_TOKEN };
+
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
 
@@ -67,6 +71,14 @@ struct live_request {
     enum ifl_status left; /* it leaves early, as aborted or timed out; IFL_FINISHED: it does not */
     int32_t stays_steps;  /* that end before it leaves; 0: it does not wait for the end of a step */
     bool cut;             /* its client leaves as it has n_output tokens */
+
+    /* with two replicas, see moving.h */
+    uint32_t handover;       /* what the loop knows of it; 0: it has one replica */
+    enum hands hands_over;   /* here its prompt is computed, and no more */
+    bool answers_on_arrival; /* with its K/V comes its first token */
+    bool loads_before;       /* the next step waits for its K/V */
+    bool silent;             /* its row and its end are those of its other record */
+    int32_t n_below; /* tokens of K/V that it may load, those of its hit included; 0: none */
 
     /* where several steps are in flight, see overlap.h */
     int32_t n_late;     /* steps in flight that sample a token of it */
@@ -100,6 +112,7 @@ struct live_request {
     int64_t sent_ns; /* by its client; pub.arrival_ns is when it came out of the front end */
     uint64_t note;   /* the router's word of it */
     int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
+    int64_t resumed_ns; /* when it first started on what it had loaded */
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
     int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
     bool stalled_on_host;                   /* the K/V was swapped out during the last stall */
@@ -120,6 +133,13 @@ struct arrival {
     const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
     int32_t n_hash_ids, hash_id_tokens;
     uint64_t note; /* the router's word of it */
+    /* of a request with two replicas, as in struct live_request; zero: it has one */
+    uint32_t handover;
+    enum hands hands_over;
+    bool answers_on_arrival;
+    int32_t n_below;
+    const struct live_request *goes_on; /* its record at the replica that has computed its prompt;
+                                           NULL: it begins here */
 };
 
 /* The time at which the request leaves, if it is still there, and as what; IFL_NEVER: never. */
@@ -242,6 +262,8 @@ static inline void live_give(struct live_pool *pool, struct live_request *r)
     pool->free = r;
     pool->n_live--;
 }
+/* The record takes over what has happened to the request at another replica. */
+void live_go_on(struct live_request *r, const struct live_request *from);
 /* Fills a zeroed record with what policies see of a request that arrives. */
 void live_describe(struct live_request *r, const struct arrival *arrival);
 int live_grow_blocks(struct live_request *r, int32_t n);

@@ -81,7 +81,7 @@ void plan_open(struct plan *plan, const struct here *here, const struct accounts
     plan->started.n = 0;
     plan->first_start = here->n_starts;
     plan->refused_until_ns = IFL_NEVER;
-    for (int state = IFL_WAITING; state <= IFL_SWAPPED; state++)
+    for (int state = IFL_WAITING; state <= IFL_LOADED; state++)
         plan->refused[state].r = NULL;
     open_step(plan, here, kv, max_samples);
 }

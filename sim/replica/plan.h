@@ -47,12 +47,12 @@ struct plan {
     int64_t known_ns;               /* requests that arrived later are not shown */
     bool hides_in_flight;           /* see plan_hide */
     int32_t slot;
-    struct refusal refused[IFL_SWAPPED + 1]; /* the last one in this plan, by the request's state */
-    struct ifl_promise promise;              /* n_steps 0: none */
-    struct ifl_padding padding;              /* stays while the promise holds */
-    bool pads_for_ended;                     /* the step computes for requests that have ended */
-    bool broken;                             /* a policy broke the contract; `error` is filled */
-    const struct ifl_policy *answering;      /* asked by the plan, and has not answered yet; NULL */
+    struct refusal refused[IFL_LOADED + 1]; /* the last one in this plan, by the request's state */
+    struct ifl_promise promise;             /* n_steps 0: none */
+    struct ifl_padding padding;             /* stays while the promise holds */
+    bool pads_for_ended;                    /* the step computes for requests that have ended */
+    bool broken;                            /* a policy broke the contract; `error` is filled */
+    const struct ifl_policy *answering;     /* asked by the plan, and has not answered yet; NULL */
     struct ifl_error error;
 };
 
@@ -122,6 +122,18 @@ static inline void plan_count_start(struct plan *plan, const struct live_request
     plan->step.n_started++;
     plan->started.of[plan->started.n++] = &r->pub;
 }
+/* The same of a LOADED request. */
+static inline void plan_count_loaded_start(struct plan *plan, const struct live_request *r)
+{
+    ifl_assert(plan->step.n_loaded > 0);
+    plan->step.n_loaded--;
+    plan_count_start(plan, r);
+}
+/* A plan begins with so many LOADED requests in front of those that wait. */
+static inline void plan_count_loaded(struct plan *plan, int32_t n)
+{
+    plan->step.n_loaded = n;
+}
 static inline void plan_count_preempted(struct plan *plan, const struct live_request *r)
 {
     plan_uncount_running(plan, r);
@@ -147,7 +159,8 @@ static inline void plan_count_waiting(struct plan *plan)
 /* r left the list that it was in, for good. */
 static inline void plan_count_off(struct plan *plan, enum ifl_state from)
 {
-    plan->step.n_waiting -= from == IFL_WAITING;
+    plan->step.n_waiting -= from == IFL_WAITING || from == IFL_LOADED;
+    plan->step.n_loaded -= from == IFL_LOADED;
     plan->step.n_swapped -= from == IFL_SWAPPED;
 }
 static inline void plan_count_rejected(struct plan *plan)
@@ -275,7 +288,7 @@ struct ifl_requests plan_list_scheduled(struct plan *plan, const struct cohort *
 static inline void plan_refuse(struct plan *plan, struct refusal refusal)
 {
     ifl_assert(refusal.r && refusal.by && refusal.why);
-    if (refusal.r->pub.state <= IFL_SWAPPED)
+    if (refusal.r->pub.state <= IFL_LOADED)
         plan->refused[refusal.r->pub.state] = refusal;
 }
 static inline void plan_refuse_until(struct plan *plan, int64_t until_ns)

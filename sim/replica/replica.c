@@ -16,7 +16,8 @@ static int reserve(struct replica *replica, size_t n_here)
         return 0;
     const size_t n = n_here < 4 ? 16 : 4 * n_here; /* few: a fleet may have thousands of replicas */
     if (plan_reserve(&replica->plan, n) < 0 || rankings_reserve(&replica->ranks, n) < 0 ||
-        leaving_reserve(&replica->leaving, n) < 0 || in_flight_reserve(replica, n) < 0)
+        leaving_reserve(&replica->leaving, n) < 0 || moving_reserve(&replica->moving, n) < 0 ||
+        in_flight_reserve(replica, n) < 0)
         return IFL_E_NOMEM;
     return here_reserve(&replica->here, n);
 }
@@ -102,7 +103,8 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
     waiting_open(&replica->here.waiting);
     kv_cache_open(&replica->kv.device.cache);
     plan_open(&replica->plan, &replica->here, &replica->kv, replica->fixed.max_samples);
-    view_open(&replica->view, &replica->here, &replica->kv);
+    plan_count_loaded(&replica->plan, replica->moving.n_loaded);
+    view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
     if (replica_overlaps(replica))
         in_flight_open(replica);
 }
@@ -296,7 +298,8 @@ static void tell_leave(struct replica *replica, const struct live_request *r)
         [IFL_FINISHED] = IFL_LEAVE_FINISHED, [IFL_REJECTED] = IFL_LEAVE_REJECTED,
         [IFL_FAILED] = IFL_LEAVE_REJECTED,   [IFL_ABORTED] = IFL_LEAVE_ABORTED,
         [IFL_TIMED_OUT] = IFL_LEAVE_ABORTED, [IFL_SHED] = IFL_LEAVE_REJECTED};
-    const enum ifl_leave why = why_of[how_it_ended(r)];
+    const enum ifl_leave other = r->hands_over ? IFL_LEAVE_MOVED : IFL_LEAVE_ABORTED;
+    const enum ifl_leave why = r->silent ? other : why_of[how_it_ended(r)];
     FOR_EACH_LISTENER (module, &replica->on.leave)
         module->policy->on_leave(module->self, &replica->view, &r->pub, why);
 }

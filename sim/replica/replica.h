@@ -23,6 +23,7 @@
 #include "replica/kv/beams.h"
 #include "replica/leaving.h"
 #include "replica/listeners.h"
+#include "replica/moving.h"
 #include "replica/overlap.h"
 #include "replica/plan.h"
 #include "replica/refusals.h"
@@ -78,6 +79,7 @@ struct replica_fixed {
     enum swap_full swap_full;
     enum leave leave;
     struct overlap overlap;
+    bool loads_before; /* the next step waits for what starts load */
     uint64_t seed;
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
@@ -97,6 +99,7 @@ struct replica {
     struct accounts kv;
     struct rankings ranks;
     struct leaving leaving;
+    struct moving moving;
     struct in_flight in_flight;
     struct wakes wakes;
     struct refusals refusals; /* reasons why requests were dropped */
@@ -118,6 +121,8 @@ struct replica_options {
     bool wants_work;
     int32_t max_samples; /* of a request; 0 counts as 1 */
     struct beam_search beams;
+    bool moves;        /* requests may come from other replicas, or go there */
+    bool loads_before; /* the next step waits for what starts load */
 };
 
 /* Owned by the caller; zeroed memory is valid for replica_destroy. */
@@ -164,10 +169,10 @@ static inline bool replica_overlaps(const struct replica *replica)
 /* Call it after an empty plan where several steps may be in flight. True: another plan is due at
  * once, for the next slot, or because a request was given up, which is in `gone`. */
 bool replica_tries_on(struct replica *replica);
-/* Steps are in flight, the end of one of which is waited for. */
+/* Steps or loads are in flight, the end of one of which is waited for. */
 static inline bool replica_awaits_step(const struct replica *replica)
 {
-    return replica->in_flight.n_flown > 0;
+    return replica->in_flight.n_flown > 0 || replica->moving.n > 0;
 }
 /* Call it after an empty plan with no event to follow. Drops one request that the plan has refused
  * for good; at_end (of the workload) also one that it has refused for now. A request on the device
@@ -215,6 +220,20 @@ void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record);
 /* Empties `gone`; its records may be reused. */
 void replica_recycle(struct replica *replica);
+
+/* ---- replica_moves.c: requests with two replicas (moving.h). Each of these is called between
+ * plans, and voids the promise ---- */
+
+/* The K/V of r, which is MOVING from here, has been read, or is not wanted: its blocks are free,
+ * and its record is in `gone`, where it makes no row. */
+void replica_release(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* The replica that will go on with r has taken blocks for it. */
+void replica_reserved(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* What r, which is MOVING to here, waited for has come: it is LOADED, or has its last token and is
+ * in `gone`. */
+void replica_loaded(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* What r, which waits or is MOVING to here, was to load is lost: it waits, and computes all. */
+void replica_lose(struct replica *replica, struct live_request *r, int64_t now_ns);
 
 /* What the prefix cache holds of the tokens of r, which need not be a request of this replica. */
 struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r);

@@ -8,7 +8,7 @@
 /* The last token of an answer is never computed, so its K/V needs no slot. */
 static int32_t final_tokens(const struct live_request *r)
 {
-    return r->pub.n_prompt + r->n_output - 1;
+    return r->pub.n_prompt + (r->hands_over ? 0 : r->n_output - 1);
 }
 
 /* Slots of the blocks of r that it will never use. All slots that its sequences fill in the end

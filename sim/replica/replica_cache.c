@@ -50,7 +50,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     r->n_hit = n;
     r->identity = identity;
     r->looked_up = cache->epoch;
-    r->pub.stale.n_computed = n * replica->fixed.limits.block_tokens;
+    r->pub.stale.n_computed = ifl_max(n * replica->fixed.limits.block_tokens, r->n_below);
 }
 
 IFL_APART void replica_mark_wanted(struct replica *replica)

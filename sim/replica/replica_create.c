@@ -47,6 +47,7 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
         .leave = options->leave,
         .overlap = options->overlap,
         .seed = options->seed,
+        .loads_before = options->loads_before,
         .wants_work = options->wants_work,
         .max_samples = options->max_samples > 1 ? options->max_samples : 1,
         .beams = options->beams,
@@ -130,7 +131,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         return ifl_fail_nomem(error);
     if (in_flight_create(replica) < 0)
         return ifl_fail_nomem(error);
-    view_open(&replica->view, &replica->here, &replica->kv);
+    moving_begin(&replica->moving, options->moves);
+    view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
     return 0;
 }
 
@@ -141,6 +143,7 @@ void replica_destroy(struct replica *replica)
     plan_destroy(&replica->plan);
     in_flight_destroy(&replica->in_flight);
     leaving_destroy(&replica->leaving);
+    moving_destroy(&replica->moving);
     rankings_destroy(&replica->ranks);
     kv_pool_destroy(&replica->kv.device);
     kv_pool_destroy(&replica->kv.host);

@@ -43,9 +43,13 @@ static void leave_step(struct replica *replica, struct live_request *r)
 static void leave_device(struct replica *replica, struct live_request *r)
 {
     const int32_t n_free_before = replica->kv.device.n_free;
-    here_stop(&replica->here, r);
     note_lost(replica, r);
-    replica_note_rank(replica, RANKED_RUNNING, r);
+    if (r->pub.state == IFL_RUNNING) {
+        here_stop(&replica->here, r);
+        replica_note_rank(replica, RANKED_RUNNING, r);
+    } else {
+        replica_leave_moving(replica, r);
+    }
     replica_drop_blocks(replica, r, true);
     view_free_blocks(&replica->view, replica->kv.device.n_free - n_free_before);
 }
@@ -76,6 +80,13 @@ IFL_APART void replica_detach_early(struct replica *replica)
     }
 }
 
+void replica_leave_with_prompt(struct replica *replica, struct live_request *r)
+{
+    leaving_forget_early(&replica->leaving, r);
+    note_lost(replica, r);
+    leaving_add(&replica->leaving, r);
+}
+
 /* Steps that end before a request on the device leaves. */
 static int32_t steps_to_stay(const struct replica *replica)
 {
@@ -85,7 +96,7 @@ static int32_t steps_to_stay(const struct replica *replica)
 void replica_leave(struct replica *replica, struct live_request *r, enum ifl_status status,
                    int64_t now_ns)
 {
-    ifl_assert(status == IFL_ABORTED || status == IFL_TIMED_OUT || status == IFL_SHED);
+    ifl_assert(status != IFL_FINISHED && status != IFL_REJECTED);
     ifl_assert(r->pub.state != IFL_DONE && r->left == IFL_FINISHED);
     const int32_t n_steps = r->pub.state == IFL_RUNNING ? steps_to_stay(replica) : 0;
     replica_tell_run(replica);

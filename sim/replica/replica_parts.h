@@ -22,6 +22,22 @@ bool replica_only_ticks(const struct replica *replica);
 /* As a step ends, before its tokens are counted: requests that leave with it give back what they
  * have. They are still in leaving.early. */
 void replica_detach_early(struct replica *replica);
+/* r has computed what it was here for, and leaves with the step that ends. */
+void replica_leave_with_prompt(struct replica *replica, struct live_request *r);
+
+/* ---- replica_moves.c ---- */
+
+/* As a step ends: requests whose prompts it has completed for another replica are MOVING. */
+void replica_hand_over_prompts(struct replica *replica);
+/* A waiting request takes blocks for hold_tokens, at least for what it will have loaded, and is
+ * MOVING. before: the next step waits for it. False, and nothing has changed: they are not there.
+ */
+bool replica_load(struct replica *replica, struct live_request *r, int32_t hold_tokens,
+                  bool before);
+/* A LOADED request leaves the queue to run, with `hold` blocks. False: they are not there. */
+bool replica_start_loaded(struct replica *replica, struct live_request *r, int32_t hold);
+/* A MOVING or LOADED request leaves: it is no longer counted. It still has its blocks. */
+void replica_leave_moving(struct replica *replica, struct live_request *r);
 
 /* ---- step_builder.c and its siblings: what a policy may do in a plan ---- */
 
@@ -126,7 +142,14 @@ void replica_fork_beams(struct replica *replica);
 
 /* ---- replica_cache.c: what the prefix cache is asked and told ---- */
 
-/* Looks up a waiting request: its n_computed becomes what the cache holds of it now. */
+/* Tokens of the hit of a waiting request, as it was last looked up. */
+static inline int32_t replica_cached_tokens(const struct replica *replica,
+                                            const struct live_request *r)
+{
+    return replica->kv.device.cached ? r->n_hit * replica->fixed.limits.block_tokens : 0;
+}
+/* Looks up a waiting request: its n_computed becomes what the cache holds of it now, or another
+ * replica does. */
 void replica_find_hit(struct replica *replica, struct live_request *r);
 static inline void replica_look_up(struct replica *replica, struct live_request *r)
 {

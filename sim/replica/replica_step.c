@@ -210,7 +210,8 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
         replica_publish_prompt(replica, r, r->pub.stale.n_computed);
         if (samples)
             in_flight_note_token(&replica->in_flight);
-        if (samples && first_of_prefill(replica, r, end_ns, recorder, error, &rc))
+        if (samples && r->hands_over != HANDS_PROMPT &&
+            first_of_prefill(replica, r, end_ns, recorder, error, &rc))
             leaving_add(&replica->leaving, r);
     }
     return rc;
@@ -268,7 +269,7 @@ static void join_decoding(struct replica *replica)
 {
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         struct live_request *r = replica->plan.planned[i].r;
-        if (replica->plan.planned[i].samples && r->pub.stale.n_out < r->n_output)
+        if (replica->plan.planned[i].samples && !r->hands_over && r->pub.stale.n_out < r->n_output)
             replica_join_cohort(replica, r);
     }
 }
@@ -443,6 +444,8 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
         rank_late(replica);
     else
         join_decoding(replica);
+    if (replica->moving.on)
+        replica_hand_over_prompts(replica);
     let_go(replica);
     if (replica->leaving.n_early > 0 && leaving_end_step(&replica->leaving) > 0)
         plan_void_promise(&replica->plan);

@@ -87,13 +87,24 @@ static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t 
 static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request *r, int32_t n,
                                 enum ifl_load_way way)
 {
-    (void)r;
-    (void)way;
+    struct replica *replica = replica_of(step);
+    if (replica->plan.broken)
+        return IFL_WAIT;
+    const int32_t n_below = step_hit(step, r).n_below;
     if (n == 0)
         return IFL_YES;
-    step_breach(replica_of(step),
-                "it loads K/V from below the device, where this version keeps none");
-    return IFL_WAIT;
+    if (n != n_below)
+        step_breach(replica, n_below == 0 ? "it loads K/V that lies at no other replica"
+                                          : "it loads a part of the K/V at another replica");
+    else if (way == IFL_LOAD_BY_LAYER)
+        step_breach(replica, "it loads K/V of another replica layer by layer");
+    if (replica->plan.broken)
+        return IFL_WAIT;
+    if (replica_load(replica, live(r), ifl_n_computed(r), way == IFL_LOAD_BEFORE))
+        return IFL_YES;
+    step_note_refusal(replica, r, step_planner(replica), "what it loads finds no free K/V blocks",
+                      true);
+    return IFL_NO_BLOCKS;
 }
 
 static int32_t op_adapter_users(struct ifl_step *step, uint32_t adapter)

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 void step_show(struct replica *replica, struct live_request *r)
 {
     if (!r->in_cohort)
@@ -137,6 +139,15 @@ IFL_HOT const struct ifl_request *step_next(struct ifl_step *step, unsigned list
     replica_settle_keys(replica);
     if (replica->plan.broken)
         return NULL;
+    if (lists & IFL_IN_LOADED && !(lists & IFL_IN_WAITING)) {
+        const struct live_request *loaded =
+            waiting_next_loaded(&replica->here.waiting, &cursor->at[4]);
+        if (loaded)
+            return &loaded->pub;
+    }
+    lists &= ~(unsigned)IFL_IN_LOADED; /* they are the first of those that wait */
+    if (lists == 0)
+        return NULL;
     if (lists & IFL_IN_WAITING && replica->ranks.ranks_stale)
         replica_rank_anew(replica);
     if (lists != IFL_IN_WAITING)
@@ -205,8 +216,13 @@ int64_t step_oldest_waiting_ns(struct ifl_step *step)
 
 struct ifl_hit step_hit(struct ifl_step *step, const struct ifl_request *r)
 {
-    replica_look_up(replica_of(step), live(r));
-    return replica_hit(replica_of(step), live(r));
+    struct replica *replica = replica_of(step);
+    if (r->state != IFL_WAITING)
+        return replica->moving.on ? (struct ifl_hit){0} : replica_hit(replica, live(r));
+    replica_look_up(replica, live(r));
+    struct ifl_hit hit = replica_hit(replica, live(r));
+    hit.n_below = ifl_max(live(r)->n_below - hit.n_cached, 0);
+    return hit;
 }
 
 /* A node is named by its last block, counted from 1. */

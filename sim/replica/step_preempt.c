@@ -247,6 +247,9 @@ static void take_off(struct replica *replica, struct live_request *r)
         waiting_leave(&replica->here.waiting, r);
     } else if (r->pub.state == IFL_SWAPPED) {
         step_leave_host(replica, r);
+    } else if (r->pub.state == IFL_LOADED) {
+        replica_leave_moving(replica, r);
+        replica_drop_blocks(replica, r, true);
     } else {
         replica_settle_keys(replica);
         step_sync(replica, r);
@@ -279,7 +282,8 @@ void step_reject(struct ifl_step *step, const struct ifl_request *request)
     struct replica *replica = replica_of(step);
     if (replica->plan.broken)
         return;
-    if (request->state == IFL_WAITING || request->state == IFL_SWAPPED)
+    if (request->state == IFL_WAITING || request->state == IFL_SWAPPED ||
+        request->state == IFL_LOADED)
         drop(replica, live(request));
     else
         step_breach(replica, "it rejected a request that neither waits nor is swapped");
@@ -288,7 +292,7 @@ void step_reject(struct ifl_step *step, const struct ifl_request *request)
 /* The request to drop first, of those that this plan refused. */
 static struct live_request *refused_first(const struct replica *replica, bool at_end)
 {
-    static const enum ifl_state order[] = {IFL_RUNNING, IFL_SWAPPED, IFL_WAITING};
+    static const enum ifl_state order[] = {IFL_RUNNING, IFL_SWAPPED, IFL_LOADED, IFL_WAITING};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const struct refusal *last = &replica->plan.refused[order[i]];
         if (last->r && last->r->pub.state == order[i] && (last->lasts || at_end))

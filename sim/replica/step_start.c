@@ -11,7 +11,8 @@
 
 static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
 {
-    if (request->state != IFL_WAITING && request->state != IFL_SWAPPED)
+    if (request->state != IFL_WAITING && request->state != IFL_SWAPPED &&
+        request->state != IFL_LOADED)
         step_breach(replica, "it started a request that neither waits nor is swapped");
     else if (n < 0 || n > request_todo(request))
         step_breach(replica, "it started a request with more tokens than it has left");
@@ -87,6 +88,8 @@ IFL_HOT static struct ifl_admission admission(struct replica *replica,
 {
     if (!may_start(replica, request, n))
         return ifl_admission(IFL_WAIT, 0);
+    if (request->state == IFL_LOADED) /* it was admitted as it was loaded */
+        return ifl_admission(IFL_YES, 0);
     plan_ask(&replica->plan, IFL_ADMIT);
     const struct ifl_admission answer = answer_of_all(replica, request, n);
     plan_set_answering(&replica->plan, NULL);
@@ -160,6 +163,21 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
     return true;
 }
 
+/* What a waiting request has at another replica comes first: it is on its way from now on, and is
+ * started once it is LOADED. */
+static enum ifl_verdict load_first(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    return replica_load(replica, r, hold, replica->fixed.loads_before)
+               ? IFL_SKIP
+               : note_no_blocks(replica, &r->pub);
+}
+
+static bool lies_elsewhere(const struct replica *replica, const struct live_request *r)
+{
+    return r->n_below > 0 && r->pub.state == IFL_WAITING &&
+           r->n_below > replica_cached_tokens(replica, r);
+}
+
 static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
 {
     if (!replica_first_blocks(replica, r, hold))
@@ -193,8 +211,16 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
         return answer.verdict;
     const int32_t computed = request->stale.n_computed + n;
     const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, computed));
-    if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
+    if (lies_elsewhere(replica, r))
+        return load_first(replica, r, ifl_max(answer.hold_tokens, computed));
+    if (!(request->state == IFL_SWAPPED  ? bring_back
+          : request->state == IFL_LOADED ? replica_start_loaded
+                                         : leave_queue)(replica, r, hold))
         return note_no_blocks(replica, request);
+    if (r->n_below > 0) {
+        moving_do_without(&replica->moving, r);
+        r->n_below = 0;
+    }
     r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
     here_start(&replica->here, r);

@@ -291,6 +291,33 @@ void waiting_push_front(struct waiting *waiting, struct live_request *r)
     waiting->n_tokens += r->pub.stale.n_tokens;
 }
 
+/* Holes may stand anywhere. */
+static bool stands_before_loaded(const struct waiter *w)
+{
+    return !waits(w) || w->r->pub.state == IFL_LOADED;
+}
+
+void waiting_push_loaded(struct waiting *waiting, struct live_request *r)
+{
+    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap && r->pub.state == IFL_LOADED);
+    size_t at = waiting->n_front++;
+    for (; at > 0 && stands_before_loaded(&waiting->front[at - 1]); at--)
+        waiting->front[at] = waiting->front[at - 1];
+    waiting->front[at] = admit(waiting, r, 0, 0);
+    waiting->n++;
+    waiting->n_tokens += r->pub.stale.n_tokens;
+}
+
+struct live_request *waiting_next_loaded(const struct waiting *waiting, uint64_t *at)
+{
+    while (*at < waiting->n_front) {
+        const struct waiter *w = &waiting->front[waiting->n_front - 1 - (size_t)(*at)++];
+        if (waits(w) && w->r->pub.state == IFL_LOADED)
+            return w->r;
+    }
+    return NULL;
+}
+
 void waiting_leave(struct waiting *waiting, struct live_request *r)
 {
     ifl_assert(r->ticket != 0);

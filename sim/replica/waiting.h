@@ -1,6 +1,7 @@
 /* The waiting queue: requests without blocks, in the order in which plans consider them.
  *
- *   front   requests that a preemption pushed back, last in first out, whatever their rank
+ *   front   requests that are LOADED, first in first out; those that a preemption pushed back, last
+ *           in first out, whatever their rank
  *   near    the best ranked requests, sorted: those that a plan has looked at, and those that rank
  *           before one of these
  *   line    of the others, those that arrived in the order of their ranks, sorted; with first come,
@@ -77,6 +78,10 @@ void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, 
  * already near or in line, so it needs a record (waiting_push). */
 bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key);
 void waiting_push_front(struct waiting *waiting, struct live_request *r);
+/* r, which is LOADED, stands in front of all requests that are not, and behind those that are. */
+void waiting_push_loaded(struct waiting *waiting, struct live_request *r);
+/* The next request that is LOADED; *at starts as 0. */
+struct live_request *waiting_next_loaded(const struct waiting *waiting, uint64_t *at);
 /* r leaves the queue in this plan; it may come back in the same plan. */
 void waiting_leave(struct waiting *waiting, struct live_request *r);
 /* The records of a short queue stay in the caches, so that each request may have one at once. */

@@ -190,12 +190,14 @@ static bool has_moved(const struct loop *loop, const struct replica *replica)
 
 int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    for (size_t n_tries = 0; replica_requests(replica) > 0; n_tries++) {
+    for (size_t n_tries = 0; replica_requests(replica) > (size_t)replica->moving.n; n_tries++) {
         int rc = plan_once(loop->flight, replica, loop->now_ns, error);
         if (rc < 0)
             return rc;
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
+        if (replica->moving.n_asked > 0 && moves_hear_plan(loop->moves, replica, error) < 0)
+            return error->code;
         if (replica->leaving.n_gone > 0 && (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
         if (submits)
@@ -225,6 +227,8 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
     int rc;
     while ((rc = loop_commit(loop, replica, error)) > 0) {
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
+        if (rc > 0 && loop->moves && moves_hold_step(loop->moves, replica))
+            return 0;
         if (rc > 0)
             rc = submit(loop, replica, error);
         if (rc < 0 || replica->in_flight.busy)
@@ -295,17 +299,24 @@ static int fail_idle(const struct flight *flight, struct replica *replica, struc
 int loop_give_up(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
+    struct replica *stuck = NULL;
     int rc = 0;
     for (uint32_t i = 0; i < flight->n_replicas && rc >= 0; i++) {
         struct replica *replica = &flight->replicas[i];
-        if (replica_requests(replica) == 0)
+        if (replica_requests(replica) == (size_t)replica->moving.n)
             continue;
-        if (!replica_give_up(replica, true))
-            return fail_idle(flight, replica, error);
+        if (!replica_give_up(replica, true)) {
+            if (replica->moving.n == 0)
+                return fail_idle(flight, replica, error);
+            stuck = replica; /* another replica may have its blocks free */
+            continue;
+        }
         loop_fall_due(loop, replica);
         rc = loop_report_gone(loop, replica, error) < 0 ? error->code : 1;
     }
-    return rc == 0 ? loop_give_up_held(loop, error) : rc;
+    if (rc == 0)
+        rc = loop_give_up_held(loop, error);
+    return rc == 0 && stuck ? fail_idle(flight, stuck, error) : rc;
 }
 
 /* Records preemptions behind the last step, of requests that were dropped then. */
@@ -365,6 +376,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         until_ns = event_next_ns(&loop->wakes);
     if (loop_next_departure_ns(loop) < until_ns)
         until_ns = loop_next_departure_ns(loop);
+    if (loop->moves)
+        until_ns = ifl_min(until_ns, moves_next_ns(loop->moves));
     if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing) && !loop->open)
         return 0;
     const int64_t news_ns = routing_next_news_ns(&loop->routing, loop->now_ns);
@@ -380,6 +393,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = end_step(loop, &done, error);
     if (rc == 0)
         rc = end_others(loop, error);
+    if (rc == 0 && loop->moves)
+        rc = moves_end(loop->moves, error);
     if (rc == 0)
         rc = loop_let_leave(loop, error);
     loop->asks_held |= routing_hear_news(&loop->routing, loop->now_ns);
@@ -448,10 +463,13 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                                             .router = flight->router,
                                             .news = flight->news,
                                             .gateway = flight->gateway,
+                                            .hands_over = flight->handover != NULL,
                                             .seed = flight->seed};
     int rc = loop.due ? routing_create(&loop.routing, &routing, error) : ifl_fail_nomem(error);
     if (rc == 0)
         rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
+    if (rc == 0 && flight->handover)
+        rc = (loop.moves = moves_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && apart_flies(flight))
         rc = apart_take_off(&loop, error);
     if (rc == 0)
@@ -471,6 +489,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     lockstep_destroy(&loop.lockstep);
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
+    moves_destroy(loop.moves);
     loop_drop_departures(&loop);
     free(loop.places);
     event_heap_destroy(&loop.lone_changes);

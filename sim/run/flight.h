@@ -2,9 +2,9 @@
  * to the last token. The loop is the same in virtual and in wall time: it waits for the next event,
  * delivers arrivals, and plans for the replicas that fell due.
  *
- * At equal times: ends of steps, then requests that leave, then news, then wakes, then requests
- * that a router holds back, then arrivals, then plans. Of several of a kind: by the number of the
- * replica, then by the serial of the request. */
+ * At equal times: ends of steps, then moves of K/V, then requests that leave, then news, then
+ * wakes, then requests that a router holds back, then arrivals, then plans. Of several of a kind:
+ * by the number of the replica, then by the serial of the request. */
 #ifndef SIM_RUN_FLIGHT_H
 #define SIM_RUN_FLIGHT_H
 
@@ -15,6 +15,7 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
+#include "fleet/handover.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "replica/replica.h"
@@ -38,6 +39,9 @@ struct flight {
     struct news_options news;    /* of the replicas, for the router */
     struct gateway gateway;      /* if it is there, there is a router */
     uint64_t seed;               /* of the router's draws */
+    const struct handover_rules *handover; /* NULL: requests stay where they are */
+    struct handover_size moved;
+    struct link_spec link; /* out of each replica, and into it */
     struct workload *workload;
     const struct source *source; /* of requests, as they come; NULL: the workload has all */
     const struct ifl_executor_ops *executor;

@@ -191,7 +191,10 @@ IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, bool again, in
         loop->flight->rejected.n_too_late++;
         return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
     }
-    return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
+    return loop->moves && route.prefill != route.decode
+               ? moves_send(loop->moves, (uint32_t)route.prefill, (uint32_t)route.decode, a, now_ns,
+                            error)
+               : send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
 }
 
 IFL_HOT IFL_APART int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)

@@ -12,25 +12,36 @@ static int64_t ended_for_client_ns(const struct loop *loop, const struct live_re
     return ifl_min(loop->now_ns + after_ns, IFL_LAST_NS);
 }
 
-IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
+IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
+                            const struct live_request *r, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
+    struct ifl_request_record record;
+    if (flight->executor->forget)
+        flight->executor->forget(flight->executor_self, r->pub.serial);
+    replica_report(replica, r, &record);
+    if (r->handover > 0 && !moves_report(loop->moves, r, &record))
+        return 0;
+    record.request_id = workload_id(flight->workload, r->row, r->attempt);
+    record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
+    workload_deliver(flight->workload, &record);
+    int rc = ifl_record_request(flight->recorder, &record, error);
+    outside_tell_end(flight, r->row, &record, loop->now_ns);
+    if (rc == 0)
+        rc = workload_ended(flight->workload, r->row, r->pub.serial, r->attempt, record.status,
+                            ended_for_client_ns(loop, r), error);
+    routing_tell_end(&loop->routing, replica, r);
+    return rc;
+}
+
+IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
+{
     int rc = 0;
     for (size_t i = 0; i < replica->leaving.n_gone && rc == 0; i++) {
         const struct live_request *r = replica->leaving.gone[i];
-        struct ifl_request_record record;
-        if (flight->executor->forget)
-            flight->executor->forget(flight->executor_self, r->pub.serial);
-        replica_report(replica, r, &record);
-        record.request_id = workload_id(flight->workload, r->row, r->attempt);
-        record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
-        workload_deliver(flight->workload, &record);
-        rc = ifl_record_request(flight->recorder, &record, error);
-        outside_tell_end(flight, r->row, &record, loop->now_ns);
-        if (rc == 0)
-            rc = workload_ended(flight->workload, r->row, r->pub.serial, r->attempt, record.status,
-                                ended_for_client_ns(loop, r), error);
-        routing_tell_end(&loop->routing, replica, r);
+        rc = loop_report_one(loop, replica, r, error);
+        if (rc == 0 && r->handover > 0)
+            rc = moves_forget(loop->moves, replica, r, error);
     }
     loop->asks_held = loop->asks_held || replica->leaving.n_gone > 0;
     loop_count_ended(loop, replica->leaving.n_gone);
@@ -107,5 +118,7 @@ int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *
         rc = record_stages(loop, replica, done, error);
     if (rc == 0 && loop->flight->records_work)
         rc = record_work(loop->flight, replica, done, error);
-    return rc == 0 && replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : rc;
+    if (rc == 0 && replica->leaving.n_gone > 0)
+        rc = loop_report_gone(loop, replica, error);
+    return rc == 0 && loop->moves ? moves_hear_step(loop->moves, replica, done, error) : rc;
 }

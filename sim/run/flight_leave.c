@@ -102,7 +102,11 @@ static int leave_gateway(struct loop *loop, const struct departure *of, struct i
 static int leave_replica(struct loop *loop, const struct departure *of, struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[of->replica];
-    replica_leave(replica, of->r, of->status, of->at_ns);
+    if (of->r->handover > 0 &&
+        moves_leave(loop->moves, replica, of->r, of->status, of->at_ns, error) < 0)
+        return error->code;
+    if (of->r->handover == 0)
+        replica_leave(replica, of->r, of->status, of->at_ns);
     loop_fall_due(loop, replica);
     const int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
     routing_note(&loop->routing, replica, of->at_ns);

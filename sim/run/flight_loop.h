@@ -6,6 +6,7 @@
 
 #include "fleet/routing.h"
 #include "run/flight.h"
+#include "run/flight_moves.h"
 #include "run/lockstep.h"
 
 /* Requests whose leaving time is known (flight_leave.c). */
@@ -48,6 +49,7 @@ struct loop {
     bool open;            /* more may come */
     bool has_stamped;     /* some have come */
     struct lockstep lockstep;
+    struct moves *moves;            /* NULL: requests stay where they are */
     struct lone *lone;              /* [replicas]; NULL: they fly together */
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
     bool lacks_memory;              /* for lone_changes */
@@ -81,7 +83,7 @@ static inline void loop_fall_due(struct loop *loop, struct replica *replica)
         apart_fall_due(loop, replica);
         return;
     }
-    if (replica->wakes.due || replica->in_flight.busy ||
+    if (replica->wakes.due || replica->in_flight.busy || replica->moving.n_before > 0 ||
         lockstep_flies(&loop->lockstep, replica->fixed.number))
         return;
     wakes_set_due(&replica->wakes, true);
@@ -109,6 +111,9 @@ int loop_check_stop(const struct loop *loop, struct ifl_error *error);
 
 /* Records the requests that have left the replica, and tells the workload and the router. */
 int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
+/* Records one of them, and tells of it. */
+int loop_report_one(struct loop *loop, const struct replica *replica, const struct live_request *r,
+                    struct ifl_error *error);
 /* The step in flight has ended. */
 int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
              struct ifl_error *error);

@@ -31,6 +31,8 @@ int machine_size_pool(const struct machine *machine, const struct config *config
  * destroys. NULL, and `error`, on failure. */
 struct cost *machine_cost(const struct machine *machine, const struct config *config,
                           struct ifl_error *error);
+/* What K/V that moves between replicas is made of. */
+struct handover_size machine_kv_moved(const struct machine *machine, const struct config *config);
 /* Names the keys of cost.* that are set and that its model does not use; empty if there are none.
  */
 void machine_unused_costs(const struct config *config, char text[MACHINE_TEXT_BYTES]);

@@ -141,6 +141,9 @@ static uint32_t model_number(const struct ifl_trace *trace, const char *name)
 static void describe_pools(const struct point_options *options, struct point *point)
 {
     const struct config *config = options->config;
+    static const unsigned roles_of[] = {[POOL_PREFILLS] = IFL_PREFILLS,
+                                        [POOL_DECODES] = IFL_DECODES,
+                                        [POOL_BOTH] = IFL_PREFILLS | IFL_DECODES};
     for (size_t i = 0; i < point->n_pools; i++) {
         const struct config *of = config_of_pool(config, i);
         point->fleet_pools[i] = (struct fleet_pool){
@@ -150,6 +153,7 @@ static void describe_pools(const struct point_options *options, struct point *po
             .n_ranks = (uint32_t)of->data_parallel,
             .n_engines = config_engines(of),
             .model = model_number(trace_of(options, point), of->model),
+            .roles = config->n_pools > 0 ? roles_of[config->pools[i].role] : 0,
             .door = of->serving.door,
         };
         point->named[i] = (struct ifl_pool){
@@ -228,6 +232,8 @@ static int create_replicas_of(const struct point_options *options, struct point 
                       records_work(options) || options->source,
         .max_samples = max_samples(options, point),
         .beams = all->workload.beams,
+        .moves = config_hands_over(all),
+        .loads_before = all->handover.blocks_destination,
     };
     int rc = 0;
     for (replica.number = of->first; rc == 0 && replica.number < of->first + of->n;
@@ -294,6 +300,7 @@ static int create_recorder(const struct point_options *options, struct point *po
         most_requests(options, point) * (1 + (size_t)options->config->workload.retries.most);
     reports.pools = point->named;
     reports.n_pools = options->config->n_pools;
+    reports.hands_over = config_hands_over(options->config);
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);
@@ -411,6 +418,9 @@ static int fly(const struct point_options *options, struct point *point,
         .router = asks_router(point, &options->config->gateway) ? &point->router : NULL,
         .news = options->config->news,
         .gateway = options->config->gateway,
+        .handover = config_hands_over(options->config) ? &options->config->handover : NULL,
+        .moved = machine_kv_moved(&point->pools[0].machine, options->config),
+        .link = options->config->links.spec,
         .seed = options->config->workload.arrivals.seed,
         .workload = &point->workload,
         .source = options->source,

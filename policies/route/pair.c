@@ -1,0 +1,68 @@
+/* A prefill replica and a decode replica for each request, each by a rule of its own. `when`: the
+ * decode replica is named as the request arrives, or once its prompt is computed. Where a replica
+ * with both roles is the answer to both questions, it computes all of the request. */
+#include "inflight/policy.h"
+
+enum by { BY_REQUESTS, BY_TOKENS, BY_BLOCKS, BY_TURNS };
+
+struct pair {
+    int32_t prefill, decode;
+};
+
+static const struct ifl_param params[] = {
+    {"prefill", IFL_CHOICE, offsetof(struct pair, prefill), BY_TOKENS, 0, 0,
+     "requests|tokens|blocks|turns", "",
+     "the prefill replica: with the fewest requests, the fewest tokens that wait, the most free "
+     "blocks; one after the other"},
+    {"decode", IFL_CHOICE, offsetof(struct pair, decode), BY_REQUESTS, 0, 0,
+     "requests|tokens|blocks|turns", "", "the decode replica, likewise"},
+};
+
+/* The smaller, the better. */
+static int64_t burden(const struct ifl_load *load, int32_t by)
+{
+    switch (by) {
+    case BY_TOKENS:
+        return load->n_waiting_tokens;
+    case BY_BLOCKS:
+        return -(int64_t)load->n_free_blocks;
+    default:
+        return ifl_outstanding_and_sent(load);
+    }
+}
+
+static size_t best_of(const struct ifl_fleet *fleet, unsigned role, int32_t by)
+{
+    const size_t n = ifl_up(fleet, role);
+    if (by == BY_TURNS)
+        return ifl_nth(fleet, role, (size_t)(fleet->n_routed % n));
+    size_t best = ifl_nth(fleet, role, 0);
+    for (size_t k = 1; k < n; k++) {
+        const size_t i = ifl_nth(fleet, role, k);
+        const struct ifl_load *load = ifl_load_of(fleet, i), *least = ifl_load_of(fleet, best);
+        const int64_t more = burden(load, by) - burden(least, by);
+        if (more < 0 || (more == 0 && by == BY_TOKENS &&
+                         ifl_outstanding_and_sent(load) < ifl_outstanding_and_sent(least)))
+            best = i;
+    }
+    return best;
+}
+
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
+{
+    const struct pair *p = self;
+    return ifl_send_pair(best_of(fleet, IFL_PREFILLS, p->prefill),
+                         best_of(fleet, IFL_DECODES, p->decode));
+}
+
+static const struct ifl_route_ops ops = {.pick = pick};
+
+const struct ifl_policy policy_route_pair = {
+    .kind = IFL_ROUTE,
+    .name = "pair",
+    .doc = "a replica for the prompt and one for the decodes, each the least burdened",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct pair),
+    .ops.route = &ops,
+};

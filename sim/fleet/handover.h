@@ -1,0 +1,45 @@
+/* How a request is handed over from the replica that computes its prompt to the one that goes on.
+ *
+ *   pull  the decode replica gets the request as its prompt is done, takes blocks for it in a plan,
+ *         and reads the K/V
+ *   push  it gets the request as it arrives, and takes blocks then; the prefill replica writes the
+ *         K/V as it has it
+ *
+ * Either way K/V moves once it is there and has blocks at its destination, and the blocks at its
+ * source are free when it has moved. */
+#ifndef SIM_FLEET_HANDOVER_H
+#define SIM_FLEET_HANDOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fleet/link.h"
+
+enum handover_order { HANDOVER_PULL, HANDOVER_PUSH };
+/* When the client has the first token: as the prompt ends; as the K/V arrives; as the decode
+ * replica has computed the prompt's last token again. */
+enum handover_token { TOKEN_OF_PREFILL, TOKEN_ON_ARRIVAL, TOKEN_OF_DECODE };
+/* K/V moves once the prompt is done; chunk by chunk, each as its step ends; layer by layer beside
+ * the step that computes it (Splitwise, section 4.2; of L layers of a step that lasts T, with x to
+ * move, the last has come at max(T + x / L, T / L + x)). */
+enum handover_overlap { MOVE_AT_END, MOVE_BY_CHUNK, MOVE_BY_LAYER };
+/* What becomes of a request whose K/V is lost before it has moved. */
+enum handover_lost { LOST_RECOMPUTE, LOST_FAIL };
+
+struct handover_rules {
+    enum handover_order order;
+    enum handover_token first_token;
+    enum handover_overlap overlap;
+    enum handover_lost lost;
+    bool blocks_destination; /* its next step waits for what it loads */
+    int64_t lease_ns;        /* K/V is lost if it does not begin to move so soon; 0: never */
+};
+
+/* What moves. */
+struct handover_size {
+    double token_bytes;   /* of all ranks and layers */
+    int64_t block_pieces; /* that a block moves in */
+    int32_t n_layers;
+};
+
+#endif

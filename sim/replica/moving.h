@@ -1,0 +1,92 @@
+/* Requests of a replica whose K/V comes from another one, or goes there.
+ *
+ *   MOVING, going    its prompt is computed, and its blocks stay taken until they have been read
+ *   MOVING, coming   it has left the queue, and its blocks are taken for what is to come
+ *   LOADED           what was to come is there: it stands in front of the queue until a plan starts
+ *                    it (waiting.h)
+ *
+ * The loop moves the K/V (run/flight_moves.c). It is told by two lists of what the replica has done
+ * since it last looked. */
+#ifndef SIM_REPLICA_MOVING_H
+#define SIM_REPLICA_MOVING_H
+
+#include "replica/live_request.h"
+
+struct moving {
+    bool on;                      /* requests may come from other replicas, or go there */
+    struct live_request **handed; /* [n_handed] prompts that the step which has ended completed */
+    size_t n_handed;
+    struct live_request **asked; /* [n_asked] coming, or with n_below 0 no longer wanted */
+    size_t n_asked;
+    int32_t n, n_blocks;               /* MOVING, and what they hold */
+    int32_t n_coming;                  /* of these */
+    int32_t n_loaded, n_loaded_blocks; /* LOADED */
+    int32_t n_before;                  /* coming, before the next step begins */
+};
+
+/* Room for n requests; 0 or IFL_E_NOMEM. Zeroed memory is valid for moving_destroy, and off. */
+int moving_reserve(struct moving *moving, size_t n);
+void moving_destroy(struct moving *moving);
+static inline void moving_begin(struct moving *moving, bool on)
+{
+    moving->on = on;
+}
+
+/* r goes elsewhere with what it has computed. */
+static inline void moving_hand_over(struct moving *moving, struct live_request *r)
+{
+    moving->handed[moving->n_handed++] = r;
+    moving->n++;
+    moving->n_blocks += r->pub.stale.n_blocks;
+}
+/* The loop is to hear of r, which has taken blocks for what is to come. before: the next step waits
+ * for it. */
+static inline void moving_ask(struct moving *moving, struct live_request *r, bool before)
+{
+    moving->asked[moving->n_asked++] = r;
+    r->loads_before = before;
+    moving->n++;
+    moving->n_coming++;
+    moving->n_blocks += r->pub.stale.n_blocks;
+    moving->n_before += before;
+}
+/* The loop is to hear that r wants nothing from elsewhere. */
+static inline void moving_do_without(struct moving *moving, struct live_request *r)
+{
+    moving->asked[moving->n_asked++] = r;
+}
+/* r, which is MOVING, is so no longer; it still has its blocks. */
+static inline void moving_end(struct moving *moving, struct live_request *r)
+{
+    ifl_assert(moving->n > 0 && r->pub.state == IFL_MOVING);
+    moving->n--;
+    moving->n_coming -= !r->hands_over;
+    moving->n_blocks -= r->pub.stale.n_blocks;
+    moving->n_before -= r->loads_before;
+    r->loads_before = false;
+}
+/* r is LOADED from now on, or no longer. */
+static inline void moving_load(struct moving *moving, const struct live_request *r)
+{
+    moving->n_loaded++;
+    moving->n_loaded_blocks += r->pub.stale.n_blocks;
+}
+static inline void moving_unload(struct moving *moving, const struct live_request *r)
+{
+    ifl_assert(moving->n_loaded > 0);
+    moving->n_loaded--;
+    moving->n_loaded_blocks -= r->pub.stale.n_blocks;
+}
+/* The loop has heard of all. */
+static inline void moving_clear_handed(struct moving *moving)
+{
+    moving->n_handed = 0;
+}
+static inline void moving_clear_asked(struct moving *moving)
+{
+    moving->n_asked = 0;
+}
+/* r leaves before the loop has looked. */
+void moving_forget(struct moving *moving, const struct live_request *r);
+
+#endif

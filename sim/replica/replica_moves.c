@@ -1,0 +1,172 @@
+/* Requests with two replicas: one computes the prompt, the other goes on with what it loads. Each
+ * has a record of its own (moving.h). */
+#include "replica/replica_parts.h"
+
+#include "inflight/minmax.h"
+#include "replica/step_builder.h"
+
+/* ---- going ---- */
+
+IFL_APART void replica_hand_over_prompts(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->plan.n_planned; i++) {
+        struct live_request *r = replica->plan.planned[i].r;
+        if (!replica->plan.planned[i].samples || !r->hands_over)
+            continue;
+        if (r->left != IFL_FINISHED) {
+            replica_leave_with_prompt(replica, r);
+            continue;
+        }
+        here_stop(&replica->here, r);
+        replica_note_rank(replica, RANKED_RUNNING, r);
+        r->pub.state = IFL_MOVING;
+        moving_hand_over(&replica->moving, r);
+    }
+    if (replica->moving.n_handed > 0) {
+        replica_stir_keys(replica);
+        plan_void_promise(&replica->plan);
+    }
+}
+
+/* Something has changed between two plans. */
+static void stir(struct replica *replica, int64_t now_ns)
+{
+    replica_tell_run(replica);
+    view_set_now(&replica->view, now_ns);
+    plan_void_promise(&replica->plan);
+    wakes_end_vain(&replica->wakes);
+    replica_stir_keys(replica);
+}
+
+void replica_release(struct replica *replica, struct live_request *r, int64_t now_ns)
+{
+    ifl_assert(r->pub.state == IFL_MOVING);
+    const int32_t n_free_before = replica->kv.device.n_free;
+    stir(replica, now_ns);
+    moving_forget(&replica->moving, r);
+    moving_end(&replica->moving, r);
+    replica_drop_blocks(replica, r, true);
+    view_free_blocks(&replica->view, replica->kv.device.n_free - n_free_before);
+    r->pub.state = IFL_DONE;
+    r->silent = true;
+    leaving_add(&replica->leaving, r);
+}
+
+void replica_reserved(struct replica *replica, struct live_request *r, int64_t now_ns)
+{
+    stir(replica, now_ns);
+    r->pub.is_reserved = true;
+}
+
+/* ---- coming ---- */
+
+/* Blocks for what comes, and for the token behind it, so that a plan which starts the request needs
+ * no further one. */
+static int32_t room_for(const struct replica *replica, const struct live_request *r,
+                        int32_t hold_tokens)
+{
+    const bool answered = r->pub.stale.n_out > 0 || r->answers_on_arrival;
+    const int32_t least = r->pub.n_prompt + answered;
+    return replica_hold_blocks(replica, r, ifl_max(hold_tokens, least));
+}
+
+bool replica_load(struct replica *replica, struct live_request *r, int32_t hold_tokens, bool before)
+{
+    ifl_assert(r->pub.state == IFL_WAITING && r->n_below > 0);
+    if (!replica_first_blocks(replica, r, room_for(replica, r, hold_tokens)))
+        return false;
+    waiting_leave(&replica->here.waiting, r);
+    plan_count_off(&replica->plan, IFL_WAITING);
+    r->pub.stale.n_computed = replica_cached_tokens(replica, r);
+    r->pub.state = IFL_MOVING;
+    moving_ask(&replica->moving, r, before);
+    step_count_blocks(replica);
+    replica_stir_keys(replica);
+    return true;
+}
+
+static void answer(struct replica *replica, struct live_request *r, int64_t now_ns)
+{
+    r->pub.stale.n_tokens++;
+    r->pub.stale.n_out++;
+    r->pub.first_token_ns = r->last_token_ns = r->pub.stale.last_end_ns = now_ns;
+    r->stalled_prefill_ns = r->stalled_ns;
+    here_answer(&replica->here, r);
+}
+
+static void leave_at_once(struct replica *replica, struct live_request *r)
+{
+    const int32_t n_free_before = replica->kv.device.n_free;
+    replica_drop_blocks(replica, r, true);
+    view_free_blocks(&replica->view, replica->kv.device.n_free - n_free_before);
+    r->pub.state = IFL_DONE;
+    leaving_add(&replica->leaving, r);
+}
+
+void replica_loaded(struct replica *replica, struct live_request *r, int64_t now_ns)
+{
+    const int32_t n_computed = r->answers_on_arrival ? r->pub.n_prompt : r->n_below;
+    stir(replica, now_ns);
+    moving_end(&replica->moving, r);
+    accounts_add_tokens(&replica->kv, n_computed - r->pub.stale.n_computed);
+    r->pub.stale.n_computed = n_computed;
+    r->n_below = 0;
+    replica_publish_prompt(replica, r, n_computed);
+    if (r->answers_on_arrival)
+        answer(replica, r, now_ns);
+    if (r->pub.stale.n_out == r->n_output) {
+        leave_at_once(replica, r);
+        return;
+    }
+    r->pub.state = IFL_LOADED;
+    moving_load(&replica->moving, r);
+    waiting_push_loaded(&replica->here.waiting, r);
+}
+
+void replica_lose(struct replica *replica, struct live_request *r, int64_t now_ns)
+{
+    stir(replica, now_ns);
+    r->n_below = 0;
+    r->looked_up = 0;
+    if (r->pub.state == IFL_WAITING) {
+        r->pub.stale.n_computed = 0;
+        return;
+    }
+    ifl_assert(r->pub.state == IFL_MOVING);
+    moving_forget(&replica->moving, r);
+    moving_end(&replica->moving, r);
+    replica_drop_blocks(replica, r, false);
+    r->pub.stale.n_computed = 0;
+    r->pub.state = IFL_WAITING;
+    waiting_push_front(&replica->here.waiting, r);
+}
+
+bool replica_start_loaded(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    const int32_t more = hold - r->pub.stale.n_blocks;
+    if (more > 0 && replica->kv.device.contiguous)
+        return false;
+    moving_unload(&replica->moving, r);
+    if (!replica_take_blocks(replica, r, ifl_max(more, 0))) {
+        moving_load(&replica->moving, r);
+        return false;
+    }
+    waiting_leave(&replica->here.waiting, r);
+    r->pub.n_prefill = r->pub.stale.n_out > 0 ? r->pub.stale.n_computed : r->pub.stale.n_tokens;
+    r->pub.started_ns = r->resumed_ns = replica->view.now_ns;
+    plan_count_loaded_start(&replica->plan, r);
+    return true;
+}
+
+/* ---- leaving early ---- */
+
+void replica_leave_moving(struct replica *replica, struct live_request *r)
+{
+    if (r->pub.state == IFL_MOVING) {
+        moving_forget(&replica->moving, r);
+        moving_end(&replica->moving, r);
+    } else {
+        moving_unload(&replica->moving, r);
+        waiting_leave(&replica->here.waiting, r);
+    }
+}

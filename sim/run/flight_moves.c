@@ -1,0 +1,621 @@
+#include "run/flight_moves.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "inflight/minmax.h"
+
+#include "base/array.h"
+#include "run/flight_loop.h"
+
+/* A request with two replicas. */
+struct handover {
+    struct arrival arrival;
+    struct live_request *p, *d; /* its records, NULL where it has none (any more) */
+    uint32_t from, to;
+    uint32_t n_uses; /* of the slot */
+    bool computed;   /* the prompt */
+    bool asked;      /* the decode replica has blocks for it */
+    bool lost;       /* K/V that was to move */
+    int32_t n_flying, n_sent_blocks;
+    int64_t prefilled_ns, begun_ns, loaded_ns; /* IFL_NEVER before */
+    int64_t busy_ns, hidden_ns;                /* of its transfers */
+    int64_t n_bytes;
+    int32_t n_preempted, n_swap_outs; /* at the prefill replica */
+    enum ifl_status left;             /* while K/V is on its way */
+};
+
+/* K/V on its way. */
+struct flying {
+    uint32_t handover;
+    int32_t n_blocks;
+    int64_t n_bytes, hidden_ns;
+};
+
+struct moves {
+    struct loop *loop;
+    struct flight *flight;
+    const struct handover_rules *rules;
+    struct links links;  /* 2i: out of replica i; 2i + 1: into it */
+    struct handover *of; /* [n] slots, the first is none */
+    uint32_t *free;      /* [n_free] slots */
+    uint32_t n, n_free, n_used;
+    struct flying *flying; /* [n_flying] slots */
+    uint32_t *free_flying; /* [n_free_flying] */
+    uint32_t n_flying, n_free_flying;
+    struct event_heap leases; /* payload: uses and a slot */
+    bool *held;               /* [replicas] whose step waits for its loads */
+};
+
+/* ---- slots ---- */
+
+struct moves *moves_create(struct loop *loop, struct ifl_error *error)
+{
+    struct moves *moves = calloc(1, sizeof *moves);
+    struct flight *flight = loop->flight;
+    if (!moves) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    *moves = (struct moves){.loop = loop, .flight = flight, .rules = flight->handover};
+    moves->held = calloc(flight->n_replicas, sizeof *moves->held);
+    if (!moves->held || links_create(&moves->links, 2 * flight->n_replicas, &flight->link) < 0) {
+        ifl_fail_nomem(error);
+        moves_destroy(moves);
+        return NULL;
+    }
+    return moves;
+}
+
+void moves_destroy(struct moves *moves)
+{
+    if (!moves)
+        return;
+    links_destroy(&moves->links);
+    free(moves->of);
+    free(moves->free);
+    free(moves->flying);
+    free(moves->free_flying);
+    free(moves->held);
+    event_heap_destroy(&moves->leases);
+    free(moves);
+}
+
+static int reserve_handover(struct moves *moves)
+{
+    const uint32_t n = moves->n, cap = n ? 2 * n : 64;
+    if (moves->n_free > 0)
+        return 0;
+    if (array_grow(&moves->of, n, cap, sizeof *moves->of) < 0 ||
+        array_grow(&moves->free, 0, cap, sizeof *moves->free) < 0)
+        return IFL_E_NOMEM;
+    for (uint32_t slot = cap; slot > ifl_max(n, 1); slot--) {
+        moves->of[slot - 1] = (struct handover){0};
+        moves->free[moves->n_free++] = slot - 1;
+    }
+    moves->n = cap;
+    return 0;
+}
+
+static int reserve_flying(struct moves *moves)
+{
+    const uint32_t n = moves->n_flying, cap = n ? 2 * n : 64;
+    if (moves->n_free_flying > 0)
+        return 0;
+    if (array_grow(&moves->flying, n, cap, sizeof *moves->flying) < 0 ||
+        array_grow(&moves->free_flying, 0, cap, sizeof *moves->free_flying) < 0)
+        return IFL_E_NOMEM;
+    for (uint32_t slot = cap; slot > n; slot--)
+        moves->free_flying[moves->n_free_flying++] = slot - 1;
+    moves->n_flying = cap;
+    return 0;
+}
+
+static void give_back(struct moves *moves, uint32_t slot)
+{
+    struct handover *h = &moves->of[slot];
+    if (h->p || h->d || h->n_flying > 0)
+        return;
+    h->n_uses++;
+    moves->n_used--;
+    moves->free[moves->n_free++] = slot;
+}
+
+static struct handover *handover_of(const struct moves *moves, const struct live_request *r)
+{
+    ifl_assert(r->handover > 0 && r->handover < moves->n);
+    return &moves->of[r->handover];
+}
+
+static struct replica *replica_at(const struct moves *moves, uint32_t number)
+{
+    return &moves->flight->replicas[number];
+}
+
+bool moves_any(const struct moves *moves)
+{
+    return moves->n_used > 0;
+}
+
+/* ---- the two records ---- */
+
+/* The replica has changed: it is to plan again, and its load is another one. */
+static void note_change(struct moves *moves, struct replica *replica)
+{
+    loop_fall_due(moves->loop, replica);
+    routing_note(&moves->loop->routing, replica, moves->loop->now_ns);
+}
+
+static int join(struct moves *moves, uint32_t number, const struct arrival *a, int64_t now_ns,
+                struct live_request **r, struct ifl_error *error)
+{
+    struct replica *replica = replica_at(moves, number);
+    if (replica_join(replica, a, now_ns, r, error) < 0)
+        return error->code;
+    note_change(moves, replica);
+    return 0;
+}
+
+/* The decode replica gets the request. For its server it arrives now. */
+static int join_decode(struct moves *moves, uint32_t slot, int64_t now_ns, struct ifl_error *error)
+{
+    struct handover *h = &moves->of[slot];
+    const bool answered = moves->rules->first_token == TOKEN_OF_PREFILL;
+    struct arrival a = h->arrival;
+    a.at_ns = now_ns;
+    a.hands_over = HANDS_NOTHING;
+    a.n_below = a.n_prompt - !answered;
+    a.answers_on_arrival = moves->rules->first_token == TOKEN_ON_ARRIVAL;
+    a.goes_on = h->computed ? h->p : NULL;
+    return join(moves, h->to, &a, now_ns, &h->d, error);
+}
+
+/* True if the client has all that it asked for from the prefill replica. */
+static bool ends_there(const struct moves *moves, const struct arrival *a)
+{
+    return moves->rules->first_token == TOKEN_OF_PREFILL && a->n_output == 1;
+}
+
+int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode, const struct arrival *a,
+               int64_t now_ns, struct ifl_error *error)
+{
+    struct loop *loop = moves->loop;
+    enum ifl_status as;
+    if (reserve_handover(moves) < 0)
+        return ifl_fail_nomem(error);
+    const uint32_t slot = moves->free[--moves->n_free];
+    struct handover *h = &moves->of[slot];
+    *h = (struct handover){.arrival = *a,
+                           .from = prefill,
+                           .to = decode,
+                           .n_uses = h->n_uses,
+                           .prefilled_ns = IFL_NEVER,
+                           .begun_ns = IFL_NEVER,
+                           .loaded_ns = IFL_NEVER};
+    moves->n_used++;
+    h->arrival.handover = slot;
+    h->arrival.hands_over =
+        moves->rules->first_token == TOKEN_OF_PREFILL ? HANDS_PROMPT_AND_TOKEN : HANDS_PROMPT;
+    if (ends_there(moves, a))
+        h->arrival.hands_over = HANDS_NOTHING;
+    routing_note_sent(&loop->routing, prefill);
+    int rc = join(moves, prefill, &h->arrival, now_ns, &h->p, error);
+    if (rc == 0 && arrival_leaves_ns(a, &as) != IFL_NEVER)
+        rc = loop_note_departure(loop, a, prefill, h->p, error);
+    if (rc == 0 && moves->rules->order == HANDOVER_PUSH && !ends_there(moves, a)) {
+        routing_note_sent(&loop->routing, decode);
+        rc = join_decode(moves, slot, now_ns, error);
+    }
+    routing_tell_sent(&loop->routing, a, prefill, now_ns);
+    return rc;
+}
+
+/* ---- sending K/V ---- */
+
+/* The part of a transfer that is left when the step which has computed its K/V ends, where each
+ * layer was sent as soon as it was there: of T + x / L and T / L + x the later, less T. */
+static double left_of_layers(const struct moves *moves, int64_t alone_ns, int64_t step_ns)
+{
+    const double n = moves->flight->moved.n_layers, x = (double)alone_ns, t = (double)step_ns;
+    const double left = fmax(x / n, x + t / n - t);
+    return x > 0 ? left / x : 1;
+}
+
+/* Sends that many blocks, of which those of a step that lasted step_ns went layer by layer. */
+static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int64_t step_ns,
+                       struct ifl_error *error)
+{
+    struct handover *h = &moves->of[slot];
+    const struct ifl_limits *limits = &replica_at(moves, h->to)->fixed.limits;
+    const double bytes = moves->flight->moved.token_bytes * limits->block_tokens * n_blocks;
+    struct link_load load = {.path = {2 * h->from, 2 * h->to + 1},
+                             .n_bytes = (int64_t)bytes,
+                             .n_pieces = ifl_max(n_blocks * moves->flight->moved.block_pieces, 1),
+                             .at_ns = moves->loop->now_ns,
+                             .rank = h->arrival.serial};
+    if (reserve_flying(moves) < 0)
+        return ifl_fail_nomem(error);
+    const uint32_t tag = moves->free_flying[--moves->n_free_flying];
+    const int64_t alone_ns = links_alone_ns(&moves->links, &load);
+    moves->flying[tag] =
+        (struct flying){.handover = slot, .n_blocks = n_blocks, .n_bytes = load.n_bytes};
+    if (step_ns > 0) {
+        const double left = left_of_layers(moves, alone_ns, step_ns);
+        load.n_bytes = (int64_t)(left * (double)load.n_bytes);
+        load.n_pieces = (int64_t)(left * (double)load.n_pieces);
+        moves->flying[tag].hidden_ns = alone_ns - links_alone_ns(&moves->links, &load);
+    }
+    load.tag = tag;
+    h->n_flying++;
+    h->n_sent_blocks += n_blocks;
+    h->n_bytes += moves->flying[tag].n_bytes;
+    return links_send(&moves->links, &load) < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
+{
+    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
+}
+
+/* What is computed and has not been sent; all of the prompt if it is done. Blocks that the decode
+ * replica has found in its cache stay where they are. */
+static int32_t blocks_to_send(const struct moves *moves, const struct handover *h,
+                              int32_t n_computed)
+{
+    const struct replica *to = replica_at(moves, h->to);
+    const int32_t n_hit = full_blocks(to, h->d->pub.stale.n_computed);
+    const int32_t n = h->computed ? kv_blocks_for(h->arrival.n_prompt, to->fixed.block)
+                                  : full_blocks(to, n_computed);
+    return ifl_max(n - n_hit - h->n_sent_blocks, 0);
+}
+
+/* The prompt is done, and there are blocks for it: what is left of it moves. */
+static int send_rest(struct moves *moves, uint32_t slot, int64_t step_ns, struct ifl_error *error)
+{
+    struct handover *h = &moves->of[slot];
+    const int32_t n_blocks = blocks_to_send(moves, h, h->arrival.n_prompt);
+    const bool by_layer = moves->rules->overlap == MOVE_BY_LAYER;
+    return send_blocks(moves, slot, n_blocks, by_layer ? step_ns : 0, error);
+}
+
+/* ---- what replicas have done ---- */
+
+/* The router may name the decode replica only now. */
+static int pick_decode(struct moves *moves, struct replica *replica, struct handover *h,
+                       struct ifl_error *error)
+{
+    return routing_pick_decode(&moves->loop->routing, replica, h->p, &h->to, error);
+}
+
+static int expect_lease(struct moves *moves, uint32_t slot, struct ifl_error *error)
+{
+    const struct handover *h = &moves->of[slot];
+    const int64_t lease_ns = moves->rules->lease_ns;
+    if (lease_ns == 0 || lease_ns > IFL_LAST_NS - h->prefilled_ns)
+        return 0;
+    return event_push(&moves->leases, h->prefilled_ns + lease_ns, h->arrival.serial,
+                      (uint64_t)h->n_uses << 32 | slot) < 0
+               ? ifl_fail_nomem(error)
+               : 0;
+}
+
+static int hand_over(struct moves *moves, struct replica *replica, struct live_request *p,
+                     const struct ifl_done *done, struct ifl_error *error)
+{
+    const uint32_t slot = p->handover;
+    struct handover *h = &moves->of[slot];
+    h->computed = true;
+    h->prefilled_ns = done->end_ns;
+    h->n_preempted = p->pub.n_preempted;
+    h->n_swap_outs = p->n_swap_outs;
+    if (h->d) {
+        live_go_on(h->d, p);
+    } else {
+        if (pick_decode(moves, replica, h, error) < 0)
+            return error->code;
+        routing_note_sent(&moves->loop->routing, h->to);
+        if (join_decode(moves, slot, done->end_ns, error) < 0)
+            return error->code;
+    }
+    if (h->asked)
+        return send_rest(moves, slot, done->end_ns - done->start_ns, error);
+    return expect_lease(moves, slot, error);
+}
+
+/* Chunks of prompts that are not done yet. */
+static int send_chunks(struct moves *moves, const struct replica *replica,
+                       const struct ifl_done *done, struct ifl_error *error)
+{
+    const bool by_layer = moves->rules->overlap == MOVE_BY_LAYER;
+    int rc = 0;
+    for (size_t i = 0; i < replica->plan.n_planned && rc == 0; i++) {
+        const struct live_request *r = replica->plan.planned[i].r;
+        if (!r->hands_over || r->pub.state != IFL_RUNNING)
+            continue;
+        struct handover *h = handover_of(moves, r);
+        const int32_t n = h->asked ? blocks_to_send(moves, h, r->pub.stale.n_computed) : 0;
+        if (n > 0)
+            rc = send_blocks(moves, r->handover, n, by_layer ? done->end_ns - done->start_ns : 0,
+                             error);
+    }
+    return rc;
+}
+
+int moves_hear_step(struct moves *moves, struct replica *replica, const struct ifl_done *done,
+                    struct ifl_error *error)
+{
+    const struct moving *moving = &replica->moving;
+    int rc = moves->rules->overlap == MOVE_AT_END ? 0 : send_chunks(moves, replica, done, error);
+    for (size_t i = 0; i < moving->n_handed && rc == 0; i++)
+        rc = hand_over(moves, replica, moving->handed[i], done, error);
+    moving_clear_handed(&replica->moving);
+    return rc;
+}
+
+static int report_gone(struct moves *moves, struct replica *replica, struct ifl_error *error)
+{
+    return replica->leaving.n_gone > 0 ? loop_report_gone(moves->loop, replica, error) : 0;
+}
+
+/* The blocks at the prefill replica are free. */
+static int release(struct moves *moves, struct handover *h, struct ifl_error *error)
+{
+    struct replica *replica = replica_at(moves, h->from);
+    replica_release(replica, h->p, moves->loop->now_ns);
+    note_change(moves, replica);
+    return report_gone(moves, replica, error);
+}
+
+/* The decode replica has taken blocks for r, or wants nothing. */
+static int hear_load(struct moves *moves, struct live_request *r, struct ifl_error *error)
+{
+    struct handover *h = handover_of(moves, r);
+    if (r->n_below == 0)
+        return h->p ? release(moves, h, error) : 0;
+    h->asked = true;
+    if (h->computed)
+        return send_rest(moves, r->handover, 0, error);
+    struct replica *from = replica_at(moves, h->from);
+    replica_reserved(from, h->p, moves->loop->now_ns);
+    note_change(moves, from);
+    return 0;
+}
+
+int moves_hear_plan(struct moves *moves, struct replica *replica, struct ifl_error *error)
+{
+    const struct moving *moving = &replica->moving;
+    int rc = 0;
+    for (size_t i = 0; i < moving->n_asked && rc == 0; i++)
+        rc = hear_load(moves, moving->asked[i], error);
+    moving_clear_asked(&replica->moving);
+    return rc;
+}
+
+/* ---- steps that wait for what they load ---- */
+
+bool moves_hold_step(struct moves *moves, const struct replica *replica)
+{
+    if (replica->moving.n_before == 0)
+        return false;
+    moves->held[replica->fixed.number] = true;
+    return true;
+}
+
+static int let_step_go(struct moves *moves, const struct replica *replica, struct ifl_error *error)
+{
+    const struct flight *flight = moves->flight;
+    if (!moves->held[replica->fixed.number] || replica->moving.n_before > 0)
+        return 0;
+    struct ifl_step_desc desc = replica->in_flight.desc;
+    desc.start_ns = moves->loop->now_ns;
+    moves->held[replica->fixed.number] = false;
+    moves->loop->n_busy++;
+    return flight->executor->submit(flight->executor_self, &desc, error);
+}
+
+/* ---- what has moved ---- */
+
+int64_t moves_next_ns(const struct moves *moves)
+{
+    return ifl_min(links_next_ns(&moves->links), event_next_ns(&moves->leases));
+}
+
+static int record_move(struct moves *moves, const struct handover *h, const struct flying *flying,
+                       const struct link_arrival *arrival, struct ifl_error *error)
+{
+    const struct ifl_move_record record = {
+        .request_id = workload_id(moves->flight->workload, h->arrival.row, h->arrival.attempt),
+        .from = (int32_t)h->from,
+        .to = (int32_t)h->to,
+        .sent_ns = arrival->sent_ns,
+        .start_ns = arrival->begun_ns,
+        .end_ns = arrival->end_ns,
+        .hidden_ns = flying->hidden_ns,
+        .n_bytes = flying->n_bytes,
+        .n_blocks = flying->n_blocks,
+    };
+    return ifl_record_move(moves->flight->recorder, &record, error);
+}
+
+/* It left while its K/V was on its way: both sides are free now. */
+static int drop_both(struct moves *moves, struct handover *h, struct ifl_error *error)
+{
+    struct replica *to = replica_at(moves, h->to);
+    struct live_request *d = h->d;
+    if (h->p && h->p->pub.state == IFL_MOVING && release(moves, h, error) < 0)
+        return error->code;
+    if (!d)
+        return 0;
+    replica_leave(to, d, h->left, moves->loop->now_ns);
+    note_change(moves, to);
+    if (report_gone(moves, to, error) < 0)
+        return error->code;
+    return let_step_go(moves, to, error);
+}
+
+static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
+{
+    struct handover *h = &moves->of[slot];
+    struct loop *loop = moves->loop;
+    struct replica *to = replica_at(moves, h->to);
+    struct live_request *d = h->d;
+    enum ifl_status as;
+    int rc = 0;
+    h->loaded_ns = loop->now_ns;
+    if (arrival_leaves_ns(&h->arrival, &as) != IFL_NEVER)
+        rc = loop_note_departure(loop, &h->arrival, h->to, d, error);
+    if (rc == 0)
+        rc = release(moves, h, error);
+    if (rc < 0)
+        return rc;
+    replica_loaded(to, d, loop->now_ns);
+    if (d->answers_on_arrival)
+        routing_tell_first_token(&loop->routing, to, d);
+    note_change(moves, to);
+    rc = report_gone(moves, to, error);
+    return rc == 0 ? let_step_go(moves, to, error) : rc;
+}
+
+static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
+                        struct ifl_error *error)
+{
+    const uint32_t tag = (uint32_t)arrival->tag;
+    const struct flying flying = moves->flying[tag];
+    struct handover *h = &moves->of[flying.handover];
+    const int64_t busy_ns = arrival->end_ns - arrival->begun_ns + flying.hidden_ns;
+    const int64_t exposed_ns =
+        ifl_max(arrival->end_ns - ifl_max(arrival->begun_ns, h->prefilled_ns), 0);
+    moves->free_flying[moves->n_free_flying++] = tag;
+    h->n_flying--;
+    h->begun_ns = ifl_min(h->begun_ns, arrival->begun_ns);
+    h->busy_ns += busy_ns;
+    h->hidden_ns += busy_ns - (h->computed ? exposed_ns : 0);
+    if (record_move(moves, h, &flying, arrival, error) < 0)
+        return error->code;
+    if (h->n_flying > 0)
+        return 0;
+    if (h->left != IFL_FINISHED)
+        return drop_both(moves, h, error);
+    return h->computed && h->asked && h->d && h->p && h->p->pub.state == IFL_MOVING
+               ? land(moves, flying.handover, error)
+               : 0;
+}
+
+/* ---- K/V that is lost before it moves ---- */
+
+static int lose(struct moves *moves, struct handover *h, struct ifl_error *error)
+{
+    struct loop *loop = moves->loop;
+    struct replica *to = replica_at(moves, h->to);
+    struct live_request *d = h->d;
+    enum ifl_status as;
+    h->lost = true;
+    if (arrival_leaves_ns(&h->arrival, &as) != IFL_NEVER &&
+        loop_note_departure(loop, &h->arrival, h->to, d, error) < 0)
+        return error->code;
+    if (release(moves, h, error) < 0)
+        return error->code;
+    if (moves->rules->lost == LOST_RECOMPUTE)
+        replica_lose(to, d, loop->now_ns);
+    else
+        replica_leave(to, d, IFL_FAILED, loop->now_ns);
+    note_change(moves, to);
+    return report_gone(moves, to, error);
+}
+
+static int end_lease(struct moves *moves, uint64_t payload, struct ifl_error *error)
+{
+    struct handover *h = &moves->of[(uint32_t)payload];
+    const bool waits = h->n_uses == payload >> 32 && h->computed && !h->asked && h->p && h->d &&
+                       h->left == IFL_FINISHED;
+    return waits ? lose(moves, h, error) : 0;
+}
+
+int moves_end(struct moves *moves, struct ifl_error *error)
+{
+    struct link_arrival arrival;
+    int rc;
+    while ((rc = links_take(&moves->links, moves->loop->now_ns, &arrival)) > 0)
+        if (end_transfer(moves, &arrival, error) < 0)
+            return error->code;
+    if (rc < 0)
+        return ifl_fail_nomem(error);
+    while (rc == 0 && event_next_ns(&moves->leases) <= moves->loop->now_ns)
+        rc = end_lease(moves, event_pop(&moves->leases).payload, error);
+    return rc;
+}
+
+/* ---- requests that leave ---- */
+
+/* The other record of the request goes without a word: it is r that makes the row. */
+static int drop_other(struct moves *moves, struct handover *h, const struct live_request *r,
+                      struct ifl_error *error)
+{
+    struct live_request *other = h->p == r ? h->d : h->p;
+    struct replica *replica = replica_at(moves, h->p == r ? h->to : h->from);
+    if (!other || other->silent || other->pub.state == IFL_DONE)
+        return 0;
+    other->silent = true;
+    if (h->n_flying > 0 && other == h->d) { /* its blocks are free when what flies has come */
+        h->left = IFL_SHED;
+        return 0;
+    }
+    if (other->left == IFL_FINISHED)
+        replica_leave(replica, other, IFL_SHED, moves->loop->now_ns);
+    note_change(moves, replica);
+    return report_gone(moves, replica, error);
+}
+
+int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,
+                enum ifl_status status, int64_t now_ns, struct ifl_error *error)
+{
+    struct handover *h = handover_of(moves, r);
+    if (h->n_flying == 0 || !h->computed) {
+        replica_leave(replica, r, status, now_ns);
+        return 0;
+    }
+    /* All of its K/V is on its way: it counts as gone, and both sides are free when that has come.
+     */
+    h->left = r->left = status;
+    const int rc = loop_report_one(moves->loop, replica, r, error);
+    h->p->silent = h->d->silent = true;
+    return rc;
+}
+
+bool moves_report(struct moves *moves, const struct live_request *r,
+                  struct ifl_request_record *record)
+{
+    const struct handover *h = handover_of(moves, r);
+    if (r->silent)
+        return false;
+    record->has_two_replicas = true;
+    record->prefill_replica = (int32_t)h->from;
+    record->prefilled_ns = h->prefilled_ns;
+    record->move_start_ns = h->begun_ns;
+    record->move_end_ns = h->loaded_ns;
+    record->moving_ns = h->busy_ns;
+    record->moving_hidden_ns = h->hidden_ns;
+    record->resumed_ns = r == h->d ? r->resumed_ns : IFL_NEVER;
+    if (r == h->d) {
+        record->preemptions += h->n_preempted;
+        record->swap_outs += h->n_swap_outs;
+    }
+    return true;
+}
+
+int moves_forget(struct moves *moves, const struct replica *replica, const struct live_request *r,
+                 struct ifl_error *error)
+{
+    const uint32_t slot = r->handover;
+    struct handover *h = &moves->of[slot];
+    (void)replica;
+    if (!r->silent && drop_other(moves, h, r, error) < 0)
+        return error->code;
+    h = &moves->of[slot];
+    if (h->p == r)
+        h->p = NULL;
+    if (h->d == r)
+        h->d = NULL;
+    give_back(moves, slot);
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* Requests with two replicas: K/V that moves from one to the other (fleet/handover.h, fleet/link.h,
+ * replica/moving.h).
+ *
+ * Steps end first, then moves, then requests leave. Of moves that end together the one of the
+ * earlier request is first. */
+#ifndef SIM_RUN_FLIGHT_MOVES_H
+#define SIM_RUN_FLIGHT_MOVES_H
+
+#include "fleet/handover.h"
+#include "run/flight.h"
+
+struct loop;
+struct moves;
+
+/* NULL and *error on failure. Everything is borrowed until moves_destroy. */
+struct moves *moves_create(struct loop *loop, struct ifl_error *error);
+void moves_destroy(struct moves *moves);
+
+/* The request goes to both replicas, to the second one later where hand-overs pull. */
+int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode, const struct arrival *a,
+               int64_t now_ns, struct ifl_error *error);
+/* When something may move next, or be lost. */
+int64_t moves_next_ns(const struct moves *moves);
+/* What has moved by now, or is lost. */
+int moves_end(struct moves *moves, struct ifl_error *error);
+/* A step of the replica has ended; it has made a plan. */
+int moves_hear_step(struct moves *moves, struct replica *replica, const struct ifl_done *done,
+                    struct ifl_error *error);
+int moves_hear_plan(struct moves *moves, struct replica *replica, struct ifl_error *error);
+/* True: the step that is committed begins only when its loads have come, and moves_end submits it.
+ */
+bool moves_hold_step(struct moves *moves, const struct replica *replica);
+/* The client of a request at that replica has gone, or its time is up. */
+int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,
+                enum ifl_status status, int64_t now_ns, struct ifl_error *error);
+/* r is gone from the replica: whether it makes a row, and then what the row says of its moves. */
+bool moves_report(struct moves *moves, const struct live_request *r,
+                  struct ifl_request_record *record);
+/* Its record is about to be reused. */
+int moves_forget(struct moves *moves, const struct replica *replica, const struct live_request *r,
+                 struct ifl_error *error);
+/* True if K/V of requests of that replica is on its way, or waits for it. */
+bool moves_any(const struct moves *moves);
+
+#endif
