@@ -173,6 +173,9 @@ static int check_handover(const struct node *root, const struct config *config,
         wrong =
             "cluster.handover.overlap is set and order pull, expected order push: nothing moves "
             "before there are blocks for it";
+    else if (pushes && rules->blocks_destination)
+        wrong = "cluster.handover.blocks_destination is true and order push, expected order pull: a "
+                "step would wait for a prompt that may wait for it";
     else if (pushes && rules->lease_ns > 0)
         wrong = "cluster.handover.lease_s is set and order push, expected order pull: there are "
                 "blocks before there is K/V";

@@ -108,15 +108,17 @@ static void describe_part(struct live_request *r, const struct arrival *a)
     r->handover = a->handover;
     r->hands_over = a->hands_over;
     r->answers_on_arrival = a->answers_on_arrival;
-    r->n_below = r->pub.stale.n_computed = a->n_below;
+    r->n_below = a->n_below;
     r->resumed_ns = IFL_NEVER;
     if (a->hands_over)
         r->pub.n_max_new = 1; /* all that its server is asked for */
-    if (!a->goes_on)
-        return;
-    live_go_on(r, a->goes_on);
-    r->pub.stale.n_out = a->goes_on->pub.stale.n_out;
-    r->pub.stale.n_tokens += r->pub.stale.n_out;
+    if (a->goes_on) {
+        live_go_on(r, a->goes_on);
+        r->pub.stale.n_out = a->goes_on->pub.stale.n_out;
+        r->pub.stale.n_tokens += r->pub.stale.n_out;
+    }
+    if (a->n_below > 0)
+        r->pub.stale.n_computed = r->pub.stale.n_tokens - 1; /* once that has come */
 }
 
 void live_describe(struct live_request *r, const struct arrival *a)

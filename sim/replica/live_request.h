@@ -78,7 +78,8 @@ struct live_request {
     bool answers_on_arrival; /* with its K/V comes its first token */
     bool loads_before;       /* the next step waits for its K/V */
     bool silent;             /* its row and its end are those of its other record */
-    int32_t n_below; /* tokens of K/V that it may load, those of its hit included; 0: none */
+    int32_t n_below;         /* tokens of K/V at another replica, that it may load; 0: none. While it
+                                waits it shows as computed what will be once they have come */
 
     /* where several steps are in flight, see overlap.h */
     int32_t n_late;     /* steps in flight that sample a token of it */

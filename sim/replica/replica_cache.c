@@ -50,7 +50,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     r->n_hit = n;
     r->identity = identity;
     r->looked_up = cache->epoch;
-    r->pub.stale.n_computed = ifl_max(n * replica->fixed.limits.block_tokens, r->n_below);
+    r->pub.stale.n_computed = r->n_below > 0 ? r->pub.stale.n_tokens - 1 : n * replica->fixed.limits.block_tokens;
 }
 
 IFL_APART void replica_mark_wanted(struct replica *replica)

@@ -105,15 +105,15 @@ static void leave_at_once(struct replica *replica, struct live_request *r)
 
 void replica_loaded(struct replica *replica, struct live_request *r, int64_t now_ns)
 {
-    const int32_t n_computed = r->answers_on_arrival ? r->pub.n_prompt : r->n_below;
     stir(replica, now_ns);
     moving_end(&replica->moving, r);
+    if (r->answers_on_arrival)
+        answer(replica, r, now_ns);
+    const int32_t n_computed = r->pub.stale.n_tokens - 1; /* one is left to sample from */
     accounts_add_tokens(&replica->kv, n_computed - r->pub.stale.n_computed);
     r->pub.stale.n_computed = n_computed;
     r->n_below = 0;
     replica_publish_prompt(replica, r, n_computed);
-    if (r->answers_on_arrival)
-        answer(replica, r, now_ns);
     if (r->pub.stale.n_out == r->n_output) {
         leave_at_once(replica, r);
         return;

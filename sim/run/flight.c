@@ -245,20 +245,27 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Plans for the replicas that fell due, in the order of their numbers. */
+/* Plans for the replicas that fell due, in the order of their numbers; then for those that fell due
+ * by these plans: what one replica has loaded frees blocks at another one. */
 IFL_HOT static int plan_due(struct loop *loop, struct ifl_error *error)
 {
     int rc = 0;
-    if (loop->n_due > 1)
-        gsl_heapsort(loop->due, loop->n_due, sizeof *loop->due, by_number);
-    for (uint32_t i = 0; i < loop->n_due && rc == 0; i++) {
-        struct replica *replica = &loop->flight->replicas[loop->due[i]];
-        rc = plan_step(loop, replica, error);
-        wakes_set_due(&replica->wakes, false);
-        routing_note(&loop->routing, replica, loop->now_ns);
-        loop->asks_held = loop->asks_held || routing_holds(&loop->routing);
+    while (loop->n_due > 0 && rc == 0) {
+        uint32_t *due = loop->due;
+        const uint32_t n_due = loop->n_due;
+        loop->due = loop->was_due;
+        loop->was_due = due;
+        loop->n_due = 0;
+        if (n_due > 1)
+            gsl_heapsort(due, n_due, sizeof *due, by_number);
+        for (uint32_t i = 0; i < n_due && rc == 0; i++) {
+            struct replica *replica = &loop->flight->replicas[due[i]];
+            rc = plan_step(loop, replica, error);
+            wakes_set_due(&replica->wakes, false);
+            routing_note(&loop->routing, replica, loop->now_ns);
+            loop->asks_held = loop->asks_held || routing_holds(&loop->routing);
+        }
     }
-    loop->n_due = 0;
     return rc == 0 ? lockstep_start(&loop->lockstep, loop->flight->replicas, loop->flight->executor,
                                     loop->flight->executor_self, error)
                    : rc;
@@ -455,7 +462,10 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     ifl_assert(flight->router || flight->n_replicas == 1);
     ifl_assert(are_numbered(flight));
     ifl_assert(are_pooled(flight));
-    struct loop loop = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *loop.due)};
+    const uint32_t n = flight->n_replicas;
+    struct loop loop = {.flight = flight,
+                        .due = calloc(n, sizeof *loop.due),
+                        .was_due = calloc(n, sizeof *loop.was_due)};
     const struct routing_options routing = {.replicas = flight->replicas,
                                             .n = flight->n_replicas,
                                             .pools = flight->pools,
@@ -465,7 +475,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                                             .gateway = flight->gateway,
                                             .hands_over = flight->handover != NULL,
                                             .seed = flight->seed};
-    int rc = loop.due ? routing_create(&loop.routing, &routing, error) : ifl_fail_nomem(error);
+    int rc = loop.due && loop.was_due ? routing_create(&loop.routing, &routing, error)
+                                      : ifl_fail_nomem(error);
     if (rc == 0)
         rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
     if (rc == 0 && flight->handover)
@@ -495,5 +506,6 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     event_heap_destroy(&loop.lone_changes);
     free(loop.lone);
     free(loop.due);
+    free(loop.was_due);
     return rc;
 }

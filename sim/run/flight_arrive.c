@@ -28,26 +28,32 @@ static enum answer ask_pool(const struct flight *flight, const struct fleet_pool
 {
     if (pool->n == 0 || (a->said.model > 0 && pool->model > 0 && a->said.model != pool->model))
         return UNSERVED;
-    const enum replica_fit fit = replica_fit(&flight->replicas[pool->first], a);
+    struct arrival prompt = *a;
+    if (fleet_pool_roles(pool) == IFL_PREFILLS)
+        prompt.n_output = 1; /* the rest is computed elsewhere */
+    const enum replica_fit fit = replica_fit(&flight->replicas[pool->first], &prompt);
     if (fit != REPLICA_FITS)
         return fit == REPLICA_BEYOND_MODEL ? BEYOND_MODEL : BEYOND_POOL;
     return arrives && door_is_closed(flight, pool, a) ? DOOR_CLOSED : TAKEN;
 }
 
-/* Opens the pools that take the request to the router. The answer of the one that comes furthest.
- */
+/* Opens the pools that take the request to the router. The answer of the one that comes furthest;
+ * where pools have roles, of the role that comes less far. */
 static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool arrives)
 {
     const struct flight *flight = loop->flight;
-    enum answer furthest = UNSERVED;
+    enum answer furthest[] = {[IFL_PREFILLS] = UNSERVED, [IFL_DECODES] = UNSERVED};
     routing_close_all(&loop->routing);
     for (size_t i = 0; i < flight->n_pools; i++) {
         const enum answer answer = ask_pool(flight, &flight->pools[i], a, arrives);
+        const unsigned roles = fleet_pool_roles(&flight->pools[i]);
         if (answer == TAKEN)
             routing_open(&loop->routing, i);
-        furthest = ifl_max(furthest, answer);
+        for (unsigned role = IFL_PREFILLS; role <= IFL_DECODES; role <<= 1)
+            if (roles & role)
+                furthest[role] = ifl_max(furthest[role], answer);
     }
-    return furthest;
+    return ifl_min(furthest[IFL_PREFILLS], furthest[IFL_DECODES]);
 }
 
 static bool is_turned_away(struct loop *loop, const struct arrival *a, enum ifl_status *status)

@@ -38,7 +38,7 @@ struct place;
 struct loop {
     struct flight *flight;
     struct routing routing;
-    uint32_t *due; /* [n_due] replicas to plan */
+    uint32_t *due, *was_due; /* [n_due] replicas to plan; those that are being planned */
     uint32_t n_due;
     uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */

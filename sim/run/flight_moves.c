@@ -160,11 +160,10 @@ static int join(struct moves *moves, uint32_t number, const struct arrival *a, i
 static int join_decode(struct moves *moves, uint32_t slot, int64_t now_ns, struct ifl_error *error)
 {
     struct handover *h = &moves->of[slot];
-    const bool answered = moves->rules->first_token == TOKEN_OF_PREFILL;
     struct arrival a = h->arrival;
     a.at_ns = now_ns;
     a.hands_over = HANDS_NOTHING;
-    a.n_below = a.n_prompt - !answered;
+    a.n_below = a.n_prompt;
     a.answers_on_arrival = moves->rules->first_token == TOKEN_ON_ARRIVAL;
     a.goes_on = h->computed ? h->p : NULL;
     return join(moves, h->to, &a, now_ns, &h->d, error);

@@ -63,6 +63,16 @@ int ifl_record_difference(struct ifl_recorder *recorder, const struct ifl_differ
     return 0;
 }
 
+int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record *record,
+                    struct ifl_error *error)
+{
+    struct capture *c = (struct capture *)(void *)recorder;
+    (void)error;
+    ifl_require(record->sent_ns <= record->start_ns && record->start_ns <= record->end_ns);
+    c->n_moves++;
+    return 0;
+}
+
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *record,
                     struct ifl_error *error)
 {

@@ -66,6 +66,7 @@ static uint32_t lay_out(const struct fixture *f, struct fleet_pool pools[FIXTURE
                                        .first = n,
                                        .n = of.n_replicas,
                                        .model = of.model,
+                                       .roles = of.roles,
                                        .door = of.door};
         n += of.n_replicas;
     }
@@ -90,6 +91,8 @@ static int create_replicas(const struct fixture *f, struct replica *replicas,
                                           .max_samples = f->max_samples,
                                           .leave = of.leave,
                                           .overlap = f->overlap,
+                                          .moves = f->hands_over,
+                                          .loads_before = f->handover.blocks_destination,
                                           .beams = f->beams};
         for (uint32_t k = 0; k < of.n_replicas && rc == 0; k++, number++) {
             options.number = number;
@@ -111,6 +114,26 @@ static void create_costs(const struct fixture *f, struct executor_sim *sim,
     }
 }
 
+/* Behind the last request a replica holds nothing. */
+static void check_emptied(struct fixture *f, const struct replica *replica)
+{
+    const struct kv_pool *device = &replica->kv.device, *host = &replica->kv.host;
+    const bool empty = device->n_free == device->n_blocks && host->n_free == host->n_blocks &&
+                       replica->kv.token_slots == 0 && replica->kv.internal_slots == 0 &&
+                       replica->here.n_seqs_here == 0 && replica->here.n_unanswered_tokens == 0 &&
+                       replica->here.pool.n_live == 0 && replica->moving.n == 0 &&
+                       replica->moving.n_blocks == 0 && replica->moving.n_loaded == 0 &&
+                       replica->moving.n_loaded_blocks == 0 && replica->moving.n_before == 0;
+    if (!empty && !f->complaint[0])
+        snprintf(f->complaint, sizeof f->complaint,
+                 "replica %u is left with %d blocks, %lld tokens, %lld never used, %lld sequences, "
+                 "%lld unanswered tokens, %zu records, %d moving, %d loaded",
+                 (unsigned)replica->fixed.number, device->n_blocks - device->n_free,
+                 (long long)replica->kv.token_slots, (long long)replica->kv.internal_slots,
+                 (long long)replica->here.n_seqs_here, (long long)replica->here.n_unanswered_tokens,
+                 replica->here.pool.n_live, replica->moving.n, replica->moving.n_loaded);
+}
+
 int fixture_fly(struct fixture *f, struct ifl_error *error)
 {
     struct fleet_pool pools[FIXTURE_MAX_POOLS];
@@ -130,6 +153,9 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .seed = f->seed,
         .news = f->news,
         .gateway = f->gateway,
+        .handover = f->hands_over ? &f->handover : NULL,
+        .moved = f->moved,
+        .link = f->link,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,
@@ -162,6 +188,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         rc = flight_run(&flight, error);
     if (rc == 0 && f->check_blocks)
         inspector_end(&x);
+    for (uint32_t i = 0; rc == 0 && i < n_replicas; i++)
+        check_emptied(f, &replicas[i]);
     f->n_plans = flight.n_plans;
     f->n_repeats = flight.n_repeats;
     for (uint32_t i = 0; i < n_replicas; i++)

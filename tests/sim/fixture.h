@@ -16,6 +16,7 @@ struct fixture_pool {
     enum prefix_cache prefix_cache;
     enum leave leave;
     uint32_t model;
+    unsigned roles; /* bits of enum ifl_role; 0: both */
     struct door door;
 };
 
@@ -43,6 +44,10 @@ struct fixture {
     struct fixture_pool pools[FIXTURE_MAX_POOLS]; /* [n_pools], in place of n_replicas */
     size_t n_pools;
     struct gateway gateway;
+    bool hands_over;
+    struct handover_rules handover;
+    struct handover_size moved;
+    struct link_spec link;
     uint64_t seed;       /* of the router's draws */
     int32_t max_samples; /* the most in the trace's column */
     struct beam_search beams;

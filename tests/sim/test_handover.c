@@ -1,0 +1,239 @@
+/* Conservation in random clusters that hand requests over: every order, both roles and mixed ones,
+ * links of every sharing, small pools, prefix caches, clients that leave in the middle of a move.
+ * Every request ends once, with all its tokens or as one that left; both replicas are left empty;
+ * steady runs do not show. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/random.h"
+
+#include "fixture.h"
+
+enum { N_CLUSTERS = 10000, MAX_REQUESTS = 24 };
+
+struct dice {
+    uint64_t seed, n;
+};
+
+static int32_t roll(struct dice *dice, int32_t low, int32_t high)
+{
+    const uint64_t draw = ifl_draw(dice->seed, IFL_DRAW_POLICY, dice->n++, 0);
+    return low + (int32_t)(draw % (uint64_t)(high - low + 1));
+}
+
+static bool one_in(struct dice *dice, int32_t n)
+{
+    return roll(dice, 1, n) == 1;
+}
+
+/* ---- the cluster ---- */
+
+struct recipe {
+    const char *batching, *params, *admit, *preempt;
+};
+
+static const struct recipe recipes[] = {
+    {"prefill-first", "{max_seqs: 4}", "prompt-fits", NULL},
+    {"prefill-first", NULL, "prompt-fits", "{fate: swap}"},
+    {"mixed", "{max_seqs: 3, chunk_tokens: 20}", "prompt-fits", NULL},
+    {"unified", "{max_seqs: 5, max_batched_tokens: 24}", "chunk-fits", NULL},
+    {"unified", "{max_seqs: 5, max_batched_tokens: 100}", "chunk-fits", NULL},
+    {"retracting", "{max_seqs: 6, max_prefill_tokens: 100}", "discounted", "-"},
+    {"alternate", "{max_seqs: 6, chunk_tokens: 30}", "prompt-fits", NULL},
+    {"capacity", "{max_seqs: 6, max_batched_tokens: 100}", "reserve", "{fate: never}"},
+};
+
+static void roll_modules(struct fixture *kitchen, struct dice *dice)
+{
+    static const char *const orders[] = {"fcfs", "sjf", "priority"};
+    const struct recipe *recipe = &recipes[roll(dice, 0, 7)];
+    const bool retracts = strcmp(recipe->batching, "retracting") == 0;
+    const bool fcfs = retracts || strcmp(recipe->batching, "capacity") == 0;
+    fixture_module(kitchen, IFL_BATCHING, recipe->batching, recipe->params);
+    fixture_module(kitchen, IFL_ORDER, orders[fcfs ? 0 : roll(dice, 0, 2)], NULL);
+    fixture_module(kitchen, IFL_ADMIT, recipe->admit, NULL);
+    fixture_module(kitchen, IFL_PREEMPT, retracts ? "shortest-output" : "tail",
+                   retracts ? NULL : recipe->preempt);
+    fixture_module(kitchen, IFL_EVICT, "lru", NULL);
+}
+
+static void roll_pool(struct fixture_pool *pool, const struct fixture *kitchen, unsigned roles,
+                      struct dice *dice)
+{
+    *pool = (struct fixture_pool){
+        .n_replicas = (uint32_t)roll(dice, 1, 3),
+        .limits = {.block_tokens = roll(dice, 1, 8),
+                   .n_blocks = roll(dice, 12, one_in(dice, 2) ? 40 : 400),
+                   .n_host_blocks = roll(dice, 0, 1) * 400,
+                   .max_model_tokens = roll(dice, 90, 120),
+                   .n_clients = 1},
+        .linear = {.step_s = 0.01 * roll(dice, 1, 10),
+                   .prefill_token_s = 0.0001 * roll(dice, 0, 9)},
+        .modules = kitchen->modules,
+        .prefix_cache = (enum prefix_cache)roll(dice, 0, 2),
+        .leave = one_in(dice, 2) ? LEAVE_NEXT_STEP : LEAVE_STEP_END,
+        .roles = roles,
+    };
+}
+
+static void roll_links(struct fixture *f, struct dice *dice)
+{
+    f->link = (struct link_spec){.latency_ns = roll(dice, 0, 1) * 1000000 * roll(dice, 0, 30),
+                                 .bytes_per_s = roll(dice, 0, 3) * 300.0,
+                                 .piece_ns = roll(dice, 0, 1) * 100000,
+                                 .sharing = (enum link_sharing)roll(dice, 0, 3)};
+    f->moved = (struct handover_size){
+        .token_bytes = 1, .block_pieces = roll(dice, 0, 2), .n_layers = roll(dice, 1, 4)};
+}
+
+static void roll_rules(struct fixture *f, struct dice *dice)
+{
+    struct handover_rules *rules = &f->handover;
+    rules->order = one_in(dice, 2) ? HANDOVER_PUSH : HANDOVER_PULL;
+    rules->first_token = (enum handover_token)roll(dice, rules->order == HANDOVER_PUSH, 2);
+    rules->overlap =
+        rules->order == HANDOVER_PUSH ? (enum handover_overlap)roll(dice, 0, 2) : MOVE_AT_END;
+    rules->blocks_destination = rules->order == HANDOVER_PULL && one_in(dice, 3);
+    if (rules->order == HANDOVER_PULL && one_in(dice, 3))
+        rules->lease_ns = 10000000 * (int64_t)roll(dice, 0, 30) + 1;
+    rules->lost = one_in(dice, 3) ? LOST_FAIL : LOST_RECOMPUTE;
+    f->hands_over = true;
+}
+
+static int64_t after(struct dice *dice, int32_t n)
+{
+    return one_in(dice, n) ? 10000000 * (int64_t)roll(dice, 0, 200) : IFL_NEVER;
+}
+
+static void roll_requests(struct fixture *f, struct dice *dice)
+{
+    const int32_t gap = roll(dice, 0, 20);
+    const bool leave = one_in(dice, 2);
+    int64_t at_ns = 0;
+    fixture_trace(f, (size_t)roll(dice, 1, MAX_REQUESTS));
+    f->trace.abort_ns = calloc(f->trace.n, sizeof *f->trace.abort_ns);
+    f->trace.deadline_ns = calloc(f->trace.n, sizeof *f->trace.deadline_ns);
+    f->trace.prefix_group = calloc(f->trace.n, sizeof *f->trace.prefix_group);
+    f->trace.prefix_tokens = calloc(f->trace.n, sizeof *f->trace.prefix_tokens);
+    for (size_t i = 0; i < f->trace.n; i++) {
+        at_ns += 10000000 * (int64_t)roll(dice, 0, gap);
+        f->trace.arrival_ns[i] = at_ns;
+        f->trace.n_prompt[i] = roll(dice, 1, 60);
+        f->trace.n_output[i] = roll(dice, 1, 30);
+        f->trace.priority[i] = roll(dice, 0, 3);
+        f->trace.abort_ns[i] = leave ? after(dice, 4) : IFL_NEVER;
+        f->trace.deadline_ns[i] = leave ? after(dice, 6) : IFL_NEVER;
+        f->trace.prefix_group[i] = (uint32_t)roll(dice, 0, 2);
+        if (f->trace.prefix_group[i] > 0)
+            f->trace.prefix_tokens[i] = roll(dice, 1, f->trace.n_prompt[i]);
+    }
+}
+
+struct cluster {
+    struct fixture f;
+    struct fixture kitchen[FIXTURE_MAX_POOLS];
+};
+
+static void roll_cluster(struct cluster *cluster, uint64_t seed)
+{
+    struct dice dice = {seed, 0};
+    struct fixture *f = &cluster->f;
+    memset(cluster, 0, sizeof *cluster);
+    f->n_pools = (size_t)roll(&dice, 2, 3);
+    f->max_samples = 1;
+    f->seed = seed;
+    const bool mixed = one_in(&dice, 4);
+    for (size_t i = 0; i < f->n_pools; i++) {
+        const unsigned role = i % 2 ? IFL_DECODES : IFL_PREFILLS;
+        roll_modules(&cluster->kitchen[i], &dice);
+        roll_pool(&f->pools[i], &cluster->kitchen[i], mixed ? 0 : role, &dice);
+    }
+    f->limits = f->pools[0].limits;
+    fixture_module(f, IFL_ROUTE, "pair",
+                   one_in(&dice, 2) ? NULL : "{prefill: turns, decode: blocks}");
+    roll_links(f, &dice);
+    roll_rules(f, &dice);
+    roll_requests(f, &dice);
+    f->capture.keep_steps = true;
+}
+
+static void free_cluster(struct cluster *cluster)
+{
+    fixture_free(&cluster->f);
+    for (size_t i = 0; i < FIXTURE_MAX_POOLS; i++)
+        fixture_free(&cluster->kitchen[i]);
+}
+
+/* ---- what must hold ---- */
+
+static void check_requests(const struct fixture *f, uint64_t seed)
+{
+    bool seen[MAX_REQUESTS] = {false};
+    cr_assert_eq(f->capture.n_requests, f->trace.n, "seed %llu: %zu of %zu ended",
+                 (unsigned long long)seed, f->capture.n_requests, f->trace.n);
+    for (size_t i = 0; i < f->capture.n_requests; i++) {
+        const struct ifl_request_record *r = &f->capture.requests[i];
+        cr_assert(!seen[r->request_id], "seed %llu: request %llu ended twice",
+                  (unsigned long long)seed, (unsigned long long)r->request_id);
+        seen[r->request_id] = true;
+        if (r->status != IFL_FINISHED)
+            continue;
+        cr_assert_eq(r->output_tokens, f->trace.n_output[r->request_id]);
+        cr_assert(r->arrival_ns <= r->first_scheduled_ns &&
+                  r->first_scheduled_ns < r->first_token_ns && r->first_token_ns <= r->finish_ns);
+        if (r->has_two_replicas && r->move_end_ns != IFL_NEVER)
+            cr_assert(r->first_scheduled_ns < r->prefilled_ns &&
+                      r->prefilled_ns <= r->move_end_ns && r->move_end_ns <= r->finish_ns &&
+                      r->moving_hidden_ns >= 0 && r->moving_hidden_ns <= r->moving_ns);
+    }
+}
+
+static void check_same(const struct fixture *a, const struct fixture *b, uint64_t seed)
+{
+    const size_t n_bytes = offsetof(struct ifl_request_record, status);
+    cr_assert_eq(a->capture.n_steps, b->capture.n_steps, "seed %llu", (unsigned long long)seed);
+    cr_assert_eq(a->capture.n_moves, b->capture.n_moves, "seed %llu", (unsigned long long)seed);
+    for (size_t i = 0; i < a->capture.n_requests; i++)
+        cr_assert_eq(memcmp(&a->capture.requests[i], &b->capture.requests[i], n_bytes), 0,
+                     "seed %llu: steady runs show in request %zu", (unsigned long long)seed, i);
+}
+
+static void fly(struct fixture *f, uint64_t seed)
+{
+    struct ifl_error error = {0};
+    const int rc = fixture_fly(f, &error);
+    cr_assert_eq(rc, 0, "seed %llu: %s", (unsigned long long)seed, error.text);
+    cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
+}
+
+Test(handover, random_clusters_lose_nothing, .timeout = 600)
+{
+    const uint64_t n = getenv("CLUSTERS") ? strtoull(getenv("CLUSTERS"), NULL, 10) : N_CLUSTERS;
+    const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
+    uint64_t n_moves = 0, n_left = 0, n_finished = 0, n_hidden = 0;
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        static struct cluster skipping, planning;
+        roll_cluster(&skipping, seed);
+        roll_cluster(&planning, seed);
+        planning.f.no_steady_runs = true;
+        fly(&skipping.f, seed);
+        fly(&planning.f, seed);
+        check_requests(&skipping.f, seed);
+        check_same(&skipping.f, &planning.f, seed);
+        n_moves += skipping.f.capture.n_moves;
+        for (size_t i = 0; i < skipping.f.capture.n_requests; i++) {
+            const struct ifl_request_record *r = &skipping.f.capture.requests[i];
+            n_left += r->status == IFL_ABORTED || r->status == IFL_TIMED_OUT;
+            n_finished += r->status == IFL_FINISHED;
+            n_hidden += r->moving_hidden_ns > 0;
+        }
+        free_cluster(&skipping);
+        free_cluster(&planning);
+    }
+    if (n == N_CLUSTERS)
+        cr_assert(n_moves > 4 * n && n_left > n && n_finished > 4 * n && n_hidden > n / 10,
+                  "%llu moves, %llu left, %llu finished, %llu hidden", (unsigned long long)n_moves,
+                  (unsigned long long)n_left, (unsigned long long)n_finished,
+                  (unsigned long long)n_hidden);
+}
