@@ -105,7 +105,7 @@ struct ifl_request {
     uint64_t queued_serial; /* tie-break in waiting: serial, or above all others if it was sent to
                                the back */
     uint64_t start_serial;  /* order of start: set anew, and higher, at each start */
-    bool is_reserved;       /* the replica that will decode it has taken blocks for it */
+    bool is_reserved; /* the replica that will decode it is this one, or has taken blocks for it */
     bool forks; /* its sequences are a search's beams: the blocks they share change at each token */
 
     /* Not for modules: read through the functions below. */

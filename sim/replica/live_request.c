@@ -154,6 +154,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     pub->hash_ids = a->hash_ids;
     pub->n_hash_ids = a->n_hash_ids;
     pub->hash_id_tokens = a->hash_id_tokens;
+    pub->is_reserved = !a->hands_over;
     if (a->handover > 0)
         describe_part(r, a);
 }

@@ -1,0 +1,185 @@
+/* A replica that decodes what other replicas have computed the prompts of. It loads their K/V,
+ * starts what has come, and gives every running request a token; a request without K/V elsewhere
+ * computes its prompt here.
+ *
+ * DistServe (82831f1, decoding_stage_scheduler.py): loads come first, before a step, which waits
+ * for them; as long as what is loaded and not started holds less than a share of all blocks
+ * (waiting_block_prop_threshold). Requests in host memory come back before others start.
+ *
+ * SGLang (0.5.23, disaggregation/decode.py): loads go on beside steps. A request is loaded if
+ *
+ *     max(prompt + R, prompt - hit + min(max_new, C) - retractable) <= free - reserve,
+ *     reserve = max(R x (running, moving and loaded requests), longest running - retractable)
+ *
+ * in tokens, with R reserved_tokens (num_reserved_decode_tokens), C declared_tokens, the longest of
+ * prompt + max_new of a running request, and retractable the tokens that running ones hold. No
+ * request is loaded while one is in host memory. */
+#include "inflight/minmax.h"
+#include "inflight/policy.h"
+
+struct loading {
+    int32_t max_seqs;
+    int32_t max_batched_tokens;
+    bool before_step;
+    double loaded_frac;
+    int32_t reserved_tokens;
+    int32_t declared_tokens;
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct loading, max_seqs), 1024, 1, 1 << 20, NULL, "sequences",
+     "most sequences on the device"},
+    {"max_batched_tokens", IFL_INT, offsetof(struct loading, max_batched_tokens), 65536, 1, 1 << 30,
+     NULL, "tokens", "most tokens of a step"},
+    {"before_step", IFL_BOOL, offsetof(struct loading, before_step), 0, 0, 1, NULL, "",
+     "the next step waits for what is loaded (DistServe)"},
+    {"loaded_frac", IFL_REAL, offsetof(struct loading, loaded_frac), 1, 0, 1, NULL, "of the blocks",
+     "no more is loaded once requests that are loaded and not started hold as much"},
+    {"reserved_tokens", IFL_INT, offsetof(struct loading, reserved_tokens), 0, 0, 1 << 20, NULL,
+     "tokens", "stay free for each request when another is loaded (SGLang); 0: no such rule"},
+    {"declared_tokens", IFL_INT, offsetof(struct loading, declared_tokens), 4096, 0, 1 << 30, NULL,
+     "tokens", "with it: most of a declared output that counts"},
+};
+
+/* ---- what may be loaded ---- */
+
+struct held {
+    int64_t n_tokens, longest; /* of running requests: what they hold, and the longest to be */
+};
+
+static struct held held_by_running(struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    struct held held = {0, 0};
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        if (r->state != IFL_RUNNING)
+            continue;
+        held.n_tokens += ifl_n_computed(r);
+        held.longest = ifl_max(held.longest, (int64_t)r->n_prompt + r->n_max_new);
+    }
+    return held;
+}
+
+static bool leaves_reserve(const struct loading *p, const struct ifl_view *view,
+                           struct ifl_step *step, const struct ifl_request *r, int32_t n_cached,
+                           int32_t n_loading)
+{
+    const struct held held = held_by_running(step);
+    const int64_t n_others =
+        (int64_t)step->n_running_requests + view->n_moving + step->n_loaded + n_loading;
+    const int64_t first = (int64_t)p->reserved_tokens * n_others,
+                  second = held.longest - held.n_tokens;
+    const int64_t budget =
+        (int64_t)step->n_free_blocks * view->limits->block_tokens - ifl_max(first, second);
+    const int64_t declared = ifl_min(r->n_max_new, p->declared_tokens);
+    const int64_t soon = (int64_t)r->n_prompt + p->reserved_tokens,
+                  in_all = r->n_prompt - n_cached + declared - held.n_tokens;
+    return ifl_max(soon, in_all) <= budget;
+}
+
+static bool may_load(const struct loading *p, const struct ifl_view *view, struct ifl_step *step,
+                     const struct ifl_request *r, int32_t n_cached, int32_t n_loading)
+{
+    if (p->reserved_tokens > 0 &&
+        (step->n_swapped > 0 || !leaves_reserve(p, view, step, r, n_cached, n_loading))) {
+        ifl_refuse(step, r, "it keeps a reserve free for those that run");
+        return false;
+    }
+    return true;
+}
+
+static int32_t blocks_of(const struct ifl_view *view, const struct ifl_request *r)
+{
+    return (r->n_prompt + view->limits->block_tokens - 1) / view->limits->block_tokens;
+}
+
+/* Loads requests in order until one may not be, and returns how many. One without K/V elsewhere
+ * starts here. */
+static int32_t load_waiting(const struct loading *p, const struct ifl_view *view,
+                            struct ifl_step *step, bool *refused)
+{
+    const enum ifl_load_way way = p->before_step ? IFL_LOAD_BEFORE : IFL_LOAD_APART;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    int32_t n = 0, n_blocks = view->n_loaded_blocks;
+    while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        const struct ifl_hit hit = ifl_hit(step, r);
+        if (r->state == IFL_LOADED)
+            continue;
+        if (hit.n_below == 0) {
+            if (step->n_running_seqs + r->n_seqs > p->max_seqs ||
+                !ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
+                break;
+            continue;
+        }
+        if (n_blocks >= p->loaded_frac * view->limits->n_blocks && n_blocks > 0)
+            break;
+        if (!may_load(p, view, step, r, hit.n_cached, n) ||
+            ifl_load(step, r, hit.n_below, way) != IFL_YES)
+            break;
+        n_blocks += blocks_of(view, r);
+        n++;
+    }
+    *refused = r != NULL;
+    return n;
+}
+
+/* ---- the plan ---- */
+
+/* True if all running requests have a token and none gave way for it. */
+static bool decode(struct ifl_step *step)
+{
+    if (ifl_schedule_ready(step, 0))
+        return true;
+    ifl_decode_one_by_one(step, 0);
+    return false;
+}
+
+static void start_loaded(const struct loading *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_tokens < p->max_batched_tokens && (r = ifl_next(step, IFL_IN_LOADED, &cursor))) {
+        if (step->n_running_seqs + r->n_seqs > p->max_seqs)
+            return;
+        if (!ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
+            return;
+    }
+}
+
+/* DistServe looks for prompts to load once a step, and again only where it has nothing to do. */
+static bool loads_first(const struct loading *p, const struct ifl_view *view)
+{
+    return p->before_step && (view->n_tries == 0 || view->n_running + (size_t)view->n_loaded == 0);
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct loading *p = self;
+    bool refused = false;
+    if (loads_first(p, view) && load_waiting(p, view, step, &refused) > 0)
+        return;
+    const bool ready = decode(step);
+    if (step->n_preempted == 0)
+        ifl_return_swapped(step, p->max_seqs);
+    if (step->n_swapped == 0 && step->n_preempted == 0)
+        start_loaded(p, step);
+    if (!p->before_step && step->n_preempted == 0)
+        load_waiting(p, view, step, &refused);
+    if (ready && step->n_swapped_in == 0 && !(refused && p->reserved_tokens > 0))
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_loading = {
+    .kind = IFL_BATCHING,
+    .name = "loading",
+    .doc = "a decode replica: it loads what others have computed, starts it, and decodes",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct loading),
+    .steady = ifl_always_steady,
+    .ops.batching = &ops,
+};
