@@ -43,11 +43,12 @@ static void leave_step(struct replica *replica, struct live_request *r)
 static void leave_device(struct replica *replica, struct live_request *r)
 {
     const int32_t n_free_before = replica->kv.device.n_free;
-    note_lost(replica, r);
     if (r->pub.state == IFL_RUNNING) {
-        here_stop(&replica->here, r);
+        here_stop(&replica->here, r); /* settles how many tokens it has */
+        note_lost(replica, r);
         replica_note_rank(replica, RANKED_RUNNING, r);
     } else {
+        note_lost(replica, r);
         replica_leave_moving(replica, r);
     }
     replica_drop_blocks(replica, r, true);
