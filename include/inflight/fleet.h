@@ -7,9 +7,9 @@
  *
  * Replicas of a cluster with pools differ: each load has its replica's limits and its pool.
  *
- * In this version a cluster keeps its size and its requests stay where they are: every replica is
- * up and has both roles, and a router with `balance` or `pick_decode` and every scaling rule are
- * refused when they are loaded. */
+ * In this version a cluster keeps its size and running requests stay where they are: every replica
+ * is up, and a router with `balance` and every scaling rule are refused when they are loaded.
+ * Replicas have both roles unless their pools say a role (cluster.pools.NAME.role). */
 #ifndef INFLIGHT_FLEET_H
 #define INFLIGHT_FLEET_H
 
@@ -161,14 +161,15 @@ struct ifl_route {
 };
 
 /* One replica computes all of the request. It must be one of those that `nth` shows: another one
- * ends the run with IFL_E_POLICY. In this version every replica is up and has both roles. */
+ * ends the run with IFL_E_POLICY, and so does one that lacks a role. */
 static inline struct ifl_route ifl_send(size_t replica)
 {
     return (struct ifl_route){IFL_SEND, replica, replica, NULL};
 }
 
-/* The prompt is computed by one replica and handed over to another one, which goes on. In this
- * version replicas hand nothing over: two different numbers end the run with IFL_E_POLICY. */
+/* The prompt is computed by one replica and handed over to another one, which goes on
+ * (cluster.handover). Without roles in cluster.pools two different numbers end the run with
+ * IFL_E_POLICY. */
 static inline struct ifl_route ifl_send_pair(size_t prefill, size_t decode)
 {
     return (struct ifl_route){IFL_SEND, prefill, decode, NULL};
@@ -191,12 +192,14 @@ struct ifl_route_ops {
      * replica: it waits, and only what the trace says of it is set. */
     struct ifl_route (*pick)(const void *self, const struct ifl_fleet *);
     /* Optional: the number of the replica that decodes, asked once the whole prompt has been
-     * computed. Without it the answer of `pick` stands. A router that has it is refused when it is
-     * loaded in this version. */
+     * computed where `pick` named two replicas and the order is pull. It is another one than that
+     * of the prompt. Without it the answer of `pick` stands. */
     size_t (*pick_decode)(const void *self, const struct ifl_fleet *);
     /* Optional hooks. The request is fleet->request, and `replica` the number of its replica. For
      * each request that `pick` has sent, on_sent and on_end come once, and on_first_token at most
      * once between them; for one that was shed or left while it was held, none comes.
+     * Of a request with two replicas on_sent names that of the prompt, on_first_token the one that
+     * gives it, on_end the one where it ends.
      *   - on_sent: it has joined the replica, and loads that are not old count it.
      *   - on_first_token: a step with its first token has ended; the request may have ended, too.
      *   - on_end: it has its last token, was dropped, or has left. */

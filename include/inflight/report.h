@@ -75,7 +75,9 @@ struct ifl_move_record {
     uint64_t request_id;
     int32_t from, to;                  /* replicas */
     int64_t sent_ns, start_ns, end_ns; /* asked for; the link was free for it; it had come */
-    int64_t hidden_ns; /* the part of it that had moved before, beside the step that computed it */
+    int64_t
+        moving_ns; /* that it took on its links, with what went beside the step that computed it */
+    int64_t hidden_ns; /* the part of that before the prompt was computed */
     int64_t n_bytes;
     int32_t n_blocks; /* of the replica that it goes to */
 };

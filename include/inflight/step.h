@@ -120,7 +120,8 @@ struct ifl_victim {
 struct ifl_hit {
     int32_t n_cached; /* tokens; ifl_n_computed of a waiting request is the same number */
     int32_t n_soon;   /* further tokens that running requests are computing now */
-    int32_t n_below;  /* tokens behind n_cached in a slower tier or at another replica */
+    int32_t n_below;  /* tokens behind n_cached in a slower tier or at another replica. Then
+                         n_computed of the waiting request is what it will be once they have come */
     uint32_t node;    /* of a radix cache, where the match ends; 0: the root, or another cache */
 };
 
@@ -183,7 +184,8 @@ struct ifl_step_ops {
      *     other way round.
      *   - Requests pushed to the front of waiting come first, before those of all other lists;
      *     those preempted in this plan are included.
-     *   - IFL_IN_LOADED shows nothing in this version, in which no request is LOADED.
+     *   - Requests that are LOADED stand in front of all that wait, in the order in which they
+     * came: IFL_IN_WAITING shows them first, IFL_IN_LOADED alone.
      *   - Requests that left their list in this plan are skipped.
      *   - Requests that this plan started are not shown.
      *   - A cursor shows a request once, unless the request has come to wait again since.
@@ -224,12 +226,14 @@ struct ifl_step_ops {
      * INFINITY if no module says, whatever `enough`. Not from `room` of an admit module, which
      * would be asked again without end. */
     double (*room)(struct ifl_step *, double enough);
-    /* Starts a waiting or swapped request with n new tokens, 0 <= n <= todo, after those of its
-     * hit, if every admit module says yes. Any other request or n is a breach of the contract (an
-     * executor that loads K/V from below the device will allow loaded ones). The request computes
-     * fewer than n tokens if its hit has grown since the plan looked. The start takes the blocks
-     * that the admission named, shares the cached ones, and brings back those in host memory.
-     * Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not free. */
+    /* Starts a waiting, swapped or LOADED request with n new tokens, 0 <= n <= todo, after those of
+     * its hit, if every admit module says yes; of a LOADED one none is asked. Any other request or
+     * n is a breach of the contract. A waiting request with K/V at another replica (hit.n_below)
+     * does not start: it is loaded, if its blocks are free, and the verdict is IFL_SKIP. The
+     * request computes fewer than n tokens if its hit has grown since the plan looked. The start
+     * takes the blocks that the admission named, shares the cached ones, and brings back those in
+     * host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not
+     * free. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* Gives a running request n more tokens, 0 < n <= todo, once a step. Any other request or n,
      * and a second call in a step, is a breach of the contract. The request then holds blocks for
@@ -292,8 +296,8 @@ struct ifl_step_ops {
      * ends. The step notes refusals of other modules by itself. For requests of one state the last
      * refusal of a plan counts. Changes nothing else. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
-    /* The next three are there for executors that do not exist yet. Today a call that wants
-     * anything of them (n_draft > 0, K/V given up, n > 0) ends the run with the module's name. */
+    /* The next two are there for executors that do not exist yet. Today a call that wants
+     * anything of them (n_draft > 0, K/V given up) ends the run with the module's name. */
     /* As schedule, and behind the n tokens n_draft more that were guessed. At the end of the step
      * the accepted ones count as sampled, with one more token that follows them; n_computed falls
      * by the rejected, and their blocks stay. */
@@ -304,8 +308,10 @@ struct ifl_step_ops {
      * does nothing. */
     void (*keep)(struct ifl_step *, const struct ifl_request *, int32_t n_slots);
     /* Brings n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the device,
-     * and takes their blocks now. IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. In this
-     * version n > 0 ends the run, and n = 0 does nothing and returns IFL_YES. */
+     * and takes their blocks now, without asking a module: the request is MOVING, then LOADED.
+     * IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. n = 0 does nothing and returns IFL_YES.
+     * In this version K/V comes from other replicas alone: n is all of n_below, and
+     * IFL_LOAD_BY_LAYER ends the run. */
     enum ifl_verdict (*load)(struct ifl_step *, const struct ifl_request *, int32_t n,
                              enum ifl_load_way);
     /* Requests on the device, after the changes so far, that are computed with the adapter; adapter
@@ -321,7 +327,8 @@ struct ifl_step {
     int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far; of a
                                                      slot, where there are slots */
     int32_t n_in_prefill;                         /* of view->n_running, in prefill */
-    int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far */
+    int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far; those that are LOADED
+                                                     count as waiting, too */
     int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
     /* in this plan; a swap-in is not counted in n_started */
     int32_t n_started, n_preempted, n_swapped_out, n_swapped_in;

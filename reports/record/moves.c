@@ -36,7 +36,7 @@ int move_log_add(struct move_log *log, const struct ifl_move_record *move, bool 
     if (counts) {
         log->n++;
         exact_add(&log->bytes, move->n_bytes, 1);
-        exact_add(&log->time_ns, move->end_ns - move->start_ns + move->hidden_ns, 1);
+        exact_add(&log->time_ns, move->moving_ns, 1);
         exact_add(&log->hidden_ns, move->hidden_ns, 1);
     }
     if (!whole_is_open(&log->file))

@@ -187,7 +187,7 @@ static int print_config(const struct listing *of, const char *name, int width,
 static int print_named(const struct listing *of, const char *kind, const char *name, int width,
                        struct ifl_error *error)
 {
-    if (strcmp(kind, "serving") == 0 || strcmp(kind, "routing") == 0 || strcmp(kind, "links") == 0)
+    if (strcmp(kind, "serving") == 0 || strcmp(kind, "routing") == 0)
         return print_preset(of, kind, name, width, error);
     if (strcmp(kind, "configs") == 0)
         return print_config(of, name, width, error);

@@ -25,6 +25,22 @@ enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
 
 enum { WAIT_S = 60 };
 
+/* True if at some point requests are handed over: all points then have the same columns. */
+static int hands_over(const struct study *study, bool *does, struct ifl_error *error)
+{
+    *does = false;
+    if (study_first(study)->n_pools == 0) /* then there are pools at no point */
+        return 0;
+    for (size_t i = 0; i < study_n_points(study) && !*does; i++) {
+        struct config config;
+        if (study_read(study, i, &config, error) < 0)
+            return error->code;
+        *does = config_hands_over(&config);
+        config_finish(&config);
+    }
+    return 0;
+}
+
 int run_files_init(struct run_files *files, const struct study *study, struct inputs *inputs,
                    const char *dir, struct ifl_error *error)
 {
@@ -37,9 +53,11 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0,
                    config_lists_differences(study_first(study)), study_first(study)->n_pools > 0,
-                   config_hands_over(study_first(study))},
+                   false},
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
+    if (hands_over(study, &files->wanted[REPORT_MOVES], error) < 0)
+        return error->code;
     dir = dir ? dir : output->dir;
     if (strlen(dir) >= sizeof files->dir)
         return ifl_fail(error, IFL_E_INPUT,
@@ -150,6 +168,7 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .timeline_path = files->wanted[REPORT_TIMELINE] ? paths[REPORT_TIMELINE] : NULL,
         .differences_path = files->wanted[REPORT_DIFFERENCES] ? paths[REPORT_DIFFERENCES] : NULL,
         .pools_path = files->wanted[REPORT_POOLS] ? paths[REPORT_POOLS] : NULL,
+        .hands_over = files->wanted[REPORT_MOVES],
         .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
         .timeline_events = timeline_events(study_n_points(files->study)),
     };

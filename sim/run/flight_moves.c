@@ -420,7 +420,8 @@ int64_t moves_next_ns(const struct moves *moves)
 }
 
 static int record_move(struct moves *moves, const struct handover *h, const struct flying *flying,
-                       const struct link_arrival *arrival, struct ifl_error *error)
+                       const struct link_arrival *arrival, int64_t busy_ns, int64_t hidden_ns,
+                       struct ifl_error *error)
 {
     const struct ifl_move_record record = {
         .request_id = workload_id(moves->flight->workload, h->arrival.row, h->arrival.attempt),
@@ -429,7 +430,8 @@ static int record_move(struct moves *moves, const struct handover *h, const stru
         .sent_ns = arrival->sent_ns,
         .start_ns = arrival->begun_ns,
         .end_ns = arrival->end_ns,
-        .hidden_ns = flying->hidden_ns,
+        .moving_ns = busy_ns,
+        .hidden_ns = hidden_ns,
         .n_bytes = flying->n_bytes,
         .n_blocks = flying->n_blocks,
     };
@@ -482,14 +484,14 @@ static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
     const struct flying flying = moves->flying[tag];
     struct handover *h = &moves->of[flying.handover];
     const int64_t busy_ns = arrival->end_ns - arrival->begun_ns + flying.hidden_ns;
-    const int64_t exposed_ns =
-        ifl_max(arrival->end_ns - ifl_max(arrival->begun_ns, h->prefilled_ns), 0);
+    const int64_t exposed_from_ns = ifl_max(arrival->begun_ns, h->prefilled_ns);
+    const int64_t exposed_ns = h->computed ? ifl_max(arrival->end_ns - exposed_from_ns, 0) : 0;
     moves->free_flying[moves->n_free_flying++] = tag;
     h->n_flying--;
     h->begun_ns = ifl_min(h->begun_ns, arrival->begun_ns);
     h->busy_ns += busy_ns;
-    h->hidden_ns += busy_ns - (h->computed ? exposed_ns : 0);
-    if (record_move(moves, h, &flying, arrival, error) < 0)
+    h->hidden_ns += busy_ns - exposed_ns;
+    if (record_move(moves, h, &flying, arrival, busy_ns, busy_ns - exposed_ns, error) < 0)
         return error->code;
     if (h->n_flying > 0)
         return 0;

@@ -300,7 +300,6 @@ static int create_recorder(const struct point_options *options, struct point *po
         most_requests(options, point) * (1 + (size_t)options->config->workload.retries.most);
     reports.pools = point->named;
     reports.n_pools = options->config->n_pools;
-    reports.hands_over = config_hands_over(options->config);
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);
