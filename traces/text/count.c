@@ -6,9 +6,11 @@
 
 struct text_counter {
     struct ifl_tokenizer *tokenizer;
+    const struct ifl_trace_file *file;
+    char found[TEXT_PATH_BYTES];
+    const char *tokenizer_path, *around_text;
     struct text_template around;
     struct text_batch batch;
-    const char *path;
     struct text_key key;
     bool has_key, is_kept; /* is_kept: the counts are of an earlier reading */
     uint32_t *counts;
@@ -16,22 +18,34 @@ struct text_counter {
     size_t n_added;
 };
 
+static bool make_key(const struct text_counter *c, struct text_key *key)
+{
+    return text_key_make(c->file->path, c->tokenizer_path, c->around_text, key);
+}
+
+/* The counts belong to the key if the files are still what they were. */
+static void keep(const struct text_counter *c)
+{
+    struct text_key now;
+    if (!c->is_kept && c->has_key && make_key(c, &now) && memcmp(&now, &c->key, sizeof now) == 0)
+        text_kept_write(&c->key, c->counts, c->n_counts);
+}
+
 int text_counter_open(const struct ifl_trace_file *file, struct text_counter **counter,
                       struct ifl_error *error)
 {
-    char found[TEXT_PATH_BYTES];
-    const char *path = text_find(file->tokenizer, found);
-    const char *around = file->prompt_template ? file->prompt_template : "";
     struct text_counter *c = calloc(1, sizeof *c);
     *counter = c;
     if (!c)
         return ifl_fail_nomem(error);
-    c->path = file->path;
-    if (text_template_read(around, &c->around, error) < 0)
+    c->file = file;
+    c->tokenizer_path = text_find(file->tokenizer, c->found);
+    c->around_text = file->prompt_template ? file->prompt_template : "";
+    if (text_template_read(c->around_text, &c->around, error) < 0)
         return error->code;
-    c->has_key = text_key_make(file->path, path, around, &c->key);
+    c->has_key = make_key(c, &c->key);
     c->is_kept = c->has_key && text_kept_read(&c->key, &c->counts, &c->n_counts);
-    if (!c->is_kept && ifl_tokenizer_open(path, &c->tokenizer, error) < 0)
+    if (!c->is_kept && ifl_tokenizer_open(c->tokenizer_path, &c->tokenizer, error) < 0)
         return error->code;
     c->batch = (struct text_batch){.tokenizer = c->tokenizer, .path = file->path};
     return 0;
@@ -85,12 +99,11 @@ int text_counter_end(struct text_counter *c, const uint32_t **counts, size_t *n,
     if (!c->is_kept && c->batch.n > 0 && flush(c, error) < 0)
         return error->code;
     if (c->n_counts != c->n_added)
-        return ifl_fail_at(error, c->path, 0, 0,
+        return ifl_fail_at(error, c->file->path, 0, 0,
                            "%zu texts, %zu in an earlier reading of the same file: it was changed "
                            "while it was read",
                            c->n_added, c->n_counts);
-    if (!c->is_kept && c->has_key)
-        text_kept_write(&c->key, c->counts, c->n_counts);
+    keep(c);
     *counts = c->counts;
     *n = c->n_counts;
     return 0;

@@ -79,8 +79,8 @@ void text_kept_write(const struct text_key *key, const uint32_t *counts, size_t 
 
 struct text_counter;
 
-/* The tokenizer and its template; `path` is the trace. The caller closes the counter, also after an
- * error of the functions below. */
+/* The tokenizer and the template of the file, which is borrowed until the caller closes the
+ * counter, also after an error. */
 int text_counter_open(const struct ifl_trace_file *file, struct text_counter **counter,
                       struct ifl_error *error);
 void text_counter_close(struct text_counter *counter); /* NULL is allowed */
