@@ -71,6 +71,9 @@
     X(DEADLINE, SECONDS, deadline_ns, "deadline_s", 0, IFL_NEVER,                                  \
       "the server gives the request up so many seconds after `arrival_s`",                         \
       "`workload.deadline_s`")                                                                     \
+    X(ACCEPT, WHOLE, accept_percent, "accept_percent", 0, -1,                                      \
+      "with speculation: how many of a hundred guessed tokens hold, 100 at most",                  \
+      "`serving.speculation.acceptance`")                                                          \
     X(THINK, SECONDS, think_ns, "think_s", 0, -1,                                                  \
       "seconds from the end of the session's previous row to the arrival of this one",             \
       "it arrives at `arrival_s`")                                                                 \

@@ -47,32 +47,49 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
-/* Gives a running request n tokens, n <= todo, once a step; n <= 0 gives none, nor does any n where
- * a step in flight computes all that there is to compute. While fewer than
- * spare_blocks blocks are free, or fewer than the n tokens need, the preempt module picks a victim.
- * When it finds no further victim, blocks for the n tokens suffice. Returns false if the request
- * was preempted itself or got no blocks. */
+/* What a running request could be given in a step: all that is to be computed before its next
+ * token, and what is guessed behind it. */
+static inline int32_t ifl_todo_and_drafts(struct ifl_step *s, const struct ifl_request *r)
+{
+    return ifl_todo(r) + ifl_drafts(s, r);
+}
+
+/* `schedule` of n tokens; those beyond its todo are guessed ones. */
+static inline enum ifl_verdict ifl_schedule_all(struct ifl_step *s, const struct ifl_request *r,
+                                                int32_t n)
+{
+    const int32_t n_draft = n - ifl_todo(r);
+    return n_draft <= 0 ? ifl_schedule(s, r, n, 0)
+                        : ifl_schedule_drafts(s, r, n - n_draft, n_draft, 0);
+}
+
+/* Gives a running request n tokens, n at most its todo and its drafts, once a step; n <= 0 gives
+ * none, nor does any n where a step in flight computes all that there is to compute. While fewer
+ * than spare_blocks blocks are free, or fewer than the n tokens need, the preempt module picks a
+ * victim. When it finds no further victim, blocks for the n tokens suffice. Returns false if the
+ * request was preempted itself or got no blocks. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
                             int32_t spare_blocks)
 {
     if (n <= 0 || ifl_todo(r) == 0)
         return r->state == IFL_RUNNING;
     while (r->state == IFL_RUNNING &&
-           (s->n_free_blocks < spare_blocks || ifl_schedule(s, r, n, 0) != IFL_YES))
+           (s->n_free_blocks < spare_blocks || ifl_schedule_all(s, r, n) != IFL_YES))
         if (!ifl_make_room(s, r))
             return r->state == IFL_RUNNING && s->n_free_blocks < spare_blocks &&
-                   ifl_schedule(s, r, n, 0) == IFL_YES;
+                   ifl_schedule_all(s, r, n) == IFL_YES;
     return r->state == IFL_RUNNING;
 }
 
-/* One token for each running request that decodes, in order of start, each by ifl_give. None of
+/* One token, and what is guessed behind it, for each running request that decodes, in order of
+ * start, each by ifl_give. None of
  * them may have got tokens in this plan before: `schedule` would break the contract. */
 static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_blocks)
 {
     const struct ifl_requests running = ifl_running(s);
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING && ifl_decodes(running.of[i]))
-            ifl_give(s, running.of[i], 1, spare_blocks);
+            ifl_give(s, running.of[i], 1 + ifl_drafts(s, running.of[i]), spare_blocks);
 }
 
 /* The batching module's verdict on a request that it could never start, for ifl_settled. `why` is

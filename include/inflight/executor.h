@@ -26,6 +26,8 @@ struct ifl_work { /* one sequence */
     int32_t named_tokens;  /* those that its hash ids stand for */
     uint64_t
         repeats; /* above 0: the others of its prompt are those of all requests with this number */
+    int32_t n_draft; /* of n_new, the last ones: guessed, to be verified */
+    int32_t n_holds; /* of these, as drawn for the executors that do not verify them really */
 };
 
 struct ifl_copy {      /* of one block */
@@ -46,6 +48,9 @@ struct ifl_step_totals {
     int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
     int32_t n_blocks_copied;           /* within the device */
     struct ifl_padding padding;        /* not part of the sums above */
+    /* of n_tokens and n_sampled, those that were guessed, of n_draft_seqs sequences that decode,
+     * at most max_drafts of each; decode_context counts them, too */
+    int32_t n_draft_tokens, n_draft_seqs, max_drafts;
 };
 
 /* Executed in this order: swap-outs, swap-ins, copies, compute. Borrowed until `submit` returns. */
@@ -80,6 +85,9 @@ struct ifl_done {             /* a step that has ended */
                                  the sum over its stages */
     const struct ifl_stage_times *stages; /* NULL: there is no pipeline. Borrowed until the next
                                              call of the executor */
+    /* [n_work], as the step was submitted: the guessed tokens that the target would have sampled,
+     * too. NULL: the loop draws how many hold. Borrowed until the next call of the executor */
+    const int32_t *n_accepted;
 };
 
 struct ifl_executor_ops {

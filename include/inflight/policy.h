@@ -182,6 +182,20 @@ struct ifl_evict_ops {
     bool ignores_depth;
 };
 
+/* How many tokens are guessed (speculative decoding). Which ones, and how many of them hold, is the
+ * executor's business (serving.speculation). A module hears of the latter in on_step_end; what it
+ * answers changes there alone, since the guesses for the next step are made as a step ends. */
+struct ifl_draft_ops {
+    /* Tokens guessed behind the next token of a request that decodes: 0 to `most`. NULL: none ever,
+     * and there is no speculation. */
+    int32_t (*ask)(const void *self, const struct ifl_view *, const struct ifl_request *);
+    /* The most that `ask` may answer. It reads the parameters alone, to which params points, and is
+     * called before `init`. */
+    int32_t (*most)(const void *params);
+    /* Optional, for speed: what `ask` would answer for every request; negative: it depends. */
+    int32_t (*for_all)(const void *self, const struct ifl_view *);
+};
+
 /* ---- the end of a step, as on_step_end is told of it ---- */
 
 struct ifl_result {
@@ -276,6 +290,7 @@ struct ifl_policy {
         const struct ifl_evict_ops *evict;
         const struct ifl_route_ops *route;
         const struct ifl_scale_ops *scale;
+        const struct ifl_draft_ops *draft;
     } ops;
 };
 

@@ -30,7 +30,11 @@ enum ifl_purpose {
     IFL_DRAW_TEXT_WORD = 27,      /* word of a text that is made: its place */
     IFL_DRAW_STEP_NOISE = 28,     /* factor of a step's duration: step, replica */
     IFL_DRAW_TRIAL = 29,          /* shift of a stamp in a trial flight: row, flight */
-    IFL_DRAW_ENSEMBLE = 30, /* a fitted number, from what its fit leaves open: member, which */
+    IFL_DRAW_ENSEMBLE = 30,   /* a fitted number, from what its fit leaves open: member, which */
+    IFL_DRAW_ACCEPT = 20,     /* whether a guessed token holds: serial, its place in the answer */
+    IFL_DRAW_STEP_NOISE = 28, /* factor of a step's duration: step, replica */
+    IFL_DRAW_TRIAL = 29,      /* shift of a stamp in a trial flight: row, flight */
+    IFL_DRAW_ENSEMBLE = 30,   /* a fitted number, from what its fit leaves open: member, which */
 };
 
 /* A bijection of 64-bit numbers; each bit of the result depends on all bits of x. */

@@ -101,7 +101,24 @@ struct ifl_step_record {
                                  sum over its stages */
     int64_t gap_ns; /* since the end of the step before, IFL_NEVER for the first; 0 where it
                        began before that */
+    int32_t draft_tokens, accepted_tokens; /* guessed and verified; those of them that hold */
 };
+
+enum { IFL_SPECULATION_PLACES = 64 };
+
+/* Guessed tokens of a run: they are verified in steps of requests that decode, each of which yields
+ * one token and those that hold. */
+struct ifl_speculation_record {
+    int64_t n_steps; /* of requests that decode: a request in a step */
+    int64_t n_drafted, n_held, n_emitted;
+    struct {
+        int64_t n_guessed, n_held;
+    } of[IFL_SPECULATION_PLACES]; /* by their place behind the last token, from the first on */
+};
+
+/* Writes speculation.csv. */
+int ifl_write_speculation(int32_t point, const struct ifl_speculation_record *record,
+                          const char *path, struct ifl_error *error);
 
 /* A step in one stage of a pipeline. */
 struct ifl_stage_record {
@@ -202,6 +219,7 @@ struct ifl_recorder_options {
     const char *work_path;      /* NULL: not written; a row for each request of each step */
     const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
     const char *timeline_path;  /* NULL: not written; a part for ifl_joint_append */
+    bool speculates;            /* steps.csv has columns of guessed tokens */
     const char *differences_path; /* NULL: not written; steps planned otherwise than recorded */
     const char *pools_path;       /* NULL: not written; a row for each pool */
     const char

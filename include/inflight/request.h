@@ -47,6 +47,7 @@ enum ifl_kind {
     IFL_EVICT,
     IFL_ROUTE,
     IFL_SCALE,
+    IFL_DRAFT,
     IFL_N_KINDS
 };
 

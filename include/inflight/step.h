@@ -39,6 +39,7 @@ struct ifl_limits {
      * Hooks have been called, and all counts are current (ifl_out_before: the tokens that were
      * known). If the plan gives no token, another one follows, which knows all. */
     bool plans_ahead;
+    int32_t max_drafts; /* most tokens that are guessed for a request in a step; 0: none ever */
 };
 
 /* ---- the view ---- */
@@ -235,17 +236,18 @@ struct ifl_step_ops {
      * host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not
      * free. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
-    /* Gives a running request n more tokens, 0 < n <= todo, once a step. Any other request or n,
-     * and a second call in a step, is a breach of the contract. The request then holds blocks for
-     * hold_tokens (0: no more than it needs), or for what it has computed if that is more. Returns
-     * IFL_YES or IFL_NO_BLOCKS. */
+    /* Gives a running request n more tokens, 0 < n <= todo, once a step; none that are guessed. Any
+     * other request or n, and a second call in a step, is a breach of the contract. The request
+     * then holds blocks for hold_tokens (0: no more than it needs), or for what it has computed if
+     * that is more. Returns IFL_YES or IFL_NO_BLOCKS. */
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
-    /* Gives one token to every running request that decodes and is not scheduled yet, in order of
-     * start: to all, or to none. All: true, if spare_blocks are still free afterwards; also true if
-     * no request is left to give a token to. None: false. After a false, another call in the plan
-     * tries again, for example once ifl_make_room has freed blocks; after a true, one gives
-     * nothing, whatever it returns. Does the same as `schedule` of each, faster. */
+    /* Gives one token, and what is guessed behind it (see drafts), to every running request that
+     * decodes and is not scheduled yet, in order of start: to all, or to none. All: true, if
+     * spare_blocks are still free afterwards; also true if no request is left to give a token to.
+     * None: false. After a false, another call in the plan tries again, for example once
+     * ifl_make_room has freed blocks; after a true, one gives nothing, whatever it returns. Does
+     * the same as `schedule` of each, faster. */
     bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
     /* Asks the preempt module for a victim in favour of `needy`, which runs or waits, and preempts
      * it. Returns true if another request than `needy` was preempted; its blocks may be too few, so
@@ -296,13 +298,14 @@ struct ifl_step_ops {
      * ends. The step notes refusals of other modules by itself. For requests of one state the last
      * refusal of a plan counts. Changes nothing else. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
-    /* The next two are there for executors that do not exist yet. Today a call that wants
-     * anything of them (n_draft > 0, K/V given up) ends the run with the module's name. */
-    /* As schedule, and behind the n tokens n_draft more that were guessed. At the end of the step
-     * the accepted ones count as sampled, with one more token that follows them; n_computed falls
-     * by the rejected, and their blocks stay. */
+    /* As schedule, and behind the n tokens n_draft more that were guessed: at most as many as
+     * drafts says. At the end of the step the accepted ones count as sampled, with one more token
+     * that follows them, up to what is left of the answer; n_computed falls by the rejected, and
+     * their blocks stay. ifl_n_now counts n, step->n_tokens both. */
     enum ifl_verdict (*schedule_drafts)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                         int32_t n_draft, int32_t hold_tokens);
+    /* The next two are there for executors that do not exist yet. Today a call that wants anything
+     * of them (K/V given up, n > 0) ends the run with the module's name. */
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
      * serving.kv.keep, and gives back the blocks of the others. With n_slots of all its tokens it
      * does nothing. */
@@ -317,6 +320,10 @@ struct ifl_step_ops {
     /* Requests on the device, after the changes so far, that are computed with the adapter; adapter
      * 0: those with none. */
     int32_t (*adapter_users)(struct ifl_step *, uint32_t adapter);
+    /* Tokens that the draft module guesses behind the next token of a running request that
+     * decodes, cut to the longest sequence of the model; 0 for any other. They are computed beside
+     * it, and verified, if the plan gives them (schedule_drafts, schedule_ready). */
+    int32_t (*drafts)(struct ifl_step *, const struct ifl_request *);
 };
 
 /* Totals of the step being built. Every call may change them, so do not keep copies. */
@@ -332,8 +339,9 @@ struct ifl_step {
     int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
     /* in this plan; a swap-in is not counted in n_started */
     int32_t n_started, n_preempted, n_swapped_out, n_swapped_in;
-    unsigned asked; /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */
-    uint64_t note;  /* set by the plan for its module's on_step_start; 0 in a promised step */
+    unsigned asked;     /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */
+    uint64_t note;      /* set by the plan for its module's on_step_start; 0 in a promised step */
+    int32_t max_drafts; /* as limits->max_drafts */
 };
 
 /* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */
@@ -520,6 +528,11 @@ static inline uint64_t ifl_policy_draw(struct ifl_step *s, const struct ifl_requ
                                        uint32_t index)
 {
     return s->ops->draw(s, r, index);
+}
+
+static inline int32_t ifl_drafts(struct ifl_step *s, const struct ifl_request *r)
+{
+    return s->max_drafts > 0 ? s->ops->drafts(s, r) : 0;
 }
 
 static inline bool ifl_took_part(struct ifl_step *s, const struct ifl_request *r)

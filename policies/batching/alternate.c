@@ -75,7 +75,7 @@ static void decode(struct ifl_step *step)
         return;
     while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
         if (ifl_decodes(r) && ifl_n_now(r) == 0)
-            ifl_give(step, r, 1, r->n_seqs);
+            ifl_give(step, r, 1 + ifl_drafts(step, r), r->n_seqs);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)

@@ -118,7 +118,7 @@ static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
     const struct ifl_request *r;
     while ((r = walk_next(&walker)))
         if (ifl_decodes(r))
-            ifl_give(step, r, 1, p->append_spare_blocks * r->n_seqs);
+            ifl_give(step, r, 1 + ifl_drafts(step, r), p->append_spare_blocks * r->n_seqs);
 }
 
 static void continue_prompt(const struct mixed *p, struct ifl_step *step,

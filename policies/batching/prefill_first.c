@@ -167,7 +167,7 @@ static int32_t spare_blocks(const struct prefill_first *p, struct ifl_step *step
 static void decode(const struct prefill_first *p, struct ifl_step *step,
                    const struct ifl_request *r)
 {
-    ifl_give(step, r, 1, p->append_rule == APPEND_ONE_FREE ? r->n_seqs : 0);
+    ifl_give(step, r, 1 + ifl_drafts(step, r), p->append_rule == APPEND_ONE_FREE ? r->n_seqs : 0);
 }
 
 IFL_APART static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step)

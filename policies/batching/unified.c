@@ -11,6 +11,8 @@
  * only request, waiting or running, and may be raised to an equal share of the budget
  * (long_prefill_alone, long_prefill_adapts).
  *
+ * With speculation a decode has the tokens that are guessed for it, too, as far as the budget goes.
+ *
  * With asynchronous scheduling (serving.in_flight.ahead) a step is planned when the step before it
  * begins (vllm/v1/engine/core.py, step_with_batch_queue): step.h, limits->plans_ahead, says what
  * the plan does not know. A request with all the tokens that it declared gets no further one
@@ -26,6 +28,7 @@ struct unified {
     bool long_prefill_alone;
     bool long_prefill_adapts;
     bool walks_on;
+    int32_t draft_input_tokens;
 };
 
 static const struct ifl_param params[] = {
@@ -47,11 +50,15 @@ static const struct ifl_param params[] = {
     {"walks_on", IFL_BOOL, offsetof(struct unified, walks_on), 0, 0, 1, NULL, "",
      "behind a running request that gave way itself the others have their turn; false: nothing "
      "behind it runs in this step (vLLM before v0.33)"},
+    {"draft_input_tokens", IFL_INT, offsetof(struct unified, draft_input_tokens), 0, 0, 1 << 10,
+     NULL, "tokens",
+     "of the budget, that each request costs beside its own: what a draft model feeds in addition "
+     "(vLLM: 1 for a draft model, 0 for heads and n-grams)"},
 };
 
 static int32_t budget_left(const struct unified *p, const struct ifl_step *step)
 {
-    return p->max_batched_tokens - step->n_tokens;
+    return p->max_batched_tokens - step->n_tokens - step->n_requests * p->draft_input_tokens;
 }
 
 /* False if a token in flight is the last that the request may have. */
@@ -62,11 +69,11 @@ static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
            ifl_n_tokens(r) + n_pending < view->limits->max_model_tokens;
 }
 
-static int32_t share_of(const struct unified *p, int32_t left, const struct ifl_request *r)
+static int32_t share_of(const struct unified *p, struct ifl_step *step, int32_t left,
+                        const struct ifl_request *r)
 {
-    const int32_t todo = ifl_todo(r);
     const int32_t most = p->long_prefill_tokens ? ifl_min(p->long_prefill_tokens, left) : left;
-    return ifl_min(todo, most);
+    return ifl_min(ifl_todo_and_drafts(step, r), most - p->draft_input_tokens);
 }
 
 static int32_t seats(const struct unified *p)
@@ -110,7 +117,7 @@ static void serve_running(const struct unified *p, const struct ifl_view *view,
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
-        const int32_t n = share_of(p, budget_left(p, step), r);
+        const int32_t n = share_of(p, step, budget_left(p, step), r);
         if (r->state != IFL_RUNNING || !may_go_on(view, r) || ifl_give(step, r, n, 0))
             continue;
         if (r->state == IFL_RUNNING || !p->walks_on)
@@ -123,12 +130,13 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     int32_t left;
-    while ((left = budget_left(p, step)) > 0 && (r = ifl_next(step, list, &cursor))) {
+    while ((left = budget_left(p, step)) > p->draft_input_tokens &&
+           (r = ifl_next(step, list, &cursor))) {
         if (ifl_dropped_as_too_wide(step, r, seats(p)))
             continue;
         if (step->n_running_seqs + r->n_seqs > seats(p))
             return;
-        if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, left, r))))
+        if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, step, left, r))))
             return;
     }
 }
@@ -139,7 +147,8 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
 static bool serve_decodes(const struct unified *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
-    return view->n_running <= (size_t)budget_left(p, step) &&
+    const size_t each = 1 + (size_t)(step->max_drafts + p->draft_input_tokens);
+    return view->n_running * each <= (size_t)budget_left(p, step) &&
            (p->long_prefill_tokens == 0 || step->n_in_prefill == 0) && ifl_schedule_ready(step, 0);
 }
 

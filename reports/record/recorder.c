@@ -13,7 +13,7 @@
 #include "tables/row.h"
 #include "tables/whole_file.h"
 
-#define STEP_ROW_BYTES (27 * ROW_NUMBER_BYTES)
+#define STEP_ROW_BYTES (29 * ROW_NUMBER_BYTES)
 #define WORK_ROW_BYTES (10 * ROW_NUMBER_BYTES)
 #define DIFFERENCE_ROW_BYTES (10 * ROW_NUMBER_BYTES)
 #define QUANTILE_ROW_BYTES (8 * ROW_NUMBER_BYTES)
@@ -25,6 +25,7 @@ struct ifl_recorder {
     struct whole_file ends; /* requests.csv while it grows */
     struct timeline timeline;
     bool shows_steps; /* steps or timeline is open */
+    bool speculates;
     struct lives lives;
     int64_t now_ns; /* the end of the last step */
     void (*on_request)(void *context, const struct ifl_request_record *record);
@@ -44,7 +45,7 @@ static const char steps_header[] =
     "step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs,"
     "context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks,"
     "kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots,"
-    "kv_pool_slots,kv_shared_blocks\n";
+    "kv_pool_slots,kv_shared_blocks";
 
 static const char work_header[] =
     "step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
@@ -86,8 +87,11 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
          life_write_header(&recorder->ends, has_pools, options->hands_over, error)))
         return error->code;
     if (options->steps_path &&
-        open_of_replicas(&recorder->steps, options->steps_path, options, steps_header, error))
+        (open_of_replicas(&recorder->steps, options->steps_path, options, steps_header, error) ||
+         whole_write(&recorder->steps,
+                     options->speculates ? ",draft_tokens,accepted_tokens\n" : "\n", error)))
         return error->code;
+    recorder->speculates = options->speculates;
     if (options->work_path &&
         open_of_replicas(&recorder->work, options->work_path, options, work_header, error))
         return error->code;
@@ -228,6 +232,10 @@ static char *put_step(const struct ifl_recorder *recorder, char *at,
     at = row_int(at, step->kv_internal_slots);
     at = row_int(at, step->kv_pool_slots);
     at = row_int(at, step->kv_shared_blocks);
+    if (recorder->speculates) {
+        at = row_int(at, step->draft_tokens);
+        at = row_int(at, step->accepted_tokens);
+    }
     return row_end(at);
 }
 

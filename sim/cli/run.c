@@ -52,6 +52,8 @@ static int fly_point(struct run *run, size_t point, struct input_sums *inputs,
         .n_requests = &run->crew.n_begun,
     };
     options.reports.label = label;
+    options.speculation_path =
+        run->files.wanted[REPORT_SPECULATION] ? paths[REPORT_SPECULATION] : NULL;
     options.intervals_path = run->files.wanted[REPORT_INTERVALS] ? paths[REPORT_INTERVALS] : NULL;
     /* Sums are taken before the inputs are read: --resume notices a change in between. */
     int rc = run_files_resumable(&run->files)

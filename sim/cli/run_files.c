@@ -15,9 +15,9 @@
 #include "base/new_file.h"
 #include "inflight/minmax.h"
 
-static const char report_names[N_REPORTS][16] = {
+static const char report_names[N_REPORTS][20] = {
     "requests.csv",  "steps.csv",       "work.csv",  "quantiles.csv", "timeline.json",
-    "intervals.csv", "differences.csv", "pools.csv", "moves.csv"};
+    "intervals.csv", "differences.csv", "pools.csv", "moves.csv",     "speculation.csv"};
 static const char config_name[] = "config.yaml";
 
 /* A million events are some 150 MB, which a viewer has to hold in memory. */
@@ -41,6 +41,19 @@ static int hands_over(const struct study *study, bool *does, struct ifl_error *e
     return 0;
 }
 
+/* True if a point may guess tokens. */
+static bool speculates(const struct study *study)
+{
+    const struct config *first = study_first(study);
+    for (size_t i = 0; i < config_n_pools(first); i++)
+        if (config_speculates(config_of_pool(first, i)))
+            return true;
+    for (size_t i = 0; i < study_n_axes(study); i++)
+        if (strncmp(study_axis(study, i), "serving.draft", strlen("serving.draft")) == 0)
+            return true;
+    return false;
+}
+
 int run_files_init(struct run_files *files, const struct study *study, struct inputs *inputs,
                    const char *dir, struct ifl_error *error)
 {
@@ -53,7 +66,7 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0,
                    config_lists_differences(study_first(study)), study_first(study)->n_pools > 0,
-                   false},
+                   false, speculates(study)},
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
     if (hands_over(study, &files->wanted[REPORT_MOVES], error) < 0)
@@ -170,6 +183,7 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .pools_path = files->wanted[REPORT_POOLS] ? paths[REPORT_POOLS] : NULL,
         .hands_over = files->wanted[REPORT_MOVES],
         .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
+        .speculates = files->wanted[REPORT_SPECULATION],
         .timeline_events = timeline_events(study_n_points(files->study)),
     };
 }

@@ -22,6 +22,7 @@ enum report_kind {
     REPORT_DIFFERENCES,
     REPORT_POOLS,
     REPORT_MOVES,
+    REPORT_SPECULATION,
     N_REPORTS
 };
 

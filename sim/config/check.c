@@ -1,6 +1,7 @@
 /* Checks beyond a single key: keys that need or exclude each other, and files that must exist. */
 #include "base/data.h"
 #include "config/read.h"
+#include "cost/draft.h"
 #include "cost/model.h"
 
 #include <string.h>
@@ -175,6 +176,44 @@ static int check_in_flight(const struct node *root, const struct config *config,
              "where %s: one step at a time",
              why);
     return fail_key(root, "serving.in_flight.pipelined", error, text);
+}
+
+int32_t config_max_drafts(const struct config *config)
+{
+    const struct module_config *draft = &config->serving.modules[IFL_DRAFT];
+    const struct ifl_draft_ops *ops = draft->policy ? draft->policy->ops.draft : NULL;
+    return ops && ops->ask ? ops->most(draft->params) : 0;
+}
+
+/* What speculation goes together with. */
+static int check_speculation(const struct node *root, const struct config *config,
+                             struct ifl_error *error)
+{
+    const struct speculation_config *speculation = &config->serving.speculation;
+    const char *why = config_pipelines(config)              ? "serving.in_flight.pipelined is true"
+                      : config->workload.beams.search       ? "workload.beams.search is true"
+                      : config->cost.model == COST_RECORDED ? "cost.model is recorded"
+                      : config->serving.kv.allocator == KV_BUDDY ? "serving.kv.allocator is buddy"
+                                                                 : NULL;
+    char text[256];
+    if (!config_speculates(config))
+        return 0;
+    if (speculation->proposer == PROPOSER_MODEL && !*speculation->model)
+        return fail_key(root, "serving.speculation.model", error,
+                        "serving.speculation.proposer is model, expected a draft model in "
+                        "serving.speculation.model");
+    if (speculation->verify == VERIFY_REAL && config->executor == EXECUTOR_SIM)
+        return fail_key(root, "serving.speculation.verify", error,
+                        "serving.speculation.verify is real, expected drawn where no engine "
+                        "executes: a cost model samples nothing");
+    if (speculation->proposer == PROPOSER_HEAD && config->executor != EXECUTOR_SIM)
+        return fail_key(root, "serving.speculation.proposer", error,
+                        "serving.speculation.proposer is head, expected lookup or model where an "
+                        "engine executes");
+    if (!why)
+        return 0;
+    snprintf(text, sizeof text, "serving.draft guesses tokens, expected policy none where %s", why);
+    return fail_key(root, "serving.draft.policy", error, text);
 }
 
 static int check_recorded(const struct node *root, struct config *config, struct ifl_error *error)
@@ -378,7 +417,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_older_keys(root, &config->cost, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
         check_in_flight(root, config, error) < 0 || check_beams(root, config, error) < 0 ||
-        check_engine(root, config, error) < 0 || check_replications(root, config, error) < 0)
+        check_speculation(root, config, error) < 0 || check_engine(root, config, error) < 0 ||
+        check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

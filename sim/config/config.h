@@ -75,6 +75,26 @@ struct in_flight_config {
     bool waits;
 };
 
+/* On an engine: as many guesses hold as are drawn, or as its own sampling says. */
+enum verify { VERIFY_DRAWN, VERIFY_REAL };
+
+/* Who guesses tokens, and how many hold (replica/ragged.h, run/speculation.h). */
+struct speculation_config {
+    char acceptance[256]; /* rates by place */
+    char clients[1024];   /* of some clients */
+    enum verify verify;
+    char weights[512]; /* of an engine's draft model: "random", or a directory */
+    int32_t longest_match, shortest_match;
+    int32_t proposer; /* enum proposer_kind, cost/draft.h */
+    char model[512];  /* PROPOSER_MODEL */
+    int32_t layers;   /* PROPOSER_HEAD */
+    int32_t passes;   /* 0: as many as guesses */
+    int32_t width;
+    double pass_s, seq_s, step_s, lm_head_frac;
+    int32_t lookahead_tokens; /* -1: as many as the draft module guesses at most */
+    bool prompts_look_ahead;
+};
+
 struct serving_config {
     char preset[512];
     char engine[32]; /* whose scheduler it is, as the first word of a profile's kernels; or empty */
@@ -84,6 +104,7 @@ struct serving_config {
     struct kv_config kv;
     enum leave leave;
     struct in_flight_config in_flight;
+    struct speculation_config speculation;
     bool steady_runs;  /* skip plans that are promised to repeat */
     bool check_steady; /* plan each promised step anyway and compare */
 };
@@ -299,6 +320,13 @@ static inline uint32_t config_engines(const struct config *config)
     return in_flight->pipelined && in_flight->batches == OVERLAP_ENGINES
                ? (uint32_t)config->pipeline_parallel
                : 1;
+}
+
+/* Most tokens that are guessed for a request in a step; 0: none. */
+int32_t config_max_drafts(const struct config *config);
+static inline bool config_speculates(const struct config *config)
+{
+    return config_max_drafts(config) > 0;
 }
 
 /* True if each stage of the pipeline may have a step of its own. */

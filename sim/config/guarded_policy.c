@@ -47,6 +47,7 @@ struct guarded {
         struct ifl_preempt_ops preempt;
         struct ifl_evict_ops evict;
         struct ifl_route_ops route;
+        struct ifl_draft_ops draft;
     } ops;
     char who[640];
 };
@@ -171,6 +172,17 @@ static int64_t key(const void *self, const struct ifl_view *view, const struct i
     MARKED_ANSWER(int64_t, KEY, ops.evict->key(self, view, cached));
 }
 
+static int32_t ask_drafts(const void *self, const struct ifl_view *view,
+                          const struct ifl_request *r)
+{
+    MARKED_ANSWER(int32_t, ASK, ops.draft->ask(self, view, r));
+}
+
+static int32_t drafts_for_all(const void *self, const struct ifl_view *view)
+{
+    MARKED_ANSWER(int32_t, ASK, ops.draft->for_all(self, view));
+}
+
 static struct ifl_route pick_replica(const void *self, const struct ifl_fleet *fleet)
 {
     MARKED_ANSWER(struct ifl_route, PICK, ops.route->pick(self, fleet));
@@ -247,6 +259,12 @@ static void mark_answers(struct guarded *g)
         MARK(&g->ops.route, on_first_token);
         MARK(&g->ops.route, on_end);
         g->marked.ops.route = &g->ops.route;
+        break;
+    case IFL_DRAFT: /* `most` has no instance */
+        g->ops.draft = *g->bare->ops.draft;
+        g->ops.draft.ask = g->ops.draft.ask ? ask_drafts : NULL;
+        g->ops.draft.for_all = g->ops.draft.for_all ? drafts_for_all : NULL;
+        g->marked.ops.draft = &g->ops.draft;
         break;
     default: /* the registry has refused it */
         break;

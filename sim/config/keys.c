@@ -60,6 +60,8 @@ const struct key_section key_sections[] = {
     {.where = "serving.admit", .keys = &admit_keys, MODULE(IFL_ADMIT), .may_be_list = true},
     {.where = "serving.preempt", .keys = &module_keys, MODULE(IFL_PREEMPT)},
     {.where = "serving.evict", .keys = &module_keys, MODULE(IFL_EVICT), .dflt_policy = "lru"},
+    {.where = "serving.draft", .keys = &module_keys, MODULE(IFL_DRAFT), .dflt_policy = "none"},
+    {.where = "serving.speculation", .keys = &speculation_keys},
     {.where = "serving.kv", .keys = &kv_keys},
     {.where = "serving.in_flight", .keys = &in_flight_keys},
     {.where = "deployment", .keys = &deployment_keys, .is_deployment = true},

@@ -1,5 +1,6 @@
 /* The keys of `serving`: the engine's scheduler and its K/V. */
 #include "config/key_fields.h"
+#include "cost/draft.h"
 
 static const struct ifl_param serving_fields[] = {
     TEXT("preset", serving.preset, NULL,
@@ -88,3 +89,46 @@ static const struct ifl_param kv_fields[] = {
 };
 
 const struct key_table kv_keys = {FIELDS(kv)};
+
+static const struct ifl_param speculation_fields[] = {
+    TEXT("acceptance", serving.speculation.acceptance, "0.7",
+         "how likely a guessed token holds if those before it do: one number for all, or one for "
+         "each place, as 0.85,0.6,0.3, behind the last of which none holds"),
+    TEXT("clients", serving.speculation.clients, "",
+         "the same for requests of some clients, as code=0.9;chat=0.7,0.5"),
+    CHOICE("proposer", serving.speculation.proposer, "lookup|model|head", PROPOSER_LOOKUP,
+           "who guesses: a look-up in the text, which costs pass_s and seq_s alone; a draft model; "
+           "a head of some layers on the target's states (EAGLE, MTP)"),
+    CHOICE(
+        "verify", serving.speculation.verify, "drawn|real", VERIFY_DRAWN,
+        "on an engine: as many guesses hold as are drawn, as in the simulator, or those that the "
+        "engine would have sampled itself"),
+    TEXT("weights", serving.speculation.weights, "random",
+         "executor cpu, cuda with proposer model: of the draft model, random or a directory"),
+    INT("longest_match", serving.speculation.longest_match, 5, 1, 64, "tokens",
+        "executor cpu, cuda with proposer lookup: as many last tokens are looked for first "
+        "(prompt_lookup_max)"),
+    INT("shortest_match", serving.speculation.shortest_match, 5, 1, 64, "tokens",
+        "and not fewer than these (prompt_lookup_min)"),
+    TEXT("model", serving.speculation.model, "", "proposer model: a model of configs/models"),
+    INT("layers", serving.speculation.layers, 1, 0, 1000, "layers",
+        "proposer head: layers like the target's; 0: a head alone (Medusa)"),
+    INT("passes", serving.speculation.passes, 0, 0, 64, "passes",
+        "of the draft model or head in a step, one after the other; 0: one for each guess"),
+    INT("width", serving.speculation.width, 1, 1, 64, "tokens",
+        "that a pass feeds of each request: the branches of a tree"),
+    REAL("pass_s", serving.speculation.pass_s, 0, 0, 1, "s", "host time that each pass adds"),
+    REAL("seq_s", serving.speculation.seq_s, 0, 0, 1, "s",
+         "host time that each request with guesses adds to a step"),
+    REAL("step_s", serving.speculation.step_s, 0, 0, 1, "s",
+         "host time that a step with guesses adds"),
+    REAL("lm_head_frac", serving.speculation.lm_head_frac, 1, 0, 1, "of the vocabulary",
+         "proposer head: tokens that it chooses among (EAGLE-3's draft vocabulary, FR-Spec)"),
+    INT("lookahead_tokens", serving.speculation.lookahead_tokens, -1, -1, 4096, "tokens",
+        "for which a request holds K/V slots behind its guesses (vLLM's num_lookahead_tokens); -1: "
+        "with a draft model or head as many as may be guessed, else none"),
+    BOOL("prompts_look_ahead", serving.speculation.prompts_look_ahead, true,
+         "a prompt holds them, too, from its start (vLLM)"),
+};
+
+const struct key_table speculation_keys = {FIELDS(speculation)};

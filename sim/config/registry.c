@@ -119,6 +119,8 @@ static bool answers(const struct ifl_policy *policy)
         return policy->ops.route && policy->ops.route->pick;
     case IFL_SCALE:
         return policy->ops.scale && policy->ops.scale->want;
+    case IFL_DRAFT:
+        return policy->ops.draft && (!policy->ops.draft->ask || policy->ops.draft->most);
     default:
         return false;
     }

@@ -9,6 +9,8 @@
 
 void cost_destroy(struct cost *cost)
 {
+    if (cost && cost->finish)
+        cost->finish(cost);
     free(cost);
 }
 

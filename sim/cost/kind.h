@@ -1,5 +1,5 @@
 /* The first member of every kind of cost; cost_step_ns and cost_destroy need no more. A cost is one
- * allocation. */
+ * allocation, unless it has `finish`. */
 #ifndef SIM_COST_KIND_H
 #define SIM_COST_KIND_H
 
@@ -22,6 +22,8 @@ struct cost {
      * step_s is the sum of all. */
     void (*stages_s)(struct cost *, const struct ifl_step_totals *, const struct stages *stages,
                      double *s, double *hop_s);
+    /* Optional: gives back what the cost owns beside itself. */
+    void (*finish)(struct cost *);
 };
 
 #endif

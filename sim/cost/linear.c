@@ -13,7 +13,7 @@ static double linear_step_s(struct cost *cost, const struct ifl_step_totals *tot
 {
     const struct linear_cost *per = &((const struct linear *)cost)->per;
     return per->step_s + per->prefill_token_s * totals->n_prefill_tokens +
-           per->decode_seq_s * totals->n_decode_seqs +
+           per->decode_seq_s * (totals->n_decode_seqs + totals->n_draft_tokens) +
            per->context_token_s * (double)totals->decode_context;
 }
 

@@ -33,6 +33,7 @@ void cohort_destroy(struct cohort *cohort)
     free_ring(cohort);
     free(cohort->fresh);
     free(cohort->gaps);
+    ragged_destroy(&cohort->ragged);
     *cohort = (struct cohort){0};
 }
 
@@ -43,7 +44,7 @@ int cohort_reserve(struct cohort *cohort, size_t n)
     if (array_grow(&cohort->fresh, cohort->n_fresh, n, sizeof *cohort->fresh) < 0)
         return IFL_E_NOMEM;
     cohort->cap = n;
-    return 0;
+    return ragged_reserve(&cohort->ragged, n);
 }
 
 /* ---- last tokens ---- */
@@ -262,6 +263,29 @@ static void note_fresh(struct cohort *cohort, struct live_request *r)
         cohort->fresh[cohort->n_fresh++] = r;
 }
 
+static void add_ragged(struct cohort *cohort, struct live_request *r)
+{
+    if (cohort->n == 0)
+        cohort->last_end_ns = r->last_token_ns;
+    r->grow_phase = COHORT_NEVER;
+    live_insert_by_start(&cohort->members, AMONG_PEERS, r);
+    ragged_add(&cohort->ragged, r, cohort->block);
+    cohort->n++;
+    cohort->n_seqs++;
+    cohort->context += r->pub.stale.n_computed;
+}
+
+static void remove_ragged(struct cohort *cohort, struct live_request *r)
+{
+    ragged_remove(&cohort->ragged, r);
+    live_remove(&cohort->members, AMONG_PEERS, r);
+    r->in_cohort = false;
+    r->pub.ticks = NULL;
+    cohort->n--;
+    cohort->n_seqs--;
+    cohort->context -= r->pub.stale.n_computed;
+}
+
 IFL_HOT void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
 {
     ifl_assert(request_decodes(&r->pub) && cohort->n < cohort->cap);
@@ -270,6 +294,10 @@ IFL_HOT void cohort_add(struct cohort *cohort, struct live_request *r, bool coun
     r->pub.ticks = &cohort->ticks;
     r->pub.read_at = cohort->ticks.n - 1; /* not yet */
     r->synced_tick = cohort->tick;
+    if (cohort_is_ragged(cohort)) {
+        add_ragged(cohort, r);
+        return;
+    }
     r->finish_tick = cohort->tick + (r->n_output - r->pub.stale.n_out);
     live_insert_by_start(&cohort->members, AMONG_PEERS, r);
     r->grow_phase = grow_phase(cohort, r);
@@ -282,18 +310,25 @@ IFL_HOT void cohort_add(struct cohort *cohort, struct live_request *r, bool coun
     cohort->context += (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
 }
 
+static const struct cohort *cohort_of(const struct ifl_request *r)
+{
+    return (const struct cohort *)((uintptr_t)r->ticks - offsetof(struct cohort, ticks));
+}
+
 bool request_is_current(const struct ifl_request *r)
 {
-    if (!r->ticks)
-        return true;
-    const char *of = (const char *)r->ticks - offsetof(struct cohort, ticks);
-    return live(r)->synced_tick == ((const struct cohort *)(const void *)of)->tick;
+    return !r->ticks || live(r)->synced_tick == cohort_of(r)->tick;
 }
 
 IFL_APART void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     ifl_assert(r->in_cohort);
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
+    if (cohort_is_ragged(cohort)) {
+        ragged_catch_up(&cohort->ragged, r);
+        r->synced_tick = cohort->tick;
+        return;
+    }
     const int32_t n_held = r->pub.stale.n_computed + n + cohort->grown;
     if (r->counted && n_held > r->pub.stale.n_blocks * cohort->block.tokens)
         r->pub.stale.n_blocks = kv_blocks_for(n_held, cohort->block);
@@ -333,6 +368,10 @@ IFL_HOT void cohort_remove(struct cohort *cohort, struct live_request *r)
 {
     ifl_require(r->in_cohort);
     cohort_sync(cohort, r);
+    if (cohort_is_ragged(cohort)) {
+        remove_ragged(cohort, r);
+        return;
+    }
     if (r->counted)
         stop_counting(cohort, r);
     else
@@ -444,4 +483,41 @@ int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int
         if (gap_ns[i] > gap_ns[i + 1] && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
             return IFL_E_NOMEM;
     return n > 0 ? push_gap(cohort, cohort->tick, gap_ns[n - 1]) : 0;
+}
+
+struct live_request *cohort_finished(const struct cohort *cohort)
+{
+    const struct ragged *ragged = &cohort->ragged;
+    if (cohort_is_ragged(cohort))
+        return ragged->next_finished < ragged->n_finished ? ragged->finished[ragged->next_finished]
+                                                          : NULL;
+    return cohort->next_finish_tick == cohort->tick
+               ? cohort->due[cohort_place(cohort, cohort->tick)]
+               : NULL;
+}
+
+/* ---- where members speculate ---- */
+
+IFL_HOT void cohort_tick_ragged(struct cohort *cohort, struct ragged_tick *tick)
+{
+    tick->last_end_ns = cohort->last_end_ns;
+    ragged_tick(&cohort->ragged, tick);
+    cohort->last_end_ns = tick->end_ns;
+    cohort->tick++;
+    cohort->ticks.n++;
+    cohort->context += tick->n_emitted;
+}
+
+int32_t cohort_n_draft(const struct live_request *r)
+{
+    struct cohort *cohort = (struct cohort *)(uintptr_t)cohort_of(&r->pub);
+    return cohort_is_ragged(cohort) ? ragged_find(&cohort->ragged, r)->n_draft : 0;
+}
+
+void cohort_set_draft(struct cohort *cohort, const struct live_request *r, int32_t n_draft)
+{
+    if (!cohort_is_ragged(cohort))
+        return;
+    cohort->ragged.n_all = -1;
+    ragged_set_draft(&cohort->ragged, ragged_find(&cohort->ragged, r), n_draft);
 }

@@ -26,6 +26,7 @@
 
 #include "replica/kv/group.h"
 #include "replica/live_request.h"
+#include "replica/ragged.h"
 
 /* grow_phase of a member that holds all the blocks that it will ever need. */
 enum { COHORT_NEVER = -1 };
@@ -61,7 +62,13 @@ struct cohort {
     size_t cap;
     struct gap *gaps; /* ticks rise, gaps fall */
     size_t n_gaps, cap_gaps;
+    struct ragged ragged; /* members that speculate: then nothing above says what a tick changes */
 };
+
+static inline bool cohort_is_ragged(const struct cohort *cohort)
+{
+    return cohort->ragged.options.on;
+}
 
 int cohort_create(struct cohort *cohort, struct kv_block block);
 /* refresh: brings a member up to date when a policy reads it. */
@@ -170,17 +177,54 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
  * end_ns; 0 or IFL_E_NOMEM. */
 size_t cohort_pass(struct cohort *cohort, size_t n);
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
-/* Ticks before the next one that yields the last token of a member. */
+/* Ticks before the next one that yields, or may yield, the last token of a member. */
 static inline int64_t cohort_ticks_left(const struct cohort *cohort)
 {
+    if (cohort_is_ragged(cohort))
+        return !cohort->ragged.may_finish;
     return cohort->next_finish_tick - cohort->tick - 1;
 }
-/* A member that got its last token with the tick that has just been taken, or NULL. */
-static inline struct live_request *cohort_finished(const struct cohort *cohort)
+/* A member that got its last token with the tick that has just been taken, or NULL. It is told
+ * until it is removed. */
+struct live_request *cohort_finished(const struct cohort *cohort);
+
+/* ---- where members speculate ---- */
+
+/* Before the first member comes. */
+static inline void cohort_speculate(struct cohort *cohort, const struct ragged_options *options)
 {
-    return cohort->next_finish_tick == cohort->tick
-               ? cohort->due[cohort_place(cohort, cohort->tick)]
-               : NULL;
+    cohort->ragged = (struct ragged){.options = *options, .n_all = -1};
+}
+/* Guesses of all members for the next tick. */
+static inline void cohort_set_drafts(struct cohort *cohort, int32_t n_draft)
+{
+    ragged_set_drafts(&cohort->ragged, n_draft);
+}
+
+/* tick->last_end_ns is set here; tick->own_gap_ns has room for all members. */
+void cohort_tick_ragged(struct cohort *cohort, struct ragged_tick *tick);
+/* Guesses of r, a member, in the step that is built, or in flight; 0 where none speculate. */
+int32_t cohort_n_draft(const struct live_request *r);
+void cohort_set_draft(struct cohort *cohort, const struct live_request *r, int32_t n_draft);
+static inline int32_t cohort_prepare(struct cohort *cohort)
+{
+    return ragged_prepare(&cohort->ragged, cohort->block);
+}
+/* r, a member, is at that place in the description of the step. Returns how many of its guesses
+ * hold, as drawn. */
+static inline int32_t cohort_note_work(const struct cohort *cohort, const struct live_request *r,
+                                       int32_t at)
+{
+    if (!cohort_is_ragged(cohort))
+        return 0;
+    struct ragged_member *m = ragged_find(&cohort->ragged, r);
+    m->work_at = at;
+    return ragged_drawn(m);
+}
+/* r, a member, holds other blocks than before. */
+static inline void cohort_note_blocks(struct cohort *cohort, const struct live_request *r)
+{
+    ragged_note_blocks(&cohort->ragged, r, cohort->block);
 }
 
 #endif

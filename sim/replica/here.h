@@ -29,6 +29,11 @@ struct here {
 int here_create(struct here *here, struct kv_block block, size_t parts_bytes,
                 void (*refresh)(const struct ifl_ticks *ticks, const struct ifl_request *r));
 void here_destroy(struct here *here);
+/* Before the first request comes. */
+static inline void here_speculate(struct here *here, const struct ragged_options *options)
+{
+    cohort_speculate(&here->cohort, options);
+}
 /* Room for n requests. 0, or IFL_E_NOMEM. */
 int here_reserve(struct here *here, size_t n);
 

@@ -30,6 +30,7 @@ void in_flight_destroy(struct in_flight *in_flight)
     free(in_flight->work);
     free(in_flight->tables);
     free(in_flight->results);
+    free(in_flight->own_gaps_ns);
     for (size_t i = 0; in_flight->flown && i < in_flight->depth; i++) {
         free(in_flight->flown[i].planned);
         free(in_flight->flown[i].work);
@@ -63,6 +64,9 @@ int in_flight_reserve(struct replica *replica, size_t n)
         array_grow(&in_flight->work, in_flight->desc.n_work, n_work, sizeof *in_flight->work) < 0)
         return IFL_E_NOMEM;
     if (reserve_flown(replica, n, n_work) < 0)
+        return IFL_E_NOMEM;
+    if (replica->fixed.speculation.on &&
+        array_grow(&in_flight->own_gaps_ns, 0, n, sizeof *in_flight->own_gaps_ns) < 0)
         return IFL_E_NOMEM;
     return replica->on.step_end.n > 0
                ? array_grow(&in_flight->results, 0, n, sizeof *in_flight->results)
@@ -100,6 +104,19 @@ static void add_decode(struct ifl_step_totals *totals, const struct planned *p)
     totals->decode_context += (int64_t)n_seqs * (p->r->pub.stale.n_computed + 1);
 }
 
+/* Guesses of the cohort, verified beside its tokens. */
+static void add_guesses(const struct replica *replica, struct ifl_step_totals *totals)
+{
+    const struct ragged *ragged = &replica->here.cohort.ragged;
+    (void)replica_prepare_ragged(replica);
+    totals->n_draft_tokens = ragged->n_draft_tokens;
+    totals->n_draft_seqs = ragged->n_draft_seqs;
+    totals->max_drafts = ragged->most_drafts;
+    totals->n_tokens += ragged->n_draft_tokens;
+    totals->n_sampled += ragged->n_draft_tokens;
+    totals->decode_context += ragged->n_draft_tokens;
+}
+
 static void sum_totals(struct replica *replica)
 {
     const int32_t n_decode = replica->in_flight.ticks ? replica->here.cohort.n_seqs : 0;
@@ -112,6 +129,9 @@ static void sum_totals(struct replica *replica)
     totals->n_blocks_in = (int32_t)replica->plan.n_ins;
     totals->n_blocks_copied = (int32_t)replica->plan.n_copies;
     totals->padding = replica->plan.padding;
+    totals->n_draft_tokens = totals->n_draft_seqs = totals->max_drafts = 0;
+    if (replica->fixed.speculation.on && n_decode > 0)
+        add_guesses(replica, totals);
     for (size_t i = 0; i < replica->plan.n_planned; i++)
         (replica->plan.planned[i].decodes ? add_decode : add_prompt)(totals,
                                                                      &replica->plan.planned[i]);
@@ -146,7 +166,7 @@ static int32_t context_of(const struct replica *replica, const struct live_reque
 }
 
 static void add_sequence(struct replica *replica, const struct live_request *r, int32_t n,
-                         int32_t seq)
+                         int32_t seq, int32_t n_draft)
 {
     const bool alone = r->pub.n_seqs == 1;
     const int32_t n_after = r->pub.stale.n_computed + n, n_context = context_of(replica, r, seq);
@@ -155,7 +175,8 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
     replica->in_flight.work[replica->in_flight.desc.n_work++] = (struct ifl_work){
         .request = &r->pub,
         .seq = seq,
-        .n_new = n_after - n_context,
+        .n_new = n_after + n_draft - n_context,
+        .n_draft = n_draft,
         .n_context = n_context,
         .samples = n_after == r->pub.stale.n_tokens + r->n_late,
         .blocks = alone ? r->blocks : table_of(replica, r, seq, n_blocks),
@@ -167,11 +188,12 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
 }
 
 /* A prompt is computed as one sequence until it goes on behind its end. */
-static void add_work(struct replica *replica, const struct live_request *r, int32_t n)
+static void add_work(struct replica *replica, const struct live_request *r, int32_t n,
+                     int32_t n_draft)
 {
     const int32_t n_seqs = r->parted ? r->pub.n_seqs : 1;
     for (int32_t seq = 0; seq < n_seqs; seq++)
-        add_sequence(replica, r, n, seq);
+        add_sequence(replica, r, n, seq, n_draft);
 }
 
 /* Only tables of groups are put together, and only for executors that want to see them. */
@@ -198,10 +220,13 @@ IFL_APART static void list_work(struct replica *replica)
     if (replica->in_flight.ticks)
         FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS) {
             cohort_sync(&replica->here.cohort, r);
-            add_work(replica, r, 1);
+            const int32_t at = (int32_t)replica->in_flight.desc.n_work;
+            const int32_t n_holds = cohort_note_work(&replica->here.cohort, r, at);
+            add_work(replica, r, 1, cohort_n_draft(r));
+            replica->in_flight.work[at].n_holds = n_holds;
         }
     for (size_t i = 0; i < replica->plan.n_planned; i++)
-        add_work(replica, replica->plan.planned[i].r, replica->plan.planned[i].n);
+        add_work(replica, replica->plan.planned[i].r, replica->plan.planned[i].n, 0);
 }
 
 void in_flight_describe(struct replica *replica)
@@ -236,7 +261,9 @@ static void fill_record(struct replica *replica)
     struct ifl_step_record *record = &replica->in_flight.record;
     record->step = replica->in_flight.desc.step;
     record->prefill_tokens = totals->n_prefill_tokens;
-    record->decode_tokens = totals->n_decode_seqs;
+    record->decode_tokens = totals->n_decode_seqs + totals->n_draft_tokens;
+    record->draft_tokens = totals->n_draft_tokens;
+    record->accepted_tokens = 0;
     record->prefill_seqs = totals->n_prefill_seqs;
     record->decode_seqs = totals->n_decode_seqs;
     record->context_tokens = totals->decode_context;
@@ -266,6 +293,17 @@ void in_flight_submit(struct replica *replica)
     replica->in_flight.busy = true;
 }
 
+/* The guesses of the next tick: fewer where the longest sequence of the model is near. */
+static void submit_guesses(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    struct ifl_step_totals *totals = &in_flight->desc.totals;
+    totals->n_tokens = totals->n_sampled = totals->n_decode_seqs;
+    add_guesses(replica, totals);
+    in_flight->record.decode_tokens = totals->n_tokens;
+    in_flight->record.draft_tokens = totals->n_draft_tokens;
+}
+
 void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
 {
     struct in_flight *in_flight = &replica->in_flight;
@@ -274,6 +312,8 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
     in_flight->desc.step = replica->view.step;
     in_flight->desc.start_ns = now_ns;
     in_flight->desc.totals.decode_context = cohort->context + cohort->n_seqs;
+    if (replica->fixed.speculation.on)
+        submit_guesses(replica);
     in_flight->record.step = replica->view.step;
     in_flight->record.context_tokens = in_flight->desc.totals.decode_context;
     record_pool(replica);
@@ -492,6 +532,19 @@ int64_t in_flight_pass(struct in_flight *in_flight, const struct ifl_done *first
 
 /* ---- results ---- */
 
+/* Of n_ticks steps; of one, where requests speculate. */
+static struct ifl_result result_of(const struct replica *replica, const struct live_request *r,
+                                   bool member, int32_t n_ticks)
+{
+    if (!cohort_is_ragged(&replica->here.cohort))
+        return (struct ifl_result){&r->pub, n_ticks, n_ticks};
+    if (!member)
+        return (struct ifl_result){&r->pub, 1 + r->n_step_draft, r->n_step_emitted,
+                                   r->n_step_draft};
+    const struct ragged_member *m = ragged_find(&replica->here.cohort.ragged, r);
+    return (struct ifl_result){&r->pub, 1 + m->n_draft, m->n_emitted, m->n_draft};
+}
+
 /* Lists the members that ticked and those that did so for the last time, in order of start. */
 static size_t list_decodes(struct replica *replica, int32_t n_ticks)
 {
@@ -504,7 +557,7 @@ static size_t list_decodes(struct replica *replica, int32_t n_ticks)
         const struct live_request *next = member ? r : *gone++;
         if (member)
             r = r->links[AMONG_PEERS].next;
-        replica->in_flight.results[n++] = (struct ifl_result){&next->pub, n_ticks, n_ticks};
+        replica->in_flight.results[n++] = result_of(replica, next, member, n_ticks);
     }
     return n;
 }

@@ -39,6 +39,8 @@ struct in_flight {
     size_t n_tables, cap_tables;
     struct ifl_result *results; /* of the steps that end, if a module asks for them */
     struct ifl_step_record record;
+    const int32_t *n_accepted;  /* of the step that ends, as the executor says; NULL: it does not */
+    int64_t *own_gaps_ns;       /* where requests speculate: room for ragged_tick */
     int32_t n_preempted_before; /* by plans that led to no step since the last one */
     int64_t last_end_ns;        /* of the step before, IFL_NEVER before the first */
     int64_t n_barren_steps;     /* steps since the last one that produced a token */
@@ -120,6 +122,16 @@ static inline void in_flight_wait(struct in_flight *in_flight, bool waits)
 void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done);
 /* The step has ended. Returns how many steps modules are told of with it. */
 int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done);
+/* What the executor says of guesses; NULL: nothing. */
+static inline void in_flight_hear_accepted(struct in_flight *in_flight, const int32_t *n_accepted)
+{
+    in_flight->n_accepted = n_accepted;
+}
+/* So many guesses of the step have held. */
+static inline void in_flight_note_accepted(struct in_flight *in_flight, int32_t n)
+{
+    in_flight->record.accepted_tokens = n;
+}
 /* The step has produced a token, so that the run comes to an end. */
 static inline void in_flight_note_token(struct in_flight *in_flight)
 {

@@ -137,6 +137,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;
     r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
     r->max_itl_ns = -1;
+    r->accept_percent = a->said.accept_percent;
     pub->serial = pub->queued_serial = a->serial;
     pub->arrival_ns = pub->queued_ns = a->at_ns;
     pub->started_ns = pub->stale.last_end_ns = IFL_NEVER;

@@ -78,8 +78,8 @@ struct live_request {
     bool answers_on_arrival; /* with its K/V comes its first token */
     bool loads_before;       /* the next step waits for its K/V */
     bool silent;             /* its row and its end are those of its other record */
-    int32_t n_below;         /* tokens of K/V at another replica, that it may load; 0: none. While it
-                                waits it shows as computed what will be once they have come */
+    int32_t n_below; /* tokens of K/V at another replica, that it may load; 0: none. While it
+                        waits it shows as computed what will be once they have come */
 
     /* where several steps are in flight, see overlap.h */
     int32_t n_late;     /* steps in flight that sample a token of it */
@@ -93,6 +93,10 @@ struct live_request {
     bool counted;        /* grows by count, is in no grow list */
     int64_t unused_tick; /* tick of its last block, of which n_unused slots stay empty */
     int32_t n_unused;
+
+    /* speculation, ragged.h */
+    int32_t accept_percent;               /* of its guesses; -1: as serving.speculation says */
+    int32_t n_step_draft, n_step_emitted; /* of its last step */
 
     /* of a sequence group, kv/group.h */
     bool parted;        /* the sequences have their own tails */

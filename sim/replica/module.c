@@ -69,7 +69,7 @@ int module_create_router(struct module *module, const struct module_config *conf
 const char *module_kind_name(enum ifl_kind kind)
 {
     static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit", "preempt",
-                                                   "evict",    "route", "scale"};
+                                                   "evict",    "route", "scale", "draft"};
     return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
 }
 

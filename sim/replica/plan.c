@@ -10,6 +10,7 @@ int plan_create(struct plan *plan, const struct ifl_limits *limits, const struct
 {
     const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
     plan->step.ops = ops;
+    plan->step.max_drafts = limits->max_drafts;
     plan->slot = -1;
     plan->known_ns = IFL_NEVER;
     plan->outs = malloc(n_copies * sizeof *plan->outs);
@@ -169,7 +170,7 @@ static int32_t forget_planned(struct plan *plan, const struct live_request *r)
             plan->n_members -= r->in_cohort;
             return plan->planned[i].n_tokens;
         }
-    return r->pub.n_seqs; /* one of the cohort */
+    return r->pub.n_seqs + cohort_n_draft(r); /* one of the cohort */
 }
 
 void plan_remove(struct plan *plan, const struct live_request *r)

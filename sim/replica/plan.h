@@ -17,6 +17,7 @@ struct planned {
     int32_t n_tokens;       /* of all its sequences, shared ones once */
     bool decodes, samples;
     int32_t n_computed; /* of each sequence, these included; once the plan is committed */
+    int32_t n_draft;    /* of n_tokens, but not of n: guessed ones */
 };
 
 /* A snapshot of one list, taken when a plan first asks for it. */
@@ -208,7 +209,7 @@ static inline void plan_count_prefill(struct plan *plan, int32_t n_tokens)
 /* The whole cohort takes part. */
 static inline void plan_add_cohort(struct plan *plan, const struct cohort *cohort)
 {
-    plan->step.n_tokens += cohort->n_seqs;
+    plan->step.n_tokens += cohort->n_seqs + cohort->ragged.n_draft_tokens;
     plan->step.n_requests += (int32_t)cohort->n;
     plan->ready_all = true;
 }

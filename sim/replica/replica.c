@@ -77,7 +77,8 @@ IFL_HOT int replica_join(struct replica *replica, const struct arrival *arrival,
     return 0;
 }
 
-/* The last token of an answer is never computed, so that it takes no slot. */
+/* The last token of an answer is never computed, so that it takes no slot; but for those that are
+ * guessed behind it. */
 IFL_APART enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival)
 {
     const struct ifl_limits *limits = &replica->fixed.limits;
@@ -86,7 +87,11 @@ IFL_APART enum replica_fit replica_fit(const struct replica *replica, const stru
     const int64_t n_tokens = (int64_t)arrival->n_prompt + arrival->n_output;
     if (n_tokens > limits->max_model_tokens)
         return REPLICA_BEYOND_MODEL;
-    const int32_t n = group_blocks(&group, (int32_t)n_tokens - 1, replica->fixed.block);
+    const struct ragged_options *speculation = &replica->fixed.speculation;
+    const int64_t n_ahead = n_tokens - 1 + speculation->max_drafts + speculation->lookahead_tokens;
+    const int64_t n_held =
+        speculation->on ? ifl_min(n_ahead, limits->max_model_tokens) : n_tokens - 1;
+    const int32_t n = group_blocks(&group, (int32_t)n_held, replica->fixed.block);
     return (replica->kv.device.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks
                ? REPLICA_BEYOND_POOL
                : REPLICA_FITS;
@@ -156,6 +161,12 @@ static void cut_promise(struct replica *replica, const struct module *module,
     promise->min_free_blocks = ifl_max(promise->min_free_blocks, other.min_free_blocks);
 }
 
+/* What guesses yield is told step by step. */
+static bool told_of_guesses(const struct replica *replica)
+{
+    return replica->fixed.speculation.on && replica->on.step_end.n > 0;
+}
+
 /* Limits the promise of the plan:
  * - It is void unless the step does nothing but tick.
  * - It ends before the time that a refusal named.
@@ -167,7 +178,7 @@ static void bound_promise(struct replica *replica)
     struct ifl_promise promise = replica->plan.promise;
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
     if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
-        replica->kv.device.cache.asked_lost ||
+        replica->kv.device.cache.asked_lost || told_of_guesses(replica) ||
         replica->leaving.n_ended + replica->leaving.n_early > 0) {
         plan_void_promise(&replica->plan);
         return;

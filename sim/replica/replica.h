@@ -84,6 +84,7 @@ struct replica_fixed {
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
     struct beam_search beams;
+    struct ragged_options speculation;
     struct module modules[N_MODULES]; /* the cluster's router is not among them */
 };
 
@@ -123,6 +124,9 @@ struct replica_options {
     struct beam_search beams;
     bool moves;        /* requests may come from other replicas, or go there */
     bool loads_before; /* the next step waits for what starts load */
+    /* Read if the draft module guesses; max_drafts and max_model_tokens are set here. Then one step
+     * is in flight at a time, no request has several samples, and the allocator is paged. */
+    struct ragged_options speculation;
 };
 
 /* Owned by the caller; zeroed memory is valid for replica_destroy. */

@@ -93,6 +93,8 @@ IFL_HOT bool replica_take_blocks(struct replica *replica, struct live_request *r
     kv_take(&replica->kv.device, n,
             kv_numbers(&replica->kv.device, n) > 0 ? r->blocks + r->pub.stale.n_blocks : NULL);
     r->pub.stale.n_blocks += n;
+    if (r->in_cohort && cohort_is_ragged(&replica->here.cohort))
+        cohort_note_blocks(&replica->here.cohort, r);
     if (r->in_cohort && r->pub.n_seqs > 1)
         cohort_regrow(&replica->here.cohort, r);
     const int64_t unused = unused_slots(replica, r);
@@ -186,7 +188,7 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
 IFL_HOT void replica_join_cohort(struct replica *replica, struct live_request *r)
 {
     const int32_t n_now = r->pub.stale.n_computed + replica->here.cohort.grown;
-    const bool counts = replica->kv.device.tallied &&
+    const bool counts = replica->kv.device.tallied && !cohort_is_ragged(&replica->here.cohort) &&
                         r->pub.stale.n_blocks == kv_blocks_for(n_now, replica->fixed.block);
     here_join_cohort(&replica->here, r, counts);
     if (counts && r->grow_phase != COHORT_NEVER)

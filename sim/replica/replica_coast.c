@@ -52,7 +52,7 @@ IFL_HOT bool replica_next_tick(struct replica *replica, int64_t now_ns)
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
     enum { VECTOR = 4 };
-    if (!replica_coasts(replica))
+    if (!replica_coasts(replica) || cohort_is_ragged(&replica->here.cohort))
         return 1;
     const int64_t until_promised_ns = ifl_min(until_ns, replica->plan.promise.until_ns);
     const int64_t room_ns = until_promised_ns - replica->in_flight.desc.start_ns;
@@ -64,12 +64,12 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     return n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
 }
 
-/* True if a step changes only sums: there are no beams, no member is fresh, and all members had
- * their last token when this step began. */
+/* True if a step changes only sums: there are no beams, no request speculates, no member is fresh,
+ * and all members had their last token when this step began. */
 static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
-    return !replica->fixed.beams.search && cohort->n_fresh == 0 &&
+    return !replica->fixed.beams.search && !cohort_is_ragged(cohort) && cohort->n_fresh == 0 &&
            cohort->last_end_ns == replica->in_flight.desc.start_ns;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "inflight/minmax.h"
+
 #include "replica/step_lists.h"
 
 static void refresh(const struct ifl_ticks *ticks, const struct ifl_request *r)
@@ -37,6 +39,27 @@ static void rerank(const struct ifl_view *view, const struct ifl_request *reques
                        ifl_queued_since_ns(request));
 }
 
+/* What the draft module may guess at most; 0: it never does. */
+static int32_t max_drafts(const struct replica_options *options)
+{
+    const struct module_config *draft = &options->modules[IFL_DRAFT];
+    if (!draft->policy || !draft->policy->ops.draft->ask)
+        return 0;
+    return ifl_min(draft->policy->ops.draft->most(draft->params), RAGGED_MAX_DRAFTS);
+}
+
+static struct ragged_options speculation_of(const struct replica_options *options,
+                                            int32_t n_most_drafts)
+{
+    struct ragged_options of = options->speculation;
+    of.on = n_most_drafts > 0;
+    of.max_drafts = n_most_drafts;
+    of.max_model_tokens = options->limits.max_model_tokens;
+    if (!of.on)
+        of.lookahead_tokens = 0;
+    return of;
+}
+
 static struct replica_fixed fixed_of(const struct replica_options *options)
 {
     struct replica_fixed fixed = {
@@ -56,6 +79,10 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
     fixed.overlap.hindsight &= !options->modules[IFL_BATCHING].policy->leaves_out;
     fixed.beams.search &= fixed.max_samples > 1;
     fixed.limits.contiguous = options->allocator == KV_BUDDY;
+    fixed.limits.max_drafts = max_drafts(options);
+    fixed.speculation = speculation_of(options, fixed.limits.max_drafts);
+    ifl_require(!fixed.speculation.on || (options->overlap.depth <= 1 && fixed.max_samples == 1 &&
+                                          !fixed.limits.contiguous));
     fixed.limits.max_in_flight = options->overlap.depth > 1 ? options->overlap.depth : 0;
     return fixed;
 }
@@ -67,7 +94,8 @@ static int create_modules(struct replica *replica, const struct replica_options 
     for (int i = 0; i < N_MODULES; i++) {
         const struct module_config *config = &options->modules[i];
         struct module *module = &replica->fixed.modules[i];
-        if (!config->policy || module_is_of_cluster((enum ifl_kind)i))
+        if (!config->policy || module_is_of_cluster((enum ifl_kind)i) ||
+            (i == IFL_DRAFT && !replica->fixed.speculation.on))
             continue;
         const int rc = module_create(module, config, &replica->fixed.limits, parts_bytes, error);
         if (rc < 0)
@@ -131,6 +159,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         return ifl_fail_nomem(error);
     if (in_flight_create(replica) < 0)
         return ifl_fail_nomem(error);
+    here_speculate(&replica->here, &replica->fixed.speculation);
     moving_begin(&replica->moving, options->moves);
     view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
     return 0;

@@ -87,11 +87,28 @@ static inline int64_t replica_held_slots(const struct replica *replica)
 void replica_part(struct replica *replica, struct live_request *r);
 void replica_unpart(struct replica *replica, struct live_request *r);
 
+/* Slots that r holds blocks for while n more of its tokens are computed, and n_draft guesses. */
+static inline int32_t replica_slots_for(const struct replica *replica, const struct live_request *r,
+                                        int32_t n, int32_t n_draft)
+{
+    const struct ragged_options *speculation = &replica->fixed.speculation;
+    const int32_t n_after = r->pub.stale.n_computed + n;
+    const bool decodes = r->pub.state != IFL_WAITING && request_decodes(&r->pub);
+    if (!speculation->on || r->ended || !(decodes || speculation->prompts_look_ahead))
+        return n_after;
+    const int32_t n_ahead = n_after + n_draft + speculation->lookahead_tokens;
+    return ifl_max(n_after, ifl_min(n_ahead, speculation->max_model_tokens));
+}
+
 /* Blocks that the next tick takes: for counted members (cohort.h), and for those in grow lists. */
 int32_t replica_listed_growth(const struct replica *replica);
+/* The same where members speculate, with guesses cut to what the next tick takes. */
+int32_t replica_prepare_ragged(const struct replica *replica);
 static inline int32_t replica_growing_blocks(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
+    if (cohort_is_ragged(cohort))
+        return replica_prepare_ragged(replica);
     const int32_t n = cohort->n_counted[cohort->phase];
     return cohort_grows_by_count(cohort) && !replica->fixed.beams.search
                ? n
@@ -105,6 +122,12 @@ static inline bool replica_tick_fits(const struct replica *replica, int32_t n_ne
 }
 /* True if taking n_new blocks may cost a waiting request a hit that a plan was told of. */
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
+/* Where members speculate: they take the blocks that they lack; the plan asks how much is guessed
+ * for each that has no tokens in it yet; a step ends. */
+void replica_grow_ragged(struct replica *replica);
+void replica_ask_drafts(struct replica *replica);
+int replica_tick_ragged(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                        struct ifl_error *error);
 /* Members take their blocks for the tick under way, counted members first. */
 void replica_grow_listed(struct replica *replica);
 static inline void replica_grow_counted(struct replica *replica)
@@ -117,6 +140,10 @@ static inline void replica_grow_counted(struct replica *replica)
 }
 static inline void replica_grow(struct replica *replica)
 {
+    if (cohort_is_ragged(&replica->here.cohort)) {
+        replica_grow_ragged(replica);
+        return;
+    }
     replica_grow_counted(replica);
     if (!cohort_grows_by_count(&replica->here.cohort))
         replica_grow_listed(replica);

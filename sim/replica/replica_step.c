@@ -36,8 +36,10 @@ static void settle_cohort(struct replica *replica)
             plan_pad_for_ended(&replica->plan, p);
         } else if (!p->decodes) {
             plan_keep(&replica->plan, n++, p);
-        } else if (!p->r->in_cohort) {
-            replica_join_cohort(replica, p->r);
+        } else {
+            if (!p->r->in_cohort)
+                replica_join_cohort(replica, p->r);
+            cohort_set_draft(&replica->here.cohort, p->r, p->n_draft);
         }
     }
     plan_cut(&replica->plan, n);
@@ -121,7 +123,8 @@ IFL_HOT bool replica_commit(struct replica *replica)
     in_flight_describe(replica);
     for (size_t i = 0; i < plan->n_planned; i++)
         advance(replica, i);
-    accounts_add_tokens(&replica->kv, replica->in_flight.desc.totals.n_tokens);
+    accounts_add_tokens(&replica->kv, replica->in_flight.desc.totals.n_tokens -
+                                          replica->in_flight.desc.totals.n_draft_tokens);
     in_flight_submit(replica);
     view_submit(&replica->view);
     if (replica->on.step_start.n > 0)
@@ -160,6 +163,8 @@ IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_rec
                          struct ifl_error *error)
 {
     struct cohort *cohort = &replica->here.cohort;
+    if (cohort_is_ragged(cohort))
+        return replica_tick_ragged(replica, end_ns, recorder, error);
     struct tick_gaps shared;
     int rc = 0;
     for (size_t i = 0; i < cohort->n_fresh && rc == 0; i++)
@@ -426,6 +431,7 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
     leaving_by_tick(&replica->leaving, false);
     if (replica->in_flight.ticks) {
         in_flight_note_token(&replica->in_flight);
+        in_flight_hear_accepted(&replica->in_flight, done->n_accepted);
         rc = replica_tick(replica, end_ns, recorder, error);
         end_decodes(replica);
         replica_fork_beams(replica);

@@ -66,16 +66,6 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
 
 /* ---- room in the contract: to ask for what no executor does yet breaks it ---- */
 
-static enum ifl_verdict op_schedule_drafts(struct ifl_step *step, const struct ifl_request *r,
-                                           int32_t n, int32_t n_draft, int32_t hold_tokens)
-{
-    if (n_draft == 0)
-        return step_schedule(step, r, n, hold_tokens);
-    step_breach(replica_of(step),
-                "it schedules drafts, which no executor of this version verifies");
-    return IFL_WAIT;
-}
-
 static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t n_slots)
 {
     step_sync(replica_of(step), live(r));
@@ -140,8 +130,9 @@ const struct ifl_step_ops replica_step_ops = {
     .took_part = step_took_part,
     .scheduled = step_scheduled,
     .refuse = step_refuse,
-    .schedule_drafts = op_schedule_drafts,
+    .schedule_drafts = step_schedule_drafts,
     .keep = op_keep,
     .load = op_load,
     .adapter_users = op_adapter_users,
+    .drafts = step_drafts,
 };

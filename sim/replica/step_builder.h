@@ -4,6 +4,7 @@
 #define SIM_REPLICA_STEP_BUILDER_H
 
 #include "replica/replica_parts.h"
+#include "replica/step_lists.h"
 
 /* Notes that a module has broken its contract; the first breach counts. It is the module that the
  * plan has asked and that has not answered, or else the batching module. */
@@ -32,11 +33,18 @@ static inline void step_count_blocks(struct replica *replica)
 
 enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *request, int32_t n,
                                int32_t hold_tokens);
+enum ifl_verdict step_schedule_drafts(struct ifl_step *step, const struct ifl_request *request,
+                                      int32_t n, int32_t n_draft, int32_t hold_tokens);
 bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks);
-/* Schedules n more tokens of each sequence of r, which holds the blocks for them. */
-void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n);
+/* Schedules n more tokens of each sequence of r, which holds the blocks for them, and for n_draft
+ * guesses behind. */
+void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n, int32_t n_draft);
 /* Takes back the tokens that this plan has given r, if any. */
 void step_undo_schedule(struct replica *replica, struct live_request *r);
+
+/* ---- replica_drafts.c ---- */
+
+int32_t step_drafts(struct ifl_step *step, const struct ifl_request *request);
 
 /* ---- step_start.c ---- */
 

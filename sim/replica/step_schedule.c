@@ -38,7 +38,8 @@ IFL_FOR_ASSERTS static inline bool holds_blocks(const struct replica *replica,
     return replica_hold_blocks(replica, r, hold_tokens) <= r->pub.stale.n_blocks;
 }
 
-IFL_HOT void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
+IFL_HOT void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n,
+                              int32_t n_draft)
 {
     ifl_assert(n > 0);
     ifl_assert(holds_blocks(replica, r, n));
@@ -48,7 +49,7 @@ IFL_HOT void step_put_in_plan(struct replica *replica, struct live_request *r, i
         return;
     }
     const int32_t n_tokens = part_and_count(replica, r, n);
-    list_in_plan(replica, (struct planned){r, n, n_tokens, decodes});
+    list_in_plan(replica, (struct planned){r, n, n_tokens + n_draft, decodes, .n_draft = n_draft});
     if (!decodes)
         plan_count_prefill(&replica->plan, n_tokens);
     replica_publish_plan(replica, r, r->pub.stale.n_computed + n);
@@ -69,7 +70,7 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
 {
     const struct ifl_request *pub = &r->pub;
     if (replica->plan.ready_all || replica->kv.device.cached || n != 1 || hold_tokens > 0 ||
-        pub->n_seqs > 1 || r->ended)
+        pub->n_seqs > 1 || r->ended || replica->fixed.speculation.on)
         return false;
     if (r->in_cohort)
         return pub->stale.n_now == 0 && r->grow_phase != replica->here.cohort.phase;
@@ -78,17 +79,11 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
            r->stalled_since_ns == IFL_NEVER;
 }
 
-enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *request, int32_t n,
-                               int32_t hold_tokens)
+static enum ifl_verdict schedule(struct ifl_step *step, const struct ifl_request *request,
+                                 int32_t n, int32_t n_draft, int32_t hold_tokens)
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
-    if (replica->plan.broken)
-        return IFL_NO_BLOCKS;
-    if (goes_on(replica, r, n, hold_tokens)) {
-        list_in_plan(replica, (struct planned){r, 1, 1, true});
-        return IFL_YES;
-    }
     step_show(replica, r);
     if (request->state != IFL_RUNNING)
         step_breach(replica, "it scheduled a request that is not on the device");
@@ -104,7 +99,8 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
     if (replica->plan.broken)
         return IFL_NO_BLOCKS;
     const int32_t computed = request->stale.n_computed + n;
-    const int32_t need = replica_need(replica, r, ifl_max(hold_tokens, computed));
+    const int32_t slots = replica_slots_for(replica, r, n, n_draft);
+    const int32_t need = replica_need(replica, r, ifl_max(hold_tokens, slots));
     if (!replica_take_blocks(replica, r, need)) {
         step_note_refusal(replica, request, step_planner(replica),
                           "its tokens find no free K/V blocks", true);
@@ -113,8 +109,37 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
     if (hold_tokens > computed && request->stale.n_blocks > r->n_promised)
         r->n_promised = request->stale.n_blocks;
     step_count_blocks(replica);
-    step_put_in_plan(replica, r, n);
+    step_put_in_plan(replica, r, n, n_draft);
     return IFL_YES;
+}
+
+enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                               int32_t hold_tokens)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (replica->plan.broken)
+        return IFL_NO_BLOCKS;
+    if (goes_on(replica, r, n, hold_tokens)) {
+        list_in_plan(replica, (struct planned){r, 1, 1, true});
+        return IFL_YES;
+    }
+    return schedule(step, request, n, 0, hold_tokens);
+}
+
+enum ifl_verdict step_schedule_drafts(struct ifl_step *step, const struct ifl_request *request,
+                                      int32_t n, int32_t n_draft, int32_t hold_tokens)
+{
+    struct replica *replica = replica_of(step);
+    if (n_draft == 0)
+        return step_schedule(step, request, n, hold_tokens);
+    if (replica->plan.broken)
+        return IFL_NO_BLOCKS;
+    if (n_draft < 0 || n_draft > step_drafts(step, request)) {
+        step_breach(replica, "it scheduled more guessed tokens than there are");
+        return IFL_NO_BLOCKS;
+    }
+    return schedule(step, request, n, n_draft, hold_tokens);
 }
 
 /* ---- all decoding requests at once ---- */
@@ -143,6 +168,8 @@ IFL_APART static void part_fresh(struct replica *replica)
 
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 {
+    if (replica->fixed.speculation.on && replica->plan.planning)
+        replica_ask_drafts(replica);
     const int32_t n_new = replica_growing_blocks(replica);
     if (!replica_tick_fits(replica, n_new, spare_blocks))
         return false;
@@ -160,11 +187,13 @@ bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 /* Schedules the members that are not scheduled yet, one by one; all or none. */
 static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
 {
+    if (replica->fixed.speculation.on)
+        replica_ask_drafts(replica);
     if (!replica_tick_fits(replica, replica_growing_blocks(replica), spare_blocks))
         return false;
     FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
         if (r->pub.stale.n_now == 0)
-            step_schedule(&replica->plan.step, &r->pub, 1, 0);
+            step_schedule_drafts(&replica->plan.step, &r->pub, 1, cohort_n_draft(r), 0);
     return true;
 }
 

@@ -116,9 +116,9 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
     plan_set_aside(&replica->plan, spare_blocks);
     const struct ifl_admission answer = admission(replica, request, n);
     plan_set_aside(&replica->plan, -spare_blocks);
-    const int32_t computed = request->stale.n_computed + n;
+    const int32_t slots = replica_slots_for(replica, live(request), n, 0);
     if (takes)
-        *takes = replica_need(replica, live(request), ifl_max(answer.hold_tokens, computed));
+        *takes = replica_need(replica, live(request), ifl_max(answer.hold_tokens, slots));
     return answer.verdict;
 }
 
@@ -210,7 +210,8 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     if (answer.verdict != IFL_YES)
         return answer.verdict;
     const int32_t computed = request->stale.n_computed + n;
-    const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, computed));
+    const int32_t slots = replica_slots_for(replica, r, n, 0);
+    const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, slots));
     if (lies_elsewhere(replica, r))
         return load_first(replica, r, ifl_max(answer.hold_tokens, computed));
     if (!(request->state == IFL_SWAPPED  ? bring_back
@@ -228,7 +229,7 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     plan_count_running(&replica->plan, r);
     step_count_blocks(replica);
     if (n > 0)
-        step_put_in_plan(replica, r, n);
+        step_put_in_plan(replica, r, n, 0);
     tell_start(replica, r);
     replica_stir_keys(replica);
     return IFL_YES;

@@ -23,7 +23,8 @@ static int reserve_seqs(struct engine_job *job, size_t n)
         return 0;
     job->cap_seqs = 0;
     if (GROW(job->owners, had) || GROW(job->first_token, had) || GROW(job->first_block, had) ||
-        GROW(job->sampled, had) || GROW(job->n_rows, had))
+        GROW(job->n_rows, had) || GROW(job->n_drafts, had) || GROW(job->n_drawn, had) ||
+        GROW(job->n_accepted, had))
         return IFL_E_NOMEM;
     job->cap_seqs = cap;
     return 0;
@@ -35,7 +36,7 @@ static int reserve_tokens(struct engine_job *job, size_t n)
     if (cap == had)
         return 0;
     job->cap_tokens = 0;
-    if (GROW(job->token_ids, had) || GROW(job->positions, had))
+    if (GROW(job->token_ids, had) || GROW(job->positions, had) || GROW(job->sampled, had))
         return IFL_E_NOMEM;
     job->cap_tokens = cap;
     return 0;
@@ -71,6 +72,14 @@ static int reserve_spoilt(struct engine_job *job, size_t n)
     return 0;
 }
 
+int engine_job_reserve(struct engine_job *job, size_t n_seqs, size_t n_tokens, size_t n_blocks)
+{
+    return reserve_seqs(job, n_seqs + 1) < 0 || reserve_tokens(job, n_tokens) < 0 ||
+                   reserve_blocks(job, n_blocks) < 0
+               ? IFL_E_NOMEM
+               : 0;
+}
+
 static size_t most_copies(const struct ifl_step_desc *desc)
 {
     const size_t swapped = ifl_max(desc->n_outs, desc->n_ins);
@@ -84,8 +93,8 @@ static int reserve(struct engine_job *job, const struct ifl_step_desc *desc)
         n_blocks += (size_t)desc->work[i].n_blocks;
         n_tokens += (size_t)desc->work[i].n_new;
     }
-    if (reserve_seqs(job, desc->n_work + 1) < 0 || reserve_tokens(job, n_tokens) < 0 ||
-        reserve_blocks(job, n_blocks) < 0 || reserve_copies(job, most_copies(desc)) < 0)
+    if (engine_job_reserve(job, desc->n_work, n_tokens, n_blocks) < 0 ||
+        reserve_copies(job, most_copies(desc)) < 0)
         return IFL_E_NOMEM;
     return 0;
 }
@@ -94,7 +103,8 @@ void engine_job_finish(struct engine_job *job)
 {
     void *const arrays[] = {job->owners,    job->token_ids, job->positions, job->first_token,
                             job->block_ids, job->spoilt,    job->n_rows,    job->first_block,
-                            job->sampled,   job->outs,      job->ins,       job->copies};
+                            job->sampled,   job->outs,      job->ins,       job->copies,
+                            job->n_drafts,  job->n_drawn,   job->n_accepted};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     *job = (struct engine_job){0};
@@ -150,7 +160,10 @@ static void add_work(struct engine_job *job, const struct ifl_work *work,
                                             .hash_ids = r->hash_ids,
                                             .named_tokens = work->named_tokens,
                                             .hash_id_tokens = r->hash_id_tokens};
-    job->n_rows[seq] = work->samples;
+    job->n_rows[seq] = work->samples ? 1 + work->n_draft : 0;
+    job->n_drafts[seq] = work->n_draft;
+    job->n_drawn[seq] = work->n_holds;
+    job->has_drafts |= work->n_draft > 0;
     for (int32_t i = 0; i < work->n_new; i++)
         job->positions[step->n_tokens++] = work->n_context + i;
     memcpy(job->block_ids + block, work->blocks, (size_t)work->n_blocks * sizeof *work->blocks);
@@ -164,6 +177,17 @@ static void copy_all(struct ifl_copy *to, const struct ifl_copy *from, size_t n)
         memcpy(to, from, n * sizeof *to);
 }
 
+void engine_job_point(struct engine_job *job)
+{
+    job->step.token_ids = job->token_ids;
+    job->step.positions = job->positions;
+    job->step.first_token = job->first_token;
+    job->step.first_block = job->first_block;
+    job->step.block_ids = job->block_ids;
+    job->step.n_rows = job->n_rows;
+    job->step.sampled = job->sampled;
+}
+
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
                      const struct source *source, struct engine_spoiler *spoiler)
 {
@@ -171,6 +195,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
         .n_outs = desc->n_outs, .n_ins = desc->n_ins, .n_copies = desc->n_copies};
     job->done = (struct ifl_done){.step = desc->step};
     job->code = 0;
+    job->has_drafts = false;
     if (reserve(job, desc) < 0 || list_spoilt(job, spoiler) < 0)
         return IFL_E_NOMEM;
     job->first_token[0] = job->first_block[0] = 0;
@@ -179,13 +204,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
     copy_all(job->outs, desc->outs, desc->n_outs);
     copy_all(job->ins, desc->ins, desc->n_ins);
     copy_all(job->copies, desc->copies, desc->n_copies);
-    job->step.token_ids = job->token_ids;
-    job->step.positions = job->positions;
-    job->step.first_token = job->first_token;
-    job->step.first_block = job->first_block;
-    job->step.block_ids = job->block_ids;
-    job->step.n_rows = job->n_rows;
-    job->step.sampled = job->sampled;
+    engine_job_point(job);
     job->step.outs = job->outs;
     job->step.ins = job->ins;
     job->step.copies = job->copies;
@@ -198,18 +217,42 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
 void engine_job_look_up(struct engine_job *job, const struct token_ids *ids)
 {
     for (int32_t seq = 0; seq < job->step.n_seqs; seq++)
-        for (int32_t i = job->first_token[seq]; i < job->first_token[seq + 1]; i++)
+        for (int32_t i = job->first_token[seq]; i < job->first_token[seq + 1] - job->n_drafts[seq];
+             i++)
             job->token_ids[i] = token_ids_get(ids, &job->owners[seq], job->positions[i]);
 }
 
-int engine_job_remember(const struct engine_job *job, struct token_ids *ids)
+/* Guesses that hold: from the first on, as long as the engine says the same. */
+static int32_t verify(const struct engine_job *job, int32_t seq, const int32_t *sampled)
+{
+    const int32_t n = job->n_drafts[seq];
+    const int32_t *guessed = job->token_ids + job->first_token[seq + 1] - n;
+    int32_t held = 0;
+    while (held < n && guessed[held] == sampled[held])
+        held++;
+    return held;
+}
+
+static int remember(struct engine_job *job, struct token_ids *ids, int32_t seq,
+                    const int32_t *sampled, bool verifies)
+{
+    const int32_t first = job->first_token[seq + 1] - job->n_drafts[seq];
+    const int32_t n_held = verifies ? verify(job, seq, sampled) : job->n_drawn[seq];
+    job->n_accepted[seq] = n_held;
+    for (int32_t i = 0; i < n_held; i++)
+        if (token_ids_put(ids, &job->owners[seq], job->positions[first + i],
+                          job->token_ids[first + i]) < 0)
+            return IFL_E_NOMEM;
+    return token_ids_put(ids, &job->owners[seq], job->positions[first - 1] + 1 + n_held,
+                         sampled[n_held]);
+}
+
+int engine_job_remember(struct engine_job *job, struct token_ids *ids, bool verifies)
 {
     const int32_t *sampled = job->sampled;
-    for (int32_t seq = 0; seq < job->step.n_seqs; seq++) {
-        const int32_t last = job->positions[job->first_token[seq + 1] - 1];
-        if (job->n_rows[seq] > 0 && token_ids_put(ids, &job->owners[seq], last + 1, *sampled++) < 0)
+    for (int32_t seq = 0; seq < job->step.n_seqs; sampled += job->n_rows[seq++])
+        if (job->n_rows[seq] > 0 && remember(job, ids, seq, sampled, verifies) < 0)
             return IFL_E_NOMEM;
-    }
     return 0;
 }
 

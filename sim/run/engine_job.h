@@ -21,9 +21,14 @@ struct engine_job {
     struct ifl_error error;
     /* what `step` points to */
     struct token_owner *owners; /* [n_seqs] */
-    int32_t *token_ids, *positions, *first_token, *first_block, *n_rows, *sampled;
+    int32_t *token_ids, *positions, *first_token, *first_block, *n_rows;
+    int32_t *sampled; /* [rows]: a row for each token that is sampled, and for each guess */
+    /* [n_seqs] guesses, the last of a sequence's new tokens; those that were drawn to hold; those
+     * that do, once the job has run */
+    int32_t *n_drafts, *n_drawn, *n_accepted;
     uint32_t *block_ids, *spoilt;
     struct ifl_copy *outs, *ins, *copies;
+    bool has_drafts;
     size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
 };
 
@@ -36,17 +41,23 @@ struct engine_spoiler {
 int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool);
 void engine_spoiler_finish(struct engine_spoiler *spoiler);
 
-/* Copies a step into the job. The source has the prompts; NULL: they are drawn. 0 or IFL_E_NOMEM. */
+/* Copies a step into the job. The source has the prompts; NULL: they are drawn. 0 or IFL_E_NOMEM.
+ */
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
                      const struct source *source, struct engine_spoiler *spoiler);
 void engine_job_finish(struct engine_job *job);
+/* Room for so many sequences, tokens (and rows) and blocks. 0 or IFL_E_NOMEM. */
+int engine_job_reserve(struct engine_job *job, size_t n_seqs, size_t n_tokens, size_t n_blocks);
+/* `step` points to the arrays of sequences and tokens. */
+void engine_job_point(struct engine_job *job);
 
 /* True if a token that `earlier` samples is one that `later` computes. */
 bool engine_job_feeds(const struct engine_job *earlier, const struct engine_job *later);
 
-/* look_up: fills in the token ids, before the engine runs the job. remember: stores the sampled
- * tokens afterwards; 0 or IFL_E_NOMEM. */
+/* look_up: fills in the token ids, but for guesses, before the engine runs the job. remember:
+ * stores the sampled tokens afterwards, and guesses that hold: those that the engine would have
+ * sampled, too (verifies), or as many as were drawn; 0 or IFL_E_NOMEM. */
 void engine_job_look_up(struct engine_job *job, const struct token_ids *ids);
-int engine_job_remember(const struct engine_job *job, struct token_ids *ids);
+int engine_job_remember(struct engine_job *job, struct token_ids *ids, bool verifies);
 
 #endif

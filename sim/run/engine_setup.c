@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/engine_module.h"
+#include "cost/draft.h"
 #include "cost/engine_model.h"
 #include "inflight/minmax.h"
 
@@ -52,6 +53,34 @@ static enum ifl_engine_dtype kv_dtype(const struct engine_setup *setup)
     return asked == IFL_DTYPE_AUTO && is_narrow ? IFL_DTYPE_FP8 : asked;
 }
 
+/* The draft model is opened as the target is, with weights of its own. */
+static int propose(const struct engine_setup *setup, struct executor_engine_options *options,
+                   struct ifl_error *error)
+{
+    const struct speculation_config *keys = &setup->config->serving.speculation;
+    struct proposer_options *proposer = &options->proposer;
+    options->guesses = config_speculates(setup->config);
+    options->verifies = options->guesses && keys->verify == VERIFY_REAL;
+    proposer->longest_match = keys->longest_match;
+    proposer->shortest_match = keys->shortest_match;
+    proposer->n_requests = setup->n_requests;
+    if (!options->guesses || keys->proposer == PROPOSER_LOOKUP)
+        return 0;
+    proposer->engine = options->engine;
+    proposer->open = options->open;
+    proposer->open.weights_dir = strcmp(keys->weights, "random") == 0 ? NULL : keys->weights;
+    proposer->open.window_tokens = setup->draft_model->window_tokens;
+    if (engine_describe_model(setup->draft_model, &proposer->open.model, error) < 0)
+        return error->code;
+    if (proposer->open.model.n_vocab == options->open.model.n_vocab)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "%s has %d tokens in its vocabulary and %s, the draft model, %d, expected as "
+                    "many",
+                    setup->model->name, options->open.model.n_vocab, setup->draft_model->name,
+                    proposer->open.model.n_vocab);
+}
+
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error)
 {
     const struct engine_config *config = &setup->config->engine;
@@ -78,5 +107,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         return NULL;
     options.engine =
         engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
+    if (options.engine && propose(setup, &options, error) < 0)
+        return NULL;
     return options.engine ? executor_engine_create(&options, error) : NULL;
 }

@@ -8,7 +8,7 @@
 
 struct engine_setup {
     const struct config *config;
-    const struct model *model;
+    const struct model *model, *draft_model; /* the latter where a draft model guesses */
     const struct stages *stages;
     struct ifl_limits limits;
     size_t n_requests;

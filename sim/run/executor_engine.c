@@ -25,6 +25,8 @@ struct executor_engine {
     const struct source *source;
     struct token_ids ids;
     struct engine_spoiler spoiler;
+    bool guesses, verifies;
+    struct proposer proposer;
     int64_t epoch_ns; /* time 0 of the run */
     struct stage_thread {
         struct executor_engine *of;
@@ -73,10 +75,14 @@ static int compute(struct executor_engine *x, int32_t stage, uint64_t i)
 {
     struct engine_job *job = job_at(x, i);
     const struct guard_call *before = guard_enter(&x->steps);
-    const int code = x->n_slots > 0
-                         ? x->engine->stage(x->self, stage, (int32_t)(i % (uint64_t)x->n_slots),
-                                            &job->step, &job->error)
-                         : x->engine->step(x->self, &job->step, &job->error);
+    int code = 0;
+    if (x->guesses)
+        code = proposer_guess(&x->proposer, job, &x->ids, &job->error);
+    if (code == 0)
+        code = x->n_slots > 0
+                   ? x->engine->stage(x->self, stage, (int32_t)(i % (uint64_t)x->n_slots),
+                                      &job->step, &job->error)
+                   : x->engine->step(x->self, &job->step, &job->error);
     guard_leave(before);
     return code;
 }
@@ -102,9 +108,10 @@ static void begin(struct executor_engine *x, struct engine_job *job)
 
 static void end(struct executor_engine *x, struct engine_job *job)
 {
-    if (job->code == 0 && engine_job_remember(job, &x->ids) < 0)
+    if (job->code == 0 && engine_job_remember(job, &x->ids, x->verifies) < 0)
         job->code = ifl_fail_nomem(&job->error);
     job->passed = (struct ifl_stage_times){x->pipeline, x->n_stages, job->stage_times};
+    job->done.n_accepted = x->verifies ? job->n_accepted : NULL;
     job->done.device_ns = job->step.device_ns;
     job->done.start_ns = job->stage_times[0].start_ns;
     job->done.end_ns = job->stage_times[x->n_stages - 1].end_ns;
@@ -295,6 +302,8 @@ static int start(struct executor_engine *x, const struct executor_engine_options
     guard_leave(before);
     if (rc < 0)
         return rc;
+    if (options->guesses && proposer_open(&x->proposer, &options->proposer, error) < 0)
+        return error->code;
     x->epoch_ns = monotonic_ns();
     while (x->n_threads < x->n_stages) {
         struct stage_thread *thread = &x->threads[x->n_threads];
@@ -320,6 +329,8 @@ struct executor_engine *executor_engine_create(const struct executor_engine_opti
     x->pipeline = options->pipeline;
     x->stop = options->open.stop;
     x->source = options->source;
+    x->guesses = options->guesses;
+    x->verifies = options->verifies;
     snprintf(x->who, sizeof x->who, "engine %s", options->engine->name);
     x->opens = (struct guard_call){x->who, "open"};
     x->steps = (struct guard_call){x->who, "step"};
@@ -349,6 +360,7 @@ void executor_engine_destroy(struct executor_engine *x)
         stop_threads(x);
     const struct guard_call *before = guard_enter(&x->closes);
     x->engine->close(x->self);
+    proposer_close(&x->proposer);
     guard_leave(before);
     for (size_t i = 0; i < EXECUTOR_ENGINE_MAX_IN_FLIGHT; i++)
         engine_job_finish(&x->jobs[i]);

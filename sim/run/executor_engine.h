@@ -17,6 +17,7 @@
 
 #include "cost/stages.h"
 #include "replica/kv/pool.h"
+#include "run/proposer.h"
 #include "run/source.h"
 
 enum { EXECUTOR_ENGINE_MAX_IN_FLIGHT = STAGES_MOST + 8 };
@@ -25,8 +26,11 @@ struct executor_engine_options {
     const struct ifl_engine *engine;
     struct ifl_engine_options open;
     uint64_t token_seed;
-    size_t n_requests;           /* of the whole run */
-    const struct source *source; /* requests come from there; NULL: all are known */
+    size_t n_requests;                /* of the whole run */
+    const struct source *source;      /* requests come from there; NULL: all are known */
+    bool verifies;                    /* the engine says which guesses hold; else as drawn */
+    struct proposer_options proposer; /* read if `guesses` */
+    bool guesses;
     const struct kv_pool *spoil; /* its free blocks are filled with NaN; NULL: left as they are */
     uint32_t pipeline;           /* number of open's pipeline, if it has stages, in reports */
 };

@@ -7,6 +7,7 @@
 
 #include "base/engine_module.h"
 #include "base/tree.h"
+#include "cost/draft.h"
 #include "cost/memory_engine.h"
 
 /* ---- model and hardware ---- */
@@ -51,6 +52,20 @@ static int cut_stages(struct machine *machine, const struct config *config, stru
     return rc;
 }
 
+/* Whose layers a pass of guesses computes: a draft model's, or the target's own. */
+static int load_draft_model(struct machine *machine, const struct config *config,
+                            struct profile_shelf *shelf, struct ifl_error *error)
+{
+    const struct speculation_config *keys = &config->serving.speculation;
+    machine->draft_model = machine->model;
+    if (keys->proposer != PROPOSER_MODEL)
+        return 0;
+    const int rc = profile_shelf_model(shelf, keys->model, &machine->draft_model, error);
+    if (rc == 0)
+        model_set_dtype(&machine->draft_model, (enum model_dtype)config->dtype);
+    return rc;
+}
+
 int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,
                  struct ifl_error *error)
 {
@@ -66,6 +81,8 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
         model_set_dtype(&machine->model, (enum model_dtype)config->dtype);
     if (rc == 0)
         rc = cut_stages(machine, config, error);
+    if (rc == 0 && config_speculates(config))
+        rc = load_draft_model(machine, config, shelf, error);
     const struct parallel parallel = parallel_of(config);
     if (rc == 0 && machine->has_model)
         rc = model_spread(&machine->stage, &parallel, &machine->stage, error);
@@ -268,8 +285,35 @@ struct handover_size machine_kv_moved(const struct machine *machine, const struc
 
 /* ---- costs ---- */
 
-struct cost *machine_cost(const struct machine *machine, const struct config *config,
-                          struct ifl_error *error)
+/* The cost with that of guesses, where there are any. */
+static struct cost *with_drafts(const struct machine *machine, const struct config *config,
+                                struct cost *target, struct ifl_error *error)
+{
+    const struct speculation_config *keys = &config->serving.speculation;
+    const struct parallel parallel = parallel_of(config);
+    struct draft_cost draft = {
+        .proposer = (enum proposer_kind)keys->proposer,
+        .model = &machine->draft_model,
+        .platform = &machine->platform,
+        .parallel = &parallel,
+        .layers = keys->layers,
+        .lm_head_frac = keys->lm_head_frac,
+        .passes = keys->passes,
+        .width = keys->width,
+        .pass_s = keys->pass_s,
+        .seq_s = keys->seq_s,
+        .step_s = keys->step_s,
+        .block_tokens = config->serving.kv.block_tokens,
+    };
+    if (!target || !config_speculates(config))
+        return target;
+    if (cost_computed(&config->cost) == COST_LINEAR)
+        draft.proposer = PROPOSER_LOOKUP;
+    return cost_create_drafting(target, &draft, error);
+}
+
+static struct cost *target_cost(const struct machine *machine, const struct config *config,
+                                struct ifl_error *error)
 {
     const struct cost_config *c = &config->cost;
     const enum cost_kind kind = cost_computed(c);
@@ -284,6 +328,12 @@ struct cost *machine_cost(const struct machine *machine, const struct config *co
     const struct parallel parallel = parallel_of(config);
     return cost_create_roofline(&machine->model, &machine->platform, &parallel,
                                 config->serving.kv.block_tokens, error);
+}
+
+struct cost *machine_cost(const struct machine *machine, const struct config *config,
+                          struct ifl_error *error)
+{
+    return with_drafts(machine, config, target_cost(machine, config, error), error);
 }
 
 static void add(char *text, size_t n_bytes, const char *format, ...)

@@ -16,6 +16,7 @@ enum { MACHINE_TEXT_BYTES = 1024 };
 struct machine {
     bool has_model, has_hardware; /* the configuration names one; else it is zeroed */
     struct stages stages;         /* of the pipeline; equal parts of a step without a model */
+    struct model draft_model;     /* that guesses tokens, where any are guessed */
     struct model model, stage;    /* stage: the part of the model that the fullest stage holds */
     struct platform platform;     /* with the deployment that the configuration says */
 };

@@ -114,6 +114,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .config = config,
         .model = &point->pools[0].machine.model,
         .stages = &point->pools[0].machine.stages,
+        .draft_model = &point->pools[0].machine.draft_model,
         .limits = result->limits,
         .n_requests = most_requests(options, point),
         .max_samples = max_samples(options, point),
@@ -235,7 +236,13 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .moves = config_hands_over(all),
         .loads_before = all->handover.blocks_destination,
     };
-    int rc = 0;
+    struct speculation *speculation = &point->pools[pool].speculation;
+    int rc = speculation_create(speculation, config, trace_of(options, point), error);
+    replica.speculation = speculation_options(speculation, config);
+    if (rc == 0 && config_speculates(config) && replica.max_samples > 1)
+        rc = ifl_fail(error, IFL_E_INPUT,
+                      "serving.draft guesses tokens and the trace asks for several samples of a "
+                      "prompt, expected one, or serving.draft none");
     for (replica.number = of->first; rc == 0 && replica.number < of->first + of->n;
          replica.number++) {
         ++*n_created;
@@ -269,8 +276,10 @@ static int create_replicas(const struct point_options *options, struct point *po
 
 static void destroy_pools(struct point *point)
 {
-    for (size_t i = 0; i < point->n_pools; i++)
+    for (size_t i = 0; i < point->n_pools; i++) {
         cost_destroy(point->pools[i].cost);
+        speculation_destroy(&point->pools[i].speculation);
+    }
     free(point->pools);
     free(point->fleet_pools);
     free(point->named);
@@ -406,6 +415,15 @@ static void choose_executor(const struct point_options *options, struct point *p
     }
 }
 
+static int write_speculation(const struct point_options *options, const struct point *point,
+                             struct ifl_error *error)
+{
+    struct ifl_speculation_record record = {0};
+    for (uint32_t i = 0; i < point->n_replicas; i++)
+        speculation_add(&point->replicas[i], &record);
+    return ifl_write_speculation(options->point, &record, options->speculation_path, error);
+}
+
 static int fly(const struct point_options *options, struct point *point,
                struct point_result *result, struct ifl_error *error)
 {
@@ -445,6 +463,8 @@ static int fly(const struct point_options *options, struct point *point,
         rc = ifl_recorder_warmup(point->recorder, &point->warmup_end_ns, error);
     if (rc == 0)
         rc = ifl_recorder_finish(point->recorder, &result->summary, error);
+    if (rc == 0 && options->speculation_path)
+        rc = write_speculation(options, point, error);
     if (rc == 0 && options->by_client)
         result->summary.client_attainment_frac = client_shares_least(&point->clients);
     if (rc == 0 && config_lists_differences(options->config))
@@ -503,6 +523,7 @@ static int fly_member(const struct point_options *options, struct point_result *
     if (!options->config->steady_state)
         return fly_once(options, result, &end_ns, error);
     silent.reports = (struct ifl_recorder_options){0};
+    silent.speculation_path = NULL;
     silent.notes = (struct ifl_notes){0};
     if (fly_once(&silent, result, &end_ns, error) < 0)
         return error->code;

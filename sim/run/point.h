@@ -38,6 +38,7 @@ struct point_options {
     struct point_trial trial;
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
     const char *intervals_path;          /* written where cost.ensemble asks for members */
+    const char *speculation_path;        /* written where tokens are guessed, or NULL */
     struct trace_shelf *traces;          /* shared by the points of a study */
     struct profile_shelf *profiles;      /* shared, too */
     const struct source *source;         /* of requests, in place of workload.trace; NULL: none */

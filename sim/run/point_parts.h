@@ -8,11 +8,13 @@
 #include "run/flight.h"
 #include "run/machine.h"
 #include "run/point.h"
+#include "run/speculation.h"
 
 /* What one flight of a point is made of. */
 struct point_pool {
     struct machine machine;
     struct ifl_limits limits;
+    struct speculation speculation;
     struct cost *cost; /* NULL: no step's duration is computed */
 };
 

@@ -1,7 +1,7 @@
 /* The tokens behind a request's counts.
  *
- * A trace tells lengths alone, so prompts that no client sends are drawn: token i depends on the seed, the request and
- * i. Requests that share a prefix share its tokens:
+ * A trace tells lengths alone, so prompts that no client sends are drawn: token i depends on the
+ * seed, the request and i. Requests that share a prefix share its tokens:
  * - The first stream_tokens are drawn from the stream of the prefix group.
  * - Tokens for which the trace has hash ids are drawn from those.
  * - Prompts that are sent again are drawn from a number that they share.
@@ -15,6 +15,7 @@
 #ifndef SIM_RUN_TOKEN_IDS_H
 #define SIM_RUN_TOKEN_IDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,12 @@ struct token_owner { /* a copy of what is needed of a request, which may change 
 /* 0 or IFL_E_NOMEM. */
 int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size_t n_requests);
 void token_ids_destroy(struct token_ids *ids);
+
+/* True if the trace names token `index` of the sequence, which is then fed whatever was sampled. */
+static inline bool token_ids_are_told(const struct token_owner *owner, int32_t index)
+{
+    return index < owner->named_tokens || index < owner->stream_tokens;
+}
 
 /* Token `index` of the sequence, the prompt included. */
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index);

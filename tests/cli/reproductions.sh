@@ -54,6 +54,14 @@ reproduce pagedattention-fig19
 awk -F, 'NR > 1 { swap = $3 + $4; if ($1 <= 32 ? swap < $2 : $2 > 1.2 * swap) bad = 1 } END { exit bad || NR != 10 }' \
     pagedattention-fig19/fig19.csv || complain 'recompute and swap are not as in section 7.3'
 
+# EAGLE-3 on SGLang: the bounds of the page, and where three guesses of which little holds stop to pay
+reproduce speculation
+awk -F, '$1 == "rows" && $2 != 185 || $1 == "median_error" && $2 > 0.06 || $1 == "within_12_percent" && $2 < 0.9 { bad = 1 }
+    /^mean of/ && ($2 > 0.06 || $2 < -0.06) { bad = 1 } END { exit bad || NR != 8 }' speculation/errors.csv ||
+    complain 'speed-ups of EAGLE-3 are not within the bounds'
+awk -F, '$2 == "0.4" && $1 <= 16 && $3 < 1.1 || $2 == "0.4" && $1 >= 64 && $3 > 1 { bad = 1 } END { exit bad || NR != 19 }' \
+    speculation/crossover.csv || complain 'speculation does not stop to pay'
+
 reproduce vtc-fairness
 awk -F, '$1 == "vtc" { kept = $2 <= $3 } $1 == "s-lora" { broken = $2 > $3 } END { exit !(kept && broken) }' \
     vtc-fairness/fairness.csv || complain 'the bound of VTC is not as in Theorem 4.4'

@@ -9,10 +9,10 @@
  *     == end                   `ID STATUS`, such as `X rejected`, for each that does not finish
  *
  * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a
- * sampled token; decodes stand before prompts. Events are out:ID and in:ID (swaps, with the number
- * of blocks), free:N (blocks left, always there), end:T of a step in a pipeline (START is then when
- * it enters the first stage). Times are seconds. A second argument names
- * another preset for which the same table holds. */
+ * sampled token, +N stands behind the tokens of which N are guessed beside; decodes stand before
+ * prompts. Events are out:ID and in:ID (swaps, with the number of blocks), free:N (blocks left,
+ * always there), end:T of a step in a pipeline (START is then when it enters the first stage).
+ * Times are seconds. A second argument names another preset for which the same table holds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +23,7 @@
 #include "cost/cost.h"
 #include "run/executor_sim.h"
 #include "run/flight.h"
+#include "run/speculation.h"
 
 #include "../sim/capture.h"
 
@@ -182,6 +183,7 @@ struct scribe { /* an executor with linear cost that records the steps submitted
     const struct transcript *t;
     struct replica *replica; /* or several, that are virtual engines */
     struct executor_sim sim;
+    struct speculation speculation;
     struct text actual, unfinished;
 };
 
@@ -195,14 +197,21 @@ static int64_t scribe_now(void *self)
     return executor_sim_ops.now(&((struct scribe *)self)->sim);
 }
 
+static void write_work(struct scribe *s, const struct ifl_work *work)
+{
+    add(&s->actual, " %s:%d", name_of(s, work->request), work->n_new - work->n_draft);
+    if (work->n_draft > 0)
+        add(&s->actual, "+%d", work->n_draft);
+    add(&s->actual, work->samples ? "*" : "");
+}
+
 /* done: when it begins and ends. */
 static void write_step(struct scribe *s, const struct ifl_step_desc *desc,
                        const struct ifl_done *done)
 {
     add(&s->actual, "%g", ifl_s_from_ns(done->start_ns));
     for (size_t i = 0; i < desc->n_work; i++)
-        add(&s->actual, " %s:%d%s", name_of(s, desc->work[i].request), desc->work[i].n_new,
-            desc->work[i].samples ? "*" : "");
+        write_work(s, &desc->work[i]);
     add(&s->actual, " |");
     if (desc->n_outs)
         add(&s->actual, " out:%zu", desc->n_outs);
@@ -264,6 +273,8 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     const struct linear_cost linear = {c->step_s, c->prefill_token_s, c->decode_seq_s,
                                        c->context_token_s};
     const uint32_t n_engines = config_engines(config);
+    if (speculation_create(&s->speculation, config, &s->t->trace, error) < 0)
+        return error->code;
     struct stages stages;
     struct replica_options options = {
         .modules = config->serving.modules,
@@ -281,7 +292,8 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .leave = config->serving.leave,
         .overlap = config_overlap(config),
         .wants_work = true,
-        .max_samples = MAX_SAMPLES,
+        .max_samples = config_speculates(config) ? 1 : MAX_SAMPLES,
+        .speculation = speculation_options(&s->speculation, config),
         .beams = config->workload.beams,
     };
     struct deployment deployment = {.name = "none"};
@@ -361,6 +373,7 @@ int main(int argc, char **argv)
          compare(argv[1], "end", t.end.of, s.unfinished.of);
     for (size_t i = 0; i < MAX_ENGINES; i++)
         replica_destroy(&replicas[i]);
+    speculation_destroy(&s.speculation);
     study_free(study);
     ifl_trace_free(&t.trace);
     return rc;

@@ -243,12 +243,12 @@ VIOLATES(blocks_of, fork_of_no_beams, replica_beams_fork, "r->beams.n_seqs > 0")
 VIOLATES(blocks_of, tokens_without_blocks, step_put_in_plan, "holds_blocks(replica, r, n)")
 {
     idle.fixed.block = kv_block_of(16);
-    step_put_in_plan(&idle, &request, 1);
+    step_put_in_plan(&idle, &request, 1, 0);
 }
 
 VIOLATES(blocks_of, no_tokens, step_put_in_plan, "n > 0")
 {
-    step_put_in_plan(&idle, &request, 0);
+    step_put_in_plan(&idle, &request, 0, 0);
 }
 
 VIOLATES(blocks_of, not_swapped, step_remove_swapped, "r->pub.state == IFL_SWAPPED")

@@ -5,6 +5,7 @@
 
 #include "base/tree.h"
 #include "inspector.h"
+#include "run/speculation.h"
 
 void fixture_module(struct fixture *f, enum ifl_kind kind, const char *name, const char *params)
 {
@@ -93,7 +94,8 @@ static int create_replicas(const struct fixture *f, struct replica *replicas,
                                           .overlap = f->overlap,
                                           .moves = f->hands_over,
                                           .loads_before = f->handover.blocks_destination,
-                                          .beams = f->beams};
+                                          .beams = f->beams,
+                                          .speculation = f->speculation};
         for (uint32_t k = 0; k < of.n_replicas && rc == 0; k++, number++) {
             options.number = number;
             rc = replica_create(&replicas[number], &options, error);
@@ -205,8 +207,10 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         cost_destroy(costs[i]);
     workload_destroy(&workload);
     module_destroy(&router);
-    for (uint32_t i = 0; i < n_replicas; i++)
+    for (uint32_t i = 0; i < n_replicas; i++) {
+        speculation_add(&replicas[i], &f->guesses);
         replica_destroy(&replicas[i]);
+    }
     free(replicas);
     inspector_destroy(&x);
     return rc;

@@ -51,7 +51,9 @@ struct fixture {
     uint64_t seed;       /* of the router's draws */
     int32_t max_samples; /* the most in the trace's column */
     struct beam_search beams;
-    struct ifl_trace trace; /* sorted by arrival */
+    struct ragged_options speculation;
+    struct ifl_speculation_record guesses; /* out */
+    struct ifl_trace trace;                /* sorted by arrival */
     /* out */
     struct capture capture;
     uint64_t n_plans, n_repeats, n_at_door;

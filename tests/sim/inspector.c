@@ -144,7 +144,7 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
         complain(x, "computes nothing", w->request);
     const int32_t n_late = live(w->request)->n_late - w->samples; /* of steps in front of it */
     const int32_t n_tokens = ifl_n_tokens(w->request) + (n_late > 0 ? n_late : 0);
-    if (w->samples != (w->n_context + w->n_new == n_tokens))
+    if (w->samples != (w->n_context + w->n_new - w->n_draft == n_tokens))
         complain(x, "samples at the wrong token", w->request);
     if (w->n_context + w->n_new > slots)
         complain(x, "computes without its blocks", w->request);

@@ -1,0 +1,42 @@
+/* Who guesses tokens for an engine to verify: a look-up in the request's own text, or a draft model
+ * on an engine of its own.
+ *
+ * The draft model keeps its K/V in blocks of the same numbers as the target's, with slots of its
+ * own size: blocks are swapped, copied and shared for both alike. It computes the same prompts. Of
+ * a decode it first computes what it lacks, up to the last token, and then a guess a pass. */
+#ifndef SIM_RUN_PROPOSER_H
+#define SIM_RUN_PROPOSER_H
+
+#include "inflight/engine.h"
+
+#include "run/engine_job.h"
+#include "run/token_ids.h"
+
+struct proposer_options {
+    const struct ifl_engine *engine;       /* NULL: a look-up */
+    struct ifl_engine_options open;        /* of the draft model, with the target's limits */
+    int32_t longest_match, shortest_match; /* of a look-up: last tokens that occurred before */
+    size_t n_requests;
+};
+
+struct proposer {
+    const struct ifl_engine *engine;
+    void *self;
+    int32_t longest_match, shortest_match;
+    int32_t *n_computed; /* [n_requests] by serial: tokens that have K/V of the draft model */
+    struct engine_job pass;
+    int32_t *seq_of; /* of a pass: the sequence of the job */
+    int32_t *text;
+    size_t cap_seqs, cap_text;
+};
+
+/* Zeroed memory is valid for proposer_close. */
+int proposer_open(struct proposer *proposer, const struct proposer_options *options,
+                  struct ifl_error *error);
+void proposer_close(struct proposer *proposer);
+/* Fills in the guessed tokens of the job, whose other tokens are known. Where a look-up finds no
+ * occurrence, the guess is the last token again. */
+int proposer_guess(struct proposer *proposer, struct engine_job *job, const struct token_ids *ids,
+                   struct ifl_error *error);
+
+#endif

@@ -1,0 +1,34 @@
+/* How many guessed tokens hold, from the keys of serving.speculation: for all requests, for those
+ * of some clients, and for those that say so in the trace. And what came of it, for
+ * speculation.csv. */
+#ifndef SIM_RUN_SPECULATION_H
+#define SIM_RUN_SPECULATION_H
+
+#include "inflight/report.h"
+#include "inflight/trace.h"
+
+#include "config/config.h"
+#include "replica/replica.h"
+
+enum { SPECULATION_MAX_CLIENTS = 64 };
+
+struct speculation {
+    struct acceptance all, of_percent[101];
+    struct acceptance own[SPECULATION_MAX_CLIENTS];
+    const struct acceptance **of_client; /* [n_clients] or NULL */
+};
+
+/* Reads the keys. Clients that the trace does not have are refused. */
+int speculation_create(struct speculation *speculation, const struct config *config,
+                       const struct ifl_trace *trace, struct ifl_error *error);
+void speculation_destroy(struct speculation *speculation); /* zeroed memory is valid */
+/* For replicas of `config`. Borrows the speculation. */
+struct ragged_options speculation_options(const struct speculation *speculation,
+                                          const struct config *config);
+/* The texts of the keys alone: 0, or an error. */
+int speculation_check(const struct speculation_config *config, struct ifl_error *error);
+
+/* Sums over n replicas; *sums is added to. */
+void speculation_add(const struct replica *replica, struct ifl_speculation_record *sums);
+
+#endif
