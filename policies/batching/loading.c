@@ -104,9 +104,9 @@ static int32_t load_waiting(const struct loading *p, const struct ifl_view *view
     const struct ifl_request *r;
     int32_t n = 0, n_blocks = view->n_loaded_blocks;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        const struct ifl_hit hit = ifl_hit(step, r);
-        if (r->state == IFL_LOADED)
+        if (r->state == IFL_LOADED || ifl_dropped_as_too_wide(step, r, p->max_seqs))
             continue;
+        const struct ifl_hit hit = ifl_hit(step, r);
         if (hit.n_below == 0) {
             if (step->n_running_seqs + r->n_seqs > p->max_seqs ||
                 !ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))

@@ -49,7 +49,8 @@ static void roll_router(struct fixture *f, struct dice *dice)
     const struct ifl_policy *policy, *of[64];
     int32_t n = 0;
     for (size_t i = 0; (policy = registry_at(i)); i++)
-        if (policy->kind == IFL_ROUTE && strcmp(policy->name, "pair") != 0 && n < 64)
+        if (policy->kind == IFL_ROUTE && strcmp(policy->name, "pair") != 0 &&
+            strcmp(policy->name, "conditional") != 0 && n < 64)
             of[n++] = policy;
     fixture_module(f, IFL_ROUTE, of[roll(dice, 0, n - 1)]->name, NULL);
 }

@@ -1,0 +1,85 @@
+#!/bin/sh
+# Hand-overs: what is written, that it is written again, and what is refused.
+. "$(dirname "$0")/expect.sh"
+
+cat >trace.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens
+0,1000,3
+0.05,500,40
+0.1,2000,1
+0.12,30,200
+E1
+cat >base.yaml <<'E1'
+workload: {trace: trace.csv}
+serving: {preset: vllm-v1, max_model_len: 4096, kv: {num_blocks: 400}}
+cost: {model: linear, step_s: 0.01, prefill_token_s: 0.0001}
+cluster:
+  preset: vllm-nixl
+  links: {latency_s: 0.001, gb_per_s: 10, token_bytes: 100000}
+  pools:
+    p: {role: prefill}
+    d: {role: decode, count: 2}
+output: {dir: out, steps: true}
+E1
+
+# What is written is what was read, and steady runs do not show.
+succeeds "$inflight" run base.yaml --quiet
+succeeds "$inflight" run out/config.yaml --quiet -o again
+succeeds "$inflight" run base.yaml --quiet -o planned --set serving.steady_runs=false
+succeeds "$inflight" run base.yaml --quiet -o checked --set serving.check_steady=true
+for file in requests.csv steps.csv moves.csv summary.csv pools.csv; do
+    same_bytes out/$file again/$file
+    same_bytes out/$file planned/$file
+    same_bytes out/$file checked/$file
+done
+same_bytes out/config.yaml again/config.yaml
+
+# 1000 tokens are 63 blocks of 16, 100.8 MB: 10.08 ms and the latency.
+same "$(columns out/moves.csv request_id,from_replica,to_replica,blocks,bytes | head -1)" '0,0,1,63,100800000' 'a move'
+same "$(columns out/requests.csv request_id,replica,prefill_replica,transfer_s | head -1)" '0,1,0,0.011080000' 'a request'
+same "$(columns out/summary.csv moves)" 4 'moves'
+
+# A link's preset, under keys of one's own.
+same "$("$inflight" list links | grep -c .)" "$(ls "$INFLIGHT_DATA"/configs/links | grep -c yaml)" 'a line a link'
+sed 's/latency_s: 0.001, gb_per_s: 10/preset: rdma-8x200g-roce, latency_s: 0.01/' base.yaml >linked.yaml
+succeeds "$inflight" run linked.yaml --quiet -o linked
+same "$(columns linked/requests.csv transfer_s | head -1)" '0.010720000' '10 ms and 100.8 MB at 140 GB/s'
+
+# Without roles no file and no column says anything of it.
+succeeds "$inflight" run base.yaml --quiet -o plain --set cluster.preset=null --set cluster.router=round-robin \
+    --set cluster.pools.p.role=null --set cluster.pools.d.role=null
+[ ! -e plain/moves.csv ] || complain 'moves.csv without roles'
+if grep -q prefill_replica plain/requests.csv; then complain 'columns without roles'; fi
+
+# Points with and without hand-overs have the same columns.
+succeeds "$inflight" run base.yaml --quiet -o swept --set 'sweep={cluster.pools.p.role: [both, prefill]}'
+same "$(awk -F, '{ print NF }' swept/requests.csv | sort -u | wc -l)" 1 'one number of columns'
+
+# ---- refused, in one line ----
+refuses 'base.yaml:7:3: cluster.pools has no pool with the role decode and a count above 0, expected one beside those that prefill' \
+    "$inflight" run base.yaml --quiet --set cluster.pools.d.role=prefill
+refuses 'cluster.pools has no pool with the role prefill and a count above 0' \
+    "$inflight" run base.yaml --quiet --set cluster.pools.p.count=0
+refuses 'cluster.pools.p.role is encode, expected one of prefill, decode, both' \
+    "$inflight" run base.yaml --quiet --set cluster.pools.p.role=encode
+refuses 'pool d: model is llama-2-7b, and that of pool p is llama-2-13b, expected one model where pools have roles' \
+    "$inflight" run base.yaml --quiet --set cluster.pools.p.model=llama-2-13b --set cluster.pools.d.model=llama-2-7b
+refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one step at a time where pools have roles' \
+    "$inflight" run base.yaml --quiet --set parallel.pipeline=2
+refuses 'cluster.links.token_bytes is missing or 0, expected the bytes of K/V of a token where no model is named' \
+    "$inflight" run base.yaml --quiet --set cluster.links.token_bytes=0
+refuses 'cluster.handover.first_token is prefill and order push' \
+    "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.first_token=prefill
+refuses 'cluster.handover.overlap is set and order pull' "$inflight" run base.yaml --quiet --set cluster.handover.overlap=layer
+refuses 'cluster.handover.lease_s is set and order push' \
+    "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.lease_s=1
+refuses 'cluster.handover.blocks_destination is true and order push' \
+    "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.blocks_destination=true
+refuses 'unknown link nvlink9, did you mean nvlink3 or nvlink4[?]' "$inflight" run base.yaml --quiet --set cluster.links.preset=nvlink9
+expect 1 'policy round-robin sends a request to replica 0 alone, which has the role prefill; expected a router that answers a prefill and a decode replica, such as pair (cluster.router)' \
+    "$inflight" run base.yaml --quiet --set cluster.router=round-robin
+expect 1 'policy pair hands a request over from replica 0 to replica 1, and no pool of the cluster has a role' \
+    "$inflight" run base.yaml --quiet --set cluster.pools.p.role=null --set cluster.pools.d.role=null \
+    --set cluster.router.decode=turns
+
+finish
