@@ -78,8 +78,5 @@ refuses 'cluster.handover.blocks_destination is true and order push' \
 refuses 'unknown link nvlink9, did you mean nvlink3 or nvlink4[?]' "$inflight" run base.yaml --quiet --set cluster.links.preset=nvlink9
 expect 1 'policy round-robin sends a request to replica 0 alone, which has the role prefill; expected a router that answers a prefill and a decode replica, such as pair (cluster.router)' \
     "$inflight" run base.yaml --quiet --set cluster.router=round-robin
-expect 1 'policy pair hands a request over from replica 0 to replica 1, and no pool of the cluster has a role' \
-    "$inflight" run base.yaml --quiet --set cluster.pools.p.role=null --set cluster.pools.d.role=null \
-    --set cluster.router.decode=turns
 
 finish
