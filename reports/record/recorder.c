@@ -290,6 +290,9 @@ int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record 
                     struct ifl_error *error)
 {
     const bool counts = recorder->from_ns <= 0 || record->start_ns >= recorder->from_ns;
+    if (whole_is_open(&recorder->timeline.file) &&
+        timeline_move(&recorder->timeline, record, error))
+        return error->code;
     return move_log_add(&recorder->moves, record, counts, error);
 }
 

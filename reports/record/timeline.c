@@ -203,6 +203,32 @@ int timeline_stage(struct timeline *timeline, const struct ifl_stage_record *sta
                stage->replica);
 }
 
+/* ---- moves ---- */
+
+static int put_move(struct timeline *timeline, const struct ifl_move_record *move, char edge,
+                    int64_t at_ns, struct ifl_error *error)
+{
+    return put(timeline, error,
+               "{\"name\":\"move\",\"cat\":\"move\",\"ph\":\"%c\",\"id2\":{\"local\":\"m%llu\"},"
+               "\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"request_id\":\"%llu\",\"from\":%d,"
+               "\"to\":%d,\"blocks\":%d}},\n",
+               edge, (unsigned long long)move->request_id, timeline->point, move->to,
+               us(at_ns).text, (unsigned long long)move->request_id, move->from, move->to,
+               move->n_blocks);
+}
+
+int timeline_move(struct timeline *timeline, const struct ifl_move_record *move,
+                  struct ifl_error *error)
+{
+    if (move->request_id % timeline->every != 0 ||
+        !in_window(timeline, move->start_ns, move->end_ns) || !takes(timeline, 2))
+        return IFL_OK;
+    int code = name_replicas(timeline, move->to, error);
+    if (!code)
+        code = put_move(timeline, move, 'b', move->start_ns, error);
+    return code ? code : put_move(timeline, move, 'e', move->end_ns, error);
+}
+
 /* ---- spans of a request ---- */
 
 static void keep_span(struct timeline *timeline, const struct span *span)

@@ -11,10 +11,11 @@
  *                             first scheduled  first token
  *     inside these             chunk chunk       preempted, swapped, recompute
  *
- * A chunk is what a step computed of a prompt, a recompute the same of a request that lost its K/V
- * after its first token; preempted and swapped last until it is scheduled again. A request that
- * never got its last token has the inner slices with a known end, and ends with the last of them.
- * Times are microseconds with three decimals: exact nanoseconds.
+ * A move of its K/V between replicas is a slice of its own (cat move). A chunk is what a step
+ * computed of a prompt, a recompute the same of a request that lost its K/V after its first token;
+ * preempted and swapped last until it is scheduled again. A request that never got its last token
+ * has the inner slices with a known end, and ends with the last of them. Times are microseconds
+ * with three decimals: exact nanoseconds.
  *
  * Three rules bound the file:
  * - steps and requests outside the window are left out, as a whole;
@@ -73,6 +74,9 @@ int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
 /* A row a stage, below those of the replicas. */
 int timeline_stage(struct timeline *timeline, const struct ifl_stage_record *stage,
                    struct ifl_error *error);
+/* A slice of its own, beside the lifeline of the request. */
+int timeline_move(struct timeline *timeline, const struct ifl_move_record *move,
+                  struct ifl_error *error);
 void timeline_work(struct timeline *timeline, const struct ifl_work_record *work);
 void timeline_stall(struct timeline *timeline, const struct ifl_stall_record *stall);
 /* Adds a finished life; its address must stay valid until timeline_end. */

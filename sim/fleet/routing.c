@@ -400,14 +400,13 @@ int routing_pick_decode(struct routing *routing, const struct replica *replica,
     const struct module *router = routing->router;
     if (!router->policy->ops.route->pick_decode)
         return 0;
-    open_all(routing);
     routing->asked = error;
     error->code = 0;
     const size_t answer =
         router->policy->ops.route->pick_decode(router->self, show_live(routing, replica, r));
     if (error->code < 0)
         return error->code;
-    if (answer >= routing->n || answer == replica->fixed.number ||
+    if (answer >= routing->n || answer == replica->fixed.number || !is_open(routing, answer) ||
         !(routing->loads[answer].roles & IFL_DECODES))
         return ifl_fail(error, IFL_E_POLICY,
                         "policy %s names replica %zu for the decodes of a request of replica %u, "

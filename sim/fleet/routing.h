@@ -109,7 +109,7 @@ static inline int routing_pick(struct routing *routing, struct arrival *arrival,
     return routing->router ? routing_ask(routing, arrival, now_ns, route, error) : 0;
 }
 /* The number of the replica that goes on with r, whose prompt that replica has computed: as the
- * router says now, or has said (*decode). */
+ * router says now, or has said (*decode). Open are the pools that can have the request. */
 int routing_pick_decode(struct routing *routing, const struct replica *replica,
                         const struct live_request *r, uint32_t *decode, struct ifl_error *error);
 static inline bool routing_holds(const struct routing *routing)

@@ -56,6 +56,11 @@ static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool ar
     return ifl_min(furthest[IFL_PREFILLS], furthest[IFL_DECODES]);
 }
 
+void loop_open_pools(struct loop *loop, const struct arrival *a)
+{
+    ask_pools(loop, a, false);
+}
+
 static bool is_turned_away(struct loop *loop, const struct arrival *a, enum ifl_status *status)
 {
     struct flight_rejections *rejected = &loop->flight->rejected;

@@ -170,6 +170,8 @@ void outside_tell_end(const struct flight *flight, size_t row,
 
 /* ---- flight_arrive.c ---- */
 
+/* Opens the pools that can have the request to the router. */
+void loop_open_pools(struct loop *loop, const struct arrival *a);
 /* The workload's next request arrives: it is turned away, or goes where the router says. */
 int loop_let_one_arrive(struct loop *loop, struct ifl_error *error);
 

@@ -283,6 +283,7 @@ static int send_rest(struct moves *moves, uint32_t slot, int64_t step_ns, struct
 static int pick_decode(struct moves *moves, struct replica *replica, struct handover *h,
                        struct ifl_error *error)
 {
+    loop_open_pools(moves->loop, &h->arrival);
     return routing_pick_decode(&moves->loop->routing, replica, h->p, &h->to, error);
 }
 

@@ -213,14 +213,18 @@ Test(handover, random_clusters_lose_nothing, .timeout = 600)
     const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
     uint64_t n_moves = 0, n_left = 0, n_finished = 0, n_hidden = 0;
     for (uint64_t seed = first; seed < first + n; seed++) {
-        static struct cluster skipping, planning;
+        static struct cluster skipping, planning, checking;
         roll_cluster(&skipping, seed);
         roll_cluster(&planning, seed);
+        roll_cluster(&checking, seed);
         planning.f.no_steady_runs = true;
+        checking.f.check_steady = true;
         fly(&skipping.f, seed);
         fly(&planning.f, seed);
+        fly(&checking.f, seed);
         check_requests(&skipping.f, seed);
         check_same(&skipping.f, &planning.f, seed);
+        check_same(&skipping.f, &checking.f, seed);
         n_moves += skipping.f.capture.n_moves;
         for (size_t i = 0; i < skipping.f.capture.n_requests; i++) {
             const struct ifl_request_record *r = &skipping.f.capture.requests[i];
@@ -230,10 +234,53 @@ Test(handover, random_clusters_lose_nothing, .timeout = 600)
         }
         free_cluster(&skipping);
         free_cluster(&planning);
+        free_cluster(&checking);
     }
     if (n == N_CLUSTERS)
         cr_assert(n_moves > 4 * n && n_left > n && n_finished > 4 * n && n_hidden > n / 10,
                   "%llu moves, %llu left, %llu finished, %llu hidden", (unsigned long long)n_moves,
                   (unsigned long long)n_left, (unsigned long long)n_finished,
                   (unsigned long long)n_hidden);
+}
+
+/* ---- a router that names the decode replica as the prompt is done ---- */
+
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
+{
+    (void)self;
+    return ifl_send_pair(ifl_nth(fleet, IFL_PREFILLS, 0), ifl_nth(fleet, IFL_DECODES, 0));
+}
+
+static size_t pick_decode(const void *self, const struct ifl_fleet *fleet)
+{
+    (void)self;
+    return ifl_least(fleet, IFL_DECODES);
+}
+
+/* Both arrive when the decode replicas have nothing. As the second prompt is done, replica 1
+ * decodes the first request. */
+Test(handover, the_decode_replica_is_named_as_the_prompt_ends)
+{
+    static const struct ifl_route_ops ops = {.pick = pick, .pick_decode = pick_decode};
+    static const struct ifl_policy late = {
+        .kind = IFL_ROUTE, .name = "late", .doc = "for this test", .ops.route = &ops};
+    const struct ifl_limits limits = {
+        .block_tokens = 16, .n_blocks = 100, .max_model_tokens = 2000, .n_clients = 1};
+    struct fixture f = {.n_pools = 2, .hands_over = true, .max_samples = 1, .limits = limits};
+    fixture_vllm(&f, "{max_batched_tokens: 150}", NULL);
+    f.modules[IFL_ROUTE].policy = &late;
+    f.pools[0] = (struct fixture_pool){
+        .n_replicas = 1, .limits = limits, .linear = {.step_s = 1}, .roles = IFL_PREFILLS};
+    f.pools[1] = (struct fixture_pool){
+        .n_replicas = 2, .limits = limits, .linear = {.step_s = 1}, .roles = IFL_DECODES};
+    fixture_trace(&f, 2);
+    for (size_t i = 0; i < 2; i++) {
+        f.trace.n_prompt[i] = 100;
+        f.trace.n_output[i] = 10;
+    }
+    fly(&f, 0);
+    cr_assert_eq(f.capture.n_requests, 2);
+    cr_assert_eq(f.capture.requests[0].replica, 1);
+    cr_assert_eq(f.capture.requests[1].replica, 2);
+    fixture_free(&f);
 }
