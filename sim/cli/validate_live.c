@@ -53,17 +53,6 @@ static int make_dirs(struct work *work)
 
 /* ---- the simulated run ---- */
 
-static int get_summary(void *context, size_t point, const char **values,
-                       struct ifl_summary *summary, struct ifl_error *error)
-{
-    (void)point;
-    (void)values;
-    (void)error;
-    if (summary)
-        *summary = *(const struct ifl_summary *)context;
-    return 0;
-}
-
 static int write_config(struct work *work)
 {
     char path[IFL_PATH_BYTES + 16];
@@ -96,9 +85,8 @@ static int simulate(struct work *work)
         .stop = &interrupt_asked,
     };
     int rc = point_fly(&options, &result, &work->error);
-    const struct ifl_points points = {1, 0, NULL, &result.summary, get_summary};
     if (rc == 0)
-        rc = ifl_write_summary(summary, &points, &work->error);
+        rc = replay_write_summary(summary, &result.summary, &work->error);
     trace_shelf_finish(&traces);
     profile_shelf_finish(&profiles);
     return rc == 0 ? write_config(work) : rc;

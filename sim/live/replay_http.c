@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -190,6 +191,7 @@ int replay_http_open(const struct replay_server *server, struct replay_http **op
     *opened = NULL;
     if (!http)
         return ifl_fail_nomem(error);
+    signal(SIGPIPE, SIG_IGN); /* TLS writes to connections that servers have closed */
     curl_global_init(CURL_GLOBAL_DEFAULT);
     http->server = server;
     http->curl_ns = http->timer_ns = IFL_NEVER;

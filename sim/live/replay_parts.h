@@ -32,7 +32,6 @@ struct replay {
     int64_t flushed_ns;
     struct replay_scrape *scrape; /* NULL: none */
     uint64_t n_chunks;
-    int64_t longest_turn_ns;
     struct ifl_error error; /* the first that ends the run */
     bool failed;
 };

@@ -64,6 +64,10 @@ struct replay_spread { /* of a sample; NaN where it is empty */
     double p50, p90, p99, max;
 };
 
+/* Writes summary.csv of a run of one point. */
+int replay_write_summary(const char *path, const struct ifl_summary *summary,
+                         struct ifl_error *error);
+
 /* What the client itself did. */
 struct replay_client {
     size_t n_sent;
@@ -72,7 +76,6 @@ struct replay_client {
     bool is_bound;        /* late_s.p99 is above the bound */
     double wall_s, cpu_s; /* of the run without its reports */
     uint64_t n_chunks;
-    double longest_turn_s; /* in which no socket was looked at */
 };
 
 /* Fills in n_sent, late_s and is_bound. */

@@ -93,17 +93,6 @@ static int record_all(const struct replay_records *records, struct ifl_recorder 
     return rc;
 }
 
-static int get_summary(void *context, size_t point, const char **values,
-                       struct ifl_summary *summary, struct ifl_error *error)
-{
-    (void)point;
-    (void)values;
-    (void)error;
-    if (summary)
-        *summary = *(const struct ifl_summary *)context;
-    return 0;
-}
-
 static int write_summary(const struct replay *replay, struct replay_result *result,
                          struct ifl_error *error)
 {
@@ -118,9 +107,8 @@ static int write_summary(const struct replay *replay, struct replay_result *resu
     if (rc == 0)
         rc = ifl_recorder_finish(recorder, &result->summary, error);
     ifl_recorder_destroy(recorder);
-    const struct ifl_points points = {1, 0, NULL, &result->summary, get_summary};
     snprintf(path, sizeof path, "%s/summary.csv", replay->options->out_dir);
-    return rc == 0 ? ifl_write_summary(path, &points, error) : rc;
+    return rc == 0 ? replay_write_summary(path, &result->summary, error) : rc;
 }
 
 /* ---- the JSON of vllm bench serve ---- */

@@ -57,7 +57,17 @@ for row, ttft, gaps in zip(rows, bench['ttfts'], bench['itls']):
 assert abs(sum(bench['itls'][2]) - 0.038) < 0.02
 END
 
+# A client that is later than the bound says so, and is not a failure.
+try "$inflight" replay four.csv -s "$url" -o late --late-bound 0
+same "$code" 0 'the code of a client-bound run'
+printed 'client-bound: p99 of lateness is'
+grep -q '"verdict": "client-bound"' late/run.json || complain 'the verdict in run.json'
+succeeds bare four.csv -o late --late-bound 10000
+grep -q '"verdict": "in time"' late/run.json || complain 'the verdict in run.json'
+
 # The same seed, the same prompts; another one, others.
+serve
+succeeds bare four.csv -o again
 cp heard.jsonl first.jsonl
 serve
 succeeds bare four.csv -o again
