@@ -179,9 +179,9 @@ static void say_odd(const struct replay_result *result)
                  (unsigned long long)result->n_uncounted, (unsigned long long)s->n_finished);
         cli_note(NULL, text);
     }
+    const unsigned long long n_wrong = s->n_failed + s->n_rejected + s->n_shed;
     if (*result->first_error && s->n_finished > 0) {
-        snprintf(text, sizeof text, "%llu of %llu requests had an error, the first: %s",
-                 (unsigned long long)(s->n_failed + s->n_rejected + s->n_shed),
+        snprintf(text, sizeof text, "%llu of %llu requests had an error, the first: %s", n_wrong,
                  (unsigned long long)s->n_requests, result->first_error);
         cli_note(NULL, text);
     }

@@ -43,7 +43,7 @@ const char replay_requests_header[] =
 
 size_t replay_request_bytes(const struct replay_record *record)
 {
-    return 36 * 24 + (record->error ? 2 * strlen(record->error) + 4 : 0);
+    return 36 * REPLAY_NUMBER_BYTES + (record->error ? 2 * strlen(record->error) + 4 : 0);
 }
 
 static int64_t since(int64_t time_ns, int64_t from_ns)

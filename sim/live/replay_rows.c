@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,12 +46,11 @@ int replay_rows_flush(struct replay_rows *rows, struct ifl_error *error)
         if (n <= 0) {
             const int why = errno;
             const size_t whole = whole_rows(rows->bytes, at);
-            /* If this fails, too, the file ends in a part of a row, and the message stays. */
-            if (whole < at && ftruncate(rows->fd, rows->n_written + (off_t)whole) < 0)
-                at = whole;
+            const bool is_cut =
+                whole == at || ftruncate(rows->fd, rows->n_written + (off_t)whole) == 0;
             rows->n = 0;
             errno = why;
-            return fail(rows, "cannot write", error);
+            return fail(rows, is_cut ? "cannot write" : "cannot write all of a row", error);
         }
         at += (size_t)n;
     }

@@ -12,6 +12,7 @@
 #include "inflight/report.h"
 
 enum { REPLAY_ROWS_BYTES = 1 << 16 };
+#define REPLAY_NUMBER_BYTES ((size_t)24) /* of a number and its comma */
 
 struct replay_rows {
     int fd; /* -1: closed */

@@ -123,7 +123,7 @@ static int put_chunk(struct replay_stream *stream, int32_t n_tokens, struct ifl_
     const struct replay_record *record = record_of(stream);
     if (!replay->options->keeps_chunks || replay->warming)
         return 0;
-    char *at = replay_rows_room(&replay->chunks, 4 * 24, error);
+    char *at = replay_rows_room(&replay->chunks, 4 * REPLAY_NUMBER_BYTES, error);
     if (!at)
         return error->code;
     at = replay_put_whole(at, (int64_t)record->id);
