@@ -159,7 +159,7 @@ int32_t replay_answer_take(struct replay_answer *answer, const char *data, size_
         answer->is_done = true;
         return 0;
     }
-    json_t *root = json_loadb(data, n, 0, &wrong);
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, &wrong);
     if (!root)
         return fail(answer, "an event that is no JSON", wrong.text);
     const int32_t n_tokens = take_object(answer, root);

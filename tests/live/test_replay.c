@@ -187,6 +187,16 @@ Test(answer, counts_several_tokens_of_a_chunk)
     cr_expect(answer.counted);
 }
 
+/* A model of random weights says such bytes sooner or later. */
+Test(answer, takes_any_character)
+{
+    struct replay_answer answer;
+    replay_answer_begin(&answer, 1, 3);
+    cr_expect_eq(take_text(&answer, "{\"choices\": [{\"text\": \"\\u0000\"}]}"), 1);
+    cr_expect_eq(take_text(&answer, "{\"choices\": [{\"text\": \"\\ufffd\\ud83d\\ude00\"}]}"), 1);
+    cr_expect_eq(answer.n_tokens, 2);
+}
+
 Test(answer, refuses_what_is_no_answer)
 {
     static const struct {
