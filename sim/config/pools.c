@@ -166,16 +166,14 @@ static int check_handover(const struct node *root, const struct config *config,
     const struct handover_rules *rules = &config->handover;
     const bool pushes = rules->order == HANDOVER_PUSH;
     const char *wrong = NULL;
-    if (pushes && rules->first_token == TOKEN_OF_PREFILL)
-        wrong = "cluster.handover.first_token is prefill and order push, expected arrival or "
-                "decode, or order pull";
-    else if (!pushes && rules->overlap != MOVE_AT_END)
+    if (!pushes && rules->overlap != MOVE_AT_END)
         wrong =
             "cluster.handover.overlap is set and order pull, expected order push: nothing moves "
             "before there are blocks for it";
     else if (pushes && rules->blocks_destination)
-        wrong = "cluster.handover.blocks_destination is true and order push, expected order pull: a "
-                "step would wait for a prompt that may wait for it";
+        wrong =
+            "cluster.handover.blocks_destination is true and order push, expected order pull: a "
+            "step would wait for a prompt that may wait for it";
     else if (pushes && rules->lease_ns > 0)
         wrong = "cluster.handover.lease_s is set and order push, expected order pull: there are "
                 "blocks before there is K/V";

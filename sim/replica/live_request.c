@@ -108,6 +108,7 @@ static void describe_part(struct live_request *r, const struct arrival *a)
     r->handover = a->handover;
     r->hands_over = a->hands_over;
     r->answers_on_arrival = a->answers_on_arrival;
+    r->answered_elsewhere = a->answered_elsewhere;
     r->n_below = a->n_below;
     r->resumed_ns = IFL_NEVER;
     if (a->hands_over)

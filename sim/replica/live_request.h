@@ -76,6 +76,7 @@ struct live_request {
     uint32_t handover;       /* what the loop knows of it; 0: it has one replica */
     enum hands hands_over;   /* here its prompt is computed, and no more */
     bool answers_on_arrival; /* with its K/V comes its first token */
+    bool answered_elsewhere; /* its client has that by then */
     bool loads_before;       /* the next step waits for its K/V */
     bool silent;             /* its row and its end are those of its other record */
     int32_t n_below; /* tokens of K/V at another replica, that it may load; 0: none. While it
@@ -141,7 +142,7 @@ struct arrival {
     /* of a request with two replicas, as in struct live_request; zero: it has one */
     uint32_t handover;
     enum hands hands_over;
-    bool answers_on_arrival;
+    bool answers_on_arrival, answered_elsewhere;
     int32_t n_below;
     const struct live_request *goes_on; /* its record at the replica that has computed its prompt;
                                            NULL: it begins here */

@@ -231,6 +231,10 @@ void replica_recycle(struct replica *replica);
 /* The K/V of r, which is MOVING from here, has been read, or is not wanted: its blocks are free,
  * and its record is in `gone`, where it makes no row. */
 void replica_release(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* r, which waits or is MOVING to here, has what has happened to `from`, its record at the replica
+ * that has now computed its prompt. */
+void replica_go_on(struct replica *replica, struct live_request *r,
+                   const struct live_request *from);
 /* The replica that will go on with r has taken blocks for it. */
 void replica_reserved(struct replica *replica, struct live_request *r, int64_t now_ns);
 /* What r, which is MOVING to here, waited for has come: it is LOADED, or has its last token and is

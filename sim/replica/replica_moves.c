@@ -65,7 +65,7 @@ void replica_reserved(struct replica *replica, struct live_request *r, int64_t n
 static int32_t room_for(const struct replica *replica, const struct live_request *r,
                         int32_t hold_tokens)
 {
-    const bool answered = r->pub.stale.n_out > 0 || r->answers_on_arrival;
+    const bool answered = r->pub.stale.n_out > 0 || r->answers_on_arrival || r->answered_elsewhere;
     const int32_t least = r->pub.n_prompt + answered;
     return replica_hold_blocks(replica, r, ifl_max(hold_tokens, least));
 }
@@ -83,6 +83,13 @@ bool replica_load(struct replica *replica, struct live_request *r, int32_t hold_
     step_count_blocks(replica);
     replica_stir_keys(replica);
     return true;
+}
+
+void replica_go_on(struct replica *replica, struct live_request *r, const struct live_request *from)
+{
+    live_go_on(r, from);
+    if (r->answered_elsewhere)
+        here_answer(&replica->here, r);
 }
 
 static void answer(struct replica *replica, struct live_request *r, int64_t now_ns)
@@ -109,6 +116,10 @@ void replica_loaded(struct replica *replica, struct live_request *r, int64_t now
     moving_end(&replica->moving, r);
     if (r->answers_on_arrival)
         answer(replica, r, now_ns);
+    if (r->answered_elsewhere) {
+        r->pub.stale.n_tokens++;
+        r->pub.stale.n_out++;
+    }
     const int32_t n_computed = r->pub.stale.n_tokens - 1; /* one is left to sample from */
     accounts_add_tokens(&replica->kv, n_computed - r->pub.stale.n_computed);
     r->pub.stale.n_computed = n_computed;

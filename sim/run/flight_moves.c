@@ -6,46 +6,7 @@
 #include "inflight/minmax.h"
 
 #include "base/array.h"
-#include "run/flight_loop.h"
-
-/* A request with two replicas. */
-struct handover {
-    struct arrival arrival;
-    struct live_request *p, *d; /* its records, NULL where it has none (any more) */
-    uint32_t from, to;
-    uint32_t n_uses; /* of the slot */
-    bool computed;   /* the prompt */
-    bool asked;      /* the decode replica has blocks for it */
-    bool lost;       /* K/V that was to move */
-    int32_t n_flying, n_sent_blocks;
-    int64_t prefilled_ns, begun_ns, loaded_ns; /* IFL_NEVER before */
-    int64_t busy_ns, hidden_ns;                /* of its transfers */
-    int64_t n_bytes;
-    int32_t n_preempted, n_swap_outs; /* at the prefill replica */
-    enum ifl_status left;             /* while K/V is on its way */
-};
-
-/* K/V on its way. */
-struct flying {
-    uint32_t handover;
-    int32_t n_blocks;
-    int64_t n_bytes, hidden_ns;
-};
-
-struct moves {
-    struct loop *loop;
-    struct flight *flight;
-    const struct handover_rules *rules;
-    struct links links;  /* 2i: out of replica i; 2i + 1: into it */
-    struct handover *of; /* [n] slots, the first is none */
-    uint32_t *free;      /* [n_free] slots */
-    uint32_t n, n_free, n_used;
-    struct flying *flying; /* [n_flying] slots */
-    uint32_t *free_flying; /* [n_free_flying] */
-    uint32_t n_flying, n_free_flying;
-    struct event_heap leases; /* payload: uses and a slot */
-    bool *held;               /* [replicas] whose step waits for its loads */
-};
+#include "run/flight_moves_parts.h"
 
 /* ---- slots ---- */
 
@@ -111,36 +72,9 @@ static int reserve_flying(struct moves *moves)
     return 0;
 }
 
-static void give_back(struct moves *moves, uint32_t slot)
-{
-    struct handover *h = &moves->of[slot];
-    if (h->p || h->d || h->n_flying > 0)
-        return;
-    h->n_uses++;
-    moves->n_used--;
-    moves->free[moves->n_free++] = slot;
-}
-
-static struct handover *handover_of(const struct moves *moves, const struct live_request *r)
-{
-    ifl_assert(r->handover > 0 && r->handover < moves->n);
-    return &moves->of[r->handover];
-}
-
-static struct replica *replica_at(const struct moves *moves, uint32_t number)
-{
-    return &moves->flight->replicas[number];
-}
-
-bool moves_any(const struct moves *moves)
-{
-    return moves->n_used > 0;
-}
-
 /* ---- the two records ---- */
 
-/* The replica has changed: it is to plan again, and its load is another one. */
-static void note_change(struct moves *moves, struct replica *replica)
+void moves_note_change(struct moves *moves, struct replica *replica)
 {
     loop_fall_due(moves->loop, replica);
     routing_note(&moves->loop->routing, replica, moves->loop->now_ns);
@@ -152,7 +86,7 @@ static int join(struct moves *moves, uint32_t number, const struct arrival *a, i
     struct replica *replica = replica_at(moves, number);
     if (replica_join(replica, a, now_ns, r, error) < 0)
         return error->code;
-    note_change(moves, replica);
+    moves_note_change(moves, replica);
     return 0;
 }
 
@@ -165,6 +99,7 @@ static int join_decode(struct moves *moves, uint32_t slot, int64_t now_ns, struc
     a.hands_over = HANDS_NOTHING;
     a.n_below = a.n_prompt;
     a.answers_on_arrival = moves->rules->first_token == TOKEN_ON_ARRIVAL;
+    a.answered_elsewhere = !h->computed && moves->rules->first_token == TOKEN_OF_PREFILL;
     a.goes_on = h->computed ? h->p : NULL;
     return join(moves, h->to, &a, now_ns, &h->d, error);
 }
@@ -309,7 +244,7 @@ static int hand_over(struct moves *moves, struct replica *replica, struct live_r
     h->n_preempted = p->pub.n_preempted;
     h->n_swap_outs = p->n_swap_outs;
     if (h->d) {
-        live_go_on(h->d, p);
+        replica_go_on(replica_at(moves, h->to), h->d, p);
     } else {
         if (pick_decode(moves, replica, h, error) < 0)
             return error->code;
@@ -352,7 +287,7 @@ int moves_hear_step(struct moves *moves, struct replica *replica, const struct i
     return rc;
 }
 
-static int report_gone(struct moves *moves, struct replica *replica, struct ifl_error *error)
+int moves_report_gone(struct moves *moves, struct replica *replica, struct ifl_error *error)
 {
     return replica->leaving.n_gone > 0 ? loop_report_gone(moves->loop, replica, error) : 0;
 }
@@ -362,8 +297,8 @@ static int release(struct moves *moves, struct handover *h, struct ifl_error *er
 {
     struct replica *replica = replica_at(moves, h->from);
     replica_release(replica, h->p, moves->loop->now_ns);
-    note_change(moves, replica);
-    return report_gone(moves, replica, error);
+    moves_note_change(moves, replica);
+    return moves_report_gone(moves, replica, error);
 }
 
 /* The decode replica has taken blocks for r, or wants nothing. */
@@ -377,7 +312,7 @@ static int hear_load(struct moves *moves, struct live_request *r, struct ifl_err
         return send_rest(moves, r->handover, 0, error);
     struct replica *from = replica_at(moves, h->from);
     replica_reserved(from, h->p, moves->loop->now_ns);
-    note_change(moves, from);
+    moves_note_change(moves, from);
     return 0;
 }
 
@@ -449,8 +384,8 @@ static int drop_both(struct moves *moves, struct handover *h, struct ifl_error *
     if (!d)
         return 0;
     replica_leave(to, d, h->left, moves->loop->now_ns);
-    note_change(moves, to);
-    if (report_gone(moves, to, error) < 0)
+    moves_note_change(moves, to);
+    if (moves_report_gone(moves, to, error) < 0)
         return error->code;
     return let_step_go(moves, to, error);
 }
@@ -473,8 +408,8 @@ static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
     replica_loaded(to, d, loop->now_ns);
     if (d->answers_on_arrival)
         routing_tell_first_token(&loop->routing, to, d);
-    note_change(moves, to);
-    rc = report_gone(moves, to, error);
+    moves_note_change(moves, to);
+    rc = moves_report_gone(moves, to, error);
     return rc == 0 ? let_step_go(moves, to, error) : rc;
 }
 
@@ -521,8 +456,8 @@ static int lose(struct moves *moves, struct handover *h, struct ifl_error *error
         replica_lose(to, d, loop->now_ns);
     else
         replica_leave(to, d, IFL_FAILED, loop->now_ns);
-    note_change(moves, to);
-    return report_gone(moves, to, error);
+    moves_note_change(moves, to);
+    return moves_report_gone(moves, to, error);
 }
 
 static int end_lease(struct moves *moves, uint64_t payload, struct ifl_error *error)
@@ -545,79 +480,4 @@ int moves_end(struct moves *moves, struct ifl_error *error)
     while (rc == 0 && event_next_ns(&moves->leases) <= moves->loop->now_ns)
         rc = end_lease(moves, event_pop(&moves->leases).payload, error);
     return rc;
-}
-
-/* ---- requests that leave ---- */
-
-/* The other record of the request goes without a word: it is r that makes the row. */
-static int drop_other(struct moves *moves, struct handover *h, const struct live_request *r,
-                      struct ifl_error *error)
-{
-    struct live_request *other = h->p == r ? h->d : h->p;
-    struct replica *replica = replica_at(moves, h->p == r ? h->to : h->from);
-    if (!other || other->silent || other->pub.state == IFL_DONE)
-        return 0;
-    other->silent = true;
-    if (h->n_flying > 0 && other == h->d) { /* its blocks are free when what flies has come */
-        h->left = IFL_SHED;
-        return 0;
-    }
-    if (other->left == IFL_FINISHED)
-        replica_leave(replica, other, IFL_SHED, moves->loop->now_ns);
-    note_change(moves, replica);
-    return report_gone(moves, replica, error);
-}
-
-int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,
-                enum ifl_status status, int64_t now_ns, struct ifl_error *error)
-{
-    struct handover *h = handover_of(moves, r);
-    if (h->n_flying == 0 || !h->computed) {
-        replica_leave(replica, r, status, now_ns);
-        return 0;
-    }
-    /* All of its K/V is on its way: it counts as gone, and both sides are free when that has come.
-     */
-    h->left = r->left = status;
-    const int rc = loop_report_one(moves->loop, replica, r, error);
-    h->p->silent = h->d->silent = true;
-    return rc;
-}
-
-bool moves_report(struct moves *moves, const struct live_request *r,
-                  struct ifl_request_record *record)
-{
-    const struct handover *h = handover_of(moves, r);
-    if (r->silent)
-        return false;
-    record->has_two_replicas = true;
-    record->prefill_replica = (int32_t)h->from;
-    record->prefilled_ns = h->prefilled_ns;
-    record->move_start_ns = h->begun_ns;
-    record->move_end_ns = h->loaded_ns;
-    record->moving_ns = h->busy_ns;
-    record->moving_hidden_ns = h->hidden_ns;
-    record->resumed_ns = r == h->d ? r->resumed_ns : IFL_NEVER;
-    if (r == h->d) {
-        record->preemptions += h->n_preempted;
-        record->swap_outs += h->n_swap_outs;
-    }
-    return true;
-}
-
-int moves_forget(struct moves *moves, const struct replica *replica, const struct live_request *r,
-                 struct ifl_error *error)
-{
-    const uint32_t slot = r->handover;
-    struct handover *h = &moves->of[slot];
-    (void)replica;
-    if (!r->silent && drop_other(moves, h, r, error) < 0)
-        return error->code;
-    h = &moves->of[slot];
-    if (h->p == r)
-        h->p = NULL;
-    if (h->d == r)
-        h->d = NULL;
-    give_back(moves, slot);
-    return 0;
 }

@@ -39,7 +39,5 @@ bool moves_report(struct moves *moves, const struct live_request *r,
 /* Its record is about to be reused. */
 int moves_forget(struct moves *moves, const struct replica *replica, const struct live_request *r,
                  struct ifl_error *error);
-/* True if K/V of requests of that replica is on its way, or waits for it. */
-bool moves_any(const struct moves *moves);
 
 #endif

@@ -68,8 +68,6 @@ refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expe
     "$inflight" run base.yaml --quiet --set parallel.pipeline=2
 refuses 'cluster.links.token_bytes is missing or 0, expected the bytes of K/V of a token where no model is named' \
     "$inflight" run base.yaml --quiet --set cluster.links.token_bytes=0
-refuses 'cluster.handover.first_token is prefill and order push' \
-    "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.first_token=prefill
 refuses 'cluster.handover.overlap is set and order pull' "$inflight" run base.yaml --quiet --set cluster.handover.overlap=layer
 refuses 'cluster.handover.lease_s is set and order push' \
     "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.lease_s=1

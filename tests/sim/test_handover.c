@@ -91,7 +91,7 @@ static void roll_rules(struct fixture *f, struct dice *dice)
 {
     struct handover_rules *rules = &f->handover;
     rules->order = one_in(dice, 2) ? HANDOVER_PUSH : HANDOVER_PULL;
-    rules->first_token = (enum handover_token)roll(dice, rules->order == HANDOVER_PUSH, 2);
+    rules->first_token = (enum handover_token)roll(dice, 0, 2);
     rules->overlap =
         rules->order == HANDOVER_PUSH ? (enum handover_overlap)roll(dice, 0, 2) : MOVE_AT_END;
     rules->blocks_destination = rules->order == HANDOVER_PULL && one_in(dice, 3);
@@ -283,4 +283,47 @@ Test(handover, the_decode_replica_is_named_as_the_prompt_ends)
     cr_assert_eq(f.capture.requests[0].replica, 1);
     cr_assert_eq(f.capture.requests[1].replica, 2);
     fixture_free(&f);
+}
+
+/* ---- layers move beside the step that computes them ---- */
+
+/* A prompt of ten blocks of 16 tokens is computed in one step of 1 s, in four layers; `gb_per_s` in
+ * bytes a second. */
+static void check_layers(double bytes_per_s, int64_t arrives_ns, int64_t hidden_ns)
+{
+    const struct ifl_limits limits = {
+        .block_tokens = 16, .n_blocks = 100, .max_model_tokens = 2000, .n_clients = 1};
+    struct fixture f = {.n_pools = 2,
+                        .hands_over = true,
+                        .handover = {.order = HANDOVER_PUSH,
+                                     .first_token = TOKEN_ON_ARRIVAL,
+                                     .overlap = MOVE_BY_LAYER},
+                        .link = {.bytes_per_s = bytes_per_s},
+                        .moved = {.token_bytes = 1, .n_layers = 4},
+                        .max_samples = 1,
+                        .limits = limits};
+    fixture_vllm(&f, NULL, NULL);
+    fixture_module(&f, IFL_ROUTE, "pair", NULL);
+    for (size_t i = 0; i < 2; i++)
+        f.pools[i] = (struct fixture_pool){.n_replicas = 1,
+                                           .limits = limits,
+                                           .linear = {.step_s = 1},
+                                           .roles = i ? IFL_DECODES : IFL_PREFILLS};
+    fixture_trace(&f, 1);
+    f.trace.n_prompt[0] = 160;
+    f.trace.n_output[0] = 2;
+    fly(&f, 0);
+    cr_assert_eq(f.capture.requests[0].first_token_ns, arrives_ns, "%lld",
+                 (long long)f.capture.requests[0].first_token_ns);
+    cr_assert_eq(f.capture.requests[0].moving_hidden_ns, hidden_ns, "%lld",
+                 (long long)f.capture.requests[0].moving_hidden_ns);
+    fixture_free(&f);
+}
+
+/* max(T + x / L, T / L + x), Splitwise, section 4.2: x 0.4 s, max(1.1, 0.65); x 2 s,
+ * max(1.5, 2.25). */
+Test(handover, layers_move_beside_their_step)
+{
+    check_layers(400, 1100000000, 300000000);
+    check_layers(80, 2250000000, 750000000);
 }

@@ -1,0 +1,63 @@
+/* What the files of moves share: flight_moves.c sends K/V, flight_moves_leave.c lets requests go.
+ */
+#ifndef SIM_RUN_FLIGHT_MOVES_PARTS_H
+#define SIM_RUN_FLIGHT_MOVES_PARTS_H
+
+#include "run/flight_loop.h"
+
+/* A request with two replicas. */
+struct handover {
+    struct arrival arrival;
+    struct live_request *p, *d; /* its records, NULL where it has none (any more) */
+    uint32_t from, to;
+    uint32_t n_uses; /* of the slot */
+    bool computed;   /* the prompt */
+    bool asked;      /* the decode replica has blocks for it */
+    bool lost;       /* K/V that was to move */
+    int32_t n_flying, n_sent_blocks;
+    int64_t prefilled_ns, begun_ns, loaded_ns; /* IFL_NEVER before */
+    int64_t busy_ns, hidden_ns;                /* of its transfers */
+    int64_t n_bytes;
+    int32_t n_preempted, n_swap_outs; /* at the prefill replica */
+    enum ifl_status left;             /* while K/V is on its way */
+};
+
+/* K/V on its way. */
+struct flying {
+    uint32_t handover;
+    int32_t n_blocks;
+    int64_t n_bytes, hidden_ns;
+};
+
+struct moves {
+    struct loop *loop;
+    struct flight *flight;
+    const struct handover_rules *rules;
+    struct links links;  /* 2i: out of replica i; 2i + 1: into it */
+    struct handover *of; /* [n] slots, the first is none */
+    uint32_t *free;      /* [n_free] slots */
+    uint32_t n, n_free, n_used;
+    struct flying *flying; /* [n_flying] slots */
+    uint32_t *free_flying; /* [n_free_flying] */
+    uint32_t n_flying, n_free_flying;
+    struct event_heap leases; /* payload: uses and a slot */
+    bool *held;               /* [replicas] whose step waits for its loads */
+};
+
+static inline struct handover *handover_of(const struct moves *moves, const struct live_request *r)
+{
+    ifl_assert(r->handover > 0 && r->handover < moves->n);
+    return &moves->of[r->handover];
+}
+
+static inline struct replica *replica_at(const struct moves *moves, uint32_t number)
+{
+    return &moves->flight->replicas[number];
+}
+
+/* The replica has changed: it is to plan again, and its load is another one. */
+void moves_note_change(struct moves *moves, struct replica *replica);
+/* What has left the replica makes its rows. */
+int moves_report_gone(struct moves *moves, struct replica *replica, struct ifl_error *error);
+
+#endif
