@@ -15,9 +15,13 @@ cluster: {replicas: 4}
 output: {dir: out}
 E1
 
+# One that hands requests over needs replicas with roles.
+sed 's/replicas: 4/pools: {p: {role: prefill, count: 2}, d: {role: both, count: 2}}/' base.yaml >roles.yaml
 for file in "$INFLIGHT_DATA"/configs/routing/*.yaml; do
     name=$(basename "$file" .yaml)
-    succeeds "$inflight" run base.yaml --quiet --set cluster.preset="$name" -o by
+    config=base.yaml
+    if grep -q '^  handover:' "$file"; then config=roles.yaml; fi
+    succeeds "$inflight" run $config --quiet --set cluster.preset="$name" -o by
     succeeds "$inflight" run by/config.yaml --quiet -o again
     same_bytes by/config.yaml again/config.yaml
     same_bytes by/requests.csv again/requests.csv
