@@ -262,7 +262,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder);
  * follow. */
 
 /* One record for each request that has left, once. Records may come in any order; rows of
- * requests.csv are sorted by arrival, then request_id. Never fails. */
+ * requests.csv are sorted by arrival, then request_id. Fails only for files that grow. */
 int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
                        struct ifl_error *error);
 /* `count` gaps between two tokens of a request, of as many requests, lasted gap_ns. The gaps that

@@ -19,6 +19,7 @@ struct serving {
     struct launch launch; /* first: its options have their places in it */
     const char *port, *speed, *host;
     char dir[480];
+    const char *address; /* of the server, borrowed */
     struct dir_lock lock;
     char *set[MOST_SETS]; /* [n_sets] owned */
     size_t n_sets;
@@ -46,16 +47,23 @@ static int set(struct serving *s, const char *key, const char *value)
 /* What is recorded is flown again as it was: its trace is the workload, whole. */
 static int set_workload(struct serving *s, const char *trace_path)
 {
-    static const char *const keys[][2] = {
-        {"workload.format", "auto"},     {"workload.limit", "0"},
-        {"workload.skip", "0"},          {"workload.from_s", "0"},
-        {"workload.to_s", "0"},          {"workload.shuffle", "false"},
-        {"workload.filter", "null"},     {"workload.shared_prefix_tokens", "0"},
-        {"workload.arrivals", "{process: trace}"}, {"workload.patience", "null"},
-        {"workload.retry", "null"},      {"workload.beams", "null"},
-        {"steady_state", "false"},       {"cost.ensemble", "0"},
-        {"output.requests", "true"},     {"output.steps", "true"},
-        {"output.timeline", "false"}};
+    static const char *const keys[][2] = {{"workload.format", "auto"},
+                                          {"workload.limit", "0"},
+                                          {"workload.skip", "0"},
+                                          {"workload.from_s", "0"},
+                                          {"workload.to_s", "0"},
+                                          {"workload.shuffle", "false"},
+                                          {"workload.filter", "null"},
+                                          {"workload.shared_prefix_tokens", "0"},
+                                          {"workload.arrivals", "{process: trace}"},
+                                          {"workload.patience", "null"},
+                                          {"workload.retry", "null"},
+                                          {"workload.beams", "null"},
+                                          {"steady_state", "false"},
+                                          {"cost.ensemble", "0"},
+                                          {"output.requests", "true"},
+                                          {"output.steps", "true"},
+                                          {"output.timeline", "false"}};
     json_t *path = json_string(trace_path);
     char *quoted = json_dumps(path, JSON_ENCODE_ANY);
     int rc = quoted ? set(s, "workload.trace", quoted) : ifl_fail_nomem(&s->launch.error);
@@ -168,17 +176,22 @@ static int fly(struct serving *s, const struct config *config, struct serve *ser
     return rc == 0 ? write_summary(s, &result.summary) : rc;
 }
 
+static void say_ready(void *context, const struct serve *server)
+{
+    const struct serving *s = context;
+    fprintf(stderr, "serving at http://%s:%d/ and recording in %s, until SIGTERM or SIGINT\n",
+            s->address, serve_port(server), s->dir);
+}
+
 static int serve_config(struct serving *s, const struct config *config, const char *trace_path)
 {
     struct launch *launch = &s->launch;
-    const struct serve_options options = {
-        config, trace_path, {launch->quiet ? NULL : launch_say, launch}};
+    const struct serve_options options = {config, trace_path, say_ready, s};
+    s->address = config->live.host;
     int rc = write_config(s);
     struct serve *server = rc == 0 ? serve_open(&options, &launch->error) : NULL;
     if (!server)
         return launch->error.code;
-    fprintf(stderr, "serving at http://%s:%d/ and recording in %s, until SIGTERM or SIGINT\n",
-            config->live.host, serve_port(server), s->dir);
     rc = fly(s, config, server);
     serve_close(server);
     return rc;
@@ -236,8 +249,8 @@ static const struct option_spec options[] = {
                    COMPLETE_NOTHING),
     SERVING_OPTION("--port", TEXT, port, "N", "the port; 0: any that is free (the key live.port)",
                    COMPLETE_NOTHING),
-    SERVING_OPTION("--speed", TEXT, speed, "X",
-                   "simulated seconds per second (the key live.speed)", COMPLETE_NOTHING),
+    SERVING_OPTION("--speed", TEXT, speed, "X", "simulated seconds per second (the key live.speed)",
+                   COMPLETE_NOTHING),
     LAUNCH_OPTION("--quiet", "-q", FLAG, quiet, NULL, "no table and no notes", COMPLETE_NOTHING),
 };
 

@@ -11,17 +11,20 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "inflight/minmax.h"
+#include "inflight/time.h"
 
-enum { SPARE_FDS = 128, BACKLOG = 4096, PAUSE_MS = 100 };
+enum { SPARE_FDS = 128, BACKLOG = 4096, PAUSE_MS = 100, SWEEP_NS = 100000000 };
 
-/* A connection, by its descriptor. evhttp does not say when it closes one, so that another
- * connection may have the descriptor by now: `inode` tells. */
+/* A connection, by its descriptor. evhttp does not say when it closes one. A new connection has the
+ * least descriptor that is free: while connections are counted as open that are not, it is one of
+ * theirs. For the bytes that they held, `inode` tells whether it is the same connection still. */
 struct peer {
     struct http *http;
-    uint64_t inode; /* 0: none */
+    uint64_t inode;    /* 0: none */
     size_t held_bytes; /* received, and not yet taken by evhttp */
 };
 
@@ -30,8 +33,10 @@ struct http {
     struct evhttp *evhttp;
     struct evconnlistener *listener;
     struct event *pause;
-    struct peer *peers; /* [n_fds] */
-    size_t n_fds, n_peers, held_bytes;
+    struct peer *peers;   /* [n_fds] */
+    size_t n_fds, n_seen; /* no descriptor from n_seen on was a connection's */
+    size_t n_peers, held_bytes;
+    int64_t swept_ns;
 };
 
 static const char overload[] =
@@ -64,17 +69,25 @@ static void forget(struct http *http, struct peer *peer)
     peer->held_bytes = 0;
 }
 
-/* Forgets connections that are closed. */
+/* Forgets connections that are closed; now and then, for each is asked about. */
 static void sweep(struct http *http)
 {
-    for (size_t fd = 0; fd < http->n_fds; fd++)
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t now_ns = (int64_t)now.tv_sec * IFL_NS_PER_S + now.tv_nsec;
+    if (now_ns - http->swept_ns < SWEEP_NS)
+        return;
+    http->swept_ns = now_ns;
+    for (size_t fd = 0; fd < http->n_seen; fd++)
         if (http->peers[fd].inode != 0 && inode_of((int)fd) != http->peers[fd].inode)
             forget(http, &http->peers[fd]);
 }
 
 /* evhttp sees the end of the connection, and frees what it has of it. */
-static void turn_away(int fd)
+static void turn_away(struct peer *peer)
 {
+    const int fd = (int)(peer - peer->http->peers);
+    forget(peer->http, peer);
     if (send(fd, overload, sizeof overload - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ||
         shutdown(fd, SHUT_RDWR) < 0)
         return; /* the client has gone already */
@@ -86,13 +99,15 @@ static void count_bytes(struct evbuffer *buffer, const struct evbuffer_cb_info *
     struct http *http = peer->http;
     const size_t limit = (size_t)http->options.live->limits.bodies_mib << 20;
     const size_t held = evbuffer_get_length(buffer);
+    if (peer->inode == 0) /* it was turned away */
+        return;
     http->held_bytes += held - peer->held_bytes;
     peer->held_bytes = held;
     if (info->n_added == 0 || http->held_bytes <= limit)
         return;
     sweep(http);
     if (http->held_bytes > limit)
-        turn_away((int)(peer - http->peers));
+        turn_away(peer);
 }
 
 static void take(struct http *http, struct bufferevent *bev)
@@ -102,14 +117,13 @@ static void take(struct http *http, struct bufferevent *bev)
         return;
     struct peer *peer = &http->peers[fd];
     forget(http, peer);
-    if (http->n_peers >= (size_t)http->options.live->limits.connections)
-        sweep(http);
     peer->inode = inode_of(fd);
     http->n_peers += peer->inode != 0;
+    http->n_seen = ifl_max(http->n_seen, (size_t)fd + 1);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     evbuffer_add_cb(bufferevent_get_input(bev), count_bytes, peer);
     if (http->n_peers > (size_t)http->options.live->limits.connections)
-        turn_away(fd);
+        turn_away(peer);
 }
 
 struct coming {
@@ -179,8 +193,8 @@ static int bind_to(const struct live_config *live, struct ifl_error *error)
     const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    const bool bound = fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
-                       listen(fd, BACKLOG) == 0;
+    const bool bound =
+        fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
     freeaddrinfo(found);
     if (bound)
         return fd;
@@ -219,8 +233,9 @@ int http_port(const struct http *http)
                                           : ((struct sockaddr_in *)&at)->sin_port);
 }
 
-size_t http_n_connections(const struct http *http)
+size_t http_n_connections(struct http *http)
 {
+    sweep(http);
     return http->n_peers;
 }
 
@@ -377,7 +392,7 @@ void http_release(struct evhttp_request *request, const struct live_limits *limi
 size_t http_unsent_bytes(struct evhttp_request *request)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
-    return connection ? evbuffer_get_length(bufferevent_get_output(
-                            evhttp_connection_get_bufferevent(connection)))
+    return connection ? evbuffer_get_length(
+                            bufferevent_get_output(evhttp_connection_get_bufferevent(connection)))
                       : 0;
 }

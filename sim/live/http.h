@@ -29,7 +29,7 @@ struct http *http_open(const struct http_options *options, struct ifl_error *err
 void http_close(struct http *http); /* accepts NULL; connections are closed */
 void http_stop_listening(struct http *http);
 int http_port(const struct http *http);
-size_t http_n_connections(const struct http *http); /* as far as is known */
+size_t http_n_connections(struct http *http); /* a tenth of a second old at most */
 
 /* Answers with a whole body. `type` is its content type. */
 void http_reply(struct evhttp_request *request, int status, const char *type, const char *body,

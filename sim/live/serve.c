@@ -70,8 +70,7 @@ static void measure_models(struct serve *serve)
     const struct flight *flight = serve->flight;
     for (size_t i = 0; i < flight->n_pools; i++) {
         const char *name = config_of_pool(serve->config, i)->model;
-        const int32_t most =
-            flight->replicas[flight->pools[i].first].fixed.limits.max_model_tokens;
+        const int32_t most = flight->replicas[flight->pools[i].first].fixed.limits.max_model_tokens;
         for (size_t m = 0; m < serve->served.n && flight->pools[i].n > 0; m++)
             if (strcmp(serve->models[m].config, name) == 0)
                 serve->models[m].max_model_tokens =
@@ -88,7 +87,9 @@ static void on_begin(void *context, const struct flight *flight)
     if (metrics_open(&serve->metrics, flight->n_replicas) < 0) {
         ifl_fail_nomem(&error);
         source_fail(serve->source, &error);
+        return;
     }
+    serve->ready(serve->ready_context, serve);
 }
 
 /* ---- the beginning ---- */
@@ -100,7 +101,9 @@ static void name_model(struct serve *serve, size_t i, const char *config)
     const bool own = *serve->live->model_name != '\0' && config_n_pools(serve->config) == 1;
     char *name = serve->model_names[i];
     snprintf(name, sizeof serve->model_names[i], "%.*s", (int)sizeof serve->model_names[i] - 1,
-             own ? serve->live->model_name : *last ? last : "inflight");
+             own     ? serve->live->model_name
+             : *last ? last
+                     : "inflight");
     char *ending = strrchr(name, '.');
     if (ending && !own && strcmp(ending, ".yaml") == 0)
         *ending = '\0';
@@ -231,8 +234,11 @@ struct serve *serve_open(const struct serve_options *options, struct ifl_error *
         ifl_fail_nomem(error);
         return NULL;
     }
+    signal(SIGPIPE, SIG_IGN); /* a client that has gone is no reason to end */
     serve->config = options->config;
     serve->live = &options->config->live;
+    serve->ready = options->ready;
+    serve->ready_context = options->context;
     serve->started_s = wall_s();
     serve->started_at = (long)time(NULL);
     serve->metrics.created = (double)serve->started_at;

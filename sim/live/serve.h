@@ -9,13 +9,15 @@
 #include "config/config.h"
 #include "run/source.h"
 
+struct serve;
+
 struct serve_options {
     const struct config *config; /* borrowed until serve_close */
     const char *trace_path;      /* of the recording; NULL: none */
-    struct ifl_notes notes;
+    /* Called once, when the flight has begun and requests are answered. */
+    void (*ready)(void *context, const struct serve *serve);
+    void *context;
 };
-
-struct serve;
 
 /* Makes an empty recording, a trace without rows. IFL_E_INPUT if there is one. */
 int serve_make_recording(const char *trace_path, struct ifl_error *error);

@@ -51,8 +51,7 @@ static void put_usage(struct evbuffer *out, int64_t n_prompt, int64_t n_answer)
     evbuffer_add_printf(out,
                         ",\"usage\":{\"prompt_tokens\":%lld,\"total_tokens\":%lld,"
                         "\"completion_tokens\":%lld",
-                        (long long)n_prompt, (long long)(n_prompt + n_answer),
-                        (long long)n_answer);
+                        (long long)n_prompt, (long long)(n_prompt + n_answer), (long long)n_answer);
 }
 
 /* What a request's own server measured of it, in milliseconds of the flight. */
@@ -68,10 +67,11 @@ static void put_metrics(struct evbuffer *out, const struct exchange *e, bool who
     const double first_ms = (double)(r->first_token_ns - r->first_scheduled_ns) * 1e-6,
                  rest_ms = (double)(r->finish_ns - r->first_token_ns) * 1e-6,
                  queue_ms = (double)(r->first_scheduled_ns - r->arrival_ns) * 1e-6;
-    evbuffer_add_printf(out,
-                        ",\"metrics\":{\"time_to_first_token_ms\":%.17g,\"generation_time_ms\":%.17g,"
-                        "\"queue_time_ms\":%.17g,\"mean_itl_ms\":",
-                        first_ms, rest_ms, queue_ms);
+    evbuffer_add_printf(
+        out,
+        ",\"metrics\":{\"time_to_first_token_ms\":%.17g,\"generation_time_ms\":%.17g,"
+        "\"queue_time_ms\":%.17g,\"mean_itl_ms\":",
+        first_ms, rest_ms, queue_ms);
     if (n > 1)
         evbuffer_add_printf(out, "%.17g", rest_ms / (n - 1));
     else
@@ -82,7 +82,8 @@ static void put_metrics(struct evbuffer *out, const struct exchange *e, bool who
 
 static void begin_chunk(const struct exchange *e)
 {
-    evbuffer_add_printf(e->out, "data: {\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,\"model\":%s,",
+    evbuffer_add_printf(e->out,
+                        "data: {\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,\"model\":%s,",
                         e->id, word_of_object(e, true), e->created, quoted_model(e));
 }
 
@@ -215,10 +216,12 @@ static void put_whole_choice(const struct exchange *e, size_t i)
     const struct part *part = &e->parts[i / (size_t)e->ask.n];
     const struct tokens *answer = &e->answers[i];
     evbuffer_add_printf(e->out, "%s{\"index\":%zu,%s\"", i ? "," : "", i,
-                        e->ask.chat ? "\"message\":{\"role\":\"assistant\",\"content\":" : "\"text\":");
+                        e->ask.chat ? "\"message\":{\"role\":\"assistant\",\"content\":"
+                                    : "\"text\":");
     put_text(e->out, answer);
-    evbuffer_add_printf(e->out, "\"%s,\"logprobs\":null,\"finish_reason\":%s,\"stop_reason\":null,"
-                                "\"token_ids\":",
+    evbuffer_add_printf(e->out,
+                        "\"%s,\"logprobs\":null,\"finish_reason\":%s,\"stop_reason\":null,"
+                        "\"token_ids\":",
                         e->ask.chat ? ",\"refusal\":null,\"annotations\":null,\"audio\":null,"
                                       "\"function_call\":null,\"reasoning\":null}"
                                     : "",
@@ -240,12 +243,13 @@ static void put_whole_choice(const struct exchange *e, size_t i)
 static void put_whole(const struct exchange *e)
 {
     const bool chat = e->ask.chat;
-    evbuffer_add_printf(e->out,
-                        "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,\"model\":%s,\"choices\":[",
-                        e->id, word_of_object(e, false), e->created, quoted_model(e));
+    evbuffer_add_printf(
+        e->out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,\"model\":%s,\"choices\":[",
+        e->id, word_of_object(e, false), e->created, quoted_model(e));
     for (size_t i = 0; i < e->ask.n_prompts * (size_t)e->ask.n; i++)
         put_whole_choice(e, i);
-    evbuffer_add_printf(e->out, "],\"service_tier\":null,\"system_fingerprint\":\"%s\"", fingerprint);
+    evbuffer_add_printf(e->out, "],\"service_tier\":null,\"system_fingerprint\":\"%s\"",
+                        fingerprint);
     put_usage(e->out, e->n_prompt_tokens, e->n_answer_tokens);
     evbuffer_add_printf(e->out,
                         ",\"prompt_tokens_details\":{\"cached_tokens\":%lld,"
@@ -394,8 +398,8 @@ static bool is_dead(const struct serve *serve, const struct source_token *token)
 
 static bool is_to_drop(const struct serve *serve, const struct exchange *e)
 {
-    const uint64_t draw = ifl_draw(2, IFL_DRAW_ROUTE, (uint64_t)e->parts[0].row,
-                                   (uint64_t)e->parts[0].sent_ns);
+    const uint64_t draw =
+        ifl_draw(2, IFL_DRAW_ROUTE, (uint64_t)e->parts[0].row, (uint64_t)e->parts[0].sent_ns);
     return serve->live->faults.drop_frac > 0 && ifl_uniform(draw) < serve->live->faults.drop_frac;
 }
 

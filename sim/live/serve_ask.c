@@ -23,10 +23,9 @@ bool refuse(struct answer_error *refusal, int status, const char *type, const ch
 
 char *answer_error_json(const struct answer_error *refusal)
 {
-    json_t *error =
-        json_pack("{s:{s:s,s:s,s:s?,s:i}}", "error", "message", refusal->message, "type",
-                  refusal->type, "param", *refusal->param ? refusal->param : NULL, "code",
-                  refusal->status);
+    json_t *error = json_pack("{s:{s:s,s:s,s:s?,s:i}}", "error", "message", refusal->message,
+                              "type", refusal->type, "param",
+                              *refusal->param ? refusal->param : NULL, "code", refusal->status);
     char *text = json_dumps(error, JSON_COMPACT);
     json_decref(error);
     return text;
@@ -56,9 +55,9 @@ static bool read_whole(const json_t *body, const char *key, int32_t *value,
     if (!found || json_is_null(found))
         return true;
     if (json_is_string(found))
-        return refuse_form(
-            refusal, key, "int_parsing",
-            "Input should be a valid integer, unable to parse string as an integer", found);
+        return refuse_form(refusal, key, "int_parsing",
+                           "Input should be a valid integer, unable to parse string as an integer",
+                           found);
     if (json_is_real(found) && json_real_value(found) != nearbyint(json_real_value(found)))
         return refuse_form(refusal, key, "int_from_float",
                            "Input should be a valid integer, got a number with a fractional part",
@@ -70,7 +69,8 @@ static bool read_whole(const json_t *body, const char *key, int32_t *value,
     return true;
 }
 
-static bool read_flag(const json_t *body, const char *key, bool *value, struct answer_error *refusal)
+static bool read_flag(const json_t *body, const char *key, bool *value,
+                      struct answer_error *refusal)
 {
     const json_t *found = json_object_get(body, key);
     if (!found || json_is_null(found))
@@ -150,8 +150,8 @@ static bool read_model(struct ask *ask, const json_t *body, const struct served_
                                    models->of[i].name);
     }
     return refuse(refusal, 404, "NotFoundError", "model",
-                  "The model `%.200s` does not exist. Valid aliases: %s.",
-                  json_string_value(found), known);
+                  "The model `%.200s` does not exist. Valid aliases: %s.", json_string_value(found),
+                  known);
 }
 
 /* ---- prompts ---- */
@@ -175,8 +175,8 @@ static bool refuse_memory(struct answer_error *refusal)
 static bool add_text(struct ask *ask, const json_t *text, struct answer_error *refusal)
 {
     struct tokens *prompt = add_prompt(ask);
-    return (prompt && tokens_add_text(prompt, json_string_value(text),
-                                      json_string_length(text)) == 0) ||
+    return (prompt &&
+            tokens_add_text(prompt, json_string_value(text), json_string_length(text)) == 0) ||
            refuse_memory(refusal);
 }
 
@@ -296,10 +296,9 @@ static bool read_messages(struct ask *ask, const json_t *body, struct answer_err
 
 static bool check_n(const char *key, int32_t value, int32_t least, struct answer_error *refusal)
 {
-    return value >= least ||
-           refuse(refusal, 400, bad_value, key,
-                  "%s must be at least %d, got %d. (parameter=%s, value=%d)", key, least, value,
-                  key, value);
+    return value >= least || refuse(refusal, 400, bad_value, key,
+                                    "%s must be at least %d, got %d. (parameter=%s, value=%d)", key,
+                                    least, value, key, value);
 }
 
 static bool check_lengths(struct ask *ask, int32_t max_tokens, const struct served_model *model,
@@ -389,13 +388,14 @@ static bool read_options(struct ask *ask, const json_t *body, struct answer_erro
         return refuse(refusal, 400, bad_value, "stream_options",
                       "Stream options can only be defined when `stream=True`. "
                       "(parameter=stream_options)");
-    return !options || (read_flag(options, "include_usage", &ask->include_usage, refusal) &&
-                        read_flag(options, "continuous_usage_stats", &ask->continuous_usage,
-                                  refusal));
+    return !options ||
+           (read_flag(options, "include_usage", &ask->include_usage, refusal) &&
+            read_flag(options, "continuous_usage_stats", &ask->continuous_usage, refusal));
 }
 
 bool ask_read(struct ask *ask, bool chat, const char *body, size_t n_bytes,
-              const struct served_models *models, int32_t most_samples, struct answer_error *refusal)
+              const struct served_models *models, int32_t most_samples,
+              struct answer_error *refusal)
 {
     *ask = (struct ask){.chat = chat};
     json_t *root = parse(body, n_bytes, refusal);
@@ -413,9 +413,8 @@ bool ask_read_prompt(struct ask *ask, const char *body, size_t n_bytes,
     *ask = (struct ask){0};
     json_t *root = parse(body, n_bytes, refusal);
     const bool chat = root && json_object_get(root, "messages");
-    const bool good =
-        root && read_model(ask, root, models, refusal) &&
-        (chat ? read_messages(ask, root, refusal) : read_prompts(ask, root, refusal));
+    const bool good = root && read_model(ask, root, models, refusal) &&
+                      (chat ? read_messages(ask, root, refusal) : read_prompts(ask, root, refusal));
     json_decref(root);
     return good;
 }

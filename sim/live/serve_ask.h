@@ -31,7 +31,7 @@ enum { ASK_NAME_BYTES = 128 };
 
 struct ask {
     bool chat, stream, include_usage, continuous_usage, returns_ids, ignores_eos, echoes;
-    int32_t max_tokens; 
+    int32_t max_tokens;
     int32_t min_tokens, n, priority;
     int32_t logprobs; /* -1: none */
     size_t model;     /* index */
@@ -43,7 +43,8 @@ struct ask {
 
 /* False: it is refused. ask_free is due in either case. */
 bool ask_read(struct ask *ask, bool chat, const char *body, size_t n_bytes,
-              const struct served_models *models, int32_t most_samples, struct answer_error *refusal);
+              const struct served_models *models, int32_t most_samples,
+              struct answer_error *refusal);
 /* The same of /tokenize: the prompt alone. */
 bool ask_read_prompt(struct ask *ask, const char *body, size_t n_bytes,
                      const struct served_models *models, struct answer_error *refusal);

@@ -35,47 +35,80 @@ void metrics_close(struct serve_metrics *metrics)
 
 struct histogram_spec {
     const char *name, *doc;
-    bool of_length; /* bounds end at the longest model */
+    bool of_length;                 /* bounds end at the longest model */
     double bounds[MOST_BOUNDS + 1]; /* 0 behind the last */
 };
 
 static const struct histogram_spec specs[N_HISTOGRAMS] = {
-    [HIST_TTFT] = {"vllm:time_to_first_token_seconds", "Time to the first token.", false,
+    [HIST_TTFT] = {"vllm:time_to_first_token_seconds",
+                   "Time to the first token.",
+                   false,
                    {TTFT_BOUNDS}},
-    [HIST_ITL] = {"vllm:inter_token_latency_seconds", "Time between two tokens.", false,
+    [HIST_ITL] = {"vllm:inter_token_latency_seconds",
+                  "Time between two tokens.",
+                  false,
                   {GAP_BOUNDS}},
     [HIST_TPOT] = {"vllm:request_time_per_output_token_seconds",
-                   "Mean time between two tokens of a request.", false, {GAP_BOUNDS}},
-    [HIST_E2E] = {"vllm:e2e_request_latency_seconds", "Time to the last token.", false,
+                   "Mean time between two tokens of a request.",
+                   false,
+                   {GAP_BOUNDS}},
+    [HIST_E2E] = {"vllm:e2e_request_latency_seconds",
+                  "Time to the last token.",
+                  false,
                   {REQUEST_BOUNDS}},
-    [HIST_QUEUE] = {"vllm:request_queue_time_seconds", "Time in the queue.", false,
+    [HIST_QUEUE] = {"vllm:request_queue_time_seconds",
+                    "Time in the queue.",
+                    false,
                     {REQUEST_BOUNDS}},
-    [HIST_INFERENCE] = {"vllm:request_inference_time_seconds", "Time behind the queue.", false,
+    [HIST_INFERENCE] = {"vllm:request_inference_time_seconds",
+                        "Time behind the queue.",
+                        false,
                         {REQUEST_BOUNDS}},
     [HIST_PREFILL] = {"vllm:request_prefill_time_seconds",
-                      "Time from the queue to the first token.", false, {REQUEST_BOUNDS}},
-    [HIST_DECODE] = {"vllm:request_decode_time_seconds", "Time from the first token to the last.",
-                     false, {REQUEST_BOUNDS}},
-    [HIST_STEP_TOKENS] = {"vllm:iteration_tokens_total", "Tokens computed in a step.", false,
+                      "Time from the queue to the first token.",
+                      false,
+                      {REQUEST_BOUNDS}},
+    [HIST_DECODE] = {"vllm:request_decode_time_seconds",
+                     "Time from the first token to the last.",
+                     false,
+                     {REQUEST_BOUNDS}},
+    [HIST_STEP_TOKENS] = {"vllm:iteration_tokens_total",
+                          "Tokens computed in a step.",
+                          false,
                           {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}},
-    [HIST_PROMPT_TOKENS] = {"vllm:request_prompt_tokens", "Tokens of a prompt.", true,
+    [HIST_PROMPT_TOKENS] = {"vllm:request_prompt_tokens",
+                            "Tokens of a prompt.",
+                            true,
                             {LENGTH_BOUNDS}},
-    [HIST_ANSWER_TOKENS] = {"vllm:request_generation_tokens", "Tokens of an answer.", true,
+    [HIST_ANSWER_TOKENS] = {"vllm:request_generation_tokens",
+                            "Tokens of an answer.",
+                            true,
                             {LENGTH_BOUNDS}},
-    [HIST_MAX_TOKENS] = {"vllm:request_params_max_tokens", "max_tokens of a request.", true,
+    [HIST_MAX_TOKENS] = {"vllm:request_params_max_tokens",
+                         "max_tokens of a request.",
+                         true,
                          {LENGTH_BOUNDS}},
     [HIST_COMPUTED_TOKENS] = {"vllm:request_prefill_kv_computed_tokens",
-                              "Tokens of a prompt that were not found in the cache.", true,
+                              "Tokens of a prompt that were not found in the cache.",
+                              true,
                               {LENGTH_BOUNDS}},
     [HIST_N] = {"vllm:request_params_n", "n of a request.", false, {1, 2, 5, 10, 20}},
-    [HIST_PREEMPTIONS] = {"vllm:request_num_preemptions", "Preemptions of a request.", false,
+    [HIST_PREEMPTIONS] = {"vllm:request_num_preemptions",
+                          "Preemptions of a request.",
+                          false,
                           {1, 2, 3, 4, 5, 10, 20}},
-    [HIST_SGLANG_TTFT] = {"sglang:time_to_first_token_seconds", "Time to the first token.", false,
+    [HIST_SGLANG_TTFT] = {"sglang:time_to_first_token_seconds",
+                          "Time to the first token.",
+                          false,
                           {SGLANG_BOUNDS}},
-    [HIST_SGLANG_ITL] = {"sglang:inter_token_latency_seconds", "Time between two tokens.", false,
-                         {.002, .004, .006, .008, .01, .015, .02, .025, .03, .035, .04, .06, .08,
-                          .1, .2, .4, .6, .8, 1, 2, 4, 6, 8}},
-    [HIST_SGLANG_E2E] = {"sglang:e2e_request_latency_seconds", "Time to the last token.", false,
+    [HIST_SGLANG_ITL] = {"sglang:inter_token_latency_seconds",
+                         "Time between two tokens.",
+                         false,
+                         {.002, .004, .006, .008, .01, .015, .02, .025, .03, .035, .04, .06,
+                          .08,  .1,   .2,   .4,   .6,  .8,   1,   2,    4,   6,    8}},
+    [HIST_SGLANG_E2E] = {"sglang:e2e_request_latency_seconds",
+                         "Time to the last token.",
+                         false,
                          {SGLANG_BOUNDS, 600, 1200, 1800, 2400}},
 };
 
@@ -111,7 +144,8 @@ void metrics_step(struct serve_metrics *metrics, const struct replica *replica)
     observe(of, HIST_STEP_TOKENS, totals->n_tokens);
 }
 
-static void count_finished(struct replica_metrics *of, const struct ifl_request_record *r, int32_t n)
+static void count_finished(struct replica_metrics *of, const struct ifl_request_record *r,
+                           int32_t n)
 {
     const int64_t queue_ns = r->first_scheduled_ns - r->arrival_ns,
                   prefill_ns = r->first_token_ns - r->first_scheduled_ns,
@@ -205,8 +239,9 @@ static void put_value(const struct writer *w, const char *name, const char *labe
                       double value)
 {
     char text[40];
-    evbuffer_add_printf(w->out, "%s{engine=\"%zu\",%smodel_name=\"%s\"} %s\n", name, replica, labels,
-                        w->model_of(w->context, pool_of(w->flight, replica)), real(value, text));
+    evbuffer_add_printf(w->out, "%s{engine=\"%zu\",%smodel_name=\"%s\"} %s\n", name, replica,
+                        labels, w->model_of(w->context, pool_of(w->flight, replica)),
+                        real(value, text));
 }
 
 static double created(const struct writer *w, size_t replica)
@@ -250,10 +285,9 @@ static void put_histogram(const struct writer *w, enum histogram_name name, size
     for (; spec->bounds[i] > 0; i++) {
         n += of->n[i];
         if (spec->bounds[i] <= most)
-            evbuffer_add_printf(w->out,
-                                "%s_bucket{engine=\"%zu\",le=\"%s\",model_name=\"%s\"} %llu.0\n",
-                                spec->name, replica, real(spec->bounds[i], bound), model,
-                                (unsigned long long)n);
+            evbuffer_add_printf(
+                w->out, "%s_bucket{engine=\"%zu\",le=\"%s\",model_name=\"%s\"} %llu.0\n",
+                spec->name, replica, real(spec->bounds[i], bound), model, (unsigned long long)n);
     }
     n += of->n[i];
     evbuffer_add_printf(w->out,
@@ -321,7 +355,7 @@ static double tokens_in_all(const struct writer *w, size_t i)
 }
 
 #define COUNTED(name)                                                                              \
-    static double name(const struct writer *w, size_t i)                                          \
+    static double name(const struct writer *w, size_t i)                                           \
     {                                                                                              \
         return (double)w->metrics->of[i].name;                                                     \
     }

@@ -25,7 +25,7 @@ struct serve {
     struct served_model models[SERVE_MOST_MODELS];
     char model_names[SERVE_MOST_MODELS][128];
     const char *configured[SERVE_MOST_MODELS]; /* the same as the configuration has them */
-    char *quoted_names[SERVE_MOST_MODELS]; /* in JSON */
+    char *quoted_names[SERVE_MOST_MODELS];     /* in JSON */
     struct served_models served;
     struct ifl_trace lengths; /* of answers, drawn in advance */
     struct serve_metrics metrics;
@@ -35,8 +35,8 @@ struct serve {
     double started_s; /* of the steady clock */
     long started_at;  /* of the clock on the wall, seconds since 1970 */
     bool stopping;
-    ifl_note_fn *say;
-    void *say_context;
+    void (*ready)(void *context, const struct serve *serve);
+    void *ready_context;
 };
 
 /* A prompt of an exchange, with its answers. */

@@ -39,11 +39,11 @@ static void reply_json(struct evhttp_request *http, json_t *body)
 /* Clients look for these keys, which say nothing here. */
 static json_t *permission(const struct serve *serve)
 {
-    return json_pack("{s:s,s:s,s:I,s:b,s:b,s:b,s:b,s:b,s:b,s:s,s:n,s:b}", "id", "modelperm-inflight",
-                     "object", "model_permission", "created", (json_int_t)serve->started_at,
-                     "allow_create_engine", 0, "allow_sampling", 1, "allow_logprobs", 1,
-                     "allow_search_indices", 0, "allow_view", 1, "allow_fine_tuning", 0,
-                     "organization", "*", "group", "is_blocking", 0);
+    return json_pack("{s:s,s:s,s:I,s:b,s:b,s:b,s:b,s:b,s:b,s:s,s:n,s:b}", "id",
+                     "modelperm-inflight", "object", "model_permission", "created",
+                     (json_int_t)serve->started_at, "allow_create_engine", 0, "allow_sampling", 1,
+                     "allow_logprobs", 1, "allow_search_indices", 0, "allow_view", 1,
+                     "allow_fine_tuning", 0, "organization", "*", "group", "is_blocking", 0);
 }
 
 static void get_models(struct serve *serve, struct evhttp_request *http)
@@ -123,10 +123,10 @@ static void get_stats(struct serve *serve, struct evhttp_request *http)
             pool++;
         json_array_append_new(
             replicas,
-            json_pack("{s:s,s:I,s:I,s:I,s:i,s:i,s:I,s:I}", "model", model_of(serve, pool), "waiting",
-                      (json_int_t)r->here.waiting.n, "running", (json_int_t)r->here.running.n,
-                      "swapped", (json_int_t)r->here.n_swapped, "kv_used",
-                      r->fixed.limits.n_blocks - r->kv.device.n_free, "kv_total",
+            json_pack("{s:s,s:I,s:I,s:I,s:i,s:i,s:I,s:I}", "model", model_of(serve, pool),
+                      "waiting", (json_int_t)r->here.waiting.n, "running",
+                      (json_int_t)r->here.running.n, "swapped", (json_int_t)r->here.n_swapped,
+                      "kv_used", r->fixed.limits.n_blocks - r->kv.device.n_free, "kv_total",
                       r->fixed.limits.n_blocks, "answer_tokens", (json_int_t)m->n_answer_tokens,
                       "ended", (json_int_t)m->n_ended));
     }
@@ -166,10 +166,9 @@ static void post_tokenize(struct serve *serve, struct evhttp_request *http)
     size_t n_bytes;
     const char *body = take_body(http, &n_bytes);
     if (ask_read_prompt(&ask, body ? body : "", n_bytes, &serve->served, &refusal))
-        reply_json(http, json_pack("{s:I,s:i,s:o,s:n}", "count",
-                                   (json_int_t)ask.prompts[0].n, "max_model_len",
-                                   serve->models[ask.model].max_model_tokens, "tokens",
-                                   json_of_tokens(&ask.prompts[0]), "token_strs"));
+        reply_json(http, json_pack("{s:I,s:i,s:o,s:n}", "count", (json_int_t)ask.prompts[0].n,
+                                   "max_model_len", serve->models[ask.model].max_model_tokens,
+                                   "tokens", json_of_tokens(&ask.prompts[0]), "token_strs"));
     else
         answer_refuse(http, &refusal);
     ask_free(&ask);
@@ -394,11 +393,9 @@ static bool is_key(const char *given, const char *key)
 static bool may(const struct serve *serve, struct evhttp_request *http)
 {
     static const char bearer[] = "Bearer ";
-    const char *given =
-        evhttp_find_header(evhttp_request_get_input_headers(http), "Authorization");
-    return !*serve->live->api_key ||
-           (given && strncmp(given, bearer, sizeof bearer - 1) == 0 &&
-            is_key(given + sizeof bearer - 1, serve->live->api_key));
+    const char *given = evhttp_find_header(evhttp_request_get_input_headers(http), "Authorization");
+    return !*serve->live->api_key || (given && strncmp(given, bearer, sizeof bearer - 1) == 0 &&
+                                      is_key(given + sizeof bearer - 1, serve->live->api_key));
 }
 
 static void reply_detail(struct evhttp_request *http, int status, const char *detail)

@@ -12,7 +12,7 @@ enum { PIECE_BYTES = 4 };
 
 static const char consonants[] = "bcdfghjklmnpqrstvwxyz", vowels[] = "aeiou";
 enum { N_CONSONANTS = sizeof consonants - 1, N_VOWELS = sizeof vowels - 1 };
-_Static_assert((int)N_CONSONANTS * N_VOWELS * N_CONSONANTS == SOURCE_VOCABULARY, "words");
+_Static_assert((int)N_CONSONANTS *N_VOWELS *N_CONSONANTS == SOURCE_VOCABULARY, "words");
 
 void tokens_free(struct tokens *tokens)
 {

@@ -12,6 +12,7 @@
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 #include "live/names.h"
+#include "live/source_later.h"
 #include "run/flight.h"
 
 /* The event loop is looked at that often where the flight never waits. */
@@ -20,8 +21,8 @@ enum { POLL_NS = 200000 };
 /* A place: of a request from source_send until the listener has heard that it has ended. */
 struct place {
     bool taken, leaving;
-    bool over; /* the flight has let it go: only the listener has yet to hear it */
-    void *owner; /* NULL: nothing listens any more */
+    bool over;         /* the flight has let it go: only the listener has yet to hear it */
+    void *owner;       /* NULL: nothing listens any more */
     uint64_t abort_at; /* in the recording */
     int64_t sent_ns;
     int32_t *tokens; /* [n_tokens] of the prompt and its answer */
@@ -35,18 +36,7 @@ struct inbox {
     struct {
         size_t row;
         enum source_says what;
-    } *of;
-    size_t first, n, cap;
-};
-
-/* What the listener is to hear later, in order: a ring. */
-struct heard {
-    struct source_token token;
-    bool ended;
-    struct ifl_request_record record;
-};
-struct later {
-    struct heard *of;
+    } * of;
     size_t first, n, cap;
 };
 
@@ -58,6 +48,11 @@ struct live_source {
     struct place *places;
     size_t *free; /* [n_free] rows */
     size_t n_free;
+    struct retired {
+        size_t row;
+        int32_t replica;
+    } * retired; /* [n_places] rows whose requests have ended: a ring of n_retired */
+    size_t first_retired, n_retired;
     struct names clients, sessions;
     struct inbox inbox;
     struct later later;
@@ -163,8 +158,7 @@ static void wait_until(void *self, int64_t until_ns)
     deliver_due(s);
     poll_events(s);
     while (!has(s) && !s->is_woken && source_now_ns(s) < until_ns) {
-        const int64_t due_ns = s->later.n > 0 ? s->later.of[s->later.first].token.at_ns : IFL_NEVER;
-        run_events(s, ifl_min(until_ns, due_ns));
+        run_events(s, ifl_min(until_ns, later_due_ns(&s->later)));
         deliver_due(s);
     }
 }
@@ -200,12 +194,33 @@ static void name_tokens(struct live_source *s, struct place *place, size_t row,
         return;
     memcpy(place->tokens, request->tokens, (size_t)request->n_prompt * sizeof *place->tokens);
     for (int32_t i = request->n_prompt; i < n; i++)
-        place->tokens[i] =
-            source_answer_token(s->trace.request_id[row], 0, i - request->n_prompt);
+        place->tokens[i] = source_answer_token(s->trace.request_id[row], 0, i - request->n_prompt);
     uint64_t before = 0;
     for (int32_t i = 0; i < n; i++)
         place->ids[i] = before = ifl_mix(before ^ ifl_mix((uint64_t)place->tokens[i]));
     place->n_tokens = n;
+}
+
+/* A request that has ended may keep its blocks, and with them its tokens, until its replica's next
+ * plan (serving.in_flight.ahead). */
+static bool is_let_go(const struct live_source *s, const struct retired *one)
+{
+    return one->replica < 0 || s->flight->replicas[one->replica].leaving.n_ended == 0;
+}
+
+static void retire(struct live_source *s, size_t row, int32_t replica)
+{
+    const size_t n = s->options.n_places;
+    s->retired[(s->first_retired + s->n_retired++) % n] = (struct retired){row, replica};
+}
+
+static void free_retired(struct live_source *s)
+{
+    while (s->n_retired > 0 && is_let_go(s, &s->retired[s->first_retired])) {
+        s->free[s->n_free++] = s->retired[s->first_retired].row;
+        s->first_retired = (s->first_retired + 1) % s->options.n_places;
+        s->n_retired--;
+    }
 }
 
 static void put(struct live_source *s, size_t row, enum source_says what)
@@ -218,6 +233,7 @@ static void put(struct live_source *s, size_t row, enum source_says what)
 
 int64_t source_send(struct live_source *s, const struct source_request *request, void *owner)
 {
+    free_retired(s);
     if (s->n_free == 0 || s->closing || s->n_sent >= s->options.most_requests)
         return SOURCE_FULL;
     const size_t row = s->free[--s->n_free];
@@ -277,7 +293,7 @@ void source_fail(struct live_source *s, const struct ifl_error *error)
 
 size_t source_n_requests(const struct live_source *s)
 {
-    return s->options.n_places - s->n_free;
+    return s->options.n_places - s->n_free - s->n_retired;
 }
 
 uint64_t source_n_sent(const struct live_source *s)
@@ -346,8 +362,8 @@ static void stamp(void *self, size_t row, enum source_says what, int64_t at_ns)
         return;
     }
     s->trace.abort_ns[row] = at_ns - place->sent_ns;
-    if (s->options.trace_path && source_trace_abort(&s->recording, place->abort_at,
-                                                    s->trace.abort_ns[row], &error) < 0)
+    if (s->options.trace_path &&
+        source_trace_abort(&s->recording, place->abort_at, s->trace.abort_ns[row], &error) < 0)
         source_fail(s, &error);
 }
 
@@ -376,37 +392,28 @@ static void tell(struct live_source *s, const struct heard *heard)
     }
     place->taken = false;
     place->owner = NULL;
-    s->free[s->n_free++] = row;
+    retire(s, row, heard->record.replica);
     s->listener.ended(s->listener.context, owner, &heard->record);
 }
 
 static void hear(struct live_source *s, struct heard *heard)
 {
-    struct later *later = &s->later;
+    struct ifl_error error;
     heard->token.at_ns += s->options.token_ns;
     if (s->options.token_ns == 0) {
         tell(s, heard);
         return;
     }
-    if (later->n == later->cap) {
-        const size_t cap = later->cap ? 2 * later->cap : 256;
-        struct heard *of = malloc(cap * sizeof *of);
-        ifl_require(of != NULL);
-        for (size_t i = 0; i < later->n; i++)
-            of[i] = later->of[(later->first + i) % later->cap];
-        free(later->of);
-        *later = (struct later){of, 0, later->n, cap};
+    if (later_add(&s->later, heard) < 0) {
+        ifl_fail_nomem(&error);
+        source_fail(s, &error);
     }
-    later->of[(later->first + later->n++) % later->cap] = *heard;
 }
 
 static void deliver_due(struct live_source *s)
 {
-    struct later *later = &s->later;
-    while (later->n > 0 && later->of[later->first].token.at_ns <= source_now_ns(s)) {
-        const struct heard heard = later->of[later->first];
-        later->first = (later->first + 1) % later->cap;
-        later->n--;
+    while (later_due_ns(&s->later) <= source_now_ns(s)) {
+        const struct heard heard = later_take(&s->later);
         tell(s, &heard);
     }
 }
@@ -425,8 +432,8 @@ static void ended(void *self, size_t row, const struct ifl_request_record *recor
 {
     struct live_source *s = self;
     s->places[row].over = true;
-    hear(s, &(struct heard){
-                .token = {.row = row, .at_ns = at_ns}, .ended = true, .record = *record});
+    hear(s,
+         &(struct heard){.token = {.row = row, .at_ns = at_ns}, .ended = true, .record = *record});
 }
 
 static void step(void *self, const struct replica *replica, const struct ifl_done *done)
@@ -493,9 +500,11 @@ static int create_rooms(struct live_source *s)
     const size_t n = s->options.n_places;
     s->places = calloc(n, sizeof *s->places);
     s->free = malloc(n * sizeof *s->free);
+    s->retired = malloc(n * sizeof *s->retired);
     s->inbox.cap = 2 * n; /* of a request an arrival and a departure */
     s->inbox.of = malloc(s->inbox.cap * sizeof *s->inbox.of);
-    if (!s->places || !s->free || !s->inbox.of || create_trace(&s->trace, &s->options) < 0)
+    if (!s->places || !s->free || !s->retired || !s->inbox.of ||
+        create_trace(&s->trace, &s->options) < 0)
         return IFL_E_NOMEM;
     for (size_t row = n; row > 0; row--)
         s->free[s->n_free++] = row - 1;
@@ -565,8 +574,9 @@ void source_destroy(struct live_source *s)
     names_close(&s->sessions);
     free(s->places);
     free(s->free);
+    free(s->retired);
     free(s->inbox.of);
-    free(s->later.of);
+    later_free(&s->later);
     free(s);
 }
 

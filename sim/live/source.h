@@ -34,14 +34,14 @@ struct source_options {
     size_t n_places;      /* requests that may be in the flight at once */
     size_t most_requests; /* that will ever arrive */
     int32_t most_samples;
-    uint32_t most_clients;           /* clients with names of their own */
-    const char *const *models;       /* [n_models] that a request may name; borrowed */
+    uint32_t most_clients;     /* clients with names of their own */
+    const char *const *models; /* [n_models] that a request may name; borrowed */
     size_t n_models;
-    double speed;                    /* seconds of the flight per second */
-    int64_t token_ns;                /* from the engine to the client */
-    bool keeps_ids;                  /* prompts have an identity, and are recorded with it */
-    bool names_answers;              /* so have the answers, whose tokens are drawn */
-    const char *trace_path;          /* the recording; NULL: none */
+    double speed;           /* seconds of the flight per second */
+    int64_t token_ns;       /* from the engine to the client */
+    bool keeps_ids;         /* prompts have an identity, and are recorded with it */
+    bool names_answers;     /* so have the answers, whose tokens are drawn */
+    const char *trace_path; /* the recording; NULL: none */
     const struct source_listener *listener;
 };
 
@@ -58,10 +58,10 @@ int64_t source_now_ns(const struct live_source *source);
 /* A request as a client sends it. */
 struct source_request {
     int32_t n_prompt, n_output, max_tokens, samples, priority;
-    uint32_t model;         /* 1 + its index among the models; 0: any */
-    const char *client;     /* or "" */
-    const char *session;    /* or "" */
-    const int32_t *tokens;  /* [n_prompt]; or NULL: they have no identity */
+    uint32_t model;        /* 1 + its index among the models; 0: any */
+    const char *client;    /* or "" */
+    const char *session;   /* or "" */
+    const int32_t *tokens; /* [n_prompt]; or NULL: they have no identity */
 };
 
 enum { SOURCE_FULL = -1 };

@@ -5,7 +5,6 @@
 
 #include "inflight/trace.h"
 
-
 struct source_trace {
     int fd; /* -1: none is written */
     char *path;
@@ -27,7 +26,7 @@ struct source_row {
     const struct ifl_trace *trace; /* `row` of it has the rest */
     size_t row;
     const char *client, *session; /* texts without line feeds */
-    const int32_t *tokens; /* [n_tokens] of the prompt, and of its answer */
+    const int32_t *tokens;        /* [n_tokens] of the prompt, and of its answer */
     int32_t n_tokens;
 };
 

@@ -243,12 +243,16 @@ static int engine_next(void *self, int64_t until_ns, struct ifl_done *done, stru
     return rc;
 }
 
+/* Later steps of the request may be adding to its tokens. */
 static int32_t engine_token(void *self, const struct ifl_request *r, int32_t seq, int32_t index)
 {
-    const struct executor_engine *x = self;
+    struct executor_engine *x = self;
     const struct token_owner owner = {
         .serial = r->serial, .seq = seq, .n_seqs = r->n_seqs, .n_prompt = r->n_prompt};
-    return token_ids_get(&x->ids, &owner, r->n_prompt + index);
+    pthread_mutex_lock(&x->lock);
+    const int32_t token = token_ids_get(&x->ids, &owner, r->n_prompt + index);
+    pthread_mutex_unlock(&x->lock);
+    return token;
 }
 
 /* The last step of the request has ended, so the engine's thread no longer reads its tokens. */

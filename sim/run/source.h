@@ -61,7 +61,8 @@ struct source_ops {
     void (*token)(void *self, const struct source_token *token);
     /* A step has ended, and its tokens have been told. */
     void (*step)(void *self, const struct replica *replica, const struct ifl_done *done);
-    /* The row's request has left the flight; its row may be used again. */
+    /* The row's request has left the flight. Its row may be used again once its replica, if any,
+     * keeps no request that has ended (leaving.n_ended). */
     void (*ended)(void *self, size_t row, const struct ifl_request_record *record, int64_t at_ns);
     /* Once, before all others: what is flown, until flight_run returns. */
     void (*begin)(void *self, const struct flight *flight);

@@ -16,7 +16,7 @@ from serving import SIMPLE, Server
 
 
 def faults(program):
-    text = SIMPLE + 'live: {faults: {error_frac: 0.3, start_s: 1.5}, api_key: secret}\n'
+    text = SIMPLE + 'live: {faults: {error_frac: 0.3, start_s: 5}, api_key: secret}\n'
     with Server(program, text, '-q') as server:
         began = time.monotonic()
         assert server.ask('GET', '/health')[0] == 503

@@ -53,9 +53,11 @@ static const struct bad bad[] = {
     {"inflight", "prompt_tokens,output_tokens,prefix_group,prefix_tokens\n4,1,g,5\n", 2, 7,
      "prefix_tokens is \"5\", expected at most prompt_tokens"},
     {"inflight", "prompt_tokens,output_tokens,token_ids\n3,1,1 2 3\n3,1,1 2\n", 3, 5,
-     "token_ids is \"1 2\", expected as many numbers as prompt_tokens, or those of the answer as well"},
+     "token_ids is \"1 2\", expected as many numbers as prompt_tokens, or those of the answer as "
+     "well"},
     {"inflight", "prompt_tokens,output_tokens,token_ids\n2147483647,1,1 2\n", 2, 14,
-     "token_ids is \"1 2\", expected as many numbers as prompt_tokens, or those of the answer as well"},
+     "token_ids is \"1 2\", expected as many numbers as prompt_tokens, or those of the answer as "
+     "well"},
     {"inflight", "prompt_tokens,output_tokens,token_ids\n2,1,1 -2\n", 2, 5,
      "token_ids is \"1 -2\", expected whole numbers below 2^31, a blank between two"},
     {"inflight", "prompt_tokens,output_tokens,token_ids\n2,1,\"[1, 2]\"\n", 2, 5,
