@@ -148,10 +148,8 @@ static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, 
     int rc = loop_bring(loop, number, now_ns, error);
     if (rc == 0)
         rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
-    if (rc == 0 && leaves)
+    if (rc == 0 && (leaves || loop->places))
         rc = loop_note_departure(loop, a, number, r, error);
-    if (rc == 0 && loop->places)
-        outside_note_place(loop, a, number, r);
     routing_note_sent(&loop->routing, number);
     loop_fall_due(loop, replica);
     routing_note(&loop->routing, replica, now_ns);
@@ -172,8 +170,6 @@ IFL_APART static int hold(struct loop *loop, const struct arrival *a, bool again
     int rc = loop->lone ? apart_land(loop, error) : 0;
     if (rc == 0)
         rc = routing_hold(&loop->routing, a, error);
-    if (rc == 0 && loop->places)
-        outside_note_place(loop, a, 0, NULL);
     return rc < 0 || again ? rc : loop_note_departure(loop, a, 0, NULL, error);
 }
 

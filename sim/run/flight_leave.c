@@ -72,8 +72,11 @@ static int note(struct departures *departures, const struct departure *of, struc
 int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
                         struct live_request *r, struct ifl_error *error)
 {
+    struct arrival current = *a;
     enum ifl_status status;
-    const int64_t at_ns = arrival_leaves_ns(a, &status);
+    if (loop->places)
+        outside_note_place(loop, &current, replica, r);
+    const int64_t at_ns = arrival_leaves_ns(&current, &status);
     const struct departure of = {at_ns, r, a->serial, replica, status};
     return at_ns == IFL_NEVER ? 0 : note(&loop->departures, &of, error);
 }

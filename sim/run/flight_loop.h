@@ -141,7 +141,8 @@ static inline int loop_bring(struct loop *loop, uint32_t number, int64_t until_n
 
 /* When the next request leaves before it is answered; IFL_NEVER: none will. */
 int64_t loop_next_departure_ns(struct loop *loop);
-/* Notes when the request leaves, if ever. r: at that replica; NULL: it is held at the gateway. */
+/* Notes when the request leaves, if ever, and where it is. r: at that replica; NULL: it is held at
+ * the gateway. */
 int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
                         struct live_request *r, struct ifl_error *error);
 /* The same of a request that is at that replica, or held, now. */
@@ -159,8 +160,9 @@ void loop_drop_departures(struct loop *loop);
 int outside_open(struct loop *loop, struct ifl_error *error);
 /* Asks the source: clients that have gone leave, and the next request is the workload's next. */
 int outside_look(struct loop *loop, struct ifl_error *error);
-/* The request is at that replica; r NULL: it is held. */
-void outside_note_place(struct loop *loop, const struct arrival *a, uint32_t replica,
+/* The request is at that replica; r NULL: it is held. Its client may have gone since it arrived:
+ * the arrival then says when. */
+void outside_note_place(struct loop *loop, struct arrival *a, uint32_t replica,
                         struct live_request *r);
 /* The tokens of a step that has ended. */
 void outside_tell_step(const struct loop *loop, const struct replica *replica,

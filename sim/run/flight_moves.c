@@ -134,7 +134,7 @@ int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode, const str
         h->arrival.hands_over = HANDS_NOTHING;
     routing_note_sent(&loop->routing, prefill);
     int rc = join(moves, prefill, &h->arrival, now_ns, &h->p, error);
-    if (rc == 0 && arrival_leaves_ns(a, &as) != IFL_NEVER)
+    if (rc == 0 && (loop->places || arrival_leaves_ns(a, &as) != IFL_NEVER))
         rc = loop_note_departure(loop, a, prefill, h->p, error);
     if (rc == 0 && moves->rules->order == HANDOVER_PUSH && !ends_there(moves, a)) {
         routing_note_sent(&loop->routing, decode);
@@ -396,11 +396,8 @@ static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
     struct loop *loop = moves->loop;
     struct replica *to = replica_at(moves, h->to);
     struct live_request *d = h->d;
-    enum ifl_status as;
-    int rc = 0;
     h->loaded_ns = loop->now_ns;
-    if (arrival_leaves_ns(&h->arrival, &as) != IFL_NEVER)
-        rc = loop_note_departure(loop, &h->arrival, h->to, d, error);
+    int rc = loop_note_departure(loop, &h->arrival, h->to, d, error);
     if (rc == 0)
         rc = release(moves, h, error);
     if (rc < 0)
@@ -445,10 +442,8 @@ static int lose(struct moves *moves, struct handover *h, struct ifl_error *error
     struct loop *loop = moves->loop;
     struct replica *to = replica_at(moves, h->to);
     struct live_request *d = h->d;
-    enum ifl_status as;
     h->lost = true;
-    if (arrival_leaves_ns(&h->arrival, &as) != IFL_NEVER &&
-        loop_note_departure(loop, &h->arrival, h->to, d, error) < 0)
+    if (loop_note_departure(loop, &h->arrival, h->to, d, error) < 0)
         return error->code;
     if (release(moves, h, error) < 0)
         return error->code;

@@ -26,10 +26,11 @@ int outside_open(struct loop *loop, struct ifl_error *error)
     return 0;
 }
 
-void outside_note_place(struct loop *loop, const struct arrival *a, uint32_t replica,
+void outside_note_place(struct loop *loop, struct arrival *a, uint32_t replica,
                         struct live_request *r)
 {
     struct place *place = &loop->places[a->row];
+    a->said.abort_ns = loop->flight->workload->trace->abort_ns[a->row];
     place->serial = a->serial;
     place->r = r;
     place->replica = replica;

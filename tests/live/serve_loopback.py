@@ -27,6 +27,9 @@ SETTINGS = {
     'door': 'serving: {preset: vllm-v1-sync, max_model_len: 2048, kv: {num_blocks: 400}, max_queued_reqs: 6}\n' + COST,
     'front': 'model: llama-2-7b\nhardware: a100-80gb-sxm\nserving: {preset: vllm-v1, max_model_len: 2048}\n'
              'deployment: {front_end: {request_s: 0.05, prompt_token_s: 2e-5, token_s: 0.01}}\n',
+    'handover': 'model: llama-2-7b\nhardware: a100-80gb-sxm\nserving: {max_model_len: 2048}\ncluster: {preset: vllm-nixl, '
+                'links: {preset: rdma-200g}, pools: {p: {role: prefill, count: 1, serving: {preset: vllm-v1}}, '
+                'd: {role: decode, count: 2, serving: {preset: vllm-v1}}}}\n',
     'pools': 'hardware: a100-80gb-sxm\nserving: {preset: vllm-v1, max_model_len: 2048}\ncluster: {preset: llm-d, pools: '
              '{a: {count: 2, model: llama-2-7b}, b: {count: 1, model: mistral-7b, serving: {preset: sglang}}}}\n',
 }
