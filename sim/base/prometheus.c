@@ -60,14 +60,20 @@ static bool read_line(const char *at, const char *end, struct sample *sample)
     return sample->n_value > 0;
 }
 
+static const char *end_of_line(const char *at, const char *end)
+{
+    while (at < end && *at != '\n')
+        at++;
+    return at;
+}
+
 bool sample_next(const char **at, const char *end, struct sample *sample)
 {
     while (*at < end) {
-        const char *line = skip_blanks(*at, end);
-        const char *feed = memchr(*at, '\n', (size_t)(end - *at));
-        *at = feed ? feed + 1 : end;
-        const char *end_of_line = feed ? feed : end;
-        if (line < end_of_line && *line != '#' && read_line(line, end_of_line, sample))
+        const char *feed = end_of_line(*at, end);
+        const char *line = skip_blanks(*at, feed);
+        *at = feed < end ? feed + 1 : end;
+        if (line < feed && *line != '#' && read_line(line, feed, sample))
             return true;
     }
     return false;
