@@ -34,6 +34,8 @@ static int check_words(const char *command, const struct live_options *values)
         return fail(command, "--endpoint", values->endpoint, "completions or chat");
     if (prompts && strcmp(prompts, "ids") != 0 && strcmp(prompts, "words") != 0)
         return fail(command, "--prompts", prompts, "ids or words");
+    if (prompts && values->tokenizer && strcmp(prompts, "ids") == 0)
+        return fail(command, "--prompts", prompts, "words, since --tokenizer is of texts");
     if (prompts && chat && strcmp(prompts, "ids") == 0)
         return fail(command, "--prompts", prompts, "words, since --endpoint is chat");
     return 0;
@@ -102,7 +104,8 @@ int live_init(struct live *live, const char *command, const char *url,
         take_url(live, command, url) < 0 || take_key(live, command, values) < 0)
         return -1;
     const char *key = live->options.server.key;
-    const bool words = values->prompts && strcmp(values->prompts, "words") == 0;
+    const bool words =
+        values->tokenizer || (values->prompts && strcmp(values->prompts, "words") == 0);
     live->options = (struct replay_options){
         .config = config,
         .traces = &live->traces,
@@ -116,6 +119,7 @@ int live_init(struct live *live, const char *command, const char *url,
         .body = {.model = values->model,
                  .chat = strcmp(values->endpoint, "chat") == 0,
                  .prompts = words ? REPLAY_PROMPT_WORDS : REPLAY_PROMPT_IDS,
+                 .words = &live->words,
                  .may_stop = values->may_stop,
                  .sends_priority = values->priority,
                  .extra = values->body.of,
@@ -138,7 +142,9 @@ int live_init(struct live *live, const char *command, const char *url,
         .n_requests = &live->n_requests,
     };
     trace_shelf_init(&live->traces, live->options.notes);
-    if (replay_server_check(&live->options.server, &error) == 0 &&
+    replay_words_common(&live->words);
+    if ((!values->tokenizer || replay_words_choose(values->tokenizer, &live->words, &error) == 0) &&
+        replay_server_check(&live->options.server, &error) == 0 &&
         replay_body_check(&live->options.body, &error) == 0)
         return 0;
     cli_fail(&error);

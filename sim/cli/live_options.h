@@ -8,7 +8,7 @@
 #include "live/replay.h"
 
 struct live_options { /* the values of the options */
-    const char *model, *endpoint, *prompts, *api_key_env, *ca_path, *proxy;
+    const char *model, *endpoint, *prompts, *api_key_env, *ca_path, *proxy, *tokenizer;
     struct text_list headers, body;
     bool insecure, may_stop, priority, no_chunks, quiet;
     long long n_ids, first_id, seed, n_warmup, event_kib, answer_kib;
@@ -31,6 +31,8 @@ extern const struct live_options live_options_default;
         LIVE_OPTION(of, "--prompts", NULL, TEXT, prompts, "ids|words",                             \
                     "token ids, or text of about as many tokens (ids; chat: words)",               \
                     COMPLETE_NOTHING),                                                             \
+        LIVE_OPTION(of, "--tokenizer", NULL, TEXT, tokenizer, "FILE",                              \
+                    "the model's: text of exactly as many tokens", COMPLETE_FILE),                 \
         LIVE_OPTION(of, "--vocab", NULL, COUNT, n_ids, "N", "how many ids prompts have (8000)",    \
                     COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--first-id", NULL, COUNT, first_id, "N", "the least of them (0)",         \
@@ -78,6 +80,7 @@ extern const struct live_options live_options_default;
 struct live {
     char url[1024];
     struct replay_options options;
+    struct replay_words words;
     struct trace_shelf traces;
     atomic_ullong n_ended, n_requests;
 };

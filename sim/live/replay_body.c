@@ -86,7 +86,7 @@ static int add_prompt(const struct replay_body *body, const int32_t *ids, int32_
     int rc = add(text, body->chat ? ", \"messages\": [{\"role\": \"user\", \"content\": \""
                                   : ", \"prompt\": \"");
     if (rc == 0)
-        rc = replay_prompt_words(ids, n, text);
+        rc = replay_prompt_words(body->words, ids, n, text);
     return rc == 0 ? add(text, body->chat ? "\"}]" : "\"") : rc;
 }
 

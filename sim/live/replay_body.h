@@ -12,7 +12,8 @@ struct replay_body {
     const char *model;
     bool chat; /* /v1/chat/completions, with words; else /v1/completions */
     enum replay_prompts prompts;
-    bool may_stop;            /* the answer may end before its length is reached */
+    const struct replay_words *words; /* borrowed; not read where prompts are ids */
+    bool may_stop;                    /* the answer may end before its length is reached */
     bool sends_priority;      /* of rows that have one; servers that do not order by it refuse it */
     const char *const *extra; /* [n_extra] "KEY=JSON", which replace what is here */
     size_t n_extra;

@@ -70,25 +70,3 @@ int replay_prompt_list(const int32_t *ids, int32_t n, struct replay_text *text)
     }
     return rc == 0 ? replay_text_add(text, "]", 1) : rc;
 }
-
-/* Each is a token with the blank before it in the vocabularies of GPT-2, Llama and Qwen. */
-static const char *const words[64] = {
-    "the",  "of",    "and",   "to",    "in",    "is",    "that", "for",  "it",   "as",    "was",
-    "with", "be",    "by",    "on",    "not",   "he",    "his",  "but",  "at",   "are",   "this",
-    "have", "or",    "had",   "from",  "they",  "which", "one",  "you",  "were", "her",   "all",
-    "she",  "there", "would", "their", "we",    "him",   "been", "has",  "when", "who",   "will",
-    "more", "no",    "if",    "out",   "so",    "said",  "what", "up",   "its",  "about", "into",
-    "than", "them",  "can",   "only",  "other", "new",   "some", "time", "could"};
-
-int replay_prompt_words(const int32_t *ids, int32_t n, struct replay_text *text)
-{
-    int rc = 0;
-    for (int32_t i = 0; rc == 0 && i < n; i++) {
-        const char *word = words[(uint32_t)ids[i] % 64];
-        if (i > 0)
-            rc = replay_text_add(text, " ", 1);
-        if (rc == 0)
-            rc = replay_text_add(text, word, strlen(word));
-    }
-    return rc;
-}

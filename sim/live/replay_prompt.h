@@ -6,6 +6,7 @@
 #ifndef SIM_LIVE_REPLAY_PROMPT_H
 #define SIM_LIVE_REPLAY_PROMPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,8 +39,23 @@ void replay_prompt_ids(const struct replay_vocabulary *vocabulary, const struct 
                        const struct replay_known *known, int32_t *ids);
 /* Appends "[1,2,3]". */
 int replay_prompt_list(const int32_t *ids, int32_t n, struct replay_text *text);
-/* Appends a common English word for each id, a blank before each but the first. Each of these words
- * is one token of most vocabularies, so the text has about n tokens. */
-int replay_prompt_words(const int32_t *ids, int32_t n, struct replay_text *text);
+/* Words that prompts are made of, where ids will not do. */
+enum { REPLAY_MOST_WORDS = 64 };
+struct replay_words {
+    const char *of[REPLAY_MOST_WORDS]; /* [n] constant texts */
+    size_t n;
+    bool blank_first; /* the first word of a prompt has a blank in front of it, too */
+};
+
+/* Common English words, each of which is one token of most vocabularies. */
+void replay_words_common(struct replay_words *words);
+/* Those of them that are one token each, beside one another, of the tokenizer in that file or
+ * folder, so that n words have exactly n tokens. IFL_E_INPUT if it cannot be read or has too few.
+ */
+int replay_words_choose(const char *tokenizer_path, struct replay_words *words,
+                        struct ifl_error *error);
+/* Appends a word for each id, a blank between two. */
+int replay_prompt_words(const struct replay_words *words, const int32_t *ids, int32_t n,
+                        struct replay_text *text);
 
 #endif

@@ -205,6 +205,8 @@ refuses '--set serving.preset=x: expected a key of workload or slo' bare four.cs
 refuses 'did you mean workload.limit?' bare four.csv --set workload.limti=3
 refuses '--rate and --concurrency, expected one of them' bare four.csv --rate 3 --concurrency 4
 refuses '--prompts text: expected ids or words' bare four.csv --prompts text
+refuses 'no.json' bare four.csv --tokenizer no.json
+refuses '--prompts ids: expected words' bare four.csv --tokenizer no.json --prompts ids
 refuses '--endpoint chats: expected completions or chat' bare four.csv --endpoint chats
 refuses '--api-key-env NONE_OF_THESE: expected an environment variable' bare four.csv --api-key-env NONE_OF_THESE
 refuses '--header X: expected "Name: value"' bare four.csv --header X

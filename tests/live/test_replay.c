@@ -9,6 +9,7 @@
 
 #include "base/prometheus.h"
 #include "inflight/report.h"
+#include "inflight/tokenizer.h"
 #include "live/replay_answer.h"
 #include "live/replay_body.h"
 #include "live/replay_record.h"
@@ -307,6 +308,48 @@ Test(body, is_json_with_the_prompt_and_the_extras)
     cr_expect_eq(replay_body_check(&made, &error), IFL_E_INPUT);
     const struct replay_body wrong = {.extra = (const char *const[]){"=1"}, .n_extra = 1};
     cr_expect_eq(replay_body_check(&wrong, &error), IFL_E_INPUT);
+}
+
+/* Against the tokenizers themselves, which tests/tokenizers holds against those of other programs.
+ */
+Test(words, are_as_many_tokens_as_were_asked_for)
+{
+    static const char *const names[] = {"gpt2.json.gz",     "llama3.json.gz",
+                                        "qwen.json.gz",     "tekken.json.gz",
+                                        "spm-bpe.model.gz", "spm-unigram.model.gz"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[128];
+        struct replay_words words;
+        struct ifl_tokenizer *tokenizer;
+        struct ifl_encoder *encoder;
+        struct ifl_error error = {.text = ""};
+        struct replay_text text = {0};
+        const uint32_t *tokens;
+        size_t n_tokens;
+        int32_t ids[1000];
+        snprintf(path, sizeof path, "tests/tokenizers/fixtures/%s", names[i]);
+        const int rc = replay_words_choose(path, &words, &error);
+        if (strstr(error.text, "built without"))
+            cr_skip("without tokenizers");
+        cr_assert_eq(rc, 0, "%s: %s", names[i], error.text);
+        const struct arrival arrival = plain(i, 1000);
+        replay_prompt_ids(&vocabulary, &arrival, NULL, ids);
+        cr_assert_eq(replay_prompt_words(&words, ids, 1000, &text), 0);
+        cr_assert_eq(ifl_tokenizer_open(path, &tokenizer, &error), 0);
+        cr_assert_eq(ifl_encoder_open(tokenizer, &encoder, &error), 0);
+        cr_assert_eq(ifl_encode(encoder, text.of, text.n, &tokens, &n_tokens, &error), 0);
+        cr_expect_eq(n_tokens, 1000, "%s: %zu tokens of %zu words", names[i], n_tokens, words.n);
+        ifl_encoder_close(encoder);
+        ifl_tokenizer_close(tokenizer);
+        free(text.of);
+    }
+}
+
+Test(words, are_refused_where_no_vocabulary_has_them)
+{
+    struct replay_words words;
+    struct ifl_error error;
+    cr_expect_eq(replay_words_choose("tests/live/wire/llamacpp.sse", &words, &error), IFL_E_INPUT);
 }
 
 /* ---- rows ---- */
