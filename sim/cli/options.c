@@ -12,7 +12,7 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 
-enum { MAX_OPTIONS = 32 };
+enum { MAX_OPTIONS = 64 };
 
 static const struct option_spec *find(const struct command *command, const char *word)
 {

@@ -16,7 +16,7 @@ enum { READY_BYTES = 64 << 20, LONGEST_ANSWER_BYTES = 1 << 20 };
 #define FLUSH_NS ((int64_t)200000000)
 /* Between the last preparation and the first request. */
 #define LEAD_NS ((int64_t)10000000)
-#define READY_S 5
+#define READY_S 30
 
 /* ---- the server ---- */
 

@@ -36,7 +36,7 @@ done
 url=$(sed -n 's|.*serving at \(http://[^/]*\)/.*|\1|p' log)
 [ -n "$url" ] || { complain "the server did not start" "$(cat log)"; finish; }
 
-try "$inflight" validate --live "$url" mine.yaml -o out --no-plots
+try "$inflight" validate --live "$url" mine.yaml -o out --no-plots --wait 30
 [ "$code" -eq 0 ] || complain "$ran" "$(cat logs/err)"
 printed '60 requests: 60 finished'
 printed 'paired     60 by request_id'

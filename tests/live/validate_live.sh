@@ -15,7 +15,7 @@ END
     for i in 0 1 2 3 4 5 6 7 8 9; do echo "0.$i,20,$((10 + i))"; done
 } >t.csv
 serve --ttft 0.02 --itl 0.01
-try "$inflight" validate --live "$url" mine.yaml -o out --no-plots
+try "$inflight" validate --live "$url" mine.yaml -o out --no-plots --wait 30
 [ "$code" -eq 0 ] || complain "$ran" "$(cat logs/err)"
 printed '10 requests: 10 finished'
 printed 'paired     10 by request_id'
