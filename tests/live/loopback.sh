@@ -26,7 +26,8 @@ stop_server() {
     server=
 }
 trap 'stop_server; rm -rf "$work"' EXIT
-"$inflight" serve mine.yaml --port 0 -o served >log 2>&1 &
+: >log
+"$inflight" serve mine.yaml --port 0 -o served >>log 2>&1 &
 server=$!
 waited=0
 while ! grep -q 'serving at' log && [ $waited -lt 100 ]; do
