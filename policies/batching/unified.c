@@ -72,8 +72,9 @@ static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
 static int32_t share_of(const struct unified *p, struct ifl_step *step, int32_t left,
                         const struct ifl_request *r)
 {
-    const int32_t most = p->long_prefill_tokens ? ifl_min(p->long_prefill_tokens, left) : left;
-    return ifl_min(ifl_todo_and_drafts(step, r), most - p->draft_input_tokens);
+    const int32_t own = left - p->draft_input_tokens;
+    const int32_t most = p->long_prefill_tokens ? ifl_min(p->long_prefill_tokens, own) : own;
+    return ifl_min(ifl_todo_and_drafts(step, r), most);
 }
 
 static int32_t seats(const struct unified *p)
@@ -169,16 +170,21 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
-static int check_seats(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct unified *p = self;
     (void)limits;
-    if (p->max_active_seqs <= p->max_seqs)
-        return 0;
-    return ifl_fail(
-        error, IFL_E_INPUT,
-        "serving.batching.max_active_seqs is %d, expected at most max_seqs, which is %d",
-        p->max_active_seqs, p->max_seqs);
+    if (p->max_active_seqs > p->max_seqs)
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "serving.batching.max_active_seqs is %d, expected at most max_seqs, which is %d",
+            p->max_active_seqs, p->max_seqs);
+    if (p->draft_input_tokens >= p->max_batched_tokens)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "serving.batching.draft_input_tokens is %d, expected less than "
+                        "max_batched_tokens, which is %d: no request would get a token",
+                        p->draft_input_tokens, p->max_batched_tokens);
+    return 0;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -190,7 +196,7 @@ const struct ifl_policy policy_batching_unified = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct unified),
-    .init = check_seats,
+    .init = init,
     .steady = ifl_always_steady,
     .ops.batching = &ops,
 };
