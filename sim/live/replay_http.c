@@ -15,8 +15,9 @@
 
 #include "live/replay_answer.h"
 
-/* Seconds until a connection stands, and connections that are kept for later transfers. */
-enum { CONNECT_S = 30, KEPT_CONNECTIONS = 8192, EVENTS = 256 };
+/* Seconds until a connection stands; connections that are kept for later transfers; answers that
+ * are read before the caller looks at what is due. */
+enum { CONNECT_S = 30, KEPT_CONNECTIONS = 8192, EVENTS = 32 };
 
 struct replay_call {
     CURL *easy;
