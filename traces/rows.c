@@ -206,13 +206,12 @@ static void settle_clients(struct trace_rows *rows)
     rows->names[TRACE_CLIENT].n = 0;
 }
 
-static void keep_model_names(struct trace_rows *rows)
+static void keep_names(struct trace_names *names, char ***name, uint32_t *n)
 {
-    struct trace_names *models = &rows->names[TRACE_MODEL];
-    rows->trace->n_models = (uint32_t)models->n;
-    rows->trace->model_names = models->name;
-    models->name = NULL;
-    models->n = 0;
+    *n = (uint32_t)names->n;
+    *name = names->name;
+    names->name = NULL;
+    names->n = 0;
 }
 
 static int trim_hash_ids(struct trace_rows *rows, struct ifl_error *error)
@@ -260,6 +259,8 @@ int trace_rows_end(struct trace_rows *rows, struct ifl_error *error)
         trace_note(rows->notes, "%s: %zu of %zu %s; skipped", rows->path, rows->n_skipped,
                    rows->n_records, rows->skipped);
     settle_clients(rows);
-    keep_model_names(rows);
+    struct ifl_trace *trace = rows->trace;
+    keep_names(&rows->names[TRACE_MODEL], &trace->model_names, &trace->n_models);
+    keep_names(&rows->names[TRACE_ADAPTER], &trace->adapter_names, &trace->n_adapters);
     return trim(rows, error);
 }

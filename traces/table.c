@@ -113,6 +113,7 @@ void ifl_trace_free(struct ifl_trace *trace)
         free(column_get(trace, (enum trace_column)c));
     free_names(trace->client_names, trace->n_clients);
     free_names(trace->model_names, trace->n_models);
+    free_names(trace->adapter_names, trace->n_adapters);
     free(trace->hash_at);
     free(trace->hash_id);
     free(trace->gap_at);
@@ -223,8 +224,11 @@ static int gather(const struct ifl_trace *whole, struct ifl_trace *part, const u
         rc = gather_column(whole, part, (enum trace_column)c, order, error);
     if (rc == 0)
         rc = copy_names(whole->client_names, whole->n_clients, &part->client_names, error);
-    return rc == 0 ? copy_names(whole->model_names, whole->n_models, &part->model_names, error)
-                   : rc;
+    if (rc == 0)
+        rc = copy_names(whole->model_names, whole->n_models, &part->model_names, error);
+    return rc == 0
+               ? copy_names(whole->adapter_names, whole->n_adapters, &part->adapter_names, error)
+               : rc;
 }
 
 IFL_FOR_ASSERTS static inline bool are_rows(const uint64_t *order, size_t n, size_t n_rows)
@@ -246,6 +250,7 @@ int trace_gather(const struct ifl_trace *whole, uint64_t *order, size_t n, struc
         .hash_block_tokens = whole->hash_block_tokens,
         .n_clients = whole->n_clients,
         .n_models = whole->n_models,
+        .n_adapters = whole->n_adapters,
     };
     const int rc = gather(whole, part, order, error);
     if (part->request_id)

@@ -123,6 +123,7 @@ enum trace_kind {
     TRACE_IS_CLIENT,
     TRACE_IS_GROUP,
     TRACE_IS_MODEL,
+    TRACE_IS_ADAPTER,
     TRACE_IS_ID,
     TRACE_IS_ROW
 };
@@ -130,7 +131,8 @@ enum trace_kind {
 /* True for columns whose cells are names in a file and numbers in a trace. */
 static inline bool trace_kind_is_named(enum trace_kind kind)
 {
-    return kind == TRACE_IS_CLIENT || kind == TRACE_IS_GROUP || kind == TRACE_IS_MODEL;
+    return kind == TRACE_IS_CLIENT || kind == TRACE_IS_GROUP || kind == TRACE_IS_MODEL ||
+           kind == TRACE_IS_ADAPTER;
 }
 
 /* The table of inflight/attributes.h. */

@@ -42,6 +42,8 @@ static int write_cell(FILE *out, const struct ifl_trace *trace, enum trace_colum
         return write_client(out, trace, row);
     case TRACE_IS_MODEL:
         return value == spec->absent ? 0 : write_name(out, trace->model_names[value - 1]);
+    case TRACE_IS_ADAPTER:
+        return value == spec->absent ? 0 : write_name(out, trace->adapter_names[value - 1]);
     case TRACE_IS_SECONDS:
         return value == spec->absent ? 0 : write_seconds(out, value);
     default:

@@ -17,8 +17,10 @@
 #define IFL_CELL_CLIENT uint32_t /* dense numbers for names, which the trace keeps */
 #define IFL_CELL_GROUP uint32_t  /* dense numbers from 1 for names; 0: in no group */
 #define IFL_CELL_MODEL                                                                             \
-    uint32_t                 /* dense numbers from 1 for names, which the trace keeps; 0: none     \
-                              */
+    uint32_t /* dense numbers from 1 for names, which the trace keeps; 0: none                     \
+              */
+#define IFL_CELL_ADAPTER                                                                           \
+    uint32_t                 /* dense numbers from 1 for names, which the trace keeps; 0: none */
 #define IFL_CELL_ID uint64_t /* a whole number that no other row has */
 #define IFL_CELL_ROW int64_t /* the id of another row */
 
@@ -58,6 +60,10 @@
       "the model that it is for, as the configuration names it: only pools that serve the model "  \
       "get it",                                                                                    \
       "any model")                                                                                 \
+    X(ADAPTER, ADAPTER, adapter, "adapter", 1, 0,                                                  \
+      "the low-rank adapter that it is computed with, any word or number: "                        \
+      "[Adapters](adapters.md)",                                                                   \
+      "the base model alone")                                                                      \
     X(RETRY_OF, ROW, retry_of, "retry_of", 0, -1,                                                  \
       "the `request_id` of the row that this one repeats: its prompt has the same tokens",         \
       "it is no retry")                                                                            \

@@ -30,6 +30,19 @@ struct ifl_work { /* one sequence */
     int32_t n_holds; /* of these, as drawn for the executors that do not verify them really */
 };
 
+/* Of low-rank adapters (Hu et al. 2021) in a step; all 0 where no sequence has one. */
+struct ifl_adapter_totals {
+    int32_t n;            /* different ones */
+    int32_t n_tokens;     /* new tokens that are computed with one */
+    int32_t n_runs;       /* runs of sequences with the same one, in the step's order */
+    int32_t most_rank;    /* of any of them */
+    int64_t ranks;        /* sum of the different ones' ranks */
+    int64_t rank_tokens;  /* sum over these tokens of the rank of their adapter */
+    int32_t n_loads;      /* brought to the device before the step computes */
+    int32_t n_disk_loads; /* of them, those that were not in host memory */
+    int64_t load_bytes, disk_bytes;
+};
+
 struct ifl_copy {      /* of one block */
     uint32_t from, to; /* its numbers in the source pool and in the target pool */
 };
@@ -51,6 +64,7 @@ struct ifl_step_totals {
     /* of n_tokens and n_sampled, those that were guessed, of n_draft_seqs sequences that decode,
      * at most max_drafts of each; decode_context counts them, too */
     int32_t n_draft_tokens, n_draft_seqs, max_drafts;
+    struct ifl_adapter_totals adapters;
 };
 
 /* Executed in this order: swap-outs, swap-ins, copies, compute. Borrowed until `submit` returns. */

@@ -52,8 +52,9 @@ struct ifl_request_record {
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none; goodput counts requests that meet both */
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs;
-    int32_t replica; /* -1, in a cluster with pools alone: it came to none */
-    uint32_t client; /* its number in the trace; no file has it */
+    int32_t replica;  /* -1, in a cluster with pools alone: it came to none */
+    uint32_t client;  /* its number in the trace; no file has it */
+    uint32_t adapter; /* its number in the trace; 0: none */
     /* that were computed for a request which was not answered; those that preemptions had dropped
      * before are not counted */
     int32_t wasted_tokens;
@@ -102,6 +103,8 @@ struct ifl_step_record {
     int64_t gap_ns; /* since the end of the step before, IFL_NEVER for the first; 0 where it
                        began before that */
     int32_t draft_tokens, accepted_tokens; /* guessed and verified; those of them that hold */
+    int32_t adapters, adapter_loads; /* different ones of its sequences; those brought to the device
+                                        before it computes */
 };
 
 enum { IFL_SPECULATION_PLACES = 64 };
@@ -247,6 +250,10 @@ struct ifl_recorder_options {
      * record is valid during the call. NULL: not called. */
     void (*on_request)(void *context, const struct ifl_request_record *record);
     void *on_request_context;
+    /* Names of the adapters, from number 1 on; 0: there are none, and no file has a column of them.
+     * They outlive the recorder. */
+    const char *const *adapter_names;
+    size_t n_adapters;
 };
 
 /* Opens the files. NULL after an error, and then no file is left. The options are copied; of what
@@ -345,6 +352,10 @@ struct ifl_summary {
     uint64_t n_stages;
     double bubble_frac;       /* 1 - work / (stages x time from the first step to the last end) */
     char stage_use_frac[640]; /* of that time, in which each stage computes: numbers with blanks */
+    /* Of low-rank adapters; n_adapters 0: there are none, and then no file names them. */
+    uint64_t n_adapters;  /* in the trace */
+    double mean_adapters; /* different ones per step, weighted by time */
+    uint64_t adapter_loads;
     char error[256]; /* why the point failed, empty if it did not; if it did, nothing else is set */
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */

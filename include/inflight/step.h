@@ -40,6 +40,11 @@ struct ifl_limits {
      * known). If the plan gives no token, another one follows, which knows all. */
     bool plans_ahead;
     int32_t max_drafts; /* most tokens that are guessed for a request in a step; 0: none ever */
+    uint32_t n_adapters;  /* adapters have numbers from 1 to this; 0: there are none */
+    int32_t max_adapters; /* different ones that the device has slots for; 0: any number */
+    /* [n_adapters + 1] KV blocks that an adapter takes while it is on the device, which is while a
+     * request there is computed with it; NULL: adapters take none */
+    const int32_t *adapter_blocks;
 };
 
 /* ---- the view ---- */
@@ -211,7 +216,8 @@ struct ifl_step_ops {
     uint32_t (*above)(struct ifl_step *, uint32_t node);
     /* Free device blocks that the request would take for all its sequences in order to hold
      * `hold_tokens` tokens of each: the blocks that it lacks, 0 or more; for a waiting request also
-     * the blocks of its hit that are in no other use. With limits->contiguous it is rounded up as
+     * the blocks of its hit that are in no other use, and those of its adapter where that is in the
+     * pool and not on the device. With limits->contiguous it is rounded up as
      * they are allocated; it is above n_free_blocks if no place is free, or for one that grows. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* The verdict of the admit modules on starting a waiting or swapped request with n new tokens,
@@ -342,6 +348,8 @@ struct ifl_step {
     unsigned asked;     /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */
     uint64_t note;      /* set by the plan for its module's on_step_start; 0 in a promised step */
     int32_t max_drafts; /* as limits->max_drafts */
+    int32_t n_adapters; /* different ones of requests on the device, after the changes so far */
+    int32_t n_adapter_blocks; /* KV blocks that they take */
 };
 
 /* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */
@@ -517,6 +525,15 @@ static inline enum ifl_verdict ifl_load(struct ifl_step *s, const struct ifl_req
 static inline int32_t ifl_adapter_users(struct ifl_step *s, uint32_t adapter)
 {
     return s->ops->adapter_users(s, adapter);
+}
+
+/* KV blocks that a start of r takes for its adapter; 0: none, or the adapter is there. */
+static inline int32_t ifl_adapter_lack(struct ifl_step *s, const struct ifl_limits *limits,
+                                       const struct ifl_request *r)
+{
+    return limits->adapter_blocks && r->adapter && ifl_adapter_users(s, r->adapter) == 0
+               ? limits->adapter_blocks[r->adapter]
+               : 0;
 }
 
 static inline int64_t ifl_oldest_waiting_ns(struct ifl_step *s)

@@ -52,6 +52,8 @@ struct ifl_trace {
     uint32_t n_clients;  /* 1 + the largest client number; 1 without the column */
     char **model_names;  /* [n_models]: model number m is model_names[m - 1]; or NULL */
     uint32_t n_models;
+    char **adapter_names; /* [n_adapters]: adapter number a is adapter_names[a - 1]; or NULL */
+    uint32_t n_adapters;
 };
 
 /* Frees all columns and zeroes the trace, so that a second call does nothing. */
@@ -221,5 +223,17 @@ struct ifl_length_spec {
 int ifl_trace_generate(size_t n, uint64_t seed, const struct ifl_length_spec *prompt,
                        const struct ifl_length_spec *output, struct ifl_trace *trace,
                        struct ifl_error *error);
+
+/* How adapters are dealt out to requests: adapter floor(n u^(1/alpha)), u uniform, which is
+ * numpy.random.power(alpha) x n (S-LoRA, benchmarks/trace.py). Alpha 1: all alike; below 1 the
+ * first ones have more, above 1 the last ones. */
+struct ifl_adapter_spec {
+    uint32_t n;   /* adapters, named "0" to "n - 1"; 1 to 2^20 */
+    double alpha; /* above 0, at most 1000 */
+};
+/* Gives each row of a trace without the column an adapter; draws are keyed by (seed, row).
+ * IFL_E_INPUT if a number is out of range; the trace then has no such column. */
+int ifl_trace_adapt(struct ifl_trace *trace, uint64_t seed, const struct ifl_adapter_spec *spec,
+                    struct ifl_error *error);
 
 #endif

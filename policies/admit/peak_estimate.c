@@ -11,7 +11,9 @@
  * If the pool is busy when a batch begins to form, l counts to the declared limit; else to 1.1
  * times the tokens produced, at least likely_tokens and at most the limit. A request that starts
  * holds one more token at the end of the step. LightLLM subtracts it from l
- * (NormalReq.get_tuple_tokens in lightllm/server/io_struct.py), S-LoRA does not. */
+ * (NormalReq.get_tuple_tokens in lightllm/server/io_struct.py), S-LoRA does not.
+ *
+ * Adapters that lie in the pool make it smaller: those on the device, and that of the newcomer. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -121,7 +123,7 @@ static bool surely_fits_with(const struct estimate *e, const struct ifl_view *vi
                              const struct ifl_step *step, const struct ifl_request *newcomer,
                              int64_t pool)
 {
-    const int64_t n_used = view->limits->n_blocks - step->n_free_blocks;
+    const int64_t n_used = view->limits->n_blocks - step->n_free_blocks - step->n_adapter_blocks;
     const int64_t in_use = n_used * view->limits->block_tokens + step->n_running_requests;
     return in_use + e->most_tokens + most_tokens(newcomer) < pool;
 }
@@ -144,11 +146,15 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 {
     const struct peak_estimate *p = self;
     struct standing *own = ifl_mine(self, r);
-    const int64_t pool = (int64_t)view->limits->n_blocks * view->limits->block_tokens;
+    const struct ifl_limits *limits = view->limits;
+    const int32_t n_own = limits->adapter_blocks ? limits->adapter_blocks[r->adapter] : 0;
+    const int32_t n_others = step->n_adapter_blocks + ifl_adapter_lack(step, limits, r) - n_own;
+    const int64_t alone = (int64_t)(limits->n_blocks - n_own) * limits->block_tokens;
+    const int64_t pool = alone - (int64_t)n_others * limits->block_tokens;
     (void)n; /* a chunk needs room for the whole prompt */
     own->request = r;
     foresee(p, own, true, true); /* alone, whether busy now or not */
-    if (own->now_tokens + own->left_tokens >= pool)
+    if (own->now_tokens + own->left_tokens >= alone)
         return ifl_admission(IFL_NEVER_FITS, 0);
     if (!surely_fits_with(ifl_state(self), view, step, r, pool) && !fits_with(p, view, own, pool))
         return ifl_admission(IFL_NO_BLOCKS, 0);

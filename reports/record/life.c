@@ -16,12 +16,13 @@ static const char header_end[] =
 static const char header_handover[] =
     ",prefill_replica,prompt_s,handover_wait_s,transfer_s,transfer_hidden_s,decode_queue_s";
 
-int life_write_header(struct whole_file *file, bool has_pools, bool hands_over,
+int life_write_header(struct whole_file *file, bool has_pools, bool hands_over, bool has_adapters,
                       struct ifl_error *error)
 {
     if (whole_write(file, header_begin, error) ||
         (has_pools && whole_write(file, "pool,", error)) || whole_write(file, header_end, error) ||
-        (hands_over && whole_write(file, header_handover, error)) || whole_write(file, "\n", error))
+        (hands_over && whole_write(file, header_handover, error)) ||
+        whole_write(file, has_adapters ? ",adapter\n" : "\n", error))
         return error->code;
     return IFL_OK;
 }
@@ -77,17 +78,18 @@ static char *put_life(char *at, int32_t point, const char *pool, bool hands_over
     at = row_seconds(at, life_stalled_ns(life));
     at = row_seconds(at, life->rare->ttft_slo_ns);
     at = row_seconds(at, life->rare->tpot_slo_ns);
-    if (hands_over)
-        at = put_handover(at, life);
-    return row_end(at);
+    return hands_over ? put_handover(at, life) : at;
 }
 
-int life_write(struct whole_file *file, int32_t point, const char *pool, bool hands_over,
+int life_write(struct whole_file *file, int32_t point, const struct life_columns *columns,
                const struct life *life, struct ifl_error *error)
 {
-    char *at = whole_room(file, ROW_BYTES, error);
+    const size_t n_adapter = columns->adapter ? row_text_bytes(columns->adapter) : 0;
+    char *at = whole_room(file, ROW_BYTES + n_adapter, error);
     if (!at)
         return error->code;
-    whole_commit(file, put_life(at, point, pool, hands_over, life));
+    at = put_life(at, point, columns->pool, columns->hands_over, life);
+    at = columns->adapter ? row_text(at, columns->adapter) : at;
+    whole_commit(file, row_end(at));
     return IFL_OK;
 }

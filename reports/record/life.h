@@ -18,6 +18,7 @@ struct rare {
     int64_t stalled_ns, stalled_prefill_ns;
     int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
     int32_t cached_tokens, preemptions, swap_outs, wasted_tokens;
+    uint32_t adapter; /* its number; 0: none */
     bool is_retry;
     /* of a request with two replicas, as in its record */
     bool has_two_replicas;
@@ -112,11 +113,16 @@ static inline bool life_meets_slos(const struct life *life)
            (tpot_slo_ns == IFL_NEVER || life_meets(life_tpot_ns(life), tpot_slo_ns));
 }
 
-/* requests.csv: the header, and a row. pool: the name of its pool; NULL: there is no such column.
- * hands_over: there are columns for requests with two replicas. */
-int life_write_header(struct whole_file *file, bool has_pools, bool hands_over,
+/* Columns of requests.csv that few runs have. */
+struct life_columns {
+    const char *pool, *adapter; /* their names; NULL: there is no such column */
+    bool hands_over;            /* those of requests with two replicas */
+};
+
+/* requests.csv: the header, and a row. */
+int life_write_header(struct whole_file *file, bool has_pools, bool hands_over, bool has_adapters,
                       struct ifl_error *error);
-int life_write(struct whole_file *file, int32_t point, const char *pool, bool hands_over,
+int life_write(struct whole_file *file, int32_t point, const struct life_columns *columns,
                const struct life *life, struct ifl_error *error);
 
 #endif

@@ -40,7 +40,7 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
     if (record->stalled_ns == 0 && record->ttft_slo_ns == IFL_NEVER &&
         record->tpot_slo_ns == IFL_NEVER && record->cached_tokens == 0 &&
         record->preemptions == 0 && record->swap_outs == 0 && record->wasted_tokens == 0 &&
-        !record->is_retry && !record->has_two_replicas)
+        record->adapter == 0 && !record->is_retry && !record->has_two_replicas)
         return &none;
     struct rare *rare = &lives->rares[lives->n_rares++];
     *rare = (struct rare){.stalled_ns = record->stalled_ns,
@@ -51,6 +51,7 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
                           .preemptions = record->preemptions,
                           .swap_outs = record->swap_outs,
                           .wasted_tokens = record->wasted_tokens,
+                          .adapter = record->adapter,
                           .is_retry = record->is_retry,
                           .has_two_replicas = record->has_two_replicas,
                           .prefill_replica = record->prefill_replica,

@@ -29,7 +29,9 @@ static bool is_of_pools(const struct column *column)
 {
     const size_t at = offsetof(struct ifl_summary, itl_s);
     const bool is_gap = column->offset >= at && column->offset < at + sizeof(struct ifl_quantiles);
-    return column->type != COLUMN_TEXT && !is_gap;
+    const bool is_of_adapters = column->offset >= offsetof(struct ifl_summary, n_adapters) &&
+                                column->offset <= offsetof(struct ifl_summary, adapter_loads);
+    return column->type != COLUMN_TEXT && !is_gap && !is_of_adapters;
 }
 
 static int write_header(struct pools *pools, struct ifl_error *error)

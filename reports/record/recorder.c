@@ -37,6 +37,8 @@ struct ifl_recorder {
     struct stage_sums stages;
     struct move_log moves;
     bool hands_over; /* requests.csv has columns for it */
+    const char *const *adapter_names; /* [n_adapters] */
+    size_t n_adapters;                /* 0: no file has a column of them */
 };
 
 static const char replica_header[] = "point,replica,";
@@ -78,18 +80,21 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
     const bool has_pools = options->n_pools > 0;
     if (pools_open(&recorder->pools, options, error))
         return error->code;
+    const bool has_adapters = options->n_adapters > 0;
     if (options->requests_path &&
         (whole_open(&recorder->requests, options->requests_path, error) ||
-         life_write_header(&recorder->requests, has_pools, options->hands_over, error)))
+         life_write_header(&recorder->requests, has_pools, options->hands_over, has_adapters,
+                           error)))
         return error->code;
     if (options->requests_path && options->grow &&
         (whole_open_growing(&recorder->ends, options->requests_path, error) ||
-         life_write_header(&recorder->ends, has_pools, options->hands_over, error)))
+         life_write_header(&recorder->ends, has_pools, options->hands_over, has_adapters, error)))
         return error->code;
     if (options->steps_path &&
         (open_of_replicas(&recorder->steps, options->steps_path, options, steps_header, error) ||
          whole_write(&recorder->steps,
-                     options->speculates ? ",draft_tokens,accepted_tokens\n" : "\n", error)))
+                     options->speculates ? ",draft_tokens,accepted_tokens" : "", error) ||
+         whole_write(&recorder->steps, has_adapters ? ",adapters,adapter_loads\n" : "\n", error)))
         return error->code;
     recorder->speculates = options->speculates;
     if (options->work_path &&
@@ -126,7 +131,9 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
                                       .hands_over = options->hands_over,
                                       .sums = {.last_end_ns = INT64_MIN},
                                       .on_request = options->on_request,
-                                      .on_request_context = options->on_request_context};
+                                      .on_request_context = options->on_request_context,
+                                      .adapter_names = options->adapter_names,
+                                      .n_adapters = options->n_adapters};
     gaps_init(&recorder->gaps, GAPS_MAX_PAIRS);
     if (lives_open(&recorder->lives, options->n_requests, error) ||
         open_files(recorder, options, error)) {
@@ -162,8 +169,13 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
 static int write_life(const struct ifl_recorder *recorder, struct whole_file *file,
                       const struct life *life, struct ifl_error *error)
 {
-    const char *pool = recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : NULL;
-    return life_write(file, recorder->point, pool, recorder->hands_over, life, error);
+    const uint32_t adapter = life->rare->adapter;
+    const char *name = adapter > 0 ? recorder->adapter_names[adapter - 1] : "";
+    const struct life_columns columns = {
+        .pool = recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : NULL,
+        .adapter = recorder->n_adapters > 0 ? name : NULL,
+        .hands_over = recorder->hands_over};
+    return life_write(file, recorder->point, &columns, life, error);
 }
 
 IFL_HOT int ifl_record_request(struct ifl_recorder *recorder,
@@ -236,6 +248,10 @@ static char *put_step(const struct ifl_recorder *recorder, char *at,
         at = row_int(at, step->draft_tokens);
         at = row_int(at, step->accepted_tokens);
     }
+    if (recorder->n_adapters > 0) {
+        at = row_int(at, step->adapters);
+        at = row_int(at, step->adapter_loads);
+    }
     return row_end(at);
 }
 
@@ -271,6 +287,10 @@ static void add_step(struct step_sums *sums, const struct ifl_step_record *step)
     exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
     exact_add(&sums->used_blocks_ns, lasted_ns, step->kv_used_blocks);
     exact_add(&sums->shared_blocks_ns, lasted_ns, step->kv_shared_blocks);
+    if (step->adapters > 0) {
+        exact_add(&sums->adapters_ns, lasted_ns, step->adapters);
+        sums->adapter_loads += (uint64_t)step->adapter_loads;
+    }
     pressure_add(&sums->pressure, step, lasted_ns, step->kv_used_blocks);
 }
 
@@ -357,6 +377,8 @@ static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record 
     exact_add(&sums->seqs_ns, stood_ns, first->decode_seqs);
     exact_add(&sums->pool_slots_ns, stood_ns, first->kv_pool_slots);
     exact_add(&sums->shared_blocks_ns, stood_ns, first->kv_shared_blocks);
+    if (first->adapters > 0) /* none is loaded in steps that repeat one another */
+        exact_add(&sums->adapters_ns, stood_ns, first->adapters);
     pressure_add_stretch(&sums->pressure, of);
     sums->token_slots_ns.of += token.of;
     sums->used_blocks_ns.of += used.of;
@@ -539,6 +561,7 @@ static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n
         return error->code;
     stage_sums_describe(&recorder->stages, summary);
     move_log_describe(&recorder->moves, summary);
+    summary->n_adapters = recorder->n_adapters;
     summary->n_warmup = n_warmup;
     summary->warmup_s =
         n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives.at[order[0]].arrival_ns) : 0;

@@ -83,6 +83,8 @@ static void average_steps(const struct step_sums *steps, struct ifl_summary *sum
     const double pool = exact_value(steps->pool_slots_ns);
     summary->n_steps = steps->n_steps;
     summary->pressure = pressure_sum_up(&steps->pressure);
+    summary->mean_adapters = ratio(exact_value(steps->adapters_ns), exact_value(steps->time_ns));
+    summary->adapter_loads = steps->adapter_loads;
     summary->mean_batch = ratio(exact_value(steps->seqs_ns), exact_value(steps->time_ns));
     summary->kv_token_frac = ratio(exact_value(steps->token_slots_ns), pool);
     summary->kv_reserved_frac = ratio(exact_value(steps->reserved_slots_ns), pool);

@@ -18,6 +18,8 @@ struct step_sums {
     struct exact_sum time_ns, seqs_ns;
     struct exact_sum token_slots_ns, reserved_slots_ns, internal_slots_ns, pool_slots_ns;
     struct exact_sum used_blocks_ns, shared_blocks_ns;
+    struct exact_sum adapters_ns; /* different ones per step */
+    uint64_t adapter_loads;
     struct pressure pressure;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
 #include "inflight/trace.h"
 
 #include "base/data.h"
@@ -287,6 +288,8 @@ struct generation {
     const char *prompt_law, *output_law, *process, *path;
     long long n, seed;
     struct ifl_arrivals arrivals;
+    long long n_adapters;
+    double adapter_alpha;
 };
 
 static int generate(struct generation *of)
@@ -306,6 +309,10 @@ static int generate(struct generation *of)
     of->arrivals.seed = (uint64_t)of->seed;
     int rc =
         ifl_trace_generate((size_t)of->n, (uint64_t)of->seed, &prompt, &output, &trace, &error);
+    const uint32_t n_adapters = (uint32_t)ifl_min(of->n_adapters, (long long)UINT32_MAX);
+    const struct ifl_adapter_spec adapters = {n_adapters, of->adapter_alpha};
+    if (rc == 0 && of->n_adapters > 0)
+        rc = ifl_trace_adapt(&trace, (uint64_t)of->seed, &adapters, &error);
     if (rc == 0 && of->process)
         rc = ifl_trace_arrive(&trace, &of->arrivals, "generated trace", &notes, &error);
     if (rc == 0)
@@ -319,6 +326,7 @@ static int trace_generate(int argc, char **argv)
     struct generation of = {.prompt_law = "lognormal:200,1.2,4,1024",
                             .output_law = "lognormal:220,1.0,4,1024",
                             .seed = 1,
+                            .adapter_alpha = 1,
                             .arrivals = {.speedup = 1, .cv = 1}};
     if (options_read(&command_trace_generate, &of, argc, argv, &of.words) < 0)
         return 2;
@@ -343,6 +351,11 @@ static const struct option_spec generate_options[] = {
      "requests a second", COMPLETE_NOTHING},
     {"--cv", NULL, OPTION_REAL, offsetof(struct generation, arrivals.cv), "X",
      "coefficient of variation of the gaps, with gamma (1)", COMPLETE_NOTHING},
+    {"--adapters", NULL, OPTION_COUNT, offsetof(struct generation, n_adapters), "N",
+     "low-rank adapters that the requests are dealt out to (0: no column)", COMPLETE_NOTHING},
+    {"--adapter-alpha", NULL, OPTION_REAL, offsetof(struct generation, adapter_alpha), "X",
+     "adapter floor(N u^(1/X)), u uniform: 1 all alike, below 1 the first ones more (1)",
+     COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct generation, path), "OUT.csv",
      "where the trace goes (standard output)", COMPLETE_FILE},
 };

@@ -24,6 +24,7 @@
 
 struct node;
 
+enum adapter_memory { ADAPTER_SLOTS, ADAPTER_POOL };
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 enum cost_otherwise { COST_OTHERWISE_FAIL, COST_OTHERWISE_RECORDED, COST_OTHERWISE_PREDICTED };
@@ -95,6 +96,22 @@ struct speculation_config {
     bool prompts_look_ahead;
 };
 
+/* What the trace's adapters are. */
+struct adapters_config {
+    char ranks[512];  /* numbers with commas, dealt out in turn */
+    int32_t matrices; /* enum adapter_matrices (cost/adapter_cost.h) */
+};
+
+/* How the server keeps and computes them. */
+struct adapter_serving_config {
+    int32_t memory;                   /* enum adapter_memory */
+    int32_t max_loras, max_cpu_loras; /* 0: one for each */
+    int32_t max_rank;                 /* 0: each has its own */
+    int32_t compute;                  /* enum adapter_compute (cost/adapter_cost.h) */
+    double launch_us, load_s, host_gb_per_s, disk_gb_per_s;
+    int32_t load_copies;
+};
+
 struct serving_config {
     char preset[512];
     char engine[32]; /* whose scheduler it is, as the first word of a profile's kernels; or empty */
@@ -105,6 +122,7 @@ struct serving_config {
     enum leave leave;
     struct in_flight_config in_flight;
     struct speculation_config speculation;
+    struct adapter_serving_config adapters;
     bool steady_runs;  /* skip plans that are promised to repeat */
     bool check_steady; /* plan each promised step anyway and compare */
 };
@@ -269,6 +287,7 @@ struct config {
     int32_t dtype; /* enum model_dtype (cost/model.h) */
     enum executor_kind executor;
     struct workload_config workload;
+    struct adapters_config adapters;
     struct serving_config serving;
     struct node *deployment; /* owned: what is laid over the profile's (deployment.h); or NULL */
     struct cost_config cost;

@@ -57,6 +57,8 @@
 /* ---- keys_workload.c ---- */
 extern const struct key_table workload_keys, filter_keys, arrivals_keys, predictor_keys,
     patience_keys, retry_keys, beams_keys;
+/* ---- keys_adapters.c ---- */
+extern const struct key_table adapters_keys, adapter_serving_keys;
 /* ---- keys_serving.c ---- */
 extern const struct key_table serving_keys, in_flight_keys, kv_keys, speculation_keys;
 /* ---- keys_machine.c ---- */

@@ -14,6 +14,18 @@ void cost_destroy(struct cost *cost)
     free(cost);
 }
 
+void cost_adapt(struct cost *cost, const struct adapter_cost *adapters)
+{
+    cost->adapts = true;
+    cost->adapters = *adapters;
+}
+
+/* What the adapters of a step add to it; 0 without any. */
+static inline double adapters_s(const struct cost *cost, const struct ifl_step_totals *totals)
+{
+    return cost->adapts ? adapter_step_s(&cost->adapters, &totals->adapters) : 0;
+}
+
 static bool has_padding(const struct ifl_step_totals *totals)
 {
     return totals->padding.n_prefill_tokens > 0 || totals->padding.n_decode_seqs > 0;
@@ -47,22 +59,25 @@ static int64_t rounded_ns(double s)
 IFL_HOT int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 {
     struct ifl_step_totals all;
-    return rounded_ns(cost->step_s(cost, with_padding(totals, &all)));
+    const double s = cost->step_s(cost, with_padding(totals, &all));
+    return rounded_ns(cost->adapts ? s + adapters_s(cost, totals) : s);
 }
 
 int64_t cost_group_step_ns(struct cost *cost, const struct ifl_step_totals *const *of, size_t n)
 {
     struct ifl_step_totals padded[COST_MAX_RANKS];
     const struct ifl_step_totals *all[COST_MAX_RANKS];
-    double longest_s = 0;
+    double longest_s = 0, adapting_s = 0;
     ifl_require(n <= COST_MAX_RANKS);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         all[i] = with_padding(of[i], &padded[i]);
+        adapting_s = fmax(adapting_s, adapters_s(cost, of[i]));
+    }
     if (cost->group_s)
-        return rounded_ns(cost->group_s(cost, all, n));
+        return rounded_ns(cost->group_s(cost, all, n) + adapting_s);
     for (size_t i = 0; i < n; i++)
         longest_s = fmax(longest_s, cost->step_s(cost, all[i]));
-    return rounded_ns(longest_s);
+    return rounded_ns(longest_s + adapting_s);
 }
 
 /* Cut at the layers' shares of it, so that no nanosecond is lost. */
@@ -91,8 +106,9 @@ int64_t cost_stages_ns(struct cost *cost, const struct ifl_step_totals *totals,
         return step_ns < 0 ? step_ns : 0;
     }
     cost->stages_s(cost, with_padding(totals, &all), stages, s, &hop_s);
+    const double adapting_s = adapters_s(cost, totals) / (double)stages_layers(stages);
     for (int32_t i = 0; i < stages->n; i++) {
-        ns[i] = rounded_ns(s[i]);
+        ns[i] = rounded_ns(s[i] + stages->layers[i] * adapting_s);
         if (ns[i] < 0)
             return ns[i];
     }
@@ -103,7 +119,8 @@ int64_t cost_stages_ns(struct cost *cost, const struct ifl_step_totals *totals,
 static bool only_decodes(const struct ifl_step_totals *totals)
 {
     return totals->n_decode_seqs > 0 && totals->n_prefill_tokens == 0 &&
-           totals->n_blocks_out + totals->n_blocks_in + totals->n_blocks_copied == 0;
+           totals->n_blocks_out + totals->n_blocks_in + totals->n_blocks_copied == 0 &&
+           totals->adapters.n_loads == 0;
 }
 
 /* Durations below 2^31 ns: their sum over any run fits into 64 bits. */
@@ -158,6 +175,9 @@ IFL_HOT size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *firs
     if (!only_decodes(totals))
         return run_one_by_one(cost, first, n, ns);
     cost->run_s(cost, totals, first->n_decode_seqs, n, s);
+    const double adapting_s = adapters_s(cost, first);
+    for (size_t i = 0; cost->adapts && i < n; i++)
+        s[i] += adapting_s;
     if (!all_short(s, n))
         return run_one_by_one(cost, first, n, ns);
     round_short_ns(s, n, ns);

@@ -39,6 +39,9 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
 struct cost *cost_create_table(const struct model *model, const char *dir, struct ifl_error *error);
 
 void cost_destroy(struct cost *cost);
+/* From here on steps take as much longer as their adapters cost, whatever the kind of cost. */
+struct adapter_cost;
+void cost_adapt(struct cost *cost, const struct adapter_cost *adapters);
 
 /* A warning about the roofline's durations for this model, or NULL. */
 const char *cost_roofline_warning(const struct model *model);

@@ -3,6 +3,7 @@
 #ifndef SIM_COST_KIND_H
 #define SIM_COST_KIND_H
 
+#include "cost/adapter_cost.h"
 #include "cost/cost.h"
 #include "cost/stages.h"
 
@@ -24,6 +25,8 @@ struct cost {
                      double *s, double *hop_s);
     /* Optional: gives back what the cost owns beside itself. */
     void (*finish)(struct cost *);
+    bool adapts; /* set by cost_adapt */
+    struct adapter_cost adapters;
 };
 
 #endif

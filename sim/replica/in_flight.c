@@ -137,6 +137,22 @@ static void sum_totals(struct replica *replica)
                                                                      &replica->plan.planned[i]);
 }
 
+/* Which adapters the step's sequences have, in the order of the step. */
+IFL_APART static void sum_adapters(struct replica *replica)
+{
+    struct adapters *adapters = &replica->adapters;
+    struct ifl_adapter_totals *totals = &replica->in_flight.desc.totals.adapters;
+    adapters_open_step(adapters, totals);
+    if (replica->in_flight.ticks)
+        FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
+            adapters_add(adapters, r->pub.adapter, r->pub.n_seqs, totals);
+    for (size_t i = 0; i < replica->plan.n_planned; i++) {
+        const struct planned *p = &replica->plan.planned[i];
+        adapters_add(adapters, p->r->pub.adapter, p->n_tokens, totals);
+    }
+    adapters_close_step(adapters, totals);
+}
+
 static int32_t place_of(const struct replica *replica, const struct live_request *r, int32_t seq,
                         int32_t i)
 {
@@ -233,6 +249,8 @@ void in_flight_describe(struct replica *replica)
 {
     struct ifl_step_desc *desc = &replica->in_flight.desc;
     sum_totals(replica);
+    if (replica->adapters.fixed.n > 0)
+        sum_adapters(replica);
     desc->step = view_next_step(&replica->view);
     desc->start_ns = replica->view.now_ns;
     desc->n_outs = replica->plan.n_outs;
@@ -274,6 +292,8 @@ static void fill_record(struct replica *replica)
                         in_flight_take_preempted(&replica->in_flight);
     record->blocks_out = totals->n_blocks_out;
     record->blocks_in = totals->n_blocks_in;
+    record->adapters = totals->adapters.n;
+    record->adapter_loads = totals->adapters.n_loads;
     record_pool(replica);
 }
 
@@ -283,7 +303,8 @@ static bool is_tick(const struct replica *replica)
     const struct in_flight *in_flight = &replica->in_flight;
     const struct ifl_step_desc *desc = &in_flight->desc;
     return in_flight->ticks && replica->plan.n_planned == 0 && in_flight->record.preempted == 0 &&
-           desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->fixed.wants_work;
+           desc->n_outs + desc->n_ins + desc->n_copies == 0 && desc->totals.adapters.n_loads == 0 &&
+           !replica->fixed.wants_work;
 }
 
 void in_flight_submit(struct replica *replica)

@@ -151,6 +151,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     pub->priority = a->said.priority;
     pub->client = a->said.client;
     pub->session = a->said.session;
+    pub->adapter = a->said.adapter;
     pub->prefix_group = a->said.prefix_group;
     pub->prefix_tokens = (uint32_t)a->said.prefix_tokens;
     pub->hash_ids = a->hash_ids;

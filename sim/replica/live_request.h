@@ -67,7 +67,8 @@ struct live_request {
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
-    bool ended; /* it has had its last token, and the next plan, made ahead, still counts on it */
+    bool adapted; /* it is on the device, with its adapter */
+    bool ended;   /* it has had its last token, and the next plan, made ahead, still counts on it */
     enum ifl_status left; /* it leaves early, as aborted or timed out; IFL_FINISHED: it does not */
     int32_t stays_steps;  /* that end before it leaves; 0: it does not wait for the end of a step */
     bool cut;             /* its client leaves as it has n_output tokens */

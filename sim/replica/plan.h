@@ -7,6 +7,7 @@
 #include "inflight/policy.h"
 
 #include "replica/accounts.h"
+#include "replica/adapters.h"
 #include "replica/here.h"
 #include "replica/refusals.h"
 
@@ -98,6 +99,11 @@ static inline void plan_count_blocks(struct plan *plan, const struct accounts *k
 {
     plan->step.n_free_blocks = kv->device.n_free;
     plan->step.n_free_host_blocks = kv->host.n_free;
+}
+static inline void plan_count_adapters(struct plan *plan, const struct adapters *adapters)
+{
+    plan->step.n_adapters = adapters->n_used;
+    plan->step.n_adapter_blocks = adapters->n_used_blocks;
 }
 /* Blocks that a question leaves aside. Negative: they are free again. */
 static inline void plan_set_aside(struct plan *plan, int32_t n_blocks)

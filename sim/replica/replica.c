@@ -91,7 +91,8 @@ IFL_APART enum replica_fit replica_fit(const struct replica *replica, const stru
     const int64_t n_ahead = n_tokens - 1 + speculation->max_drafts + speculation->lookahead_tokens;
     const int64_t n_held =
         speculation->on ? ifl_min(n_ahead, limits->max_model_tokens) : n_tokens - 1;
-    const int32_t n = group_blocks(&group, (int32_t)n_held, replica->fixed.block);
+    const int32_t n = group_blocks(&group, (int32_t)n_held, replica->fixed.block) +
+                      adapters_most(&replica->adapters, arrival->said.adapter);
     return (replica->kv.device.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks
                ? REPLICA_BEYOND_POOL
                : REPLICA_FITS;
@@ -109,6 +110,8 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
     kv_cache_open(&replica->kv.device.cache);
     plan_open(&replica->plan, &replica->here, &replica->kv, replica->fixed.max_samples);
     plan_count_loaded(&replica->plan, replica->moving.n_loaded);
+    if (replica->adapters.fixed.n > 0)
+        plan_count_adapters(&replica->plan, &replica->adapters);
     view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
     if (replica_overlaps(replica))
         in_flight_open(replica);
@@ -284,6 +287,7 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
         .request_id = r->row,
         .replica = (int32_t)replica->fixed.number,
         .client = r->pub.client,
+        .adapter = r->pub.adapter,
         .arrival_ns = r->sent_ns,
         .first_scheduled_ns = r->first_scheduled_ns,
         .first_token_ns = r->pub.first_token_ns,

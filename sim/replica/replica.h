@@ -18,6 +18,7 @@
 #include "inflight/report.h"
 
 #include "replica/accounts.h"
+#include "replica/adapters.h"
 #include "replica/here.h"
 #include "replica/in_flight.h"
 #include "replica/kv/beams.h"
@@ -98,6 +99,7 @@ struct replica {
     struct listeners on;
     struct here here;
     struct accounts kv;
+    struct adapters adapters;
     struct rankings ranks;
     struct leaving leaving;
     struct moving moving;
@@ -127,6 +129,7 @@ struct replica_options {
     /* Read if the draft module guesses; max_drafts and max_model_tokens are set here. Then one step
      * is in flight at a time, no request has several samples, and the allocator is paged. */
     struct ragged_options speculation;
+    struct adapters_options adapters; /* in_pool: a paged allocator */
 };
 
 /* Owned by the caller; zeroed memory is valid for replica_destroy. */

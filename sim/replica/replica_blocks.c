@@ -64,8 +64,9 @@ int32_t replica_saved_blocks(const struct replica *replica, const struct live_re
     return r->parted ? group_saved_blocks(&r->pub, replica->fixed.block) : 0;
 }
 
-int32_t replica_need(const struct replica *replica, const struct live_request *r,
-                     int32_t hold_tokens)
+/* Without its adapter. */
+static int32_t need_of_tokens(const struct replica *replica, const struct live_request *r,
+                              int32_t hold_tokens)
 {
     const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.stale.n_blocks;
     const int32_t more = replica_hold_blocks(replica, r, hold_tokens) - has;
@@ -80,6 +81,15 @@ int32_t replica_need(const struct replica *replica, const struct live_request *r
     if (rounded > replica->kv.device.n_blocks)
         return replica->kv.device.n_blocks + 1;
     return kv_fits(&replica->kv.device, more) || rounded > too_many ? (int32_t)rounded : too_many;
+}
+
+int32_t replica_need(const struct replica *replica, const struct live_request *r,
+                     int32_t hold_tokens)
+{
+    const int32_t n = need_of_tokens(replica, r, hold_tokens);
+    return r->pub.adapter == 0 || r->adapted
+               ? n
+               : n + adapters_lack(&replica->adapters, r->pub.adapter);
 }
 
 IFL_HOT bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n)
@@ -137,9 +147,45 @@ IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r
                            r->blocks);
     else
         kv_release(&replica->kv.device, r->pub.stale.n_blocks, r->blocks);
+    replica_drop_adapter(replica, r);
     r->pub.stale.n_blocks = 0;
     r->n_hit = r->n_published = r->n_names = 0;
     r->identity = r->looked_up = 0;
+}
+
+/* ---- adapters ---- */
+
+IFL_APART static bool take_adapter(struct replica *replica, struct live_request *r)
+{
+    struct kv_pool *kv = &replica->kv.device;
+    const uint32_t adapter = r->pub.adapter;
+    const int32_t n = adapters_lack(&replica->adapters, adapter);
+    if (!kv_fits(kv, n))
+        return false;
+    if (n > 0)
+        kv_take(kv, n, kv->tallied ? NULL : replica->adapters.of[adapter].blocks);
+    adapters_start(&replica->adapters, adapter);
+    r->adapted = true;
+    return true;
+}
+
+bool replica_take_adapter(struct replica *replica, struct live_request *r)
+{
+    return r->pub.adapter == 0 || take_adapter(replica, r);
+}
+
+void replica_drop_adapter(struct replica *replica, struct live_request *r)
+{
+    struct kv_pool *kv = &replica->kv.device;
+    if (!r->adapted)
+        return;
+    r->adapted = false;
+    adapters_stop(&replica->adapters, r->pub.adapter);
+    const int32_t n = adapters_lack(&replica->adapters, r->pub.adapter);
+    if (n > 0 && kv->cached && kv->tallied)
+        kv_release_tallied(kv, n, 0, NULL);
+    else if (n > 0)
+        kv_release(kv, n, replica->adapters.of[r->pub.adapter].blocks);
 }
 
 /* ---- a tick of the cohort ---- */

@@ -130,7 +130,7 @@ static int stretch(struct replica *replica, const struct ifl_done *done, const i
     record.first = &replica->in_flight.record;
     record.n_requests = (int32_t)replica->here.cohort.n;
     record.block_tokens = replica->fixed.limits.block_tokens;
-    record.slack_blocks = kv_slack(&replica->kv.device);
+    record.slack_blocks = replica_slack_blocks(replica);
     record.duration_ns = duration_ns;
     record.end_ns = end_ns;
     record.use = use;

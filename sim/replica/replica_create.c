@@ -157,7 +157,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         create_pools(replica, options) < 0 ||
         here_create(&replica->here, replica->fixed.block, parts_bytes, refresh) < 0)
         return ifl_fail_nomem(error);
-    if (in_flight_create(replica) < 0)
+    if (in_flight_create(replica) < 0 ||
+        adapters_create(&replica->adapters, &options->adapters) < 0)
         return ifl_fail_nomem(error);
     here_speculate(&replica->here, &replica->fixed.speculation);
     moving_begin(&replica->moving, options->moves);
@@ -171,6 +172,7 @@ void replica_destroy(struct replica *replica)
         module_destroy(module);
     plan_destroy(&replica->plan);
     in_flight_destroy(&replica->in_flight);
+    adapters_destroy(&replica->adapters);
     leaving_destroy(&replica->leaving);
     moving_destroy(&replica->moving);
     rankings_destroy(&replica->ranks);

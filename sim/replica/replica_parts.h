@@ -71,15 +71,24 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 /* A waiting request takes the blocks of its hit and as many more as make n. False, and nothing has
  * changed: they are not there. */
 bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n);
+/* A request that starts takes its adapter's blocks, if no other has them. False, and nothing has
+ * changed: they are not there. It drops them with its own. */
+bool replica_take_adapter(struct replica *replica, struct live_request *r);
+void replica_drop_adapter(struct replica *replica, struct live_request *r);
 /* r gives back all of its blocks. finished: it leaves for good; else it was preempted. */
 void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);
 /* Slots that hold the K/V of a request; blocks that its sequences save by sharing. */
 int64_t replica_slots(const struct replica *replica, const struct live_request *r);
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r);
+/* Used blocks that no request holds: what runs are rounded up by, and adapters. */
+static inline int32_t replica_slack_blocks(const struct replica *replica)
+{
+    return kv_slack(&replica->kv.device) + replica->adapters.n_used_blocks;
+}
 /* Slots of the blocks that requests hold. */
 static inline int64_t replica_held_slots(const struct replica *replica)
 {
-    const int32_t n_held = kv_used(&replica->kv.device) - kv_slack(&replica->kv.device);
+    const int32_t n_held = kv_used(&replica->kv.device) - replica_slack_blocks(replica);
     return (int64_t)n_held * replica->fixed.limits.block_tokens;
 }
 /* part: the sequences of a group get their first tokens behind the prompt, and blocks of their own

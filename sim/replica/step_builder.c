@@ -99,9 +99,12 @@ static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request 
 
 static int32_t op_adapter_users(struct ifl_step *step, uint32_t adapter)
 {
+    const struct adapters *adapters = &replica_of(step)->adapters;
     int32_t n = 0;
+    if (adapter > 0)
+        return adapter <= adapters->fixed.n ? adapters->of[adapter].n_users : 0;
     FOR_EACH_LIVE (r, &replica_of(step)->here.running, ON_DEVICE)
-        n += r->pub.adapter == adapter;
+        n += r->pub.adapter == 0;
     return n;
 }
 

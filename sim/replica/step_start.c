@@ -214,10 +214,14 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, slots));
     if (lies_elsewhere(replica, r))
         return load_first(replica, r, ifl_max(answer.hold_tokens, computed));
+    if (!replica_take_adapter(replica, r))
+        return note_no_blocks(replica, request);
     if (!(request->state == IFL_SWAPPED  ? bring_back
           : request->state == IFL_LOADED ? replica_start_loaded
-                                         : leave_queue)(replica, r, hold))
+                                         : leave_queue)(replica, r, hold)) {
+        replica_drop_adapter(replica, r);
         return note_no_blocks(replica, request);
+    }
     if (r->n_below > 0) {
         moving_do_without(&replica->moving, r);
         r->n_below = 0;

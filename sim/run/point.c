@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cost/adapter_cost.h"
 #include "fit/spread.h"
 #include "inflight/minmax.h"
 #include "run/engine_setup.h"
@@ -60,6 +61,10 @@ static int create_costs(const struct point_options *options, struct point *point
         pool->cost = machine_cost(&pool->machine, config, error);
         if (!pool->cost)
             return error->code;
+        if (pool->adapters.n > 0) {
+            const struct adapter_cost adapters = adapter_table_cost(&pool->machine, config);
+            cost_adapt(pool->cost, &adapters);
+        }
     }
     return 0;
 }
@@ -207,8 +212,11 @@ static int size_pools(const struct point_options *options, struct point *point,
         point_say_of(options, i, arithmetic);
         if (trace_of(options, point)->n_clients > 1)
             pool->limits.n_clients = trace_of(options, point)->n_clients;
-        if (share_pool(config, &pool->limits, error) < 0)
+        if (share_pool(config, &pool->limits, error) < 0 ||
+            adapter_table_make(trace_of(options, point), config, &pool->machine, &pool->adapters,
+                               error) < 0)
             return blame_pool(options->config, i, error);
+        adapter_table_limit(&pool->adapters, config, &pool->limits);
     }
     return 0;
 }
@@ -235,6 +243,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .beams = all->workload.beams,
         .moves = config_hands_over(all),
         .loads_before = all->handover.blocks_destination,
+        .adapters = adapter_table_options(&point->pools[pool].adapters, config),
     };
     struct speculation *speculation = &point->pools[pool].speculation;
     int rc = speculation_create(speculation, config, trace_of(options, point), error);
@@ -279,6 +288,7 @@ static void destroy_pools(struct point *point)
     for (size_t i = 0; i < point->n_pools; i++) {
         cost_destroy(point->pools[i].cost);
         speculation_destroy(&point->pools[i].speculation);
+        adapter_table_free(&point->pools[i].adapters);
     }
     free(point->pools);
     free(point->fleet_pools);
@@ -312,6 +322,8 @@ static int create_recorder(const struct point_options *options, struct point *po
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);
+    reports.adapter_names = (const char *const *)point->trace.adapter_names;
+    reports.n_adapters = point->trace.n_adapters;
     reports.timeline_every = (uint64_t)options->config->output.timeline_every;
     if (options->by_client) {
         if (client_shares_init(&point->clients, ifl_max(point->trace.n_clients, 1U),
@@ -458,6 +470,7 @@ static int fly(const struct point_options *options, struct point *point,
     if (rc == 0)
         point_tell_dummies(options, &flight);
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
+    adapter_names_keep(&point->adapter_names, &point->trace);
     ifl_trace_free(&point->trace);
     if (rc == 0 && options->config->steady_state)
         rc = ifl_recorder_warmup(point->recorder, &point->warmup_end_ns, error);
@@ -509,6 +522,8 @@ static int fly_once(const struct point_options *options, struct point_result *re
     destroy_pools(point);
     workload_destroy(&point->workload);
     ifl_trace_free(&point->trace);
+    adapter_names_free(&point->adapter_names);
+    result->limits.adapter_blocks = NULL; /* they were the point's */
     free(point);
     return rc;
 }

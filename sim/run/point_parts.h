@@ -2,6 +2,7 @@
 #ifndef SIM_RUN_POINT_PARTS_H
 #define SIM_RUN_POINT_PARTS_H
 
+#include "run/adapter_table.h"
 #include "run/client_shares.h"
 #include "run/executor_paced.h"
 #include "run/executor_sim.h"
@@ -15,7 +16,8 @@ struct point_pool {
     struct machine machine;
     struct ifl_limits limits;
     struct speculation speculation;
-    struct cost *cost; /* NULL: no step's duration is computed */
+    struct adapter_table adapters; /* none where the trace has none */
+    struct cost *cost;             /* NULL: no step's duration is computed */
 };
 
 struct point {
@@ -33,8 +35,9 @@ struct point {
     struct executor_engine *engine; /* NULL: simulated */
     struct recorded *recorded;      /* NULL: no steps are replayed */
     struct ifl_recorder *recorder;
-    struct client_shares clients; /* heard where they are asked for */
-    int64_t warmup_end_ns;        /* by MSER-5, once flown */
+    struct adapter_names adapter_names; /* of the trace, which is freed before the recorder ends */
+    struct client_shares clients;       /* heard where they are asked for */
+    int64_t warmup_end_ns;              /* by MSER-5, once flown */
 };
 
 /* A note, if there is a text and a listener. */

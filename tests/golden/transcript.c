@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "cost/adapter_cost.h"
 #include "cost/cost.h"
+#include "run/adapter_table.h"
 #include "run/executor_sim.h"
 #include "run/flight.h"
 #include "run/speculation.h"
@@ -100,6 +102,7 @@ static bool read_sections(const char *path, struct transcript *t)
 #define AS_CLIENT(value) (uint32_t)(value)
 #define AS_GROUP(value) (uint32_t)(value)
 #define AS_MODEL(value) (uint32_t)(value)
+#define AS_ADAPTER(value) (uint32_t)(value)
 #define AS_ROW(value) (int64_t)(value)
 
 /* Columns behind the lengths, which few transcripts need. */
@@ -129,6 +132,18 @@ static bool read_attributes(struct ifl_trace *trace, size_t i, const char *at)
     return *at == '\n';
 }
 
+/* Adapters are numbers in a transcript, and their names are these. */
+static void name_adapters(struct ifl_trace *trace)
+{
+    for (size_t i = 0; i < trace->n; i++)
+        trace->n_adapters = ifl_max(trace->n_adapters, trace->adapter[i]);
+    trace->adapter_names = calloc((size_t)trace->n_adapters + 1, sizeof *trace->adapter_names);
+    for (uint32_t i = 0; i < trace->n_adapters; i++) {
+        trace->adapter_names[i] = malloc(16);
+        snprintf(trace->adapter_names[i], 16, "%u", i + 1);
+    }
+}
+
 static bool read_requests(struct transcript *t)
 {
     struct ifl_trace *trace = &t->trace;
@@ -151,6 +166,7 @@ static bool read_requests(struct transcript *t)
         trace->arrival_ns[i] = ifl_ns_from_s(arrival_s);
         line = strchr(line, '\n') + 1;
     }
+    name_adapters(trace);
     return true;
 }
 
@@ -219,6 +235,8 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc,
         add(&s->actual, " in:%zu", desc->n_ins);
     if (desc->n_copies)
         add(&s->actual, " copied:%zu", desc->n_copies);
+    if (desc->totals.adapters.n_loads)
+        add(&s->actual, " loads:%d", desc->totals.adapters.n_loads);
     /* Preemptions by the plan of this step; steps.csv adds those of earlier plans without a step.
      */
     const int32_t n_preempted = s->replica[desc->replica].plan.step.n_preempted -
@@ -313,7 +331,15 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
                             .executor_self = s,
                             .recorder = (struct ifl_recorder *)(void *)&capture,
                             .steady_runs = config->serving.steady_runs};
+    static const struct machine none;
+    struct adapter_table adapters;
     struct cost *cost = cost_create_linear(&linear, error);
+    const struct adapter_cost adapter_cost = adapter_table_cost(&none, config);
+    if (adapter_table_make(&s->t->trace, config, &none, &adapters, error) < 0)
+        return error->code;
+    adapter_table_limit(&adapters, config, &options.limits);
+    options.adapters = adapter_table_options(&adapters, config);
+    cost_adapt(cost, &adapter_cost);
     int rc = executor_sim_create(&s->sim, cost, n_engines, error);
     stages_cut_evenly(&stages, config->pipeline_parallel);
     if (rc == 0 && config_pipelines(config))
@@ -341,6 +367,9 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     cost_destroy(cost);
     write_unfinished(s, &capture);
     capture_free(&capture);
+    for (uint32_t i = 0; i < n_engines; i++) /* which borrow the adapters */
+        replica_destroy(&s->replica[i]);
+    adapter_table_free(&adapters);
     return rc;
 }
 

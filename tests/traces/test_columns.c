@@ -31,6 +31,11 @@ static const struct {
                         {1, 2},
                         {NULL},
                         {"[1]", "\"a\\u0000\""}},
+    [TRACE_IS_ADAPTER] = {{"ann", "\"bob, jr\""},
+                          {"\"ann\"", "\"bob, jr\""},
+                          {1, 2},
+                          {NULL},
+                          {"[1]", "\"a\\u0000\""}},
     [TRACE_IS_ROW] = {{"7", "9007199254740993"},
                       {"7", "12"},
                       {7, 9007199254740993},
@@ -76,6 +81,12 @@ static void expect_cell(const struct ifl_trace *trace, enum trace_column column,
         static const char *const names[] = {"ann", "bob, jr"};
         cr_assert(found >= 1 && found <= trace->n_models, "row %zu", row);
         cr_expect_str_eq(trace->model_names[found - 1], names[example], "row %zu", row);
+        return;
+    }
+    if (spec->kind == TRACE_IS_ADAPTER && example != SAYS_NOTHING) {
+        static const char *const names[] = {"ann", "bob, jr"};
+        cr_assert(found >= 1 && found <= trace->n_adapters, "row %zu", row);
+        cr_expect_str_eq(trace->adapter_names[found - 1], names[example], "row %zu", row);
         return;
     }
     /* Groups are numbered in the order in which a reader meets them. */
