@@ -6,7 +6,12 @@
  * that have begun, then new ones. A prompt never delays a decode. vLLM v0 with chunked prefill
  * (vllm/core/scheduler.py, _schedule_chunked_prefill) does the same. The vLLM of the paper (tag
  * submission, Kwon et al., SOSP 2023) adds whole prompts within its budget. The systems differ in
- * which requests may start in a step that has preempted another (after_preemption). */
+ * which requests may start in a step that has preempted another (after_preemption).
+ *
+ * vLLM v0.7.3 to v0.10 with max_num_partial_prefills above 1 (core/scheduler.py,
+ * PartialPrefillMetadata): the budget of a step is divided by the prompts that have begun or wait,
+ * but at most by that number, and each prompt gets such a part at most. A waiting prompt that is
+ * long is passed over while as many long ones as max_long_partial_prefills have begun. */
 #include <math.h>
 
 #include "inflight/minmax.h"
@@ -26,6 +31,13 @@ struct mixed {
     bool swapped_first;
     int32_t schedule_stages; /* 0: chunk_tokens at every stage */
     int32_t schedule_tokens, low_chunk_tokens, high_chunk_tokens;
+    int32_t max_partial_prefills, max_long_partial_prefills, long_prefill_tokens;
+};
+
+/* Of a plan with several prompts at a time. */
+struct partials {
+    int32_t slot_tokens; /* most that a prompt gets */
+    int32_t n_long;      /* long prompts that have begun */
 };
 
 static const struct ifl_param params[] = {
@@ -55,7 +67,60 @@ static const struct ifl_param params[] = {
      "tokens", "budget of the last stage"},
     {"high_chunk_tokens", IFL_INT, offsetof(struct mixed, high_chunk_tokens), 1024, 1, 1 << 30,
      NULL, "tokens", "budget of the first stage"},
+    {"max_partial_prefills", IFL_INT, offsetof(struct mixed, max_partial_prefills), 1, 1, 1 << 20,
+     NULL, "prompts",
+     "prompts that share the budget evenly (vLLM v0's max_num_partial_prefills); 1: the first "
+     "takes all that it can use"},
+    {"max_long_partial_prefills", IFL_INT, offsetof(struct mixed, max_long_partial_prefills), 1, 1,
+     1 << 20, NULL, "prompts", "of them, long ones; where several share"},
+    {"long_prefill_tokens", IFL_INT, offsetof(struct mixed, long_prefill_tokens), 0, 0, 1 << 30,
+     NULL, "tokens",
+     "a prompt with more left is long (long_prefill_token_threshold); 0: 4% of max_model_len"},
 };
+
+static bool is_long(const struct mixed *p, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const int32_t n_left = r->state == IFL_WAITING ? ifl_n_tokens(r) : ifl_todo(r);
+    const int32_t longest = view->limits->max_model_tokens;
+    return n_left > (p->long_prefill_tokens ? p->long_prefill_tokens
+                                            : (int32_t)((int64_t)longest * 4 / 100));
+}
+
+/* Prompts that have begun, and waiting ones in order until there are enough: of long ones only as
+ * many as may start. */
+static struct partials share_budget(const struct mixed *p, const struct ifl_view *view,
+                                    struct ifl_step *step)
+{
+    struct partials partials = {.slot_tokens = INT32_MAX};
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    int32_t n = 0, n_long_waiting = 0;
+    if (p->max_partial_prefills == 1 || p->chunk_tokens == 0)
+        return partials;
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
+        n++;
+        partials.n_long += is_long(p, view, r);
+    }
+    cursor = (struct ifl_cursor){{0}};
+    while (n < p->max_partial_prefills && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        const bool waits_long = is_long(p, view, r);
+        if (waits_long && partials.n_long + n_long_waiting >= p->max_long_partial_prefills)
+            continue;
+        n_long_waiting += waits_long;
+        n++;
+    }
+    const int32_t n_slots = ifl_max(ifl_min(n, p->max_partial_prefills), 1);
+    partials.slot_tokens = ifl_max(p->chunk_tokens / n_slots, 1);
+    return partials;
+}
+
+/* Long prompts behind enough others wait, and those behind them need not. */
+static bool passes_over(const struct mixed *p, const struct ifl_view *view,
+                        const struct partials *partials, const struct ifl_request *r)
+{
+    return p->max_partial_prefills > 1 && r->state == IFL_WAITING && is_long(p, view, r) &&
+           partials->n_long >= p->max_long_partial_prefills;
+}
 
 static int32_t schedule_unit(const struct mixed *p)
 {
@@ -121,24 +186,27 @@ static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
             ifl_give(step, r, 1 + ifl_drafts(step, r), p->append_spare_blocks * r->n_seqs);
 }
 
-static void continue_prompt(const struct mixed *p, struct ifl_step *step,
-                            const struct ifl_request *r)
+static int32_t share_of(const struct mixed *p, const struct partials *partials,
+                        const struct ifl_step *step, const struct ifl_request *r)
 {
-    ifl_give(step, r, ifl_min(ifl_todo(r), budget_left(p, step, r)), 0);
+    const int32_t todo = ifl_todo(r), left = budget_left(p, step, r);
+    const int32_t most = ifl_min(left, partials->slot_tokens);
+    return ifl_min(todo, most);
 }
 
 /* Prompts that have begun stay on the device, also if the budget leaves them no tokens. */
-static void continue_prompts(const struct mixed *p, struct ifl_step *step)
+static void continue_prompts(const struct mixed *p, const struct partials *partials,
+                             struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
-        continue_prompt(p, step, r);
+        ifl_give(step, r, share_of(p, partials, step, r), 0);
 }
 
 /* A whole prompt that exceeds any budget is dropped, as vLLM ignores it. */
-static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
-                                  const struct ifl_request *r)
+static enum ifl_verdict start_one(const struct mixed *p, const struct partials *partials,
+                                  struct ifl_step *step, const struct ifl_request *r)
 {
     const int32_t todo = ifl_todo(r), left = budget_left(p, step, r);
     const bool whole = p->prompts == PROMPTS_WHOLE && r->state == IFL_WAITING;
@@ -146,12 +214,12 @@ static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
         return ifl_never(step, r, "the prompt is longer than chunk_tokens");
     if (left <= 0 || (whole && todo > left) || step->n_running_seqs + r->n_seqs > p->max_seqs)
         return IFL_WAIT;
-    return ifl_start(step, r, ifl_min(todo, left));
+    return ifl_start(step, r, share_of(p, partials, step, r));
 }
 
 /* Requests of a list start, in rank order, until one must wait. */
-static void start_from(const struct mixed *p, const struct ifl_view *view, struct ifl_step *step,
-                       enum ifl_list list)
+static void start_from(const struct mixed *p, const struct ifl_view *view,
+                       struct partials *partials, struct ifl_step *step, enum ifl_list list)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
@@ -163,8 +231,13 @@ static void start_from(const struct mixed *p, const struct ifl_view *view, struc
                 continue;
             return;
         }
-        if (!ifl_settled(step, r, start_one(p, step, r)))
+        const bool counts_long = p->max_partial_prefills > 1 && is_long(p, view, r);
+        if (passes_over(p, view, partials, r))
+            continue;
+        const enum ifl_verdict verdict = start_one(p, partials, step, r);
+        if (!ifl_settled(step, r, verdict))
             return;
+        partials->n_long += verdict == IFL_YES && counts_long;
     }
 }
 
@@ -178,15 +251,16 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 {
     const struct mixed *p = self;
     const int32_t spare_blocks = p->append_spare_blocks * ifl_widest_group(step);
+    struct partials partials = share_budget(p, view, step);
     const bool fast = ifl_schedule_ready(step, spare_blocks);
     if (!fast)
         decode_one_by_one(p, step);
     if ((size_t)step->n_requests < view->n_running)
-        continue_prompts(p, step);
+        continue_prompts(p, &partials, step);
     if (may_swap_in(p, step))
-        start_from(p, view, step, IFL_IN_SWAPPED);
+        start_from(p, view, &partials, step, IFL_IN_SWAPPED);
     if (step->n_swapped == 0 || !p->swapped_first)
-        start_from(p, view, step, IFL_IN_WAITING);
+        start_from(p, view, &partials, step, IFL_IN_WAITING);
     if (fast && step->n_prefill_tokens == 0 && step->n_swapped_in == 0 && step->n_preempted == 0)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, spare_blocks);
 }

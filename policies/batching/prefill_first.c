@@ -9,7 +9,15 @@
  *
  * With vLLM's priority policy (_schedule_priority_preemption, which _schedule_default calls if no
  * prompt has started) a blocked head of the queue preempts running requests that rank behind it,
- * before the decodes; it starts in the next step. In nano-vLLM the first prompt of a step may
+ * before the decodes; it starts in the next step.
+ *
+ * With vLLM's num_scheduler_steps n > 1 (v0.6 to v0.10, engine/llm_engine.py, _has_remaining_steps;
+ * core/scheduler.py, _get_num_lookahead_slots) a decode step is the first of n, which are scheduled
+ * once: each decode takes the blocks of n tokens at the first, and no request starts or gives way
+ * before the last has ended. A request that has its last token among them is computed on to the
+ * n-th, for nothing. If all have, the steps that are left are not run here.
+ *
+ * In nano-vLLM the first prompt of a step may
  * exceed the budget: it runs in chunks, at the head of as many steps as it takes. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
@@ -28,6 +36,14 @@ struct prefill_first {
     int32_t append_rule;
     int32_t walk;
     int32_t blocked_head;
+    int32_t num_scheduler_steps;
+};
+
+/* Of the steps that are scheduled together. */
+struct together {
+    int32_t n_left;        /* behind the last one that has begun */
+    int32_t n_ended_seqs;  /* of requests that had their last token in one of them */
+    int64_t ended_context; /* that these read in the next step */
 };
 
 static const struct ifl_param params[] = {
@@ -51,6 +67,9 @@ static const struct ifl_param params[] = {
     {"blocked_head", IFL_CHOICE, offsetof(struct prefill_first, blocked_head), HEAD_WAITS, 0, 0,
      "waits|preempts", "",
      "the first in the queue, where it cannot start: waits, or preempts who ranks behind it"},
+    {"num_scheduler_steps", IFL_INT, offsetof(struct prefill_first, num_scheduler_steps), 1, 1,
+     1 << 10, NULL, "steps",
+     "decode steps that are scheduled at once (vLLM v0.6 to v0.10); with append_rule touched"},
 };
 
 static int32_t token_budget(const struct prefill_first *p, const struct ifl_view *view)
@@ -184,15 +203,91 @@ IFL_APART static void decode_one_by_one(const struct prefill_first *p, struct if
         decode(p, step, running.of[i]);
 }
 
+/* ---- several steps at once ---- */
+
+static int32_t tokens_of_all(const struct prefill_first *p, const struct ifl_request *r)
+{
+    return ifl_n_computed(r) + p->num_scheduler_steps;
+}
+
+/* The first step: each decode takes the blocks of all of them, or others give way. */
+static void decode_ahead(const struct prefill_first *p, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        while (r->state == IFL_RUNNING && ifl_todo(r) > 0 &&
+               ifl_schedule(step, r, 1, tokens_of_all(p, r)) != IFL_YES)
+            if (!ifl_make_room(step, r))
+                break;
+    }
+}
+
+/* A step behind the first. False: there is none, or nothing is left to decode. */
+static bool decode_on(const struct prefill_first *p, const struct ifl_view *view,
+                      struct ifl_step *step)
+{
+    const struct together *together = ifl_state(p);
+    if (together->n_left == 0 || view->n_running == 0)
+        return false;
+    if (!ifl_schedule_ready(step, 0))
+        decode_one_by_one(p, step);
+    ifl_pad(step, (struct ifl_padding){.n_decode_seqs = together->n_ended_seqs,
+                                       .decode_context = together->ended_context});
+    return true;
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct prefill_first *p = self;
+    struct together *together = ifl_state(self);
+    (void)view;
+    if (p->num_scheduler_steps == 1)
+        return;
+    if (step->note == 0) {
+        *together = (struct together){
+            .n_left = step->n_prefill_tokens > 0 ? 0 : p->num_scheduler_steps - 1};
+        return;
+    }
+    together->n_left--;
+    together->ended_context += together->n_ended_seqs;
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
+{
+    struct together *together = ifl_state(self);
+    (void)view;
+    if (why != IFL_LEAVE_FINISHED || together->n_left == 0)
+        return;
+    together->n_ended_seqs += r->n_seqs;
+    together->ended_context += (int64_t)r->n_seqs * ifl_n_tokens(r);
+}
+
+/* What a swapped request takes now is less than what it needs until the last step: `ahead` keeps
+ * that free. */
+static bool fits_ahead(const struct prefill_first *p, struct ifl_step *step,
+                       const struct ifl_request *r, int32_t ahead)
+{
+    if (p->num_scheduler_steps == 1 ||
+        ifl_need(step, r, tokens_of_all(p, r)) + ahead <= step->n_free_blocks)
+        return true;
+    ifl_refuse(step, r, "too few blocks are free for num_scheduler_steps tokens");
+    return false;
+}
+
 static void swap_in(const struct prefill_first *p, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
+    int32_t ahead = 0;
     while ((r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
-        if (step->n_running_seqs + r->n_seqs > p->max_seqs)
+        if (step->n_running_seqs + r->n_seqs > p->max_seqs || !fits_ahead(p, step, r, ahead))
             return;
         if (!ifl_settled(step, r, ifl_start(step, r, 1)))
             return;
+        if (p->num_scheduler_steps > 1 && r->state == IFL_RUNNING)
+            ahead += ifl_need(step, r, ifl_n_computed(r) + p->num_scheduler_steps);
     }
 }
 
@@ -218,6 +313,10 @@ static void promise_repeat(const struct prefill_first *p, const struct ifl_view 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_first *p = self;
+    const bool together = p->num_scheduler_steps > 1;
+    step->note = together && decode_on(p, view, step);
+    if (step->note)
+        return;
     continue_prompt(p, view, step);
     if (view->n_swapped == 0)
         admit_prompts(p, view, step);
@@ -226,13 +325,27 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (p->blocked_head == HEAD_PREEMPTS)
         push_out(p, view, step);
     const int32_t n_pushed_out = step->n_preempted;
-    if (!ifl_schedule_ready(step, spare_blocks(p, step)))
+    if (together)
+        decode_ahead(p, step);
+    else if (!ifl_schedule_ready(step, spare_blocks(p, step)))
         decode_one_by_one(p, step);
     if (step->n_preempted > n_pushed_out)
         return;
     swap_in(p, step);
-    if (step->n_swapped_in == 0)
+    if (step->n_swapped_in == 0 && !together)
         promise_repeat(p, view, step);
+}
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct prefill_first *p = self;
+    (void)limits;
+    return p->num_scheduler_steps == 1 || p->append_rule == APPEND_TOUCHED
+               ? 0
+               : ifl_fail(error, IFL_E_INPUT,
+                          "serving.batching.num_scheduler_steps is %d with append_rule one-free, "
+                          "expected append_rule touched: steps at once need block manager v2",
+                          p->num_scheduler_steps);
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -244,5 +357,10 @@ const struct ifl_policy policy_batching_prefill_first = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct prefill_first),
+    .state_bytes = sizeof(struct together),
+    .init = init,
+    .on_step_start = on_step_start,
+    .on_leave = on_leave,
+    .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

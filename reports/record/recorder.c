@@ -287,7 +287,7 @@ static void add_step(struct step_sums *sums, const struct ifl_step_record *step)
     exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
     exact_add(&sums->used_blocks_ns, lasted_ns, step->kv_used_blocks);
     exact_add(&sums->shared_blocks_ns, lasted_ns, step->kv_shared_blocks);
-    if (step->adapters > 0) {
+    if (step->adapters > 0 || step->adapter_loads > 0) {
         exact_add(&sums->adapters_ns, lasted_ns, step->adapters);
         sums->adapter_loads += (uint64_t)step->adapter_loads;
     }

@@ -5,7 +5,7 @@
 
 #define OFFLOADED "weights or K/V outside the GPU"
 #define WHICH_RANK "which rank a request goes to: see cluster.router"
-#define ADAPTERS "adapters"
+#define ADAPTERS "adapters: serving.preset vllm-v1-lora, and the keys of serving.adapters"
 #define SHAPE "another shape of the model"
 #define RETENTION "which cached blocks stay"
 #define DRAFTS "speculative decoding"
@@ -27,14 +27,18 @@ static const struct server_flag flags[] = {
     MAPS("long_prefill_token_threshold", NULL, VALUE, "serving.batching.long_prefill_tokens", ""),
     MAPS("long_prefill_token_threshold_adaptive", NULL, NOTHING,
          "serving.batching.long_prefill_adapts", ""),
+    MAPS("max_long_partial_prefills", NULL, VALUE, "serving.batching.max_long_partial_prefills",
+         ""),
     MAPS("max_model_len", "max_seq_len", VALUE, "serving.max_model_len", ""),
     MAPS("max_num_active_seqs", NULL, VALUE, "serving.batching.max_active_seqs", ""),
     MAPS("max_num_batched_tokens", NULL, VALUE, "serving.batching.max_batched_tokens", ""),
+    MAPS("max_num_partial_prefills", NULL, VALUE, "serving.batching.max_partial_prefills", ""),
     MAPS("max_num_queued_reqs", NULL, VALUE, "serving.max_queued_reqs", ""),
     MAPS("max_num_queued_tokens", NULL, VALUE, "serving.max_queued_tokens", ""),
     MAPS("max_num_seqs", NULL, VALUE, "serving.batching.max_seqs", ""),
     MAPS("model", "model_tag", VALUE, "model", ""),
     MAPS("num_gpu_blocks_override", NULL, VALUE, "serving.kv.num_blocks", ""),
+    MAPS("num_scheduler_steps", NULL, VALUE, "serving.batching.num_scheduler_steps", ""),
     MAPS("pipeline_parallel_size", "pp", VALUE, "parallel.pipeline", ""),
     MAPS("preemption_mode", NULL, VALUE, "serving.preempt.fate", ""),
     MAPS("scheduler_delay_factor", NULL, VALUE, "serving.batching.delay_factor", ""),
@@ -101,10 +105,6 @@ static const struct server_flag flags[] = {
     UNMODELLED("mamba_ssu_algorithm", NULL, VALUE, "auto|None", KERNELS),
     UNMODELLED("max_context_len_to_capture", NULL, VALUE, NULL, GRAPHS),
     UNMODELLED("max_cudagraph_capture_size", NULL, VALUE, NULL, GRAPHS),
-    UNMODELLED("max_long_partial_prefills", NULL, VALUE, "1",
-               "several long prompts in chunks at a time"),
-    UNMODELLED("max_num_partial_prefills", NULL, VALUE, "1",
-               "several long prompts in chunks at a time"),
     UNMODELLED("max_num_scheduled_tokens", NULL, VALUE, NULL,
                "a limit of scheduled tokens below max_num_batched_tokens"),
     UNMODELLED("max_seq_len_to_capture", NULL, VALUE, "8192", GRAPHS),
@@ -112,8 +112,6 @@ static const struct server_flag flags[] = {
     UNMODELLED("moe_backend", NULL, VALUE, "auto|None", KERNELS),
     UNMODELLED("monokernel", NULL, NOTHING, "auto|None", KERNELS),
     UNMODELLED("num_lookahead_slots", NULL, VALUE, "0", "slots set aside for drafts"),
-    UNMODELLED("num_scheduler_steps", NULL, VALUE, "1",
-               "several steps in a row without the scheduler"),
     UNMODELLED("num_speculative_tokens", NULL, VALUE, NULL, DRAFTS),
     UNMODELLED("offload_group_size", NULL, VALUE, "0|0.0", OFFLOADED),
     UNMODELLED("optimization_level", NULL, VALUE, NULL, GRAPHS),

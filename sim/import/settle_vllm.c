@@ -302,9 +302,20 @@ static void settle_order_v1(struct vllm *v)
                "{policy: tail, of: ranked, place: in-order, scheduled: undo}");
 }
 
+/* A count above 1, its default, of an engine that has no such thing here. */
+static void refuse_count(struct vllm *v, const char *flag, const char *why)
+{
+    const struct fact *fact = facts_get(v->s->facts, flag);
+    if (fact && settle_number(v->s, flag, 1) > 1)
+        settle_find(v->s, FOUND_UNMODELLED, fact->at, flag, NULL, why);
+}
+
 static void settle_v1(struct vllm *v)
 {
     struct settled *s = v->s;
+    refuse_count(v, "num_scheduler_steps", "engine V1 schedules each step");
+    refuse_count(v, "max_num_partial_prefills", "engine V1 has no such limit");
+    refuse_count(v, "max_long_partial_prefills", "engine V1 has no such limit");
     settle_preset_v1(v);
     settle_limits_v1(v);
     settle_ahead(v);
@@ -363,6 +374,25 @@ static void settle_preset_v0(struct vllm *v)
         settle_put(s, "serving.batching.append_rule", "touched");
 }
 
+/* Without chunks several steps at a time, with them several prompts. */
+static void settle_several_v0(struct vllm *v)
+{
+    struct settled *s = v->s;
+    if (!v->chunked) {
+        if (settle_number(s, "num_scheduler_steps", 1) > 1)
+            settle_count(s, "num_scheduler_steps", "serving.batching.num_scheduler_steps");
+        return;
+    }
+    refuse_count(v, "num_scheduler_steps", "several steps at once with chunks");
+    if (settle_number(s, "max_num_partial_prefills", 1) <= 1)
+        return;
+    settle_count(s, "max_num_partial_prefills", "serving.batching.max_partial_prefills");
+    if (settle_number(s, "max_long_partial_prefills", 1) > 1)
+        settle_count(s, "max_long_partial_prefills", "serving.batching.max_long_partial_prefills");
+    if (settle_number(s, "long_prefill_token_threshold", 0) > 0)
+        settle_count(s, "long_prefill_token_threshold", "serving.batching.long_prefill_tokens");
+}
+
 static void settle_v0(struct vllm *v)
 {
     struct settled *s = v->s;
@@ -380,6 +410,7 @@ static void settle_v0(struct vllm *v)
     if (!v->chunked)
         settle_real(s, "scheduler_delay_factor", "serving.batching.delay_factor");
     settle_real(s, "swap_space", "serving.kv.swap_gib");
+    settle_several_v0(v);
 }
 
 /* With experts in parallel, data-parallel ranks share them and are no replicas. */

@@ -91,6 +91,7 @@ void plan_begin(struct plan *plan, bool plans_ahead, int64_t known_ns)
 {
     ifl_assert(!plan->planning);
     plan->promise = (struct ifl_promise){0};
+    plan->overruled = false;
     plan->padding = (struct ifl_padding){0};
     plan->plans_ahead = plans_ahead;
     plan->known_ns = known_ns;

@@ -172,6 +172,8 @@ static bool told_of_guesses(const struct replica *replica)
 
 /* Limits the promise of the plan:
  * - It is void unless the step does nothing but tick.
+ * - It is void if an admission was overruled: while blocks are taken its yes may become a no, which
+ *   a batching module may answer by a preemption.
  * - It ends before the time that a refusal named.
  * - It lasts no longer than the answers of the modules that the plan has asked (`steady`).
  * - It lasts no longer than modules with step hooks are willing to be told of its steps as one
@@ -181,7 +183,8 @@ static void bound_promise(struct replica *replica)
     struct ifl_promise promise = replica->plan.promise;
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
     if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
-        replica->kv.device.cache.asked_lost || told_of_guesses(replica) ||
+        replica->kv.device.cache.asked_lost || replica->plan.overruled ||
+        told_of_guesses(replica) ||
         replica->leaving.n_ended + replica->leaving.n_early > 0) {
         plan_void_promise(&replica->plan);
         return;

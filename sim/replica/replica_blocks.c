@@ -155,23 +155,29 @@ IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r
 
 /* ---- adapters ---- */
 
-IFL_APART static bool take_adapter(struct replica *replica, struct live_request *r)
+bool replica_fits_with_adapter(const struct replica *replica, const struct live_request *r,
+                               int32_t hold_tokens)
+{
+    return adapters_lack(&replica->adapters, r->pub.adapter) == 0 ||
+           replica_need(replica, r, hold_tokens) <= replica->kv.device.n_free;
+}
+
+/* Behind the blocks of its hit: taking the adapter's first could evict them. */
+IFL_APART static void take_adapter(struct replica *replica, struct live_request *r)
 {
     struct kv_pool *kv = &replica->kv.device;
     const uint32_t adapter = r->pub.adapter;
     const int32_t n = adapters_lack(&replica->adapters, adapter);
-    if (!kv_fits(kv, n))
-        return false;
     if (n > 0)
         kv_take(kv, n, kv->tallied ? NULL : replica->adapters.of[adapter].blocks);
     adapters_start(&replica->adapters, adapter);
     r->adapted = true;
-    return true;
 }
 
-bool replica_take_adapter(struct replica *replica, struct live_request *r)
+void replica_take_adapter(struct replica *replica, struct live_request *r)
 {
-    return r->pub.adapter == 0 || take_adapter(replica, r);
+    if (r->pub.adapter > 0)
+        take_adapter(replica, r);
 }
 
 void replica_drop_adapter(struct replica *replica, struct live_request *r)
@@ -182,10 +188,8 @@ void replica_drop_adapter(struct replica *replica, struct live_request *r)
     r->adapted = false;
     adapters_stop(&replica->adapters, r->pub.adapter);
     const int32_t n = adapters_lack(&replica->adapters, r->pub.adapter);
-    if (n > 0 && kv->cached && kv->tallied)
-        kv_release_tallied(kv, n, 0, NULL);
-    else if (n > 0)
-        kv_release(kv, n, replica->adapters.of[r->pub.adapter].blocks);
+    if (n > 0)
+        kv_release_plain(kv, n, replica->adapters.of[r->pub.adapter].blocks);
 }
 
 /* ---- a tick of the cohort ---- */

@@ -71,9 +71,12 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 /* A waiting request takes the blocks of its hit and as many more as make n. False, and nothing has
  * changed: they are not there. */
 bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n);
-/* A request that starts takes its adapter's blocks, if no other has them. False, and nothing has
- * changed: they are not there. It drops them with its own. */
-bool replica_take_adapter(struct replica *replica, struct live_request *r);
+/* True if a start finds the blocks of its adapter, too, or they are there. */
+bool replica_fits_with_adapter(const struct replica *replica, const struct live_request *r,
+                               int32_t hold_tokens);
+/* A request that has started takes its adapter's blocks, if no other has them. It drops them with
+ * its own. */
+void replica_take_adapter(struct replica *replica, struct live_request *r);
 void replica_drop_adapter(struct replica *replica, struct live_request *r);
 /* r gives back all of its blocks. finished: it leaves for good; else it was preempted. */
 void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);

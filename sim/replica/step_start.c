@@ -73,6 +73,8 @@ static struct ifl_admission answer_of_all(struct replica *replica,
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (own.verdict != IFL_YES) {
+            if (module != replica->on.admission.of[0])
+                plan_overrule(&replica->plan);
             note_verdict(replica, module->policy, request, own.verdict);
             note_hour(replica, own.until_ns);
             return own;
@@ -214,18 +216,16 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, slots));
     if (lies_elsewhere(replica, r))
         return load_first(replica, r, ifl_max(answer.hold_tokens, computed));
-    if (!replica_take_adapter(replica, r))
-        return note_no_blocks(replica, request);
-    if (!(request->state == IFL_SWAPPED  ? bring_back
+    if (!replica_fits_with_adapter(replica, r, ifl_max(answer.hold_tokens, slots)) ||
+        !(request->state == IFL_SWAPPED  ? bring_back
           : request->state == IFL_LOADED ? replica_start_loaded
-                                         : leave_queue)(replica, r, hold)) {
-        replica_drop_adapter(replica, r);
+                                         : leave_queue)(replica, r, hold))
         return note_no_blocks(replica, request);
-    }
     if (r->n_below > 0) {
         moving_do_without(&replica->moving, r);
         r->n_below = 0;
     }
+    replica_take_adapter(replica, r);
     r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
     here_start(&replica->here, r);

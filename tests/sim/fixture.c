@@ -95,7 +95,8 @@ static int create_replicas(const struct fixture *f, struct replica *replicas,
                                           .moves = f->hands_over,
                                           .loads_before = f->handover.blocks_destination,
                                           .beams = f->beams,
-                                          .speculation = f->speculation};
+                                          .speculation = f->speculation,
+                                          .adapters = f->adapters_of};
         for (uint32_t k = 0; k < of.n_replicas && rc == 0; k++, number++) {
             options.number = number;
             rc = replica_create(&replicas[number], &options, error);
@@ -111,6 +112,8 @@ static void create_costs(const struct fixture *f, struct executor_sim *sim,
     for (size_t i = 0; i == 0 || i < f->n_pools; i++) {
         const struct fixture_pool of = pool_of(f, i);
         costs[i] = cost_create_linear(&of.linear, error);
+        if (f->adapters_of.n > 0)
+            cost_adapt(costs[i], &f->adapter_cost);
         executor_sim_cost(sim, costs[i], first, of.n_replicas);
         first += of.n_replicas;
     }

@@ -4,6 +4,7 @@
 
 #include "capture.h"
 #include "config/config.h"
+#include "cost/adapter_cost.h"
 #include "cost/cost.h"
 #include "run/flight.h"
 
@@ -20,7 +21,7 @@ struct fixture_pool {
     struct door door;
 };
 
-enum { FIXTURE_MAX_POOLS = 4 };
+enum { FIXTURE_MAX_POOLS = 4, FIXTURE_MAX_ADAPTERS = 5 };
 
 struct fixture {
     struct module_config modules[N_MODULES];
@@ -53,7 +54,11 @@ struct fixture {
     struct beam_search beams;
     struct ragged_options speculation;
     struct ifl_speculation_record guesses; /* out */
-    struct ifl_trace trace;                /* sorted by arrival */
+    struct adapters_options adapters_of; /* zeroed: there are none */
+    struct adapter_cost adapter_cost;
+    struct adapter adapters[FIXTURE_MAX_ADAPTERS + 1];
+    int32_t adapter_blocks[FIXTURE_MAX_ADAPTERS + 1];
+    struct ifl_trace trace; /* sorted by arrival */
     /* out */
     struct capture capture;
     uint64_t n_plans, n_repeats, n_at_door;

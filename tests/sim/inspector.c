@@ -166,6 +166,15 @@ static void inspect_blocks(struct inspector *x)
             if (x->owners[r->blocks[i]]++ && !kv->cached)
                 complain(x, "shares a block", &r->pub);
         }
+    for (uint32_t a = 1; a <= x->replica->adapters.fixed.n; a++) {
+        const struct adapter_state *adapter = &x->replica->adapters.of[a];
+        for (int32_t i = 0; adapter->n_users > 0 && x->replica->adapters.fixed.in_pool &&
+                            i < x->replica->adapters.fixed.of[a].n_blocks;
+             i++) {
+            n_owners++;
+            n_held += x->owners[adapter->blocks[i]]++ == 0;
+        }
+    }
     for (int32_t i = 0; i < kv->n_blocks; i++)
         if (x->owners[i] != kv->n_refs[i] && !*x->complaint)
             snprintf(x->complaint, x->complaint_bytes, "block %d: %u owners, %u references", i,

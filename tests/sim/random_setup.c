@@ -34,27 +34,31 @@ static void roll_unified(struct fixture *f, struct dice *dice)
 static bool roll_batching(struct fixture *f, struct dice *dice)
 {
     static const char *const afters[] = {"everyone", "others", "until-victim"};
-    char params[256];
+    char params[512];
     const int32_t kind = roll(dice, 0, 5);
     const bool spares = roll(dice, 0, 1);
     if (kind == 0) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s, "
-                 "walk: %s, blocked_head: %s, first_chunked: %s}",
+                 "walk: %s, blocked_head: %s, first_chunked: %s, num_scheduler_steps: %d}",
                  roll(dice, f->max_samples, 12), roll(dice, 0, 1) * roll(dice, 8, 200),
                  roll(dice, 0, 3) == 0 ? roll(dice, 1, 3) : 0, spares ? "one-free" : "touched",
                  roll(dice, 0, 1) ? "started" : "ranked", roll(dice, 0, 2) ? "waits" : "preempts",
-                 roll(dice, 0, 2) ? "false" : "true");
+                 roll(dice, 0, 2) ? "false" : "true",
+                 spares || roll(dice, 0, 2) ? 1 : roll(dice, 2, 5));
         fixture_module(f, IFL_BATCHING, "prefill-first", params);
     } else if (kind == 1) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, chunk_tokens: %d, append_spare_blocks: %d, walk: %s, prompts: %s, "
                  "after_preemption: %s, swapped_first: %s, schedule_stages: %d, "
-                 "schedule_tokens: 24, low_chunk_tokens: 4, high_chunk_tokens: 16}",
+                 "schedule_tokens: 24, low_chunk_tokens: 4, high_chunk_tokens: 16, "
+                 "max_partial_prefills: %d, max_long_partial_prefills: %d, "
+                 "long_prefill_tokens: %d}",
                  roll(dice, f->max_samples, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0, spares,
                  roll(dice, 0, 1) ? "started" : "ranked", roll(dice, 0, 3) ? "chunked" : "whole",
                  afters[roll(dice, 0, 2)], roll(dice, 0, 1) ? "true" : "false",
-                 roll(dice, 0, 3) ? 0 : roll(dice, 1, 5));
+                 roll(dice, 0, 3) ? 0 : roll(dice, 1, 5), roll(dice, 1, 4), roll(dice, 1, 3),
+                 roll(dice, 0, 30));
         fixture_module(f, IFL_BATCHING, "mixed", params);
     } else if (kind == 2) {
         roll_unified(f, dice);
@@ -372,6 +376,39 @@ static void roll_samples(struct fixture *f, struct dice *dice)
         f->trace.samples[i] = roll(dice, 1, f->max_samples);
     f->beams = (struct beam_search){
         .search = roll(dice, 0, 1), .fork_frac = roll(dice, 0, 10) / 10.0, .seed = dice->seed};
+}
+
+/* Some requests are computed with one of a few adapters. */
+void roll_adapters(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed + (UINT64_C(1) << 41), 0};
+    const bool in_pool = roll(&dice, 0, 1) && f->allocator == KV_PAGED;
+    const int32_t slots = roll(&dice, 0, 1) * roll(&dice, 1, 3);
+    f->trace.adapter = calloc(f->trace.n, sizeof *f->trace.adapter);
+    for (size_t i = 0; i < f->trace.n; i++)
+        f->trace.adapter[i] = (uint32_t)roll(&dice, 0, RANDOM_ADAPTERS);
+    for (uint32_t i = 1; i <= RANDOM_ADAPTERS; i++) {
+        const int32_t n_blocks = roll(&dice, 0, 3);
+        f->adapters[i] = (struct adapter){.rank = roll(&dice, 1, 64), .n_blocks = n_blocks};
+        f->adapter_blocks[i] = n_blocks;
+    }
+    f->limits.n_adapters = RANDOM_ADAPTERS;
+    f->limits.max_adapters = slots;
+    f->limits.adapter_blocks = in_pool ? f->adapter_blocks : NULL;
+    f->adapters_of =
+        (struct adapters_options){.n = RANDOM_ADAPTERS,
+                                  .of = f->adapters,
+                                  .in_pool = in_pool,
+                                  .device_slots = slots,
+                                  .host_slots = slots > 0 ? slots + roll(&dice, 0, 1) : 0};
+    f->adapter_cost = (struct adapter_cost){.computes = true,
+                                            .launches_s = 0.01,
+                                            .rank_token_s = 0.0001,
+                                            .rank_s = 0.0005,
+                                            .load_s = 0.03};
+    if (slots > 0) /* asked behind the other admission */
+        f->modules[IFL_N_KINDS] = (struct module_config){
+            .policy = registry_find(IFL_ADMIT, "adapter-slots"), .params = calloc(1, 1)};
 }
 
 static void roll_door(struct fixture *f, struct dice *dice)

@@ -4,7 +4,7 @@
 
 #include "fixture.h"
 
-enum { RANDOM_MAX_REQUESTS = 60, RANDOM_CLIENTS = 3 };
+enum { RANDOM_MAX_REQUESTS = 60, RANDOM_CLIENTS = 3, RANDOM_ADAPTERS = FIXTURE_MAX_ADAPTERS };
 
 /* Draws of one seed; n: how many have been taken. */
 struct dice {
@@ -16,5 +16,7 @@ int32_t roll(struct dice *dice, int32_t low, int32_t high);
 
 /* Modules, requests, memory and clients of that seed. The caller frees with fixture_free. */
 void roll_setup(struct fixture *f, uint64_t seed);
+/* Adapters for such a set-up: in slots or in the pool, with what they cost. */
+void roll_adapters(struct fixture *f, uint64_t seed);
 
 #endif

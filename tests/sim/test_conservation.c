@@ -122,6 +122,53 @@ Test(conservation, more_seeds, .timeout = 600)
     check_seeds(1000000, N_SETUPS / 2);
 }
 
+/* ---- adapters ---- */
+
+/* Adapters of running requests, each once, are those that the steps count; with slots there are no
+ * more of them. Promised steps, planned steps and checked steps are the same. */
+static void check_adapters(uint64_t first, uint64_t n)
+{
+    uint64_t n_repeats = 0, n_loads = 0, n_pool = 0, n_preemptions = 0, most = 0;
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        struct fixture f[3];
+        for (size_t i = 0; i < 3; i++) {
+            roll_setup(&f[i], seed);
+            roll_adapters(&f[i], seed);
+        }
+        const int32_t slots = f[0].limits.max_adapters;
+        f[0].check_blocks = false;
+        f[1].no_steady_runs = true;
+        f[2].check_steady = true;
+        for (size_t i = 0; i < 3; i++)
+            fly(&f[i], seed);
+        check_requests(&f[0], seed);
+        check_same(&f[0], &f[1], seed);
+        check_same(&f[0], &f[2], seed);
+        n_repeats += f[0].n_repeats;
+        n_pool += f[0].adapters_of.in_pool;
+        for (size_t i = 0; i < f[0].capture.n_requests; i++)
+            n_preemptions += (uint64_t)f[0].capture.requests[i].preemptions;
+        for (size_t i = 0; i < f[0].capture.n_steps; i++) {
+            const struct ifl_step_record *step = &f[0].capture.steps[i];
+            n_loads += (uint64_t)step->adapter_loads;
+            most = ifl_max(most, (uint64_t)step->adapters);
+            cr_assert(slots == 0 || step->adapters <= slots, "seed %llu: %d adapters in %d slots",
+                      (unsigned long long)seed, step->adapters, slots);
+            cr_assert(step->adapter_loads <= RANDOM_ADAPTERS, "seed %llu",
+                      (unsigned long long)seed);
+        }
+        for (size_t i = 0; i < 3; i++)
+            fixture_free(&f[i]);
+    }
+    cr_assert(n_repeats > n && n_loads > n && n_pool > n / 4 && n_preemptions > n &&
+              most == RANDOM_ADAPTERS);
+}
+
+Test(conservation, adapters, .timeout = 600)
+{
+    check_adapters(0, N_SETUPS / 4);
+}
+
 /* ---- several steps in flight ---- */
 
 static void roll_pipeline(struct fixture *f, uint64_t seed)

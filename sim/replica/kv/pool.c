@@ -166,6 +166,17 @@ static void release_nameless(struct kv_pool *pool, int32_t n)
     kv_cache_queue(&pool->cache, name, n);
 }
 
+void kv_release_plain(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    if (pool->cached && pool->tallied) {
+        kv_release_tallied(pool, n, 0, NULL);
+        return;
+    }
+    for (int32_t i = 0; pool->cached && i < n; i++)
+        kv_cache_touch(&pool->cache, blocks[i], pool->cache.clock);
+    kv_release(pool, n, blocks);
+}
+
 IFL_APART void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names,
                                   const uint32_t *names)
 {
