@@ -1,5 +1,6 @@
 #include "step_check.h"
 
+#include "adapters.h"
 #include "architecture.h"
 #include "step_slots.h"
 
@@ -48,10 +49,8 @@ int limits_check(const struct ifl_engine_options *o, struct ifl_error *error)
     if (o->window_tokens < 0)
         return ifl_fail(error, IFL_E_INPUT, "window_tokens is %d, expected at least 0",
                         o->window_tokens);
-    if (o->n_adapters != 0)
-        return ifl_fail(error, IFL_E_INPUT,
-                        "n_adapters is %d, expected 0: the engine runs no LoRA adapters",
-                        o->n_adapters);
+    if (adapters_check(o, error) < 0)
+        return error->code;
     const int rc = architecture_check(&o->model, error);
     return rc == 0 ? stages_check(o, error) : rc;
 }

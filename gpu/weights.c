@@ -148,6 +148,13 @@ static void draw(void *context, size_t first, size_t n)
     }
 }
 
+void weights_draw(const struct weight_drawing *of, float *numbers, size_t n)
+{
+    struct drawing drawing = {
+        .key = of->key, .half_width = (float)(of->deviation * sqrt(3)), .numbers = numbers};
+    parallel_for(of->n_threads, n, DRAWS_AT_LEAST, draw, &drawing);
+}
+
 static bool is_norm(enum weight_role role)
 {
     return role == WEIGHT_NORM_IN || role == WEIGHT_NORM_MLP || role == WEIGHT_NORM_END ||

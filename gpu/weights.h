@@ -53,6 +53,14 @@ int weights_for_each(const struct ifl_engine_model *model, weight_visit_fn *visi
 /* Numbers of all weights together. */
 int64_t weights_count(const struct ifl_engine_model *model);
 
+/* Numbers that are uniform around 0. */
+struct weight_drawing {
+    uint64_t key;
+    double deviation; /* standard */
+    int32_t n_threads;
+};
+void weights_draw(const struct weight_drawing *drawing, float *numbers, size_t n);
+
 struct weight_source {
     const struct checkpoint *checkpoint; /* NULL: random */
     uint64_t seed;

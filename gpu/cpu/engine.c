@@ -80,10 +80,13 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
     set_elements(engine);
     if (rc == 0)
         rc = open_and_load(engine, error);
+    if (rc == 0)
+        rc = cpu_open_adapters(engine, error);
     if (rc == 0 && options->n_stages > 0)
         rc = cpu_take_stages(engine, options->stage_layers, error);
     engine->limits.weights_dir = NULL;
     engine->limits.stage_layers = NULL;
+    engine->limits.adapter_ranks = NULL;
     blas_set_threads(options->n_stages > 0 ? ifl_max(1, options->n_threads / options->n_stages)
                                            : options->n_threads);
     if (rc < 0)

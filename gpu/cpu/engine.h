@@ -7,6 +7,7 @@
 #ifndef GPU_CPU_ENGINE_H
 #define GPU_CPU_ENGINE_H
 
+#include "adapters.h"
 #include "architecture.h"
 #include "weights.h"
 
@@ -29,6 +30,13 @@ struct cpu_scratch {  /* n: rows of a pass */
     float *tile;      /* [CPU_KEY_ROWS][d_head] */
     float *span;      /* [block_tokens][d_head] widened K or V of a block */
     float *logits;    /* [CPU_LOGIT_ROWS][n_vocab] */
+    float *narrow;    /* [n][largest rank of an adapter] x A */
+};
+
+struct cpu_adapters {
+    const float **at; /* [n_adapters][n_layers][N_ADAPTER_TARGETS][2] A and B; NULL: none */
+    float *numbers;
+    int32_t *ranks; /* [n_adapters] */
 };
 
 struct cpu_engine {
@@ -42,6 +50,7 @@ struct cpu_engine {
     float widened[256];     /* the numbers of e4m3 */
     float *cosines, *sines; /* [max_tokens][d_head / 2] */
     struct cpu_scratch scratch;
+    struct cpu_adapters adapters;
     int32_t first_layer, end_layer; /* that a step computes */
     /* A pipeline: a stage is this engine with layers and scratch memory of its own. */
     struct cpu_engine *stages; /* [limits.n_stages], or NULL */
@@ -81,6 +90,24 @@ void cpu_normalise(const struct cpu_pass *pass, const float *weight);
 void cpu_place(const struct cpu_pass *pass, int32_t layer);
 void cpu_attend(const struct cpu_pass *pass, int32_t layer);
 void cpu_activate(const struct cpu_pass *pass);
+
+/* ---- adapters.c ---- */
+
+/* 0 or IFL_E_NOMEM. */
+int32_t cpu_most_rank(const struct cpu_engine *engine);
+int cpu_open_adapters(struct cpu_engine *engine, struct ifl_error *error);
+void cpu_close_adapters(struct cpu_engine *engine);
+
+/* A product's inputs and outputs, a row of the pass each stride. */
+struct cpu_adapted {
+    const float *x;
+    int32_t x_stride;
+    float *y;
+    int32_t y_stride;
+};
+/* Adds what the rows' adapters add to a product. */
+void cpu_adapt(const struct cpu_pass *pass, int32_t layer, enum adapter_target target,
+               const struct cpu_adapted *of);
 
 /* ---- measure.c ---- */
 

@@ -156,6 +156,30 @@ void cpu_attend(const struct cpu_pass *pass, int32_t layer)
     }
 }
 
+/* Queries, keys and values lie side by side. */
+static void adapt_qkv(const struct cpu_pass *pass, int32_t layer)
+{
+    const struct ifl_engine_model *m = &pass->engine->limits.model;
+    const struct cpu_scratch *s = &pass->engine->scratch;
+    const int32_t q_width = m->n_q_heads * m->d_head, kv_width = m->n_kv_heads * m->d_head;
+    struct cpu_adapted of = {s->normed, m->d_model, s->qkv, q_width + 2 * kv_width};
+    cpu_adapt(pass, layer, ADAPTER_OF_Q, &of);
+    of.y = s->qkv + q_width;
+    cpu_adapt(pass, layer, ADAPTER_OF_K, &of);
+    of.y = s->qkv + q_width + kv_width;
+    cpu_adapt(pass, layer, ADAPTER_OF_V, &of);
+}
+
+static void adapt_mlp(const struct cpu_pass *pass, int32_t layer)
+{
+    const struct ifl_engine_model *m = &pass->engine->limits.model;
+    const struct cpu_scratch *s = &pass->engine->scratch;
+    struct cpu_adapted of = {s->normed, m->d_model, s->gate_up, 2 * m->d_ffn};
+    cpu_adapt(pass, layer, ADAPTER_OF_GATE, &of);
+    of.y = s->gate_up + m->d_ffn;
+    cpu_adapt(pass, layer, ADAPTER_OF_UP, &of);
+}
+
 static void attention_part(const struct cpu_pass *pass, int32_t layer)
 {
     const struct ifl_engine_model *m = &pass->engine->limits.model;
@@ -165,10 +189,13 @@ static void attention_part(const struct cpu_pass *pass, int32_t layer)
     const size_t qkv_width = q_width + 2 * (size_t)m->n_kv_heads * (size_t)m->d_head;
     cpu_normalise(pass, w[WEIGHT_NORM_IN]);
     cpu_multiply(pass->n, s->normed, w[WEIGHT_Q], qkv_width, d_model, s->qkv);
+    adapt_qkv(pass, layer);
     cpu_add_bias(s->qkv, (size_t)pass->n, qkv_width, w[WEIGHT_Q_BIAS]);
     cpu_place(pass, layer);
     cpu_attend(pass, layer);
     cpu_multiply_add(pass->n, s->attended, w[WEIGHT_OUT], d_model, q_width, s->x);
+    cpu_adapt(pass, layer, ADAPTER_OF_OUT,
+              &(struct cpu_adapted){s->attended, (int32_t)q_width, s->x, m->d_model});
     cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_OUT_BIAS]);
 }
 
@@ -190,9 +217,12 @@ static void mlp_part(const struct cpu_pass *pass, int32_t layer)
     const size_t d_model = (size_t)m->d_model, d_ffn = (size_t)m->d_ffn;
     cpu_normalise(pass, w[WEIGHT_NORM_MLP]);
     cpu_multiply(pass->n, s->normed, w[WEIGHT_GATE], 2 * d_ffn, d_model, s->gate_up);
+    adapt_mlp(pass, layer);
     cpu_add_bias(s->gate_up, (size_t)pass->n, 2 * d_ffn, w[WEIGHT_GATE_BIAS]);
     cpu_activate(pass);
     cpu_multiply_add(pass->n, s->activated, w[WEIGHT_DOWN], d_model, d_ffn, s->x);
+    cpu_adapt(pass, layer, ADAPTER_OF_DOWN,
+              &(struct cpu_adapted){s->activated, m->d_ffn, s->x, m->d_model});
     cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_DOWN_BIAS]);
 }
 

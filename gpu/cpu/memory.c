@@ -52,7 +52,8 @@ static int take_scratch(struct cpu_engine *engine)
         take(&s->scores, ifl_max(group, CPU_QUERY_ROWS) * (size_t)engine->limits.max_tokens) < 0 ||
         take(&s->tile, CPU_KEY_ROWS * d_head) < 0 ||
         take(&s->span, (size_t)engine->limits.block_tokens * d_head) < 0 ||
-        take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab) < 0)
+        take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab) < 0 ||
+        take(&s->narrow, n * (size_t)cpu_most_rank(engine)) < 0)
         return IFL_E_NOMEM;
     return 0;
 }
@@ -86,8 +87,8 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
 
 static void give_scratch(const struct cpu_scratch *s)
 {
-    void *const arrays[] = {s->x,         s->normed, s->qkv,  s->attended, s->gate_up,
-                            s->activated, s->scores, s->tile, s->span,     s->logits};
+    void *const arrays[] = {s->x,      s->normed, s->qkv,  s->attended, s->gate_up, s->activated,
+                            s->scores, s->tile,   s->span, s->logits,   s->narrow};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -100,6 +101,7 @@ void cpu_give_memory(struct cpu_engine *engine)
     for (int32_t s = 0; engine->stages && s < engine->limits.n_stages; s++)
         give_scratch(&engine->stages[s].scratch);
     free(engine->stages);
+    cpu_close_adapters(engine);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

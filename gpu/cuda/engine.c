@@ -1,3 +1,4 @@
+#include "adapters.h"
 #include "engine.h"
 
 #include <math.h>
@@ -204,7 +205,7 @@ static int engine_open(const struct ifl_engine_options *options, void **self,
                        struct ifl_error *error)
 {
     *self = NULL;
-    if (limits_check(options, error) < 0 ||
+    if (limits_check(options, error) < 0 || adapters_refuse(options, error) < 0 ||
         dtype_check("dtype", options->dtype, IFL_DTYPE_BF16, IFL_DTYPE_FP16, "cuda", error) < 0)
         return error->code;
     struct cuda_engine *engine = calloc(1, sizeof *engine);

@@ -71,6 +71,13 @@ enum ifl_engine_without {
     IFL_WITHOUT_TIMED_ALGORITHMS = 8, /* the fastest algorithm of a matrix product is measured */
 };
 
+/* Which products of a layer an adapter changes. */
+enum ifl_engine_adapter_matrices {
+    IFL_ADAPTER_QV,   /* query and value */
+    IFL_ADAPTER_QKVO, /* and key and output */
+    IFL_ADAPTER_ALL   /* and those of the MLP */
+};
+
 struct ifl_engine_options {
     struct ifl_engine_model model;
     enum ifl_engine_dtype dtype;    /* of weights and activations */
@@ -94,6 +101,7 @@ struct ifl_engine_options {
     int32_t n_stages;
     const int32_t *stage_layers; /* [n_stages] 1 or more each; borrowed until `open` returns */
     int32_t max_in_flight;       /* steps between the first stage and the last */
+    enum ifl_engine_adapter_matrices adapter_matrices; /* of all adapters */
 };
 
 /* The part of a sequence's K/V that is kept, as in SnapKV and H2O: in each layer and KV head, slot

@@ -174,6 +174,14 @@ struct adapters_options adapter_table_options(const struct adapter_table *table,
     };
 }
 
+int32_t *adapter_table_ranks(const struct adapter_table *table)
+{
+    int32_t *ranks = calloc((size_t)table->n + 1, sizeof *ranks);
+    for (uint32_t i = 0; ranks && i < table->n; i++)
+        ranks[i] = table->of[i + 1].rank;
+    return ranks;
+}
+
 struct adapter_cost adapter_table_cost(const struct machine *machine, const struct config *config)
 {
     const struct adapter_serving_config *serving = &config->serving.adapters;

@@ -34,6 +34,8 @@ void adapter_table_limit(const struct adapter_table *table, const struct config 
 /* What a replica is told of them. */
 struct adapters_options adapter_table_options(const struct adapter_table *table,
                                               const struct config *config);
+/* [n] of all adapters, which the caller frees; NULL without memory. */
+int32_t *adapter_table_ranks(const struct adapter_table *table);
 /* What steps cost more with them. */
 struct adapter_cost adapter_table_cost(const struct machine *machine, const struct config *config);
 

@@ -24,7 +24,7 @@ static int reserve_seqs(struct engine_job *job, size_t n)
     job->cap_seqs = 0;
     if (GROW(job->owners, had) || GROW(job->first_token, had) || GROW(job->first_block, had) ||
         GROW(job->n_rows, had) || GROW(job->n_drafts, had) || GROW(job->n_drawn, had) ||
-        GROW(job->n_accepted, had))
+        GROW(job->n_accepted, had) || GROW(job->adapters, had))
         return IFL_E_NOMEM;
     job->cap_seqs = cap;
     return 0;
@@ -104,7 +104,7 @@ void engine_job_finish(struct engine_job *job)
     void *const arrays[] = {job->owners,    job->token_ids, job->positions, job->first_token,
                             job->block_ids, job->spoilt,    job->n_rows,    job->first_block,
                             job->sampled,   job->outs,      job->ins,       job->copies,
-                            job->n_drafts,  job->n_drawn,   job->n_accepted};
+                             job->n_drafts,  job->n_drawn,   job->n_accepted, job->adapters};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     *job = (struct engine_job){0};
@@ -164,6 +164,7 @@ static void add_work(struct engine_job *job, const struct ifl_work *work,
     job->n_drafts[seq] = work->n_draft;
     job->n_drawn[seq] = work->n_holds;
     job->has_drafts |= work->n_draft > 0;
+    job->adapters[seq] = (int32_t)r->adapter;
     for (int32_t i = 0; i < work->n_new; i++)
         job->positions[step->n_tokens++] = work->n_context + i;
     memcpy(job->block_ids + block, work->blocks, (size_t)work->n_blocks * sizeof *work->blocks);
@@ -205,6 +206,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
     copy_all(job->ins, desc->ins, desc->n_ins);
     copy_all(job->copies, desc->copies, desc->n_copies);
     engine_job_point(job);
+    job->step.adapters = desc->totals.adapters.n > 0 ? job->adapters : NULL;
     job->step.outs = job->outs;
     job->step.ins = job->ins;
     job->step.copies = job->copies;

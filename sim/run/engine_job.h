@@ -21,7 +21,7 @@ struct engine_job {
     struct ifl_error error;
     /* what `step` points to */
     struct token_owner *owners; /* [n_seqs] */
-    int32_t *token_ids, *positions, *first_token, *first_block, *n_rows;
+    int32_t *token_ids, *positions, *first_token, *first_block, *n_rows, *adapters;
     int32_t *sampled; /* [rows]: a row for each token that is sampled, and for each guess */
     /* [n_seqs] guesses, the last of a sequence's new tokens; those that were drawn to hold; those
      * that do, once the job has run */

@@ -1,5 +1,6 @@
 #include "run/engine_setup.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/engine_module.h"
@@ -68,6 +69,8 @@ static int propose(const struct engine_setup *setup, struct executor_engine_opti
         return 0;
     proposer->engine = options->engine;
     proposer->open = options->open;
+    proposer->open.n_adapters = 0;
+    proposer->open.adapter_ranks = NULL;
     proposer->open.weights_dir = strcmp(keys->weights, "random") == 0 ? NULL : keys->weights;
     proposer->open.window_tokens = setup->draft_model->window_tokens;
     if (engine_describe_model(setup->draft_model, &proposer->open.model, error) < 0)
@@ -101,13 +104,23 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .source = setup->source,
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,
     };
+    int32_t *ranks = adapter_table_ranks(setup->adapters);
+    if (!ranks) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    options.open.n_adapters = (int32_t)setup->adapters->n;
+    options.open.adapter_ranks = ranks;
+    options.open.adapter_matrices =
+        (enum ifl_engine_adapter_matrices)setup->config->adapters.matrices;
     set_limits(setup, &options.open);
     set_stages(setup, &options.open);
-    if (engine_describe_model(setup->model, &options.open.model, error) < 0)
-        return NULL;
-    options.engine =
-        engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
-    if (options.engine && propose(setup, &options, error) < 0)
-        return NULL;
-    return options.engine ? executor_engine_create(&options, error) : NULL;
+    struct executor_engine *executor = NULL;
+    if (engine_describe_model(setup->model, &options.open.model, error) == 0)
+        options.engine =
+            engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
+    if (options.engine && propose(setup, &options, error) == 0)
+        executor = executor_engine_create(&options, error);
+    free(ranks);
+    return executor;
 }

@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "cost/model.h"
+#include "run/adapter_table.h"
 #include "run/executor_engine.h"
 
 struct engine_setup {
@@ -14,6 +15,7 @@ struct engine_setup {
     size_t n_requests;
     int32_t max_samples;        /* sequences of a request */
     const struct kv_pool *pool; /* the device's */
+    const struct adapter_table *adapters;
     const volatile sig_atomic_t *stop;
     const struct source *source; /* of executor_engine_options */
     struct ifl_notes notes;      /* about the checkpoint */

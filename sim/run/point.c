@@ -125,6 +125,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .max_samples = max_samples(options, point),
         .source = options->source,
         .pool = &point->replicas[0].kv.device,
+        .adapters = &point->pools[0].adapters,
         .stop = options->stop,
         .notes = options->notes,
     };

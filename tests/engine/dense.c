@@ -2,7 +2,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "adapters.h"
 #include "architecture.h"
 #include "checkpoint.h"
 
@@ -12,8 +14,10 @@ struct run {
     double epsilon, theta;
     dense_sees_fn *sees;
     const void *context;
-    dense_stored_fn *stored; /* NULL: as they are */
-    double *x, *q, *k, *v;   /* [n] rows of d_model, of all query heads, of all KV heads twice */
+    dense_stored_fn *stored;                  /* NULL: as they are */
+    const struct ifl_engine_options *adapted; /* NULL: without an adapter */
+    int32_t adapter;
+    double *x, *q, *k, *v; /* [n] rows of d_model, of all query heads, of all KV heads twice */
 };
 
 static double *doubles(size_t n)
@@ -57,6 +61,34 @@ static void normalise(double *x, int32_t n, const double *weight, double epsilon
         x[i] = x[i] / sqrt(squares / n + epsilon) * weight[i];
 }
 
+/* Adds B A to the matrix of that name, if the adapter has one: it is merged (Hu et al. 2021, 4.1).
+ */
+static void merge(const struct run *run, int32_t layer, const char *name, double *w)
+{
+    static const char *const names[N_ADAPTER_TARGETS] = {
+        "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+        "mlp.gate_proj",    "mlp.up_proj",      "mlp.down_proj"};
+    enum adapter_target target = 0;
+    while (target < N_ADAPTER_TARGETS && strcmp(names[target], name) != 0)
+        target++;
+    if (!run->adapted || target == N_ADAPTER_TARGETS ||
+        !adapter_has(run->adapted->adapter_matrices, target))
+        return;
+    const struct adapter_matrix matrix = adapter_matrix_of(&run->dense->model, target);
+    const size_t rank = (size_t)run->adapted->adapter_ranks[run->adapter - 1];
+    const size_t n_in = (size_t)matrix.n_in, n_out = (size_t)matrix.n_out;
+    float *a = calloc(rank * n_in, sizeof *a), *b = calloc(rank * n_out, sizeof *b);
+    ifl_require(a && b);
+    adapter_fill(run->adapted, &(struct adapter_place){run->adapter, layer, target, false}, a);
+    adapter_fill(run->adapted, &(struct adapter_place){run->adapter, layer, target, true}, b);
+    for (size_t o = 0; o < n_out; o++)
+        for (size_t i = 0; i < n_in; i++)
+            for (size_t k = 0; k < rank; k++)
+                w[o * n_in + i] += (double)b[o * rank + k] * (double)a[k * n_in + i];
+    free(a);
+    free(b);
+}
+
 /* y = x w^T + bias, of all tokens; a bias may be missing. */
 static void project(const struct run *run, int32_t layer, const char *name, const double *x,
                     int32_t n_in, double *y, int32_t n_out)
@@ -67,6 +99,7 @@ static void project(const struct run *run, int32_t layer, const char *name, cons
     double *w = tensor(run, layer, weight_name, n_out, n_in);
     double *bias = tensor(run, layer, bias_name, n_out, 0);
     ifl_require(w);
+    merge(run, layer, name, w);
     for (int32_t t = 0; t < run->dense->n; t++)
         for (int32_t o = 0; o < n_out; o++) {
             double sum = bias ? bias[o] : 0;
@@ -238,6 +271,13 @@ void dense_run(struct dense *dense, const struct fixture_model *fixture, dense_s
 void dense_run_stored(struct dense *dense, const struct fixture_model *fixture, dense_sees_fn *sees,
                       const void *context, dense_stored_fn *stored)
 {
+    const struct dense_how how = {.sees = sees, .context = context, .stored = stored};
+    dense_run_as(dense, fixture, &how);
+}
+
+void dense_run_as(struct dense *dense, const struct fixture_model *fixture,
+                  const struct dense_how *how)
+{
     struct architecture architecture;
     struct checkpoint checkpoint;
     struct ifl_error error;
@@ -252,9 +292,11 @@ void dense_run_stored(struct dense *dense, const struct fixture_model *fixture, 
                       .checkpoint = &checkpoint,
                       .epsilon = architecture.norm_epsilon,
                       .theta = architecture.rope_theta,
-                      .sees = sees,
-                      .context = context,
-                      .stored = stored,
+                      .sees = how->sees,
+                      .context = how->context,
+                      .stored = how->stored,
+                      .adapted = how->adapted,
+                      .adapter = how->adapter,
                       .x = doubles(n * (size_t)m->d_model),
                       .q = doubles(n * (size_t)m->n_q_heads * d),
                       .k = doubles(n * (size_t)m->n_kv_heads * d),

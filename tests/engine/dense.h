@@ -26,6 +26,16 @@ void dense_run(struct dense *dense, const struct fixture_model *fixture, dense_s
                const void *context);
 void dense_run_stored(struct dense *dense, const struct fixture_model *fixture, dense_sees_fn *sees,
                       const void *context, dense_stored_fn *stored);
+/* All of it: with an adapter of what an engine is opened for, merged into the weights. */
+struct dense_how {
+    dense_sees_fn *sees;
+    const void *context;
+    dense_stored_fn *stored;
+    const struct ifl_engine_options *adapted; /* NULL: the weights alone */
+    int32_t adapter;                          /* from 1 on */
+};
+void dense_run_as(struct dense *dense, const struct fixture_model *fixture,
+                  const struct dense_how *how);
 void dense_free(struct dense *dense);
 
 /* Sum of the probabilities of keys `key` over queries [first, end) and the heads of a KV head. */

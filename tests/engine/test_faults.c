@@ -354,10 +354,13 @@ Test(faults, limits_of_nothing_are_refused)
     cr_expect_str_eq(driver.error.text, "kv_dtype is fp16, executor cpu expects auto, fp32 or fp8");
     options = small;
     options.n_adapters = 2;
-    options.adapter_ranks = INTS(8, 16);
+    options.adapter_ranks = INTS(8, 0);
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    cr_expect_str_eq(driver.error.text, "adapter 2 has rank 0, expected 1 to 4096");
+    options.adapter_ranks = NULL;
     cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
     cr_expect_str_eq(driver.error.text,
-                     "n_adapters is 2, expected 0: the engine runs no LoRA adapters");
+                     "n_adapters is 2, expected 0 or the number of ranks");
 }
 
 Test(faults, a_stop_ends_a_step_and_an_opening)

@@ -1,0 +1,48 @@
+/* Low-rank adapters (LoRA; Hu et al. 2021): their matrices, and the source of their numbers.
+ *
+ *     y = W x + B (A x),   A [rank][inputs], B [outputs][rank]
+ *
+ * for each of the layer's products that has one; a scale, as alpha / rank, is part of B. */
+#ifndef GPU_ADAPTERS_H
+#define GPU_ADAPTERS_H
+
+#include "inflight/engine.h"
+
+enum adapter_target {
+    ADAPTER_OF_Q,
+    ADAPTER_OF_K,
+    ADAPTER_OF_V,
+    ADAPTER_OF_OUT,
+    ADAPTER_OF_GATE,
+    ADAPTER_OF_UP,
+    ADAPTER_OF_DOWN,
+    N_ADAPTER_TARGETS
+};
+
+struct adapter_matrix {
+    int32_t n_in, n_out;
+};
+struct adapter_matrix adapter_matrix_of(const struct ifl_engine_model *model,
+                                        enum adapter_target target);
+/* True if adapters of that choice have one for the product. */
+bool adapter_has(enum ifl_engine_adapter_matrices matrices, enum adapter_target target);
+/* Numbers of the A and the B of an adapter in all layers; 0 for a rank of 0. */
+int64_t adapter_count(const struct ifl_engine_options *options, int32_t rank);
+
+/* Fills the A or the B of an adapter, numbered from 1 on. Uniform: A with the variance 1 / inputs,
+ * B with 0.01 / rank, which makes what an adapter adds a tenth of what it is added to. Each number
+ * depends only on the seed, the adapter, its place and its index. */
+struct adapter_place {
+    int32_t adapter, layer;
+    enum adapter_target target;
+    bool is_b;
+};
+void adapter_fill(const struct ifl_engine_options *options, const struct adapter_place *place,
+                  float *numbers);
+
+/* Of what an engine is opened for: ranks from 1 on. */
+int adapters_check(const struct ifl_engine_options *options, struct ifl_error *error);
+/* Of an engine that runs none. */
+int adapters_refuse(const struct ifl_engine_options *options, struct ifl_error *error);
+
+#endif
