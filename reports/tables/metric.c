@@ -28,6 +28,8 @@ static const struct {
     {"moved_gb", "K/V moved", "GB", 1, 0, NULL, NULL},
     {"mean_moving_s", "time of a move", "ms", 1e3, -1, NULL, NULL},
     {"moving_hidden_frac", "moves hidden", "%", 100, 1, NULL, "% of their time"},
+    {"mean_adapters", "adapters a step", "", 1, 0, NULL, NULL},
+    {"adapter_loads", "adapters loaded", "", 1, -1, NULL, NULL},
     {"duration_s", "duration", "s", 1, 0, NULL, NULL},
     {"request_throughput_rps", "requests", "req/s", 1, 1, "request throughput", NULL},
     {"output_throughput_tok_per_s", "output", "tok/s", 1, 1, "output throughput", NULL},

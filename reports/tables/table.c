@@ -222,6 +222,8 @@ static const struct line {
               {"attainment_frac", 1, ALWAYS}},
   memory[] = {{"steps", 0, ALWAYS},
               {"mean_batch_seqs", 2, ALWAYS},
+              {"mean_adapters", 2, UNLESS_ZERO},
+              {"adapter_loads", 0, UNLESS_ZERO},
               {"bubble_frac", 1, UNLESS_ZERO},
               {"preemptions", 0, ALWAYS},
               {"swap_outs", 0, ALWAYS},

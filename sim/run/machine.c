@@ -430,6 +430,8 @@ void machine_disclose(const struct machine *machine, const struct config *config
         disclose_hardware(machine, config, text, n_bytes);
         disclose_collectives(machine, config, text, n_bytes);
     }
+    if (summary->n_adapters > 0 && machine->has_model && machine->has_hardware)
+        add(text, n_bytes, "kernels of adapters are a roofline with the factors of other kernels");
     if (model->window_tokens > 0 && model->window_tokens < max_model_tokens)
         add(text, n_bytes,
             "attention and KV blocks span the whole context, not the window of %d tokens of %s",

@@ -62,6 +62,15 @@ awk -F, '$1 == "rows" && $2 != 185 || $1 == "median_error" && $2 > 0.06 || $1 ==
 awk -F, '$2 == "0.4" && $1 <= 16 && $3 < 1.1 || $2 == "0.4" && $1 >= 64 && $3 > 1 { bad = 1 } END { exit bad || NR != 19 }' \
     speculation/crossover.csv || complain 'speculation does not stop to pay'
 
+# S-LoRA within 6% of what it measured, what 200 adapters cost within 2.5 points; the losers lose
+reproduce s-lora-a10g
+grep -E '^(system|s-lora),' s-lora-a10g/points.csv >s-lora-points.csv
+close_by s-lora-points.csv throughput_measured throughput_rps 0.06 relative
+close_by s-lora-a10g/loss.csv loss_measured_percent loss_percent 2.5 absolute
+awk -F, '$2 == "S1" && $4 == 2 { rps[$1 "," $3] = $5 }
+    END { exit !(rps["s-lora-bmm,20"] < 0.7 * rps["s-lora-bmm,1"] && rps["peft,200"] < 0.2 * rps["s-lora,200"]) }' \
+    s-lora-a10g/points.csv || complain 'batched matrices and PEFT do not collapse'
+
 reproduce vtc-fairness
 awk -F, '$1 == "vtc" { kept = $2 <= $3 } $1 == "s-lora" { broken = $2 > $3 } END { exit !(kept && broken) }' \
     vtc-fairness/fairness.csv || complain 'the bound of VTC is not as in Theorem 4.4'
