@@ -5,7 +5,7 @@
 
 #define OFFLOADED "weights or K/V outside the GPU"
 #define WHICH_RANK "which rank a request goes to: see cluster.router"
-#define ADAPTERS "adapters: serving.preset vllm-v1-lora, and the keys of serving.adapters"
+#define ADAPTERS "which adapters there are: the trace's column `adapter`"
 #define SHAPE "another shape of the model"
 #define RETENTION "which cached blocks stay"
 #define DRAFTS "speculative decoding"
@@ -19,6 +19,7 @@ static const struct server_flag flags[] = {
     MAPS("enable_chunked_prefill", "chunked_prefill_enabled", NOTHING, "serving.preset",
          "=vllm-v0-chunked, or any vllm-v1"),
     MAPS("enable_expert_parallel", "ep", NOTHING, "parallel.expert", ""),
+    MAPS("enable_lora", NULL, NOTHING, "serving.admit", "=a list with adapter-slots"),
     MAPS("enable_prefix_caching", NULL, NOTHING, "serving.kv.prefix_cache", "=hash"),
     MAPS("gpu_memory_utilization", "device_memory_utilization", VALUE,
          "serving.kv.memory_utilization", ""),
@@ -27,8 +28,11 @@ static const struct server_flag flags[] = {
     MAPS("long_prefill_token_threshold", NULL, VALUE, "serving.batching.long_prefill_tokens", ""),
     MAPS("long_prefill_token_threshold_adaptive", NULL, NOTHING,
          "serving.batching.long_prefill_adapts", ""),
+    MAPS("max_cpu_loras", NULL, VALUE, "serving.adapters.max_cpu_loras", ""),
     MAPS("max_long_partial_prefills", NULL, VALUE, "serving.batching.max_long_partial_prefills",
          ""),
+    MAPS("max_lora_rank", NULL, VALUE, "serving.adapters.max_rank", ""),
+    MAPS("max_loras", NULL, VALUE, "serving.adapters.max_loras", ""),
     MAPS("max_model_len", "max_seq_len", VALUE, "serving.max_model_len", ""),
     MAPS("max_num_active_seqs", NULL, VALUE, "serving.batching.max_active_seqs", ""),
     MAPS("max_num_batched_tokens", NULL, VALUE, "serving.batching.max_batched_tokens", ""),
@@ -76,7 +80,6 @@ static const struct server_flag flags[] = {
     UNMODELLED("enable_elastic_ep", NULL, NOTHING, NULL, EXPERTS),
     UNMODELLED("enable_eplb", NULL, NOTHING, NULL, EXPERTS),
     UNMODELLED("enable_hc_sp", NULL, NOTHING, NULL, KERNELS),
-    UNMODELLED("enable_lora", NULL, NOTHING, NULL, ADAPTERS),
     UNMODELLED("enable_mamba_fine_grained_prefix_cache", NULL, NOTHING, NULL, HYBRID),
     UNMODELLED("enable_mamba_shared_prefix_checkpoint", NULL, NOTHING, NULL, HYBRID),
     UNMODELLED("enable_prompt_adapter", NULL, NOTHING, NULL, ADAPTERS),
@@ -292,12 +295,9 @@ static const struct server_flag flags[] = {
     HARMLESS("mamba_ssm_cache_dtype", VALUE),
     HARMLESS("master_addr", VALUE),
     HARMLESS("master_port", VALUE),
-    HARMLESS("max_cpu_loras", VALUE),
     HARMLESS("max_log_len", VALUE),
     HARMLESS("max_logprobs", VALUE),
     HARMLESS("max_lora_cls_labels", VALUE),
-    HARMLESS("max_lora_rank", VALUE),
-    HARMLESS("max_loras", VALUE),
     HARMLESS("max_parallel_loading_workers", VALUE),
     HARMLESS("max_prompt_adapter_token", VALUE),
     HARMLESS("max_prompt_adapters", VALUE),

@@ -41,7 +41,11 @@ static const struct span {
     {"max_num_queued_tokens", 2900, 9999, 1},
     {"max_num_active_seqs", 3100, 9999, 1},
     {"long_prefill_token_threshold_adaptive", 3100, 9999, 1},
-    {"long_prefill_token_threshold", 0, 9999, 1},
+    {"long_prefill_token_threshold", 703, 9999, -1},
+    {"num_scheduler_steps", 600, 1100, 0},
+    {"max_num_partial_prefills", 703, 1100, 0},
+    {"max_long_partial_prefills", 703, 1100, 0},
+    {"enable_lora", 800, 9999, 1},
     {"scheduler_delay_factor", 0, 1100, 0},
     {"swap_space", 0, 1100, 0},
     {"preemption_mode", 0, 1100, 0},
@@ -65,10 +69,23 @@ static void add(struct writer *w, const char *format, ...)
     va_end(args);
 }
 
+/* Of several admissions the last one has the blocks. */
 static const char *text_at(const struct node *root, const char *key)
 {
+    static const char admit[] = "serving.admit.";
     const char *text = tree_text(tree_at(root, key));
+    const struct node *list = tree_at(root, "serving.admit");
+    if (!text && strncmp(key, admit, strlen(admit)) == 0 && list && list->kind == NODE_LIST)
+        text = tree_text(tree_child(list->of[list->n - 1], key + strlen(admit)));
     return text ? text : "";
+}
+
+static bool has_adapters(const struct node *root)
+{
+    const struct node *list = tree_at(root, "serving.admit");
+    const char *first =
+        list && list->kind == NODE_LIST ? tree_text(tree_child(list->of[0], "policy")) : NULL;
+    return first && strcmp(first, "adapter-slots") == 0;
 }
 
 static bool is_at(const struct node *root, const char *key, const char *text)
@@ -142,8 +159,9 @@ static void value_of(const struct writer *w, const struct server_flag *flag, cha
         text = "";
     if (strcmp(flag->name, "data_parallel_size") == 0 && !is_at(w->root, "parallel.data", "1"))
         text = text_at(w->root, "parallel.data");
-    const bool alone = strcmp(text, "1") == 0 &&
-                       (strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0);
+    const bool is_one = strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0 ||
+                        strstr(key, "partial_prefills") || strstr(key, "num_scheduler_steps");
+    const bool alone = strcmp(text, "1") == 0 && is_one;
     const bool none = strcmp(text, "0") == 0 && strcmp(flag->name, "swap_space") != 0;
     snprintf(value, 64, "%s", alone || none ? "" : text);
 }
@@ -164,6 +182,7 @@ static void add_switches_vllm(struct writer *w)
     const bool hash = is_at(w->root, "serving.kv.prefix_cache", "hash");
     const bool ahead = is_at(w->root, "serving.in_flight.ahead", "1");
     add_switch(w, "enable_prefix_caching", hash, v1);
+    add_switch(w, "enable_lora", has_adapters(w->root), false);
     add_switch(w, "enable_expert_parallel", !is_at(w->root, "parallel.expert", "1"), false);
     add_switch(w, "async_scheduling", ahead, w->dialect->number >= 1400);
     add_switch(w, "scheduler_reserve_full_isl", is_at(w->root, "serving.admit.room_for", "prompt"),
@@ -236,6 +255,11 @@ static size_t list_differences(const struct node *a, const struct node *b, const
         snprintf(path, sizeof path, "%s.%s", where, child->key ? child->key : "");
         if (child->kind == NODE_MAP && other && other->kind == NODE_MAP) {
             n += list_differences(child, other, path, list, n_bytes);
+            continue;
+        }
+        if (child->kind == NODE_LIST && other && other->kind == NODE_LIST && child->n == other->n) {
+            for (size_t k = 0; k < child->n; k++)
+                n += list_differences(child->of[k], other->of[k], path, list, n_bytes);
             continue;
         }
         if (other && child->kind == NODE_SCALAR && other->kind == NODE_SCALAR &&

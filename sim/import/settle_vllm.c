@@ -310,6 +310,27 @@ static void refuse_count(struct vllm *v, const char *flag, const char *why)
         settle_find(v->s, FOUND_UNMODELLED, fact->at, flag, NULL, why);
 }
 
+/* Adapters beyond max_loras are passed over, before blocks are asked about. */
+static void settle_lora(struct vllm *v)
+{
+    struct settled *s = v->s;
+    const char *room = tree_text(tree_at(s->root, "serving.admit.room_for"));
+    const char *watermark = tree_text(tree_at(s->root, "serving.admit.watermark_frac"));
+    if (s->code < 0 || !facts_true(s->facts, "enable_lora", false))
+        return;
+    const long long max_loras = settle_number(s, "max_loras", 1);
+    settle_put(s, "serving.admit",
+               "[{policy: adapter-slots}, {policy: chunk-fits, room_for: %s, watermark_frac: %s}]",
+               room                ? room
+               : v->version < 1900 ? "chunk"
+                                   : "prompt",
+               watermark ? watermark : "0");
+    settle_put(s, "serving.adapters.max_loras", "%lld", max_loras);
+    settle_put(s, "serving.adapters.max_cpu_loras", "%lld",
+               settle_number(s, "max_cpu_loras", max_loras));
+    settle_put(s, "serving.adapters.max_rank", "%lld", settle_number(s, "max_lora_rank", 16));
+}
+
 static void settle_v1(struct vllm *v)
 {
     struct settled *s = v->s;
@@ -330,6 +351,7 @@ static void settle_v1(struct vllm *v)
     if (facts_get(s->facts, "scheduler_reserve_full_isl"))
         settle_put(s, "serving.admit.room_for", "%s",
                    facts_true(s->facts, "scheduler_reserve_full_isl", true) ? "prompt" : "chunk");
+    settle_lora(v);
     const struct fact *chunked = facts_get(s->facts, "enable_chunked_prefill");
     if (chunked && !facts_true(s->facts, "enable_chunked_prefill", true))
         settle_find(s, FOUND_UNMODELLED, chunked->at, "enable_chunked_prefill=False", NULL,
@@ -396,6 +418,9 @@ static void settle_several_v0(struct vllm *v)
 static void settle_v0(struct vllm *v)
 {
     struct settled *s = v->s;
+    if (facts_true(s->facts, "enable_lora", false))
+        settle_find(s, FOUND_UNMODELLED, facts_get(s->facts, "enable_lora")->at, "enable_lora",
+                    NULL, "adapters of engine V0");
     read_chunked(v);
     settle_preset_v0(v);
     const long long budget = budget_said(v);

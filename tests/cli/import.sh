@@ -179,6 +179,18 @@ fly() {
     succeeds "$inflight" run "$1" --quiet --set workload.trace=three.csv --set cost.model=linear \
         --set cost.step_s=0.01 --set output.steps=true --set workload.arrivals.process=burst -o "$2"
 }
+# Several steps at once, and several prompts, of engine V0; adapters of engine V1.
+succeeds "$inflight" import -c 'VLLM_USE_V1=0 vllm serve meta-llama/Llama-2-7b-chat-hf --num-scheduler-steps 8' --engine-version 0.8.4 -o steps.yaml
+printed 'maps          --num-scheduler-steps 8 -> serving.batching.num_scheduler_steps=8'
+succeeds "$inflight" import -c 'VLLM_USE_V1=0 vllm serve meta-llama/Llama-2-7b-chat-hf --enable-chunked-prefill --max-num-partial-prefills 4
+    --max-long-partial-prefills 2 --long-prefill-token-threshold 500 --num-scheduler-steps 8' --engine-version 0.8.4 -o partial.yaml
+printed 'maps          --max-num-partial-prefills 4 -> serving.batching.max_partial_prefills=4'
+printed 'maps          --max-long-partial-prefills 2 -> serving.batching.max_long_partial_prefills=2'
+printed 'maps          --long-prefill-token-threshold 500 -> serving.batching.long_prefill_tokens=500'
+grep -q 'not modelled .*several steps at once with chunks' logs/out || complain 'steps at once with chunks are modelled'
+succeeds "$inflight" import -c 'vllm serve meta-llama/Llama-2-7b-chat-hf --enable-lora --max-loras 4 --lora-modules a=b' --hardware h100-sxm -o lora.yaml
+printed 'maps          --max-loras 4 -> serving.adapters.max_loras=4'
+grep -q 'adapter-slots' lora.yaml || complain 'no admission adapter-slots in lora.yaml'
 for preset in "$INFLIGHT_DATA"/configs/serving/vllm-v*.yaml "$INFLIGHT_DATA"/configs/serving/sglang*.yaml; do
     name=$(basename "$preset" .yaml)
     case $name in sglang*) server=sglang ;; *) server=vllm ;; esac
