@@ -7,6 +7,7 @@
 #define GPU_ADAPTERS_H
 
 #include "inflight/engine.h"
+#include "safetensors.h"
 
 enum adapter_target {
     ADAPTER_OF_Q,
@@ -29,16 +30,34 @@ bool adapter_has(enum ifl_engine_adapter_matrices matrices, enum adapter_target 
 /* Numbers of the A and the B of an adapter in all layers; 0 for a rank of 0. */
 int64_t adapter_count(const struct ifl_engine_options *options, int32_t rank);
 
-/* Fills the A or the B of an adapter, numbered from 1 on. Uniform: A with the variance 1 / inputs,
- * B with 0.01 / rank, which makes what an adapter adds a tenth of what it is added to. Each number
- * depends only on the seed, the adapter, its place and its index. */
+/* Where an adapter's numbers come from: drawn, or a folder in PEFT's format, adapter_config.json
+ * with r and lora_alpha and adapter_model.safetensors with A and B of each product
+ * ("base_model.model." in front of the product's name, ".lora_A.weight" behind it). */
+struct adapter_source {
+    const struct ifl_engine_options *options;
+    int32_t adapter; /* from 1 on */
+    const char *dir; /* NULL: drawn */
+    struct safetensors file;
+    float scale; /* lora_alpha / r, for B */
+};
+
+/* The options are borrowed until adapter_close. A folder that cannot be read, another rank than the
+ * options say, and products that adapters are not to have are IFL_E_INPUT. adapter_close follows in
+ * any case. */
+int adapter_open(const struct ifl_engine_options *options, int32_t adapter,
+                 struct adapter_source *source, struct ifl_error *error);
+void adapter_close(struct adapter_source *source);
+
 struct adapter_place {
-    int32_t adapter, layer;
+    int32_t layer;
     enum adapter_target target;
     bool is_b;
 };
-void adapter_fill(const struct ifl_engine_options *options, const struct adapter_place *place,
-                  float *numbers);
+/* Fills an A or a B. Drawn ones are uniform: A with the variance 1 / inputs, B with 0.01 / rank,
+ * which makes what an adapter adds a tenth of what it is added to. Each number depends only on the
+ * seed, the adapter, its place and its index. A product that a file does not have gets zeros. */
+int adapter_fill(const struct adapter_source *source, const struct adapter_place *place,
+                 float *numbers, struct ifl_error *error);
 
 /* Of what an engine is opened for: ranks from 1 on. */
 int adapters_check(const struct ifl_engine_options *options, struct ifl_error *error);

@@ -28,18 +28,32 @@ static const float **place_of(const struct cpu_engine *engine, int32_t adapter, 
     return &engine->adapters.at[(at * N_ADAPTER_TARGETS + (size_t)target) * 2];
 }
 
-static float *fill(struct cpu_engine *engine, int32_t adapter, int32_t layer,
-                   enum adapter_target target, float *next)
+static int fill(struct cpu_engine *engine, const struct adapter_source *source, int32_t layer,
+                enum adapter_target target, float **next, struct ifl_error *error)
 {
     const struct adapter_matrix matrix = adapter_matrix_of(&engine->limits.model, target);
-    const size_t rank = (size_t)engine->limits.adapter_ranks[adapter - 1];
-    for (int is_b = 0; is_b < 2; is_b++) {
-        const struct adapter_place place = {adapter, layer, target, is_b};
-        adapter_fill(&engine->limits, &place, next);
-        place_of(engine, adapter, layer, target)[is_b] = next;
-        next += rank * (size_t)(is_b ? matrix.n_out : matrix.n_in);
+    const size_t rank = (size_t)engine->limits.adapter_ranks[source->adapter - 1];
+    int rc = 0;
+    for (int is_b = 0; rc == 0 && is_b < 2; is_b++) {
+        const struct adapter_place place = {layer, target, is_b};
+        rc = adapter_fill(source, &place, *next, error);
+        place_of(engine, source->adapter, layer, target)[is_b] = *next;
+        *next += rank * (size_t)(is_b ? matrix.n_out : matrix.n_in);
     }
-    return next;
+    return rc;
+}
+
+static int fill_all(struct cpu_engine *engine, int32_t adapter, float **next,
+                    struct ifl_error *error)
+{
+    struct adapter_source source;
+    int rc = adapter_open(&engine->limits, adapter, &source, error);
+    for (int32_t layer = 0; rc == 0 && layer < engine->limits.model.n_layers; layer++)
+        for (enum adapter_target target = 0; rc == 0 && target < N_ADAPTER_TARGETS; target++)
+            if (adapter_has(engine->limits.adapter_matrices, target))
+                rc = fill(engine, &source, layer, target, next, error);
+    adapter_close(&source);
+    return rc;
 }
 
 int cpu_open_adapters(struct cpu_engine *engine, struct ifl_error *error)
@@ -58,14 +72,12 @@ int cpu_open_adapters(struct cpu_engine *engine, struct ifl_error *error)
     if (!adapters->at || !adapters->numbers || !adapters->ranks)
         return ifl_fail_nomem(error);
     float *next = adapters->numbers;
-    for (int32_t adapter = 1; adapter <= o->n_adapters; adapter++) {
+    int rc = 0;
+    for (int32_t adapter = 1; rc == 0 && adapter <= o->n_adapters; adapter++) {
         adapters->ranks[adapter - 1] = o->adapter_ranks[adapter - 1];
-        for (int32_t layer = 0; layer < o->model.n_layers; layer++)
-            for (enum adapter_target target = 0; target < N_ADAPTER_TARGETS; target++)
-                if (adapter_has(o->adapter_matrices, target))
-                    next = fill(engine, adapter, layer, target, next);
+        rc = fill_all(engine, adapter, &next, error);
     }
-    return 0;
+    return rc;
 }
 
 void cpu_close_adapters(struct cpu_engine *engine)

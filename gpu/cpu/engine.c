@@ -87,6 +87,7 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
     engine->limits.weights_dir = NULL;
     engine->limits.stage_layers = NULL;
     engine->limits.adapter_ranks = NULL;
+    engine->limits.adapter_dirs = NULL;
     blas_set_threads(options->n_stages > 0 ? ifl_max(1, options->n_threads / options->n_stages)
                                            : options->n_threads);
     if (rc < 0)

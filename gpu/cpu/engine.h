@@ -93,7 +93,6 @@ void cpu_activate(const struct cpu_pass *pass);
 
 /* ---- adapters.c ---- */
 
-/* 0 or IFL_E_NOMEM. */
 int32_t cpu_most_rank(const struct cpu_engine *engine);
 int cpu_open_adapters(struct cpu_engine *engine, struct ifl_error *error);
 void cpu_close_adapters(struct cpu_engine *engine);

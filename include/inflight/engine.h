@@ -85,7 +85,7 @@ struct ifl_engine_options {
     const char *weights_dir;      /* config.json and safetensors of this very shape; NULL: random */
     uint64_t seed;                /* of random weights */
     int32_t window_tokens;        /* random weights: attention reads so many tokens back; 0: all */
-    int32_t n_adapters;           /* LoRA adapters (Hu et al. 2021), of random weights */
+    int32_t n_adapters;           /* LoRA adapters (Hu et al. 2021) */
     const int32_t *adapter_ranks; /* [n_adapters] borrowed until `open` returns */
     int32_t n_threads;            /* that compute on the host */
     int32_t block_tokens, n_blocks, n_host_blocks;
@@ -102,6 +102,8 @@ struct ifl_engine_options {
     const int32_t *stage_layers; /* [n_stages] 1 or more each; borrowed until `open` returns */
     int32_t max_in_flight;       /* steps between the first stage and the last */
     enum ifl_engine_adapter_matrices adapter_matrices; /* of all adapters */
+    const char *const *adapter_dirs; /* [n_adapters] borrowed until `open` returns: folders as PEFT
+                                        writes them; NULL: random */
 };
 
 /* The part of a sequence's K/V that is kept, as in SnapKV and H2O: in each layer and KV head, slot

@@ -157,8 +157,9 @@ static inline enum cost_kind cost_computed(const struct cost_config *cost)
     return linear_s > 0 ? COST_LINEAR : COST_ROOFLINE;
 }
 
-struct engine_config { /* for the executors cpu and cuda */
-    char weights[512]; /* "random", or a directory */
+struct engine_config {  /* for the executors cpu and cuda */
+    char weights[512];  /* "random", or a directory */
+    char adapters[512]; /* "random", or a directory with one for each adapter */
     char dtype_name[16];
     enum ifl_engine_dtype dtype; /* of that name */
     char kv_dtype_name[16];

@@ -41,6 +41,9 @@ const struct key_table cost_keys = {FIELDS(cost)};
 
 static const struct ifl_param engine_fields[] = {
     TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
+    TEXT("adapters", engine.adapters, "random",
+         "executor cpu: random, or a directory with a folder of PEFT's format for each adapter, by "
+         "its name"),
     TEXT(
         "dtype", engine.dtype_name, "auto",
         "of weights, activations and K/V. executor cpu: fp32; cuda: bf16, fp16; auto: fp32 on cpu, "

@@ -1,5 +1,6 @@
 #include "run/engine_setup.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ static int propose(const struct engine_setup *setup, struct executor_engine_opti
     proposer->open = options->open;
     proposer->open.n_adapters = 0;
     proposer->open.adapter_ranks = NULL;
+    proposer->open.adapter_dirs = NULL;
     proposer->open.weights_dir = strcmp(keys->weights, "random") == 0 ? NULL : keys->weights;
     proposer->open.window_tokens = setup->draft_model->window_tokens;
     if (engine_describe_model(setup->draft_model, &proposer->open.model, error) < 0)
@@ -82,6 +84,43 @@ static int propose(const struct engine_setup *setup, struct executor_engine_opti
                     "many",
                     setup->model->name, options->open.model.n_vocab, setup->draft_model->name,
                     proposer->open.model.n_vocab);
+}
+
+/* What the engine is told of adapters. */
+struct told_adapters {
+    int32_t *ranks;
+    char (*paths)[1024];
+    const char **dirs;
+};
+
+static void forget_adapters(struct told_adapters *told)
+{
+    free(told->ranks);
+    free(told->paths);
+    free(told->dirs);
+}
+
+/* 0, or IFL_E_NOMEM; forget_adapters in any case. */
+static int tell_adapters(const struct engine_setup *setup, struct told_adapters *told,
+                         struct ifl_engine_options *options)
+{
+    const char *root = setup->config->engine.adapters;
+    const uint32_t n = setup->adapters->n;
+    const bool drawn = strcmp(root, "random") == 0;
+    *told = (struct told_adapters){.ranks = adapter_table_ranks(setup->adapters),
+                                   .paths = calloc((size_t)n + 1, sizeof *told->paths),
+                                   .dirs = calloc((size_t)n + 1, sizeof *told->dirs)};
+    if (!told->ranks || !told->paths || !told->dirs)
+        return IFL_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(told->paths[i], sizeof told->paths[i], "%s/%.500s", root, setup->adapter_names[i]);
+        told->dirs[i] = told->paths[i];
+    }
+    options->n_adapters = (int32_t)n;
+    options->adapter_ranks = told->ranks;
+    options->adapter_dirs = drawn ? NULL : told->dirs;
+    options->adapter_matrices = (enum ifl_engine_adapter_matrices)setup->config->adapters.matrices;
+    return 0;
 }
 
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error)
@@ -104,15 +143,12 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .source = setup->source,
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,
     };
-    int32_t *ranks = adapter_table_ranks(setup->adapters);
-    if (!ranks) {
+    struct told_adapters told;
+    if (tell_adapters(setup, &told, &options.open) < 0) {
+        forget_adapters(&told);
         ifl_fail_nomem(error);
         return NULL;
     }
-    options.open.n_adapters = (int32_t)setup->adapters->n;
-    options.open.adapter_ranks = ranks;
-    options.open.adapter_matrices =
-        (enum ifl_engine_adapter_matrices)setup->config->adapters.matrices;
     set_limits(setup, &options.open);
     set_stages(setup, &options.open);
     struct executor_engine *executor = NULL;
@@ -121,6 +157,6 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
             engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
     if (options.engine && propose(setup, &options, error) == 0)
         executor = executor_engine_create(&options, error);
-    free(ranks);
+    forget_adapters(&told);
     return executor;
 }

@@ -16,6 +16,7 @@ struct engine_setup {
     int32_t max_samples;        /* sequences of a request */
     const struct kv_pool *pool; /* the device's */
     const struct adapter_table *adapters;
+    char *const *adapter_names; /* [adapters->n] */
     const volatile sig_atomic_t *stop;
     const struct source *source; /* of executor_engine_options */
     struct ifl_notes notes;      /* about the checkpoint */

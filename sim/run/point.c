@@ -126,6 +126,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .source = options->source,
         .pool = &point->replicas[0].kv.device,
         .adapters = &point->pools[0].adapters,
+        .adapter_names = trace_of(options, point)->adapter_names,
         .stop = options->stop,
         .notes = options->notes,
     };

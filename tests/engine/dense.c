@@ -79,8 +79,12 @@ static void merge(const struct run *run, int32_t layer, const char *name, double
     const size_t n_in = (size_t)matrix.n_in, n_out = (size_t)matrix.n_out;
     float *a = calloc(rank * n_in, sizeof *a), *b = calloc(rank * n_out, sizeof *b);
     ifl_require(a && b);
-    adapter_fill(run->adapted, &(struct adapter_place){run->adapter, layer, target, false}, a);
-    adapter_fill(run->adapted, &(struct adapter_place){run->adapter, layer, target, true}, b);
+    struct adapter_source source;
+    struct ifl_error error;
+    ifl_require(adapter_open(run->adapted, run->adapter, &source, &error) == 0);
+    adapter_fill(&source, &(struct adapter_place){layer, target, false}, a, &error);
+    adapter_fill(&source, &(struct adapter_place){layer, target, true}, b, &error);
+    adapter_close(&source);
     for (size_t o = 0; o < n_out; o++)
         for (size_t i = 0; i < n_in; i++)
             for (size_t k = 0; k < rank; k++)

@@ -8,6 +8,7 @@ int lora_open(const struct ifl_engine *engine, const struct ifl_engine_options *
     struct ifl_engine_options options = *base;
     options.adapter_ranks = ranks;
     options.n_adapters = n_adapters;
+    options.adapter_matrices = IFL_ADAPTER_QKVO;
     return engine->open(&options, self, error); /* an engine without adapters says so here */
 }
 
