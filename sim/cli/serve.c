@@ -144,7 +144,8 @@ static int write_summary(struct serving *s, struct ifl_summary *summary)
 static int fly(struct serving *s, const struct config *config, struct serve *server)
 {
     char requests[IFL_PATH_BYTES], steps[IFL_PATH_BYTES], work[IFL_PATH_BYTES],
-        quantiles[IFL_PATH_BYTES], pools[IFL_PATH_BYTES], moves[IFL_PATH_BYTES];
+        quantiles[IFL_PATH_BYTES], pools[IFL_PATH_BYTES], moves[IFL_PATH_BYTES],
+        guesses[IFL_PATH_BYTES];
     struct launch *launch = &s->launch;
     const struct ifl_notes notes = {launch->quiet ? NULL : launch_say, launch};
     struct trace_shelf traces;
@@ -156,6 +157,7 @@ static int fly(struct serving *s, const struct config *config, struct serve *ser
     path_in(s, "quantiles.csv", quantiles);
     path_in(s, "pools.csv", pools);
     path_in(s, "moves.csv", moves);
+    path_in(s, "speculation.csv", guesses);
     trace_shelf_init(&traces, notes);
     profile_shelf_init(&profiles);
     const struct point_options options = {
@@ -167,7 +169,9 @@ static int fly(struct serving *s, const struct config *config, struct serve *ser
                     .pools_path = config->n_pools > 0 ? pools : NULL,
                     .moves_path = config_hands_over(config) ? moves : NULL,
                     .hands_over = config_hands_over(config),
+                    .speculates = config_speculates(config),
                     .grow = true},
+        .speculation_path = config_speculates(config) ? guesses : NULL,
         .traces = &traces,
         .profiles = &profiles,
         .source = serve_source(server),

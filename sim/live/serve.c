@@ -162,6 +162,16 @@ static bool looks_at_tokens(const struct config *config)
     return looks || n_replicas > 1;
 }
 
+/* Where tokens are guessed a request has one answer. */
+static int32_t most_samples(const struct config *config)
+{
+    int32_t most = config->live.limits.samples;
+    for (size_t i = 0; i < config_n_pools(config); i++)
+        if (config_speculates(config_of_pool(config, i)))
+            most = 1;
+    return most;
+}
+
 static int open_source(struct serve *serve, const struct serve_options *options,
                        struct ifl_error *error)
 {
@@ -177,7 +187,7 @@ static int open_source(struct serve *serve, const struct serve_options *options,
         .base = serve->base,
         .n_places = (size_t)limits->in_flight,
         .most_requests = (size_t)limits->recorded,
-        .most_samples = limits->samples,
+        .most_samples = serve->most_samples,
         .most_clients = (uint32_t)limits->clients,
         .models = serve->configured,
         .n_models = serve->served.n,
@@ -237,6 +247,7 @@ struct serve *serve_open(const struct serve_options *options, struct ifl_error *
     signal(SIGPIPE, SIG_IGN); /* a client that has gone is no reason to end */
     serve->config = options->config;
     serve->live = &options->config->live;
+    serve->most_samples = most_samples(options->config);
     serve->ready = options->ready;
     serve->ready_context = options->context;
     serve->started_s = wall_s();

@@ -16,6 +16,7 @@ struct exchange;
 struct serve {
     const struct config *config;
     const struct live_config *live; /* of config */
+    int32_t most_samples;           /* of a request */
     struct event_base *base;
     struct live_source *source;
     struct http *http;

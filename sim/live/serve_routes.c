@@ -337,8 +337,8 @@ static void post_prompt(struct serve *serve, struct evhttp_request *http, bool c
     else if (is_to_fail(serve))
         refuse(&refusal, 500, "InternalServerError", NULL,
                "A failure, as live.faults.error_frac asks for.");
-    else if (ask_read(&ask, chat, body ? body : "", n_bytes, &serve->served,
-                      serve->live->limits.samples, &refusal)) {
+    else if (ask_read(&ask, chat, body ? body : "", n_bytes, &serve->served, serve->most_samples,
+                      &refusal)) {
         send_exchange(serve, http, &ask);
         return;
     }

@@ -27,6 +27,7 @@ SETTINGS = {
     'door': 'serving: {preset: vllm-v1-sync, max_model_len: 2048, kv: {num_blocks: 400}, max_queued_reqs: 6}\n' + COST,
     'front': 'model: llama-2-7b\nhardware: a100-80gb-sxm\nserving: {preset: vllm-v1, max_model_len: 2048}\n'
              'deployment: {front_end: {request_s: 0.05, prompt_token_s: 2e-5, token_s: 0.01}}\n',
+    'guesses': 'model: llama-3-8b\nhardware: h100-sxm\nserving: {preset: vllm-v1-eagle, max_model_len: 2048}\n',
     'handover': 'model: llama-2-7b\nhardware: a100-80gb-sxm\nserving: {max_model_len: 2048}\ncluster: {preset: vllm-nixl, '
                 'links: {preset: rdma-200g}, pools: {p: {role: prefill, count: 1, serving: {preset: vllm-v1}}, '
                 'd: {role: decode, count: 2, serving: {preset: vllm-v1}}}}\n',
@@ -35,12 +36,12 @@ SETTINGS = {
 }
 
 
-def client(server, rng, models, statuses):
+def client(server, rng, models, statuses, several=True):
     """One request; one in four goes before it has its answer."""
     shared = list(range(200))
     ids = (shared if rng.random() < .6 else []) + [rng.randrange(30000) for _ in range(rng.randrange(1, 400))]
     body = {'prompt': ids if rng.random() < .7 else 'Tell me more, please. ' * rng.randrange(1, 40),
-            'max_tokens': rng.randrange(1, 80), 'stream': True, 'n': rng.choice((1, 1, 1, 2)),
+            'max_tokens': rng.randrange(1, 80), 'stream': True, 'n': rng.choice((1, 1, 1, 2)) if several else 1,
             'user': 'user %d' % rng.randrange(4), 'priority': rng.randrange(3),
             'session_id': 's"%d,' % rng.randrange(5), 'ignore_eos': rng.random() < .5}
     if models:
@@ -57,10 +58,10 @@ def client(server, rng, models, statuses):
             statuses.append(b'gone')
 
 
-def load(server, n, seed, models=()):
+def load(server, n, seed, models=(), several=True):
     rng, threads, statuses = random.Random(seed), [], []
     for i in range(n):
-        threads.append(threading.Thread(target=client, args=(server, random.Random(rng.random()), models, statuses)))
+        threads.append(threading.Thread(target=client, args=(server, random.Random(rng.random()), models, statuses, several)))
         threads[-1].start()
         time.sleep(rng.expovariate(60))
     for thread in threads:
@@ -79,9 +80,11 @@ def same(server, out, name):
 def loopback(program, setting):
     with Server(program, SETTINGS[setting], '-q') as server:
         models = [m['id'] for m in json.loads(server.ask('GET', '/v1/models')[2])['data']]
-        statuses = load(server, 120, 3, models if len(models) > 1 else ())
+        several = setting != 'guesses'
+        statuses = load(server, 120, 3, models if len(models) > 1 else (), several)
         # Some are under way as the server is told to end.
-        threads = [threading.Thread(target=client, args=(server, random.Random(i), (), statuses)) for i in range(4)]
+        threads = [threading.Thread(target=client, args=(server, random.Random(i), (), statuses, several))
+                   for i in range(4)]
         for thread in threads:
             thread.start()
         time.sleep(.05)
