@@ -11,7 +11,7 @@ BEGIN {
     print "model: llama-3-8b\nhardware: h200-sxm"
     print "workload: {trace: " trace ", format: inflight, arrivals: {process: closed, concurrency: 1}}"
     print "serving: {preset: sglang-eagle, speculation: {lm_head_frac: 0.25}}"
-    print "sweep:\n  variants:"
+    print "output: {requests: false}\nsweep:\n  variants:"
 }
 # As many guesses as held on average, with the least variance: all but the last surely.
 function acceptance(length_of, n, text) {
