@@ -60,7 +60,12 @@ struct ifl_step_totals {
     int64_t prefill_kv_64;  /* sum of contexts before, each rounded up to 64, over the same */
     int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
     int32_t n_blocks_copied;           /* within the device */
-    struct ifl_padding padding;        /* not part of the sums above */
+    int32_t n_full_seqs;  /* of n_decode_seqs those that give up as much K/V as they add: a step
+                             behind this one reads no more of it */
+    int32_t n_slots_kept; /* of prompts that give up K/V as the step ends: slots of a token that are
+                             copied within the device */
+    int32_t n_keys_voted; /* tokens whose keys are read once more to choose them */
+    struct ifl_padding padding; /* not part of the sums above */
     /* of n_tokens and n_sampled, those that were guessed, of n_draft_seqs sequences that decode,
      * at most max_drafts of each; decode_context counts them, too */
     int32_t n_draft_tokens, n_draft_seqs, max_drafts;
@@ -127,8 +132,9 @@ struct ifl_executor_ops {
     void (*forget)(void *self, uint64_t serial);
     /* Optional, for speed: the loop then need not submit steps that repeat one another. Predicts
      * the durations of up to n steps in a row: `first`, and steps that each compute one more token
-     * of the same sequences. `first` is borrowed as by `submit`; nothing is submitted. Fills
-     * duration_ns[0..k), room for n, and returns k. It may stop early; it must stop
+     * of the same sequences, n_decode_seqs - n_full_seqs of which read one more. `first` is
+     * borrowed as by `submit`; nothing is submitted. Fills duration_ns[0..k), room for n, and
+     * returns k. It may stop early; it must stop
      *   - before a duration that is known only by submitting the step (k may be 0);
      *   - before a duration of 2^31 ns or more that is not the first, so that sums stay in
      *     range. */

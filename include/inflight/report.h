@@ -91,17 +91,20 @@ struct ifl_step_record {
     int64_t context_tokens;            /* decoding sequences only, the new token included */
     int32_t running, waiting, swapped; /* after planning */
     int32_t preempted, blocks_out, blocks_in;
+    int32_t full_seqs;     /* of decode_seqs those that read no more K/V in a step that follows */
+    int32_t kv_kept_slots; /* that are copied as the step ends, where K/V is given up */
     int32_t kv_used_blocks, kv_total_blocks;
     /* KV slots (tokens) of the pool while the step runs; the rest of the pool is external */
     int64_t kv_token_slots;    /* that hold K/V */
     int64_t kv_reserved_slots; /* that a running request will use later */
     int64_t kv_internal_slots; /* that are allocated and never used */
     int64_t kv_pool_slots;
-    int32_t kv_shared_blocks; /* blocks that would be used in addition without sharing */
-    int64_t device_ns;        /* time on the device; in a simulation duration_ns, of a pipeline the
-                                 sum over its stages */
-    int64_t gap_ns; /* since the end of the step before, IFL_NEVER for the first; 0 where it
-                       began before that */
+    int64_t kv_given_up_tokens; /* as the step ends */
+    int32_t kv_shared_blocks;   /* blocks that would be used in addition without sharing */
+    int64_t device_ns; /* time on the device; in a simulation duration_ns, of a pipeline the
+                          sum over its stages */
+    int64_t gap_ns;    /* since the end of the step before, IFL_NEVER for the first; 0 where it
+                          began before that */
     int32_t draft_tokens, accepted_tokens; /* guessed and verified; those of them that hold */
     int32_t adapters, adapter_loads; /* different ones of its sequences; those brought to the device
                                         before it computes */
@@ -165,8 +168,8 @@ static inline void ifl_stretch_step(const struct ifl_stretch_record *of,
         step->step++;
         step->gap_ns = 0;
         step->start_ns += step->duration_ns;
-        step->context_tokens += step->decode_seqs;
-        step->kv_token_slots += step->decode_seqs;
+        step->context_tokens += step->decode_seqs - step->full_seqs;
+        step->kv_token_slots += step->decode_seqs - step->full_seqs;
     }
     step->duration_ns = step->device_ns = of->duration_ns[i];
     step->kv_used_blocks = use->used_blocks;
@@ -232,6 +235,7 @@ struct ifl_recorder_options {
      * Borrowed until ifl_recorder_destroy. n_pools 0: the cluster has none. */
     const struct ifl_pool *pools;
     size_t n_pools;
+    bool gives_up;            /* requests may give up K/V: rows of steps say how much */
     uint64_t timeline_events; /* most events of the timeline; it ends before the first beyond */
     /* the timeline shows steps and requests that overlap this window; to 0: to the end */
     int64_t timeline_from_ns, timeline_to_ns;

@@ -39,7 +39,7 @@ struct ifl_limits {
      * Hooks have been called, and all counts are current (ifl_out_before: the tokens that were
      * known). If the plan gives no token, another one follows, which knows all. */
     bool plans_ahead;
-    int32_t max_drafts; /* most tokens that are guessed for a request in a step; 0: none ever */
+    int32_t max_drafts;   /* most tokens that are guessed for a request in a step; 0: none ever */
     uint32_t n_adapters;  /* adapters have numbers from 1 to this; 0: there are none */
     int32_t max_adapters; /* different ones that the device has slots for; 0: any number */
     /* [n_adapters + 1] KV blocks that an adapter takes while it is on the device, which is while a
@@ -215,10 +215,11 @@ struct ifl_step_ops {
      * also for a number that is no node. */
     uint32_t (*above)(struct ifl_step *, uint32_t node);
     /* Free device blocks that the request would take for all its sequences in order to hold
-     * `hold_tokens` tokens of each: the blocks that it lacks, 0 or more; for a waiting request also
-     * the blocks of its hit that are in no other use, and those of its adapter where that is in the
-     * pool and not on the device. With limits->contiguous it is rounded up as
-     * they are allocated; it is above n_free_blocks if no place is free, or for one that grows. */
+     * `hold_tokens` tokens of each, counted in K/V slots (ifl_n_slots) where it has given some up:
+     * the blocks that it lacks, 0 or more; for a waiting request also the blocks of its hit that
+     * are in no other use, and those of its adapter where that is in the pool and not on the
+     * device. With limits->contiguous it is rounded up as they are allocated; it is above
+     * n_free_blocks if no place is free, or for one that grows. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* The verdict of the admit modules on starting a waiting or swapped request with n new tokens,
      * 0 <= n <= todo, if spare_blocks of the free blocks were taken; a negative spare_blocks counts
@@ -244,8 +245,8 @@ struct ifl_step_ops {
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* Gives a running request n more tokens, 0 < n <= todo, once a step; none that are guessed. Any
      * other request or n, and a second call in a step, is a breach of the contract. The request
-     * then holds blocks for hold_tokens (0: no more than it needs), or for what it has computed if
-     * that is more. Returns IFL_YES or IFL_NO_BLOCKS. */
+     * then holds blocks for hold_tokens (0: no more than it needs), or for its slots if these are
+     * more. Returns IFL_YES or IFL_NO_BLOCKS. */
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
     /* Gives one token, and what is guessed behind it (see drafts), to every running request that
@@ -310,8 +311,8 @@ struct ifl_step_ops {
      * their blocks stay. ifl_n_now counts n, step->n_tokens both. */
     enum ifl_verdict (*schedule_drafts)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                         int32_t n_draft, int32_t hold_tokens);
-    /* The next two are there for executors that do not exist yet. Today a call that wants anything
-     * of them (K/V given up, n > 0) ends the run with the module's name. */
+    /* Not there yet (K/V is given up as serving.kv.keep says, whatever the plan). Today a call that
+     * wants anything of it ends the run with the module's name. */
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
      * serving.kv.keep, and gives back the blocks of the others. With n_slots of all its tokens it
      * does nothing. */

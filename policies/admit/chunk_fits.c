@@ -35,7 +35,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 {
     const struct chunk_fits *p = self;
     const int32_t n_blocks = view->limits->n_blocks;
-    const int32_t chunk = ifl_n_computed(r) + n;
+    const int32_t chunk = ifl_n_slots(r) + n;
     const int32_t need =
         ifl_need(step, r, p->room_for == ROOM_FOR_PROMPT ? ifl_n_tokens(r) : chunk);
     const double all_blocks = (double)n_blocks + 1;

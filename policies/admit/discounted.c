@@ -139,7 +139,7 @@ static double of_new(const struct discounted *p, const struct ifl_view *view,
  * difference, in tokens. */
 static double page_rest(const struct ifl_view *view, const struct ifl_request *r)
 {
-    const int32_t page = view->limits->block_tokens, in_page = ifl_n_computed(r) % page;
+    const int32_t page = view->limits->block_tokens, in_page = ifl_n_slots(r) % page;
     const int32_t n_pages = (ifl_n_now(r) + page - 1) / page;
     const int32_t n_new = (in_page + ifl_n_now(r) + page - 1) / page - (in_page > 0);
     return r->state == IFL_RUNNING && ifl_n_now(r) > 0 ? (double)((n_pages - n_new) * page) : 0;
@@ -216,7 +216,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     if (ifl_n_tokens(r) + page >= pool || n_tokens >= pool)
         return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = (double)n_tokens < room(self, view, step, (double)n_tokens + 1);
-    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_computed(r) + n);
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_slots(r) + n);
 }
 
 /* ---- how it changes ---- */

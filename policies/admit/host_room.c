@@ -21,7 +21,7 @@ static bool host_has_room(const struct host_room *p, const struct ifl_view *view
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
-    const int32_t hold = ifl_n_computed(r) + n;
+    const int32_t hold = ifl_n_slots(r) + n;
     const bool swapped = r->state == IFL_SWAPPED;
     const int32_t need = ifl_need(step, r, swapped ? hold : ifl_n_tokens(r));
     if (need > view->limits->n_blocks)

@@ -60,7 +60,7 @@ static void foresee(const struct peak_estimate *p, struct standing *one, bool st
     const bool first_counts = starts && p->first_counts;
     const int64_t left = limit_tokens(p, r, busy) - ifl_n_out(r) - 1 - first_counts;
     one->left_tokens = ifl_max(left, 0);
-    one->now_tokens = ifl_n_tokens(r) + starts;
+    one->now_tokens = ifl_n_tokens(r) - ifl_counts(r)->n_dropped + starts;
 }
 
 static int64_t most_tokens(const struct ifl_request *r)

@@ -59,12 +59,12 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int32_t watermark = (int32_t)(p->watermark_frac * n_blocks);
     if (r->state == IFL_SWAPPED) {
         const int32_t need = p->swap_in_asks == SWAP_IN_TOUCHED
-                                 ? ifl_need(step, r, ifl_n_computed(r) + n)
+                                 ? ifl_need(step, r, ifl_n_slots(r) + n)
                                  : r->n_host_blocks + r->n_seqs;
         if (n_blocks - need < watermark)
             return ifl_admission(IFL_NEVER_FITS, 0);
         const bool fits = step->n_free_blocks - need >= watermark;
-        return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_computed(r) + n);
+        return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_slots(r) + n);
     }
     const int32_t need = blocks_asked(p, view, step, r);
     const int32_t later = p->paused_prompt_tokens > 0 ? ifl_need(step, r, ifl_n_tokens(r)) : need;

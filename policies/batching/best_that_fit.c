@@ -78,7 +78,7 @@ static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r, 
     if (r->state == IFL_WAITING)
         return ifl_need(step, r, ifl_n_tokens(r));
     const int32_t spare = r->n_seqs + (r->state == IFL_SWAPPED ? r->n_host_blocks : 0);
-    const int32_t lacks = ifl_decodes(r) ? 0 : ifl_need(step, r, ifl_n_computed(r) + n_new);
+    const int32_t lacks = ifl_decodes(r) ? 0 : ifl_need(step, r, ifl_n_slots(r) + n_new);
     return ifl_max(lacks, spare);
 }
 

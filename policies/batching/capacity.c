@@ -364,7 +364,7 @@ static int32_t n_blocks_to_decode_again(const struct capacity *p, struct ifl_ste
     const struct ifl_request *r;
     int32_t n = 0;
     while (p->paused_prompt_tokens > 0 && (r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
-        n += decodes_again(p, r) ? ifl_need(step, r, ifl_n_computed(r) + 1) : 0;
+        n += decodes_again(p, r) ? ifl_need(step, r, ifl_n_slots(r) + 1) : 0;
     return n;
 }
 

@@ -14,7 +14,7 @@ struct overrun { /* zeroed: none */
 static inline void overrun_add(struct overrun *overrun, const struct ifl_view *view,
                                const struct ifl_request *r)
 {
-    const bool fills_block = ifl_n_computed(r) % view->limits->block_tokens == 0;
+    const bool fills_block = ifl_n_slots(r) % view->limits->block_tokens == 0;
     overrun->n_seqs += r->n_seqs;
     overrun->n_new_blocks += fills_block ? r->n_seqs : 0;
     overrun->context += (int64_t)r->n_seqs * ifl_n_tokens(r);

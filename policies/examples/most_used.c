@@ -16,7 +16,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 {
     const struct most_used *p = self;
     const int32_t n_blocks = view->limits->n_blocks, most = (int32_t)(p->used_frac * n_blocks);
-    const int32_t hold = r->state == IFL_SWAPPED ? ifl_n_computed(r) + n : ifl_n_tokens(r);
+    const int32_t hold = r->state == IFL_SWAPPED ? ifl_n_slots(r) + n : ifl_n_tokens(r);
     const int32_t need = ifl_need(step, r, hold);
     if (need > most)
         return ifl_admission(IFL_NEVER_FITS, 0);

@@ -24,6 +24,7 @@ struct ifl_recorder {
     struct whole_file requests, steps, work, quantiles, differences;
     struct whole_file ends; /* requests.csv while it grows */
     struct timeline timeline;
+    bool gives_up;
     bool shows_steps; /* steps or timeline is open */
     bool speculates;
     struct lives lives;
@@ -36,7 +37,7 @@ struct ifl_recorder {
     struct pools pools;
     struct stage_sums stages;
     struct move_log moves;
-    bool hands_over; /* requests.csv has columns for it */
+    bool hands_over;                  /* requests.csv has columns for it */
     const char *const *adapter_names; /* [n_adapters] */
     size_t n_adapters;                /* 0: no file has a column of them */
 };
@@ -48,6 +49,7 @@ static const char steps_header[] =
     "context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks,"
     "kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots,"
     "kv_pool_slots,kv_shared_blocks";
+static const char kept_header[] = ",kv_given_up_tokens,kv_kept_slots";
 
 static const char work_header[] =
     "step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
@@ -81,10 +83,9 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
     if (pools_open(&recorder->pools, options, error))
         return error->code;
     const bool has_adapters = options->n_adapters > 0;
-    if (options->requests_path &&
-        (whole_open(&recorder->requests, options->requests_path, error) ||
-         life_write_header(&recorder->requests, has_pools, options->hands_over, has_adapters,
-                           error)))
+    if (options->requests_path && (whole_open(&recorder->requests, options->requests_path, error) ||
+                                   life_write_header(&recorder->requests, has_pools,
+                                                     options->hands_over, has_adapters, error)))
         return error->code;
     if (options->requests_path && options->grow &&
         (whole_open_growing(&recorder->ends, options->requests_path, error) ||
@@ -92,8 +93,9 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
         return error->code;
     if (options->steps_path &&
         (open_of_replicas(&recorder->steps, options->steps_path, options, steps_header, error) ||
-         whole_write(&recorder->steps,
-                     options->speculates ? ",draft_tokens,accepted_tokens" : "", error) ||
+         (options->gives_up && whole_write(&recorder->steps, kept_header, error)) ||
+         whole_write(&recorder->steps, options->speculates ? ",draft_tokens,accepted_tokens" : "",
+                     error) ||
          whole_write(&recorder->steps, has_adapters ? ",adapters,adapter_loads\n" : "\n", error)))
         return error->code;
     recorder->speculates = options->speculates;
@@ -129,6 +131,7 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
     *recorder = (struct ifl_recorder){.point = options->point,
                                       .from_ns = options->from_ns,
                                       .hands_over = options->hands_over,
+                                      .gives_up = options->gives_up,
                                       .sums = {.last_end_ns = INT64_MIN},
                                       .on_request = options->on_request,
                                       .on_request_context = options->on_request_context,
@@ -244,6 +247,10 @@ static char *put_step(const struct ifl_recorder *recorder, char *at,
     at = row_int(at, step->kv_internal_slots);
     at = row_int(at, step->kv_pool_slots);
     at = row_int(at, step->kv_shared_blocks);
+    if (recorder->gives_up) {
+        at = row_int(at, step->kv_given_up_tokens);
+        at = row_int(at, step->kv_kept_slots);
+    }
     if (recorder->speculates) {
         at = row_int(at, step->draft_tokens);
         at = row_int(at, step->accepted_tokens);
@@ -358,14 +365,14 @@ static void sum_uses(const struct ifl_stretch_record *of, struct exact_sum *used
 
 /* Adds the integrals over the stretch:
  * - constants, and pool uses that change at some steps: value times duration;
- * - token slots, which grow by decode_seqs with each step: sum_growth_ns;
+ * - token slots, which grow by decode_seqs - full_seqs with each step: sum_growth_ns;
  * - reserved slots: held slots minus token slots minus internal slots. */
 static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of)
 {
     const struct ifl_step_record *first = of->first;
     const int64_t stood_ns = lasted_ns(of), end_ns = first->start_ns + stood_ns;
     struct exact_sum token = {0}, used = {0}, internal = {0}, held;
-    exact_add(&token, sum_growth_ns(of->end_ns, of->n), first->decode_seqs);
+    exact_add(&token, sum_growth_ns(of->end_ns, of->n), first->decode_seqs - first->full_seqs);
     exact_add(&token, stood_ns, first->kv_token_slots);
     sum_uses(of, &used, &internal);
     held = used;

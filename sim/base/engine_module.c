@@ -143,5 +143,5 @@ const char *engine_kv_dtype_names(const char *executor)
     if (strcmp(executor, "cpu") == 0)
         return "auto, fp32 or fp8";
     return strcmp(executor, "cuda") == 0 ? "auto, bf16, fp16 or fp8"
-                                         : "auto, fp32, bf16, fp16 or fp8";
+                                         : "auto, fp32, bf16, fp16, fp8, int8 or int4";
 }

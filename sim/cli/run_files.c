@@ -183,6 +183,7 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .pools_path = files->wanted[REPORT_POOLS] ? paths[REPORT_POOLS] : NULL,
         .hands_over = files->wanted[REPORT_MOVES],
         .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
+        .gives_up = study_gives_up(files->study),
         .speculates = files->wanted[REPORT_SPECULATION],
         .timeline_events = timeline_events(study_n_points(files->study)),
     };

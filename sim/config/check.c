@@ -1,5 +1,6 @@
 /* Checks beyond a single key: keys that need or exclude each other, and files that must exist. */
 #include "base/data.h"
+#include "config/check_keep.h"
 #include "config/read.h"
 #include "cost/draft.h"
 #include "cost/model.h"
@@ -328,6 +329,12 @@ static int check_kv(const struct node *root, const struct kv_config *kv, struct 
     return 0;
 }
 
+static int check_keep(const struct node *root, const struct config *config, struct ifl_error *error)
+{
+    const struct keep_refusal refusal = keep_refused(config);
+    return refusal.key ? fail_key(root, refusal.key, error, refusal.text) : 0;
+}
+
 static int check_beams(const struct node *root, const struct config *config,
                        struct ifl_error *error)
 {
@@ -344,6 +351,12 @@ static int check_beams(const struct node *root, const struct config *config,
     return 0;
 }
 
+/* Of K/V; no engine here computes on integers. */
+static int32_t integer_bits(const char *name)
+{
+    return strcmp(name, "int8") == 0 ? 8 : strcmp(name, "int4") == 0 ? 4 : 0;
+}
+
 static int check_dtypes(const struct node *root, struct config *config, struct ifl_error *error)
 {
     static const char *const executors[] = {
@@ -356,7 +369,8 @@ static int check_dtypes(const struct node *root, struct config *config, struct i
                  engine->dtype_name, engine_dtype_names(executor), executor);
         return fail_key(root, "engine.dtype", error, text);
     }
-    if (!engine_kv_dtype_named(engine->kv_dtype_name, &engine->kv_dtype)) {
+    engine->kv_bits = config->executor == EXECUTOR_SIM ? integer_bits(engine->kv_dtype_name) : 0;
+    if (engine->kv_bits == 0 && !engine_kv_dtype_named(engine->kv_dtype_name, &engine->kv_dtype)) {
         snprintf(text, sizeof text, "engine.kv_dtype is %s, expected %s where executor is %s",
                  engine->kv_dtype_name, engine_kv_dtype_names(executor), executor);
         return fail_key(root, "engine.kv_dtype", error, text);
@@ -413,8 +427,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_name(root, "hardware", "hardware", config->hardware, !roofline, error) < 0 ||
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
-        check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
-        check_older_keys(root, &config->cost, error) < 0 ||
+        check_kv(root, &config->serving.kv, error) < 0 || check_keep(root, config, error) < 0 ||
+        check_cost(root, config, error) < 0 || check_older_keys(root, &config->cost, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
         check_in_flight(root, config, error) < 0 || check_beams(root, config, error) < 0 ||
         check_speculation(root, config, error) < 0 || check_engine(root, config, error) < 0 ||

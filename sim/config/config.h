@@ -16,6 +16,7 @@
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "replica/kv/beams.h"
+#include "replica/kv/keep.h"
 #include "replica/kv/pool.h"
 #include "replica/leaving.h"
 #include "replica/module.h"
@@ -66,6 +67,7 @@ struct kv_config {
     double memory_utilization; /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;
     enum swap_full swap_full;
+    struct keep keep; /* n_layers: 0 */
 };
 
 /* How steps follow one another in a pipeline (replica/overlap.h). */
@@ -163,7 +165,11 @@ struct engine_config {  /* for the executors cpu and cuda */
     char dtype_name[16];
     enum ifl_engine_dtype dtype; /* of that name */
     char kv_dtype_name[16];
-    enum ifl_engine_dtype kv_dtype; /* of that name; AUTO: as wide as the model's kv_bytes */
+    enum ifl_engine_dtype kv_dtype; /* of that name; AUTO: as wide as the model's kv_bytes, or
+                                       integers of kv_bits */
+    int32_t kv_bits;                /* 0: no integers */
+    int32_t kv_group_elements;      /* that share a scale; 0: those of a head of a token */
+    int32_t kv_scale_bytes;
     uint64_t seed;
     int32_t window_tokens; /* of random weights; 0: the model's */
     int32_t threads;
@@ -371,6 +377,16 @@ static inline int32_t config_pool_gpus(const struct config *config, size_t i)
            of->pipeline_parallel;
 }
 
+/* True if the requests of a replica may give up K/V. */
+static inline bool config_gives_up(const struct config *config)
+{
+    const int32_t max_tokens = config->serving.max_model_len;
+    for (size_t i = 0; i < config->n_pools; i++)
+        if (config_gives_up(config->pools[i].config))
+            return true;
+    return keep_may_give_up(&config->serving.kv.keep, max_tokens > 0 ? max_tokens : INT32_MAX);
+}
+
 /* True if a run writes differences.csv. */
 static inline bool config_lists_differences(const struct config *config)
 {
@@ -422,6 +438,8 @@ const struct config *study_first(const struct study *study);
 bool study_sweeps(const struct study *study, const char *dotted);
 /* True if any point is flown by an engine, in wall time. */
 bool study_flies_engine(const struct study *study);
+/* True if requests may give up K/V at any point: its steps say how much. */
+bool study_gives_up(const struct study *study);
 /* The configuration of a point. On success the caller owes config_finish. Threads may call it side
  * by side. */
 int study_read(const struct study *study, size_t point, struct config *config,

@@ -64,6 +64,7 @@ const struct key_section key_sections[] = {
     {.where = "serving.draft", .keys = &module_keys, MODULE(IFL_DRAFT), .dflt_policy = "none"},
     {.where = "serving.speculation", .keys = &speculation_keys},
     {.where = "serving.kv", .keys = &kv_keys},
+    {.where = "serving.kv.keep", .keys = &keep_keys},
     {.where = "serving.in_flight", .keys = &in_flight_keys},
     {.where = "serving.adapters", .keys = &adapter_serving_keys},
     {.where = "deployment", .keys = &deployment_keys, .is_deployment = true},

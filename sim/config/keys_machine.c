@@ -48,10 +48,18 @@ static const struct ifl_param engine_fields[] = {
         "dtype", engine.dtype_name, "auto",
         "of weights, activations and K/V. executor cpu: fp32; cuda: bf16, fp16; auto: fp32 on cpu, "
         "on cuda fp16 where the checkpoint is and else bf16"),
-    TEXT("kv_dtype", engine.kv_dtype_name, "auto",
-         "of K/V: fp8 (e4m3, no scale) or as engine.dtype. Of every executor: for the simulator it "
-         "sets the model's kv_bytes, and with them blocks, swaps and the bytes of attention. auto: "
-         "fp8 where the model's kv_bytes is 1, else as engine.dtype"),
+    TEXT(
+        "kv_dtype", engine.kv_dtype_name, "auto",
+        "of K/V: fp8 (e4m3, no scale) or as engine.dtype. Of every executor: for the simulator it "
+        "sets the model's kv_bytes, and with them blocks, swaps and the bytes of attention. auto: "
+        "fp8 where the model's kv_bytes is 1, else as engine.dtype. executor sim: int8, int4, too"),
+    INT("kv_group_elements", engine.kv_group_elements, 0, 0, ANY, "elements",
+        "kv_dtype int8, int4: of K or V, that share a scale; 0: a head's of a token (LMDeploy; "
+        "KIVI: "
+        "32, FlexGen: 64)"),
+    INT("kv_scale_bytes", engine.kv_scale_bytes, 4, 0, 64, "bytes",
+        "kv_dtype int8, int4: of a scale and its zero point; 0: one of the whole tensor "
+        "(TensorRT-LLM)"),
     COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
     INT("window_tokens", engine.window_tokens, 0, 0, ANY, "tokens",
         "random weights: attention sees no further back; 0: as far as the model's window_tokens. A "

@@ -90,6 +90,33 @@ static const struct ifl_param kv_fields[] = {
 
 const struct key_table kv_keys = {FIELDS(kv)};
 
+static const struct ifl_param keep_fields[] = {
+    CHOICE("method", serving.kv.keep.method, "all|snapkv|pyramidkv|h2o|streaming-llm", KEEP_ALL,
+           "which K/V a request keeps: all; at the end of its prompt what the window attends to "
+           "(snapkv, pyramidkv); at each step what has drawn most attention (h2o), or the first "
+           "and the last tokens (streaming-llm)"),
+    INT("budget_tokens", serving.kv.keep.budget_tokens, 0, 0, ANY, "tokens",
+        "that a request keeps of its prompt; h2o, streaming-llm: in all; 0: all"),
+    INT("window_tokens", serving.kv.keep.window_tokens, 32, 1, ANY, "tokens",
+        "the last ones, which stay; snapkv, pyramidkv: they vote"),
+    INT("sink_tokens", serving.kv.keep.sink_tokens, 4, 0, ANY, "tokens",
+        "streaming-llm: the first ones, which stay; the rest of the budget are the last"),
+    INT("kernel_tokens", serving.kv.keep.kernel_tokens, 5, 1, 1001, "tokens",
+        "snapkv, pyramidkv: votes are pooled over so many neighbours, an odd number"),
+    CHOICE("pooling", serving.kv.keep.pooling, "mean|max", KEEP_POOL_MEAN,
+           "snapkv, pyramidkv: by their mean, or their maximum"),
+    CHOICE("place", serving.kv.keep.place, "gather|in-place", KEEP_GATHERED,
+           "what is kept moves to the first blocks of the request, which gives back the others; or "
+           "stays where it is, and only blocks that no head keeps anything of are given back"),
+    CHOICE("tables", serving.kv.keep.tables, "one|layers", KEEP_TABLE_OF_ALL,
+           "pyramidkv: one block table for all layers, as long as the first layer needs, or a "
+           "table a layer"),
+    INT("beta", serving.kv.keep.beta, 20, 1, ANY, "",
+        "pyramidkv: the last layer keeps (budget - window) / beta tokens beside the window"),
+};
+
+const struct key_table keep_keys = {FIELDS(keep)};
+
 static const struct ifl_param speculation_fields[] = {
     TEXT("acceptance", serving.speculation.acceptance, "0.7",
          "how likely a guessed token holds if those before it do: one number for all, or one for "

@@ -312,6 +312,7 @@ static int check_point(struct study *study, size_t point, struct ifl_error *erro
     if (code < 0)
         return code;
     study->flies_engine |= config.executor != EXECUTOR_SIM;
+    study->gives_up |= config_gives_up(&config);
     code = check_pools(study, point, &config, error);
     config_finish(&config);
     return code;
@@ -326,6 +327,7 @@ static int check_points(struct study *study, struct ifl_error *error)
         return error->code;
     study->has_first = true;
     study->flies_engine = study->first.executor != EXECUTOR_SIM;
+    study->gives_up = config_gives_up(&study->first);
     for (size_t i = 1; i < n_combinations; i++)
         if (check_point(study, i, error) < 0)
             return error->code;
@@ -443,4 +445,9 @@ bool study_sweeps(const struct study *study, const char *dotted)
 bool study_flies_engine(const struct study *study)
 {
     return study->flies_engine;
+}
+
+bool study_gives_up(const struct study *study)
+{
+    return study->gives_up;
 }

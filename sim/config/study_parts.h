@@ -20,7 +20,7 @@ struct study {
     struct known_preset *presets;
     size_t n_presets;
     struct config first;
-    bool has_first, flies_engine;
+    bool has_first, flies_engine, gives_up;
     size_t n_points;
 };
 

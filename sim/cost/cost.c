@@ -137,7 +137,7 @@ static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *fi
         ns[i] = cost_step_ns(cost, &totals);
         if (ns[i] < 0 || (i > 0 && !is_short(ns[i])))
             return i;
-        totals.decode_context += totals.n_decode_seqs;
+        totals.decode_context += totals.n_decode_seqs - totals.n_full_seqs;
     }
     return n;
 }
@@ -174,7 +174,7 @@ IFL_HOT size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *firs
     const struct ifl_step_totals *totals = with_padding(first, &all);
     if (!only_decodes(totals))
         return run_one_by_one(cost, first, n, ns);
-    cost->run_s(cost, totals, first->n_decode_seqs, n, s);
+    cost->run_s(cost, totals, first->n_decode_seqs - first->n_full_seqs, n, s);
     const double adapting_s = adapters_s(cost, first);
     for (size_t i = 0; cost->adapts && i < n; i++)
         s[i] += adapting_s;

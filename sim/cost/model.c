@@ -155,10 +155,19 @@ double model_experts_per_token(const struct model *model)
     return model->n_experts > 0 ? model->experts_per_token : 1;
 }
 
+double model_kv_element_bytes(const struct model *model)
+{
+    if (model->kv_bits == 0)
+        return model->kv_bytes;
+    return model->kv_bits / 8.0 + (double)model->kv_scale_bytes / model->kv_group_elements;
+}
+
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel)
 {
-    return INT64_C(2) * model->layers * model_kv_heads_per_rank(model, tensor_parallel) *
-           model->d_head * model->kv_bytes;
+    const int64_t elements = INT64_C(2) * model->layers *
+                             model_kv_heads_per_rank(model, tensor_parallel) * model->d_head;
+    return model->kv_bits == 0 ? elements * model->kv_bytes
+                               : (int64_t)ceil((double)elements * model_kv_element_bytes(model));
 }
 
 void model_stage(const struct model *model, int32_t layers, struct model *stage)

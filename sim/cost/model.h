@@ -43,8 +43,11 @@ struct model {
     int32_t learned_positions; /* rows of the position table, 0 for rotary and ALiBi */
     int32_t weight_bytes;      /* of an element of weights and activations */
     int32_t kv_bytes;          /* of an element of the KV cache */
-    int32_t quantization;      /* enum model_quantization */
-    int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
+    /* K/V in integers of 8 or 4 bits, where kv_bytes is not read: kv_group_elements of them share a
+     * scale and what belongs to it, of kv_scale_bytes together. 0: not so. */
+    int32_t kv_bits, kv_group_elements, kv_scale_bytes;
+    int32_t quantization; /* enum model_quantization */
+    int32_t n_experts;    /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
     int32_t n_rank_experts; /* those that a rank holds, or a part of each; 0: all (model_spread) */
     int32_t window_tokens;  /* attention sees no further back; 0: no limit. No cost reads it */
@@ -117,7 +120,9 @@ int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 /* The part of model_weight_bytes that is the layers' matrices. */
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
 
-/* K and V of one token on a rank, all layers: 2 layers g d_head kv_bytes. */
+/* Bytes of an element of K and V, its share of a scale included. */
+double model_kv_element_bytes(const struct model *model);
+/* K and V of one token on a rank, all layers: 2 layers g d_head elements. */
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
 
 /* Bytes of an element of the layers' matrices: 2, 1 or 0.5. */

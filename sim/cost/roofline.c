@@ -1,6 +1,6 @@
 /* The roofline of a step on one rank of a tensor-parallel group:
  *
- *     duration = swap out + swap in + block copies + max(forward, floor) + host
+ *     duration = swap out + swap in + block copies + max(forward, floor) + host + kept K/V
  *     forward  = L (sum of 4 gemm(m, n, k) + E + 2 C + A_prefill + A_decode) + gemm(rows, V', d)
  *                + (stages - 1) send(m d)
  *     host     = step + L layer + sequences seq
@@ -205,6 +205,20 @@ static double host_s(const struct roofline_rank *rank, const struct ifl_step_tot
     return host->step_s + host->layer_s * layers + host->seq_s * n_seqs + prompt_s;
 }
 
+/* K/V that is given up: a layer reads the keys again that the window votes on, pools the votes and
+ * chooses, and gathers what it keeps of keys and values. The products of the window with the keys
+ * are left out: a thousandth of those of the prompt. */
+enum { KEEP_LAUNCHES = 5 };
+
+IFL_APART static double keep_s(const struct roofline_rank *rank,
+                               const struct ifl_step_totals *totals)
+{
+    const double layers = (double)rank->model->layers / rank->parallel.pipeline;
+    const double bytes =
+        rank->token_bytes * (2.0 * totals->n_slots_kept + 0.5 * totals->n_keys_voted);
+    return elementwise_s(rank->hardware, KEEP_LAUNCHES * layers, bytes);
+}
+
 /* s and the time of the blocks that are swapped and copied. */
 static inline double plus_copies_s(const struct roofline_rank *rank,
                                    const struct ifl_step_totals *totals, double s)
@@ -216,6 +230,8 @@ static inline double plus_copies_s(const struct roofline_rank *rank,
         s += swap_s(hardware, SWAP_IN, totals->n_blocks_in, rank->block_bytes);
     if (totals->n_blocks_copied > 0)
         s += block_copy_s(hardware, totals->n_blocks_copied, rank->block_bytes);
+    if (totals->n_slots_kept + totals->n_keys_voted > 0)
+        s += keep_s(rank, totals);
     return s;
 }
 
@@ -415,11 +431,13 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
         .q_heads = model_q_heads_per_rank(model, tensor_parallel),
         .kv_heads = model_kv_heads_per_rank(model, tensor_parallel),
         .d_head = model->d_head,
-        .element_bytes = model->kv_bytes,
+        .element_bytes = model_kv_element_bytes(model),
     };
     rank->decode_heads = rank->heads;
     rank->decode_heads.q_heads *= parallel->context;
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;
+    rank->token_bytes =
+        (double)model_kv_bytes_per_token(model, tensor_parallel) / parallel->pipeline;
     rank->block_bytes = (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens /
                         parallel->pipeline;
 }

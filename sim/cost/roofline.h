@@ -23,7 +23,7 @@ struct roofline_rank {
     struct attention_heads heads;   /* of a rank */
     struct attention_heads decode_heads; /* the same with the queries of ranks that share context */
     double ffn_columns;                  /* of a rank, in one expert */
-    double block_bytes;                  /* of a rank, all its layers */
+    double token_bytes, block_bytes;     /* of K/V, of a rank, all its layers */
 };
 
 /* Requires that the ranks can share the model (model_check_parallel), which is spread over them

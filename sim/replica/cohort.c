@@ -22,6 +22,7 @@ static void free_ring(struct cohort *cohort)
 {
     free(cohort->due);
     free(cohort->unused_slots);
+    free(cohort->n_fills);
     free(cohort->finishes);
 }
 
@@ -118,6 +119,8 @@ static void move_due(struct cohort *to, const struct cohort *from)
         const size_t at = cohort_place(to, tick), was_at = cohort_place(from, tick);
         if (from->unused_slots[was_at] != 0)
             to->unused_slots[at] = from->unused_slots[was_at];
+        if (from->n_fills)
+            to->n_fills[at] = from->n_fills[was_at];
         if (!finishes_at(from, was_at))
             continue;
         to->due[at] = from->due[was_at];
@@ -133,8 +136,10 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
         wider.cap_ticks *= 2;
     wider.due = malloc(wider.cap_ticks * sizeof *wider.due);
     wider.unused_slots = calloc(wider.cap_ticks, sizeof *wider.unused_slots);
+    wider.n_fills = cohort->bounded ? calloc(wider.cap_ticks, sizeof *wider.n_fills) : NULL;
     wider.finishes = calloc(wider.cap_ticks / 64, sizeof *wider.finishes);
-    if (!wider.due || !wider.unused_slots || !wider.finishes) {
+    if (!wider.due || !wider.unused_slots || !wider.finishes ||
+        (cohort->bounded && !wider.n_fills)) {
         free_ring(&wider);
         return IFL_E_NOMEM;
     }
@@ -148,9 +153,10 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 
 static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
-    const int64_t n_computed = r->pub.stale.n_computed + (cohort->tick - r->synced_tick);
-    const int64_t n_left = group_capacity(&r->pub, cohort->block) - n_computed;
-    if (n_left >= r->finish_tick - cohort->tick)
+    const int64_t n_slots = live_slots_after(r, cohort->tick - r->synced_tick);
+    const int64_t capacity = group_capacity(&r->pub, cohort->block), n_left = capacity - n_slots;
+    const bool is_enough = r->most_slots > 0 && capacity > r->most_slots;
+    if (is_enough || n_left >= r->finish_tick - cohort->tick)
         return COHORT_NEVER;
     return (int32_t)kv_tail_tokens((uint32_t)cohort->phase + (uint32_t)n_left, cohort->block);
 }
@@ -249,6 +255,51 @@ IFL_APART void cohort_uncount(struct cohort *cohort, struct live_request *r)
     grow_insert(cohort, r);
 }
 
+/* ---- members that fill all the slots that they may have ---- */
+
+static bool fills_up(const struct live_request *r)
+{
+    return r->most_slots > 0 && r->fill_tick <= r->finish_tick;
+}
+
+IFL_APART static void bound(struct cohort *cohort, struct live_request *r)
+{
+    r->fill_tick = cohort->tick + r->most_slots - live_slots(r);
+    if (r->fill_tick <= cohort->tick) {
+        cohort->n_full_seqs += r->pub.n_seqs;
+    } else if (fills_up(r)) {
+        cohort->n_fills[cohort_place(cohort, r->fill_tick)] += r->pub.n_seqs;
+        cohort->n_filling_seqs += r->pub.n_seqs;
+    }
+}
+
+IFL_APART static void unbound(struct cohort *cohort, const struct live_request *r)
+{
+    if (r->fill_tick <= cohort->tick) {
+        cohort->n_full_seqs -= r->pub.n_seqs;
+    } else if (fills_up(r)) {
+        cohort->n_fills[cohort_place(cohort, r->fill_tick)] -= r->pub.n_seqs;
+        cohort->n_filling_seqs -= r->pub.n_seqs;
+    }
+}
+
+/* Those that fill up with the tick that has just been taken. */
+IFL_APART static void fill_up(struct cohort *cohort)
+{
+    int32_t *n = &cohort->n_fills[cohort_place(cohort, cohort->tick)];
+    cohort->n_full_seqs += *n;
+    cohort->n_filling_seqs -= *n;
+    *n = 0;
+}
+
+size_t cohort_ticks_alike(const struct cohort *cohort, size_t n)
+{
+    for (size_t i = 1; cohort->n_filling_seqs > 0 && i < n; i++)
+        if (cohort->n_fills[cohort_place(cohort, cohort->tick + (int64_t)i)] > 0)
+            return i;
+    return n;
+}
+
 /* ---- members ---- */
 
 /* r is fresh if it is a group, or if its last token did not come at last_end_ns. The first member
@@ -307,7 +358,9 @@ IFL_HOT void cohort_add(struct cohort *cohort, struct live_request *r, bool coun
     finish_insert(cohort, r);
     cohort->n++;
     cohort->n_seqs += r->pub.n_seqs;
-    cohort->context += (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
+    cohort->context += (int64_t)r->pub.n_seqs * (live_slots(r) - r->n_unread);
+    if (r->most_slots > 0)
+        bound(cohort, r);
 }
 
 static const struct cohort *cohort_of(const struct ifl_request *r)
@@ -329,13 +382,14 @@ IFL_APART void cohort_catch_up(const struct cohort *cohort, struct live_request 
         r->synced_tick = cohort->tick;
         return;
     }
-    const int32_t n_held = r->pub.stale.n_computed + n + cohort->grown;
+    const int32_t n_slots = (int32_t)live_slots_after(r, n), n_held = n_slots + cohort->grown;
     if (r->counted && n_held > r->pub.stale.n_blocks * cohort->block.tokens)
         r->pub.stale.n_blocks = kv_blocks_for(n_held, cohort->block);
     if (n == 0)
         return;
     r->pub.stale.n_tokens += n;
     r->pub.stale.n_computed += n;
+    r->pub.stale.n_dropped = r->pub.stale.n_computed - n_slots;
     r->pub.stale.n_out += n;
     r->pub.stale.last_end_ns = r->last_token_ns = cohort->last_end_ns;
     r->synced_tick = cohort->tick;
@@ -389,7 +443,9 @@ IFL_HOT void cohort_remove(struct cohort *cohort, struct live_request *r)
     r->pub.ticks = NULL;
     cohort->n--;
     cohort->n_seqs -= r->pub.n_seqs;
-    cohort->context -= (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
+    cohort->context -= (int64_t)r->pub.n_seqs * (live_slots(r) - r->n_unread);
+    if (r->most_slots > 0)
+        unbound(cohort, r);
     if (cohort->n == 0)
         cohort->n_gaps = 0;
 }
@@ -448,7 +504,9 @@ IFL_HOT size_t cohort_pass(struct cohort *cohort, size_t n)
     cohort->phase = (int32_t)phase;
     cohort->tick += (int64_t)n;
     cohort->ticks.n++;
-    cohort->context += (int64_t)n * cohort->n_seqs;
+    cohort->context += (int64_t)n * (cohort->n_seqs - cohort->n_full_seqs);
+    if (cohort->n_filling_seqs > 0)
+        fill_up(cohort);
     cohort->grown = false;
     return n;
 }

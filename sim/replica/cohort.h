@@ -2,7 +2,7 @@
  *
  * Most steps give one token to every decoding request and do nothing else. The cohort takes such a
  * step, a tick, in time proportional to what changes, not to its size: members share one tick
- * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Five
+ * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Six
  * structures say what changes at a tick t:
  *
  *   grow[t mod block_tokens]  members that run out of blocks at t, in order of start, so that
@@ -13,9 +13,10 @@
  *   due[t mod cap_ticks]      members that get their last token at t, in order of start
  *   unused_slots[same]        slots that stay empty for good in the blocks that counted members
  *                             take at t
- *   fresh                     members that have not ticked yet and either got their last token at
- *                             another time than the others, or are groups. Each has a gap of its
- *                             own; all other members share the time since the last tick
+ *   n_fills[same]             sequences that have all the slots that they ever have after t: from
+ * then on each token takes the slot of another one (kv/keep.h) fresh                     members
+ * that have not ticked yet and either got their last token at another time than the others, or are
+ * groups. Each has a gap of its own; all other members share the time since the last tick
  *
  * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps that
  * decrease (the usual monotone stack). */
@@ -42,7 +43,9 @@ struct cohort {
     size_t n;
     struct live_list members; /* AMONG_PEERS, in order of start */
     int32_t n_seqs;           /* of all members */
-    int64_t context;          /* sum of the n_computed of their sequences, now */
+    int64_t context;          /* sum of the slots that their sequences read, now */
+    int32_t n_full_seqs;      /* of n_seqs, those that have most_slots */
+    int32_t n_filling_seqs;   /* that n_fills lists */
     struct kv_block block;
     struct live_list *grow;    /* [block_tokens], GROWING */
     int32_t *n_counted;        /* [block_tokens] */
@@ -51,6 +54,8 @@ struct cohort {
     struct live_request **due; /* [cap_ticks] the first, FINISHING, a ring: each member has fewer
                                   ticks left; set where `finishes` says so */
     int32_t *unused_slots;     /* [cap_ticks]; not in `due`: most ticks read this and no finish */
+    int32_t *n_fills;          /* [cap_ticks], or NULL: no member has a bound */
+    bool bounded;              /* members may have one */
     uint64_t *finishes;        /* [cap_ticks] bits: some member finishes at that tick */
     size_t cap_ticks;          /* a power of two, at least 64 */
     int64_t next_finish_tick;  /* INT64_MAX: no members */
@@ -77,6 +82,11 @@ static inline void cohort_set_refresh(struct cohort *cohort,
                                                       const struct ifl_request *))
 {
     cohort->ticks.refresh = refresh;
+}
+/* Members may have most_slots. Before the first is added. */
+static inline void cohort_expect_bounds(struct cohort *cohort)
+{
+    cohort->bounded = true;
 }
 void cohort_destroy(struct cohort *cohort);
 /* Room for n members; 0 or IFL_E_NOMEM. */
@@ -123,8 +133,8 @@ static inline struct live_request *cohort_growing(const struct cohort *cohort)
 
 static inline bool cohort_grows(const struct cohort *cohort, const struct live_request *r)
 {
-    const int64_t n_computed = r->pub.stale.n_computed + (cohort->tick - r->synced_tick);
-    return n_computed >= group_capacity(&r->pub, cohort->block);
+    return live_slots_after(r, cohort->tick - r->synced_tick) >=
+           group_capacity(&r->pub, cohort->block);
 }
 
 /* r grows by count from now on. It is in no grow list, and holds exactly the blocks that it needs
@@ -184,6 +194,9 @@ static inline int64_t cohort_ticks_left(const struct cohort *cohort)
         return !cohort->ragged.may_finish;
     return cohort->next_finish_tick - cohort->tick - 1;
 }
+/* Of the next n ticks those up to the first after which a member is full, n if there is none:
+ * within them the context grows alike. */
+size_t cohort_ticks_alike(const struct cohort *cohort, size_t n);
 /* A member that got its last token with the tick that has just been taken, or NULL. It is told
  * until it is removed. */
 struct live_request *cohort_finished(const struct cohort *cohort);

@@ -94,6 +94,27 @@ static void add_prompt(struct ifl_step_totals *totals, const struct planned *p)
         totals->max_prefill_kv = (int32_t)(kv + q);
 }
 
+/* n sequences of the cohort give up as much K/V as they add. */
+IFL_APART static void note_full(struct in_flight *in_flight, int32_t n)
+{
+    in_flight->desc.totals.n_full_seqs = in_flight->record.full_seqs = n;
+    in_flight->record.kv_given_up_tokens = n;
+}
+
+/* What the end of the prompt costs where K/V is given up. */
+IFL_APART static void add_kept(struct replica *replica, const struct planned *p)
+{
+    const struct live_request *r = p->r;
+    struct ifl_step_totals *totals = &replica->in_flight.desc.totals;
+    const int32_t n_computed = r->pub.stale.n_computed + p->n;
+    if (n_computed < r->pub.stale.n_tokens || r->pub.stale.n_out + 1 == r->n_output)
+        return;
+    const struct kept kept = keep_of_prompt(&replica->fixed.keep, n_computed, replica->fixed.block);
+    totals->n_slots_kept += kept.n_moved;
+    totals->n_keys_voted += kept.n_voted;
+    replica->in_flight.record.kv_given_up_tokens += n_computed - kept.n_slots;
+}
+
 /* A decode beside the cohort. */
 static void add_decode(struct ifl_step_totals *totals, const struct planned *p)
 {
@@ -102,6 +123,17 @@ static void add_decode(struct ifl_step_totals *totals, const struct planned *p)
     totals->n_decode_seqs += n_seqs;
     totals->n_sampled += n_seqs;
     totals->decode_context += (int64_t)n_seqs * (p->r->pub.stale.n_computed + 1);
+}
+
+/* Where no request may give up K/V all of this stays 0. */
+IFL_APART static void sum_kept(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    note_full(in_flight, in_flight->ticks ? replica->here.cohort.n_full_seqs : 0);
+    in_flight->desc.totals.n_slots_kept = in_flight->desc.totals.n_keys_voted = 0;
+    for (size_t i = 0; i < replica->plan.n_planned; i++)
+        add_kept(replica, &replica->plan.planned[i]);
+    in_flight->record.kv_kept_slots = in_flight->desc.totals.n_slots_kept;
 }
 
 /* Guesses of the cohort, verified beside its tokens. */
@@ -135,6 +167,8 @@ static void sum_totals(struct replica *replica)
     for (size_t i = 0; i < replica->plan.n_planned; i++)
         (replica->plan.planned[i].decodes ? add_decode : add_prompt)(totals,
                                                                      &replica->plan.planned[i]);
+    if (replica->fixed.gives_up)
+        sum_kept(replica);
 }
 
 /* Which adapters the step's sequences have, in the order of the step. */
@@ -333,6 +367,8 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
     in_flight->desc.step = replica->view.step;
     in_flight->desc.start_ns = now_ns;
     in_flight->desc.totals.decode_context = cohort->context + cohort->n_seqs;
+    if (replica->fixed.gives_up)
+        note_full(in_flight, cohort->n_full_seqs);
     if (replica->fixed.speculation.on)
         submit_guesses(replica);
     in_flight->record.step = replica->view.step;

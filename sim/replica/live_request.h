@@ -106,6 +106,13 @@ struct live_request {
     struct kv_beams beams;
     int32_t n_promised; /* blocks that were taken in advance, for beams to keep */
 
+    /* where it gives up K/V, kv/keep.h */
+    int32_t n_unread;   /* slots that attention does not read */
+    int32_t most_slots; /* that it has between steps; 0: no bound */
+    int32_t
+        final_slots;   /* that it will have filled in the end; 0: its prompt is not computed yet */
+    int64_t fill_tick; /* of the cohort: it has most_slots from then on */
+
     /* with a prefix cache */
     int32_t n_hit;         /* blocks that the cache held when it was last looked up */
     uint64_t looked_up;    /* the cache's epoch then, 0: never */
@@ -183,6 +190,18 @@ static inline int32_t request_todo(const struct ifl_request *r)
 {
     ifl_assert(request_is_current(r));
     return r->stale.n_tokens + r->stale.n_pending - r->stale.n_computed - r->stale.n_now;
+}
+
+/* Slots with K/V of each sequence, as the record stands; and after n further tokens, each of which
+ * takes the slot of another one once there are most_slots. */
+static inline int32_t live_slots(const struct live_request *r)
+{
+    return r->pub.stale.n_computed - r->pub.stale.n_dropped;
+}
+static inline int64_t live_slots_after(const struct live_request *r, int64_t n)
+{
+    const int64_t n_slots = live_slots(r) + n;
+    return r->most_slots > 0 && n_slots > r->most_slots ? r->most_slots : n_slots;
 }
 
 /* Prompt tokens of all sequences: servers that count prompt tokens count the prompt once for

@@ -87,6 +87,7 @@ IFL_APART enum replica_fit replica_fit(const struct replica *replica, const stru
     const int64_t n_tokens = (int64_t)arrival->n_prompt + arrival->n_output;
     if (n_tokens > limits->max_model_tokens)
         return REPLICA_BEYOND_MODEL;
+    /* All of it, also where K/V is given up: after a recompute it is all there once more. */
     const struct ragged_options *speculation = &replica->fixed.speculation;
     const int64_t n_ahead = n_tokens - 1 + speculation->max_drafts + speculation->lookahead_tokens;
     const int64_t n_held =
@@ -184,8 +185,7 @@ static void bound_promise(struct replica *replica)
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
     if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
         replica->kv.device.cache.asked_lost || replica->plan.overruled ||
-        told_of_guesses(replica) ||
-        replica->leaving.n_ended + replica->leaving.n_early > 0) {
+        told_of_guesses(replica) || replica->leaving.n_ended + replica->leaving.n_early > 0) {
         plan_void_promise(&replica->plan);
         return;
     }

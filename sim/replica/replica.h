@@ -22,6 +22,7 @@
 #include "replica/here.h"
 #include "replica/in_flight.h"
 #include "replica/kv/beams.h"
+#include "replica/kv/keep.h"
 #include "replica/leaving.h"
 #include "replica/listeners.h"
 #include "replica/moving.h"
@@ -85,6 +86,8 @@ struct replica_fixed {
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
     struct beam_search beams;
+    struct keep keep;
+    bool gives_up; /* some request may give up K/V */
     struct ragged_options speculation;
     struct module modules[N_MODULES]; /* the cluster's router is not among them */
 };
@@ -124,6 +127,8 @@ struct replica_options {
     bool wants_work;
     int32_t max_samples; /* of a request; 0 counts as 1 */
     struct beam_search beams;
+    struct keep keep;  /* no beams, no several samples, no steps in flight beside one another, no
+                          moves */
     bool moves;        /* requests may come from other replicas, or go there */
     bool loads_before; /* the next step waits for what starts load */
     /* Read if the draft module guesses; max_drafts and max_model_tokens are set here. Then one step
@@ -203,7 +208,7 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
  * replica_end, replica_repeat and replica_commit. */
 bool replica_coasts(const struct replica *replica);
 /* An estimate of how many durations replica_coast can use: the committed step, the steps behind it
- * that end by until_ns, and one more. It may be too high. */
+ * that end by until_ns, and one more. It may be too high, but within it the context grows alike. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns);
 enum { REPLICA_MAX_STRETCH = 64 };
 /* Ends the committed step, which ends before until_ns, and steps behind it, at most n in all. Each

@@ -3,19 +3,23 @@
  * replica_cache.c. */
 #include "replica/replica_parts.h"
 
+#include <string.h>
+
 #include "inflight/minmax.h"
 
-/* The last token of an answer is never computed, so its K/V needs no slot. */
-static int32_t final_tokens(const struct live_request *r)
+/* Slots that each sequence of r will have filled in the end. The last token of an answer is never
+ * computed, so its K/V needs no slot. */
+static int32_t final_slots(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.n_prompt + (r->hands_over ? 0 : r->n_output - 1);
+    return replica->fixed.gives_up ? replica_keep_final(replica, r)
+                                   : r->pub.n_prompt + (r->hands_over ? 0 : r->n_output - 1);
 }
 
 /* Slots of the blocks of r that it will never use. All slots that its sequences fill in the end
  * count as used, also before the sequences part. */
 static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
 {
-    const int32_t n_final = final_tokens(r);
+    const int32_t n_final = final_slots(replica, r);
     if (r->pub.forks)
         return 0;
     const int64_t held = (int64_t)r->pub.stale.n_blocks * replica->fixed.block.tokens;
@@ -54,7 +58,7 @@ int64_t replica_slots(const struct replica *replica, const struct live_request *
 {
     return r->beams.n_seqs > 0
                ? replica_beams_slots(replica, r)
-               : group_slots(&r->pub, r->pub.stale.n_computed, r->parted, replica->fixed.block);
+               : group_slots(&r->pub, live_slots(r), r->parted, replica->fixed.block);
 }
 
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r)
@@ -135,13 +139,20 @@ bool replica_first_blocks(struct replica *replica, struct live_request *r, int32
     return replica_take_blocks(replica, r, n - n_hit);
 }
 
-IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished)
+void replica_count_out(struct replica *replica, const struct live_request *r)
 {
-    if (replica->kv.device.cached)
-        replica_leave_in_cache(replica, r, finished);
     accounts_add_unused(&replica->kv, -unused_slots(replica, r));
-    accounts_add_saved(&replica->kv, -replica_saved_blocks(replica, r));
     accounts_add_tokens(&replica->kv, slots_of_others(replica, r) - replica_slots(replica, r));
+}
+
+void replica_count_in(struct replica *replica, const struct live_request *r)
+{
+    accounts_add_unused(&replica->kv, unused_slots(replica, r));
+    accounts_add_tokens(&replica->kv, replica_slots(replica, r) - slots_of_others(replica, r));
+}
+
+static void release_all(struct replica *replica, struct live_request *r)
+{
     if (replica->kv.device.cached && replica->kv.device.tallied)
         kv_release_tallied(&replica->kv.device, r->pub.stale.n_blocks - r->n_published, r->n_names,
                            r->blocks);
@@ -150,7 +161,47 @@ IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r
     replica_drop_adapter(replica, r);
     r->pub.stale.n_blocks = 0;
     r->n_hit = r->n_published = r->n_names = 0;
-    r->identity = r->looked_up = 0;
+    r->identity = 0;
+}
+
+/* What r keeps goes to blocks of its own: those that no other request has, and copies of shared
+ * ones. False, and nothing has changed: these are not free. */
+static bool keep_in_own_blocks(struct replica *replica, struct live_request *r, int32_t n)
+{
+    struct kv_pool *kv = &replica->kv.device;
+    const int32_t n_shared =
+        (int32_t)(slots_of_others(replica, r) / replica->fixed.limits.block_tokens);
+    if (n > kv->n_free + r->pub.stale.n_blocks - n_shared)
+        return false;
+    replica_unpublish(replica, r);
+    release_all(replica, r);
+    kv_take(kv, n, kv_numbers(kv, n) > 0 ? r->blocks : NULL);
+    r->pub.stale.n_blocks = n;
+    return true;
+}
+
+bool replica_cut_blocks(struct replica *replica, struct live_request *r, int32_t at, int32_t n)
+{
+    struct kv_pool *kv = &replica->kv.device;
+    const int32_t n_left = r->pub.stale.n_blocks - n;
+    ifl_assert(n >= 0 && at >= 0 && at <= n_left && !kv->contiguous);
+    if (kv->cached)
+        return keep_in_own_blocks(replica, r, n_left);
+    kv_release(kv, n, kv->tallied ? NULL : r->blocks + at);
+    if (!kv->tallied)
+        memmove(r->blocks + at, r->blocks + at + n, (size_t)(n_left - at) * sizeof *r->blocks);
+    r->pub.stale.n_blocks = n_left;
+    return true;
+}
+
+IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished)
+{
+    if (replica->kv.device.cached)
+        replica_leave_in_cache(replica, r, finished);
+    replica_count_out(replica, r);
+    accounts_add_saved(&replica->kv, -replica_saved_blocks(replica, r));
+    release_all(replica, r);
+    r->looked_up = 0;
 }
 
 /* ---- adapters ---- */
@@ -227,18 +278,19 @@ bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
  * token. */
 static void count_from_now_on(struct replica *replica, struct live_request *r)
 {
-    const int32_t block_tokens = replica->fixed.block.tokens, n_final = final_tokens(r);
+    const int32_t block_tokens = replica->fixed.block.tokens, n_final = final_slots(replica, r);
     cohort_sync(&replica->here.cohort, r);
     const int32_t n_at_last = (kv_blocks_for(n_final, replica->fixed.block) - 1) * block_tokens;
-    const int32_t n_ticks = n_at_last - r->pub.stale.n_computed;
+    const int32_t n_ticks = n_at_last - live_slots(r);
     cohort_count(&replica->here.cohort, r, replica->here.cohort.tick + n_ticks,
                  n_ticks >= replica->here.cohort.grown ? n_at_last + block_tokens - n_final : 0);
 }
 
 IFL_HOT void replica_join_cohort(struct replica *replica, struct live_request *r)
 {
-    const int32_t n_now = r->pub.stale.n_computed + replica->here.cohort.grown;
-    const bool counts = replica->kv.device.tallied && !cohort_is_ragged(&replica->here.cohort) &&
+    const int32_t n_now = live_slots(r) + replica->here.cohort.grown;
+    const bool counts = replica->kv.device.tallied && r->most_slots == 0 &&
+                        !cohort_is_ragged(&replica->here.cohort) &&
                         r->pub.stale.n_blocks == kv_blocks_for(n_now, replica->fixed.block);
     here_join_cohort(&replica->here, r, counts);
     if (counts && r->grow_phase != COHORT_NEVER)
@@ -253,7 +305,9 @@ void replica_grow_listed(struct replica *replica)
         if (!cohort_grows(&replica->here.cohort, r))
             continue;
         replica_take_blocks(replica, r, growth(replica, r));
-        if (!replica->kv.device.tallied)
+        if (r->most_slots > 0)
+            cohort_regrow(&replica->here.cohort, r);
+        if (!replica->kv.device.tallied || r->most_slots > 0)
             continue;
         cohort_unlist(&replica->here.cohort, r);
         count_from_now_on(replica, r);

@@ -50,7 +50,8 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     r->n_hit = n;
     r->identity = identity;
     r->looked_up = cache->epoch;
-    r->pub.stale.n_computed = r->n_below > 0 ? r->pub.stale.n_tokens - 1 : n * replica->fixed.limits.block_tokens;
+    r->pub.stale.n_computed =
+        r->n_below > 0 ? r->pub.stale.n_tokens - 1 : n * replica->fixed.limits.block_tokens;
 }
 
 IFL_APART void replica_mark_wanted(struct replica *replica)
@@ -223,7 +224,7 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
 {
     struct kv_cache *cache = &replica->kv.device.cache;
     const int32_t n = full_blocks(replica, n_tokens);
-    if (n <= r->n_published)
+    if (n <= r->n_published || r->pub.stale.n_dropped + r->n_unread > 0)
         return;
     const int32_t n_shareable = full_blocks(replica, kv_shareable_tokens(r));
     const int32_t n_sought = of_its_own == KV_SOUGHT_BY_NONE ? ifl_min(n, n_shareable) : n;
@@ -317,6 +318,31 @@ static void list_all(struct replica *replica, struct live_request *r)
     r->identity = identity;
 }
 
+/* Blocks without a name hold nothing to be found. In tallied pools they have no numbers. */
+static void touch_rest(struct replica *replica, const struct live_request *r)
+{
+    struct kv_cache *cache = &replica->kv.device.cache;
+    const int32_t n = replica->kv.device.tallied ? 0 : r->pub.stale.n_blocks;
+    for (int32_t i = r->n_names; i < n; i++)
+        kv_cache_touch(cache, r->blocks[i], cache->clock);
+}
+
+/* Names that others share come first: they have the beginning of the prompt in common. */
+void replica_unpublish(struct replica *replica, struct live_request *r)
+{
+    struct kv_pool *kv = &replica->kv.device;
+    ifl_assert(kv->cached && !is_tree(replica));
+    while (r->n_names > 0 && kv->n_refs[r->blocks[r->n_names - 1]] == 1) {
+        const uint32_t name = r->blocks[--r->n_names];
+        r->n_published -= kv->cache.entries[name].n_blocks;
+        kv_withdraw(kv, name);
+    }
+    kv_cache_tick(&kv->cache);
+    for (int32_t i = 0; i < r->n_names; i++)
+        kv_cache_touch(&kv->cache, r->blocks[i], kv->cache.clock);
+    touch_rest(replica, r);
+}
+
 /* A request that finishes leaves all that it has computed. So does a preempted one, but not in a
  * tree: its generated tokens were not inserted yet, and are freed (SGLang's retraction). */
 IFL_APART void replica_leave_in_cache(struct replica *replica, struct live_request *r,
@@ -324,7 +350,6 @@ IFL_APART void replica_leave_in_cache(struct replica *replica, struct live_reque
 {
     ifl_assert(replica->kv.device.cached);
     struct kv_cache *cache = &replica->kv.device.cache;
-    const int32_t n = replica->kv.device.tallied ? 0 : r->pub.stale.n_blocks;
     if (!finished)
         list_all(replica, r);
     if (!is_tree(replica) || finished) {
@@ -335,6 +360,5 @@ IFL_APART void replica_leave_in_cache(struct replica *replica, struct live_reque
         for (int32_t i = 0; i < r->n_names; i++)
             kv_cache_touch(cache, r->blocks[i], cache->clock);
     }
-    for (int32_t i = r->n_names; i < n; i++) /* they hold nothing to be found */
-        kv_cache_touch(cache, r->blocks[i], cache->clock);
+    touch_rest(replica, r);
 }

@@ -48,7 +48,8 @@ IFL_HOT bool replica_next_tick(struct replica *replica, int64_t now_ns)
 
 /* ---- a stretch at a time ---- */
 
-/* An estimate from the duration of the last tick. A multiple of four, the width of vectors. */
+/* An estimate from the duration of the last tick. A multiple of four, the width of vectors, if the
+ * context grows alike for so long. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
     enum { VECTOR = 4 };
@@ -61,7 +62,8 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     const int64_t n_left = ifl_min(n_promised, cohort_ticks_left(&replica->here.cohort) + 1);
     const int64_t n_most = ifl_min(n_left, REPLICA_MAX_STRETCH);
     const double n = 1 + n_alike < (double)n_most ? 1 + n_alike : (double)n_most;
-    return n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
+    const size_t n_steps = n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
+    return cohort_ticks_alike(&replica->here.cohort, n_steps);
 }
 
 /* True if a step changes only sums: there are no beams, no request speculates, no member is fresh,
@@ -124,6 +126,8 @@ static int stretch(struct replica *replica, const struct ifl_done *done, const i
     const int64_t *end_ns = replica->in_flight.ends_ns + replica->in_flight.n_untold;
     n = (size_t)ifl_min((int64_t)n, ifl_min((int64_t)replica->plan.promise.n_steps + 1,
                                             cohort_ticks_left(&replica->here.cohort)));
+    n = cohort_ticks_alike(&replica->here.cohort, n);
+    const int32_t n_full_seqs = replica->here.cohort.n_full_seqs;
     n = in_flight_foresee(&replica->in_flight, duration_ns, n, until_ns,
                           replica->plan.promise.until_ns);
     record.n = let_ticks_pass(replica, n, use, &record.n_uses);
@@ -136,7 +140,8 @@ static int stretch(struct replica *replica, const struct ifl_done *done, const i
     record.use = use;
     end_ticks(replica, done, record.n, duration_ns[record.n - 1]);
     plan_use_promise(&replica->plan, (int32_t)record.n - 1);
-    accounts_add_tokens(&replica->kv, (int64_t)(record.n - 1) * replica->here.cohort.n_seqs);
+    accounts_add_tokens(&replica->kv, (int64_t)(record.n - 1) * replica->here.cohort.n_seqs -
+                                          (int64_t)record.n * n_full_seqs);
     if (cohort_note_gaps(&replica->here.cohort, duration_ns, record.n, replica->view.now_ns) < 0)
         return ifl_fail_nomem(error);
     const int rc = ifl_record_stretch(recorder, &record, error);

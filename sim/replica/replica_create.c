@@ -74,6 +74,8 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
         .wants_work = options->wants_work,
         .max_samples = options->max_samples > 1 ? options->max_samples : 1,
         .beams = options->beams,
+        .keep = options->keep,
+        .gives_up = keep_may_give_up(&options->keep, options->limits.max_model_tokens),
     };
     fixed.limits.plans_ahead = options->overlap.hindsight;
     fixed.overlap.hindsight &= !options->modules[IFL_BATCHING].policy->leaves_out;
@@ -157,6 +159,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         create_pools(replica, options) < 0 ||
         here_create(&replica->here, replica->fixed.block, parts_bytes, refresh) < 0)
         return ifl_fail_nomem(error);
+    if (replica->fixed.gives_up)
+        cohort_expect_bounds(&replica->here.cohort);
     if (in_flight_create(replica) < 0 ||
         adapters_create(&replica->adapters, &options->adapters) < 0)
         return ifl_fail_nomem(error);

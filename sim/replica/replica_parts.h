@@ -80,6 +80,13 @@ void replica_take_adapter(struct replica *replica, struct live_request *r);
 void replica_drop_adapter(struct replica *replica, struct live_request *r);
 /* r gives back all of its blocks. finished: it leaves for good; else it was preempted. */
 void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);
+/* A running request gives back n blocks from its `at`-th on; with a cache, where the blocks that
+ * are left are its own and cannot be found, any n. False, and nothing has changed: blocks that
+ * others share would have to be copied, and too few are free. */
+bool replica_cut_blocks(struct replica *replica, struct live_request *r, int32_t at, int32_t n);
+/* Takes the slots of r out of the accounts, and counts them anew. */
+void replica_count_out(struct replica *replica, const struct live_request *r);
+void replica_count_in(struct replica *replica, const struct live_request *r);
 /* Slots that hold the K/V of a request; blocks that its sequences save by sharing. */
 int64_t replica_slots(const struct replica *replica, const struct live_request *r);
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r);
@@ -104,7 +111,7 @@ static inline int32_t replica_slots_for(const struct replica *replica, const str
                                         int32_t n, int32_t n_draft)
 {
     const struct ragged_options *speculation = &replica->fixed.speculation;
-    const int32_t n_after = r->pub.stale.n_computed + n;
+    const int32_t n_after = live_slots(r) + n;
     const bool decodes = r->pub.state != IFL_WAITING && request_decodes(&r->pub);
     if (!speculation->on || r->ended || !(decodes || speculation->prompts_look_ahead))
         return n_after;
@@ -179,6 +186,15 @@ int32_t replica_growing_beams(const struct replica *replica);
 void replica_step_beams(struct replica *replica);
 void replica_fork_beams(struct replica *replica);
 
+/* ---- replica_keep.c: K/V that is given up; requests of one sequence ---- */
+
+/* The prompt of r is computed, and it will decode: it gives up what serving.kv.keep says. */
+void replica_keep_prompt(struct replica *replica, struct live_request *r);
+/* Slots that r will have filled in the end. */
+int32_t replica_keep_final(const struct replica *replica, const struct live_request *r);
+/* r has lost its K/V. */
+void replica_keep_nothing(struct live_request *r);
+
 /* ---- replica_cache.c: what the prefix cache is asked and told ---- */
 
 /* Tokens of the hit of a waiting request, as it was last looked up. */
@@ -212,6 +228,9 @@ void replica_leave_in_cache(struct replica *replica, struct live_request *r, boo
  * those that the plan under way will have computed. */
 void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed);
 void replica_publish_plan(struct replica *replica, struct live_request *r, int32_t n_computed);
+/* r is about to write over what it has published: of its blocks those that are its own alone are
+ * found no more. */
+void replica_unpublish(struct replica *replica, struct live_request *r);
 /* Takes back what the plan has published of r and will not compute. */
 void replica_withdraw(struct replica *replica, struct live_request *r);
 /* True if r started in this plan on K/V that the plan has `other` compute. */

@@ -171,6 +171,7 @@ IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_rec
         rc = record_own_gap(cohort->fresh[i], end_ns, recorder, error);
     if (rc < 0)
         return rc;
+    accounts_add_tokens(&replica->kv, -cohort->n_full_seqs);
     if (cohort_tick(cohort, end_ns, &shared) < 0)
         return ifl_fail_nomem(error);
     return shared.count ? ifl_record_gaps(recorder, shared.gap_ns, (int64_t)shared.count, error)
@@ -215,9 +216,12 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
         replica_publish_prompt(replica, r, r->pub.stale.n_computed);
         if (samples)
             in_flight_note_token(&replica->in_flight);
-        if (samples && r->hands_over != HANDS_PROMPT &&
-            first_of_prefill(replica, r, end_ns, recorder, error, &rc))
+        if (!samples || r->hands_over == HANDS_PROMPT)
+            continue;
+        if (first_of_prefill(replica, r, end_ns, recorder, error, &rc))
             leaving_add(&replica->leaving, r);
+        else if (replica->fixed.gives_up)
+            replica_keep_prompt(replica, r);
     }
     return rc;
 }

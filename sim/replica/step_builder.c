@@ -71,7 +71,8 @@ static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t 
     step_sync(replica_of(step), live(r));
     if (n_slots < r->stale.n_computed + r->stale.n_now)
         step_breach(replica_of(step),
-                    "it gives up K/V of a running request, which no executor of this version does");
+                    "it gives up K/V of a running request, which in this version serving.kv.keep "
+                    "alone does");
 }
 
 static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request *r, int32_t n,

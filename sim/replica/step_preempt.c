@@ -81,6 +81,7 @@ static void forget_computed(struct replica *replica, struct live_request *r)
     r->pub.stale.n_computed = 0;
     r->pub.stale.n_pending = 0;
     r->pub.n_prefill = 0;
+    replica_keep_nothing(r);
 }
 
 static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)

@@ -34,7 +34,7 @@ static void list_in_plan(struct replica *replica, struct planned one)
 IFL_FOR_ASSERTS static inline bool holds_blocks(const struct replica *replica,
                                                 const struct live_request *r, int32_t n)
 {
-    const int32_t hold_tokens = r->pub.stale.n_computed + n;
+    const int32_t hold_tokens = live_slots(r) + n;
     return replica_hold_blocks(replica, r, hold_tokens) <= r->pub.stale.n_blocks;
 }
 
@@ -75,7 +75,7 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
     if (r->in_cohort)
         return pub->stale.n_now == 0 && r->grow_phase != replica->here.cohort.phase;
     return pub->state == IFL_RUNNING && request_decodes(pub) && request_todo(pub) == 1 &&
-           pub->stale.n_computed < pub->stale.n_blocks * replica->fixed.limits.block_tokens &&
+           live_slots(r) < pub->stale.n_blocks * replica->fixed.limits.block_tokens &&
            r->stalled_since_ns == IFL_NEVER;
 }
 
@@ -98,7 +98,7 @@ static enum ifl_verdict schedule(struct ifl_step *step, const struct ifl_request
         step_breach(replica, step_no_room);
     if (replica->plan.broken)
         return IFL_NO_BLOCKS;
-    const int32_t computed = request->stale.n_computed + n;
+    const int32_t n_slots = live_slots(r) + n;
     const int32_t slots = replica_slots_for(replica, r, n, n_draft);
     const int32_t need = replica_need(replica, r, ifl_max(hold_tokens, slots));
     if (!replica_take_blocks(replica, r, need)) {
@@ -106,7 +106,7 @@ static enum ifl_verdict schedule(struct ifl_step *step, const struct ifl_request
                           "its tokens find no free K/V blocks", true);
         return IFL_NO_BLOCKS;
     }
-    if (hold_tokens > computed && request->stale.n_blocks > r->n_promised)
+    if (hold_tokens > n_slots && request->stale.n_blocks > r->n_promised)
         r->n_promised = request->stale.n_blocks;
     step_count_blocks(replica);
     step_put_in_plan(replica, r, n, n_draft);
@@ -239,7 +239,7 @@ static bool schedule_apart(struct replica *replica, int32_t spare_blocks)
     FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
         if (is_ready(replica, r)) {
             n_ready++;
-            n_new += replica_need(replica, r, r->pub.stale.n_computed + 1);
+            n_new += replica_need(replica, r, live_slots(r) + 1);
         }
     if (n_ready > 0 && !replica_tick_fits(replica, n_new, spare_blocks))
         return false;
@@ -255,7 +255,7 @@ static int32_t blocks_for_ended(const struct replica *replica)
     for (size_t i = 0; i < replica->leaving.n_ended; i++) {
         const struct live_request *r = replica->leaving.ended[i];
         if (seems_to_go_on(replica, &r->pub))
-            n += replica_need(replica, r, r->pub.stale.n_computed + 1);
+            n += replica_need(replica, r, live_slots(r) + 1);
     }
     return n;
 }

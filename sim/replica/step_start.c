@@ -211,11 +211,11 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     const struct ifl_admission answer = admission(replica, request, n);
     if (answer.verdict != IFL_YES)
         return answer.verdict;
-    const int32_t computed = request->stale.n_computed + n;
+    const int32_t n_slots = live_slots(r) + n;
     const int32_t slots = replica_slots_for(replica, r, n, 0);
     const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, slots));
     if (lies_elsewhere(replica, r))
-        return load_first(replica, r, ifl_max(answer.hold_tokens, computed));
+        return load_first(replica, r, ifl_max(answer.hold_tokens, n_slots));
     if (!replica_fits_with_adapter(replica, r, ifl_max(answer.hold_tokens, slots)) ||
         !(request->state == IFL_SWAPPED  ? bring_back
           : request->state == IFL_LOADED ? replica_start_loaded
@@ -226,7 +226,7 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
         r->n_below = 0;
     }
     replica_take_adapter(replica, r);
-    r->n_promised = answer.hold_tokens > computed ? hold : 0;
+    r->n_promised = answer.hold_tokens > n_slots ? hold : 0;
     r->pub.state = IFL_RUNNING;
     here_start(&replica->here, r);
     replica_note_rank(replica, RANKED_RUNNING, r);

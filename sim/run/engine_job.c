@@ -101,12 +101,13 @@ static int reserve(struct engine_job *job, const struct ifl_step_desc *desc)
 
 void engine_job_finish(struct engine_job *job)
 {
-    void *const arrays[] = {job->owners,    job->token_ids, job->positions, job->first_token,
-                            job->block_ids, job->spoilt,    job->n_rows,    job->first_block,
-                            job->sampled,   job->outs,      job->ins,       job->copies,
-                             job->n_drafts,  job->n_drawn,   job->n_accepted, job->adapters};
+    void *const arrays[] = {job->owners,    job->token_ids, job->positions,  job->first_token,
+                            job->block_ids, job->spoilt,    job->n_rows,     job->first_block,
+                            job->sampled,   job->outs,      job->ins,        job->copies,
+                            job->n_drafts,  job->n_drawn,   job->n_accepted, job->adapters};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
+    kept_job_finish(&job->kept);
     *job = (struct engine_job){0};
 }
 

@@ -8,6 +8,7 @@
 
 #include "cost/stages.h"
 #include "replica/kv/pool.h"
+#include "run/engine_keep.h"
 #include "run/source.h"
 #include "run/token_ids.h"
 
@@ -30,6 +31,7 @@ struct engine_job {
     struct ifl_copy *outs, *ins, *copies;
     bool has_drafts;
     size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
+    struct kept_job kept;
 };
 
 /* Finds the free blocks of a pool that have not been spoilt (filled with NaN) since they became

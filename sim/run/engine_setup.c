@@ -55,6 +55,16 @@ static enum ifl_engine_dtype kv_dtype(const struct engine_setup *setup)
     return asked == IFL_DTYPE_AUTO && is_narrow ? IFL_DTYPE_FP8 : asked;
 }
 
+/* A window is counted in positions, which slots do not tell. */
+static void fail_window(int32_t window_tokens, struct ifl_error *error)
+{
+    ifl_fail(
+        error, IFL_E_INPUT,
+        "serving.kv.keep.method gives up K/V and the model's window of attention is %d tokens, "
+        "expected a model without one where an engine executes",
+        window_tokens);
+}
+
 /* The draft model is opened as the target is, with weights of its own. */
 static int propose(const struct engine_setup *setup, struct executor_engine_options *options,
                    struct ifl_error *error)
@@ -152,7 +162,12 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
     set_limits(setup, &options.open);
     set_stages(setup, &options.open);
     struct executor_engine *executor = NULL;
-    if (engine_describe_model(setup->model, &options.open.model, error) == 0)
+    const bool has_window = setup->gives_up && options.open.window_tokens > 0;
+    if (setup->gives_up)
+        options.keep = setup->config->serving.kv.keep;
+    if (has_window)
+        fail_window(options.open.window_tokens, error);
+    else if (engine_describe_model(setup->model, &options.open.model, error) == 0)
         options.engine =
             engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
     if (options.engine && propose(setup, &options, error) == 0)

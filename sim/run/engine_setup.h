@@ -14,6 +14,7 @@ struct engine_setup {
     struct ifl_limits limits;
     size_t n_requests;
     int32_t max_samples;        /* sequences of a request */
+    bool gives_up;              /* requests may give up K/V, as config->serving.kv.keep says */
     const struct kv_pool *pool; /* the device's */
     const struct adapter_table *adapters;
     char *const *adapter_names; /* [adapters->n] */

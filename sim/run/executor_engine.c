@@ -25,6 +25,7 @@ struct executor_engine {
     const struct source *source;
     struct token_ids ids;
     struct engine_spoiler spoiler;
+    struct engine_keep keep;
     bool guesses, verifies;
     struct proposer proposer;
     int64_t epoch_ns; /* time 0 of the run */
@@ -71,6 +72,18 @@ static uint64_t n_ended(const struct executor_engine *x)
 
 /* ---- the engine's threads ---- */
 
+/* K/V that is given up is gathered at once: the blocks that it frees may be written next. */
+static int keep(struct executor_engine *x, struct engine_job *job)
+{
+    const size_t n_keeps = engine_keep_choose(&x->keep, &job->kept, &job->step);
+    struct ifl_engine_step gather = {.keeps = job->kept.keeps, .n_keeps = n_keeps};
+    if (n_keeps == 0)
+        return 0;
+    const int code = x->engine->step(x->self, &gather, &job->error);
+    job->step.device_ns += gather.device_ns;
+    return code;
+}
+
 static int compute(struct executor_engine *x, int32_t stage, uint64_t i)
 {
     struct engine_job *job = job_at(x, i);
@@ -83,6 +96,8 @@ static int compute(struct executor_engine *x, int32_t stage, uint64_t i)
                    ? x->engine->stage(x->self, stage, (int32_t)(i % (uint64_t)x->n_slots),
                                       &job->step, &job->error)
                    : x->engine->step(x->self, &job->step, &job->error);
+    if (code == 0 && x->n_slots == 0)
+        code = keep(x, job);
     guard_leave(before);
     return code;
 }
@@ -177,7 +192,8 @@ static int engine_submit(void *self, const struct ifl_step_desc *desc, struct if
         return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
                         EXECUTOR_ENGINE_MAX_IN_FLIGHT);
     struct engine_job *job = job_at(x, x->n_submitted);
-    if (engine_job_write(job, desc, x->source, &x->spoiler) < 0)
+    if (engine_job_write(job, desc, x->source, &x->spoiler) < 0 ||
+        engine_keep_write(&x->keep, &job->kept, desc, &job->step) < 0)
         return ifl_fail_nomem(error);
     pthread_mutex_lock(&x->lock);
     job->after = last_feeder(x, job);
@@ -260,6 +276,7 @@ static void engine_forget(void *self, uint64_t serial)
 {
     struct executor_engine *x = self;
     token_ids_forget(&x->ids, serial);
+    engine_keep_forget(&x->keep, serial);
 }
 
 const struct ifl_executor_ops executor_engine_ops = {
@@ -333,6 +350,7 @@ struct executor_engine *executor_engine_create(const struct executor_engine_opti
     x->pipeline = options->pipeline;
     x->stop = options->open.stop;
     x->source = options->source;
+    engine_keep_create(&x->keep, &options->keep, &options->open.model, options->open.block_tokens);
     x->guesses = options->guesses;
     x->verifies = options->verifies;
     snprintf(x->who, sizeof x->who, "engine %s", options->engine->name);
@@ -369,6 +387,7 @@ void executor_engine_destroy(struct executor_engine *x)
     for (size_t i = 0; i < EXECUTOR_ENGINE_MAX_IN_FLIGHT; i++)
         engine_job_finish(&x->jobs[i]);
     token_ids_destroy(&x->ids);
+    engine_keep_destroy(&x->keep);
     engine_spoiler_finish(&x->spoiler);
     if (x->has_locks) {
         pthread_mutex_destroy(&x->lock);

@@ -16,6 +16,7 @@
 #include "inflight/executor.h"
 
 #include "cost/stages.h"
+#include "replica/kv/keep.h"
 #include "replica/kv/pool.h"
 #include "run/proposer.h"
 #include "run/source.h"
@@ -31,6 +32,7 @@ struct executor_engine_options {
     bool verifies;                    /* the engine says which guesses hold; else as drawn */
     struct proposer_options proposer; /* read if `guesses` */
     bool guesses;
+    struct keep keep;            /* zeroed: all K/V is kept */
     const struct kv_pool *spoil; /* its free blocks are filled with NaN; NULL: left as they are */
     uint32_t pipeline;           /* number of open's pipeline, if it has stages, in reports */
 };

@@ -52,6 +52,14 @@ static int cut_stages(struct machine *machine, const struct config *config, stru
     return rc;
 }
 
+static void pack_kv(struct model *model, const struct engine_config *engine)
+{
+    const int32_t asked = engine->kv_group_elements;
+    model->kv_bits = engine->kv_bits;
+    model->kv_group_elements = asked > 0 ? asked : ifl_max(model->d_head, 1);
+    model->kv_scale_bytes = engine->kv_scale_bytes;
+}
+
 /* Whose layers a pass of guesses computes: a draft model's, or the target's own. */
 static int load_draft_model(struct machine *machine, const struct config *config,
                             struct profile_shelf *shelf, struct ifl_error *error)
@@ -77,6 +85,8 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
     const int32_t kv_bytes = engine_kv_dtype_bytes(config->engine.kv_dtype);
     if (kv_bytes > 0)
         machine->model.kv_bytes = kv_bytes;
+    if (config->engine.kv_bits > 0)
+        pack_kv(&machine->model, &config->engine);
     if (rc == 0 && machine->has_model)
         model_set_dtype(&machine->model, (enum model_dtype)config->dtype);
     if (rc == 0)
@@ -283,6 +293,13 @@ struct handover_size machine_kv_moved(const struct machine *machine, const struc
     };
 }
 
+struct keep machine_keep(const struct machine *machine, const struct config *config)
+{
+    struct keep keep = config->serving.kv.keep;
+    keep.n_layers = machine->has_model ? machine->model.layers : 0;
+    return keep;
+}
+
 /* ---- costs ---- */
 
 /* The cost with that of guesses, where there are any. */
@@ -389,7 +406,12 @@ static void disclose_hardware(const struct machine *machine, const struct config
     if (hardware->assumed[0] || warning)
         add(text, n_bytes, "%s: %s%s%s", hardware->name, hardware->assumed,
             hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");
-    if (machine->model.kv_bytes == engine_kv_dtype_bytes(IFL_DTYPE_FP8))
+    if (machine->model.kv_bits > 0)
+        add(text, n_bytes,
+            "attention on K/V in int%d is taken for that in 16 bits on fewer bytes, as if it cost "
+            "nothing to widen",
+            machine->model.kv_bits);
+    else if (machine->model.kv_bytes == engine_kv_dtype_bytes(IFL_DTYPE_FP8))
         add(text, n_bytes,
             "attention on K/V in fp8 is taken for that in 16 bits on half the bytes");
     const char *engine = config->serving.engine;

@@ -28,6 +28,8 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
 int machine_size_pool(const struct machine *machine, const struct config *config,
                       struct ifl_limits *limits, char arithmetic[MACHINE_TEXT_BYTES],
                       struct ifl_error *error);
+/* serving.kv.keep, with the layers of the model. */
+struct keep machine_keep(const struct machine *machine, const struct config *config);
 /* The cost model that steps are computed with (cost_computed, not COST_RECORDED), which the caller
  * destroys. NULL, and `error`, on failure. */
 struct cost *machine_cost(const struct machine *machine, const struct config *config,

@@ -124,6 +124,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .n_requests = most_requests(options, point),
         .max_samples = max_samples(options, point),
         .source = options->source,
+        .gives_up = point->replicas[0].fixed.gives_up,
         .pool = &point->replicas[0].kv.device,
         .adapters = &point->pools[0].adapters,
         .adapter_names = trace_of(options, point)->adapter_names,
@@ -223,6 +224,24 @@ static int size_pools(const struct point_options *options, struct point *point,
     return 0;
 }
 
+/* K/V is given up by requests of one answer, at the replica that computes all of them: answers to a
+ * prompt would share its blocks, and a hand-over names whole tokens. */
+static int refuse_kept(const struct config *config, const struct replica_options *options,
+                       struct ifl_error *error)
+{
+    if (!keep_may_give_up(&options->keep, options->limits.max_model_tokens) ||
+        (options->max_samples <= 1 && !options->moves))
+        return 0;
+    if (options->moves)
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "serving.kv.keep.method gives up K/V and replicas hand requests over, "
+                           "expected all where K/V moves between replicas");
+    return ifl_fail_at(error, config->path, 0, 0,
+                       "serving.kv.keep.method gives up K/V and a request has %d samples, expected "
+                       "1: they share the K/V of their prompt",
+                       options->max_samples);
+}
+
 static int create_replicas_of(const struct point_options *options, struct point *point, size_t pool,
                               uint32_t *n_created, struct ifl_error *error)
 {
@@ -236,6 +255,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .unhashed = config->serving.kv.unhashed,
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
+        .keep = machine_keep(&point->pools[pool].machine, config),
         .leave = config->serving.leave,
         .overlap = config_overlap(config),
         .seed = all->workload.arrivals.seed,
@@ -254,6 +274,8 @@ static int create_replicas_of(const struct point_options *options, struct point 
         rc = ifl_fail(error, IFL_E_INPUT,
                       "serving.draft guesses tokens and the trace asks for several samples of a "
                       "prompt, expected one, or serving.draft none");
+    if (rc == 0)
+        rc = refuse_kept(config, &replica, error);
     for (replica.number = of->first; rc == 0 && replica.number < of->first + of->n;
          replica.number++) {
         ++*n_created;

@@ -36,6 +36,7 @@ tells "$window" 1 --set parallel.pipeline=2
 tells 'parallel.pipeline' 0
 tells 'attention on K/V in fp8' 0
 tells 'attention on K/V in fp8 is taken for that in 16 bits on half the bytes' 1 --set engine.kv_dtype=fp8
+tells 'attention on K/V in int4 is taken for that in 16 bits on fewer bytes' 1 --set engine.kv_dtype=int4
 tells "$linear" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2 $serial
 tells "$divided" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2
 tells 'window' 0 --set cost.model=linear --set cost.step_s=0.01 --set model=llama-2-7b

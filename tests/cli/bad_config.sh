@@ -79,7 +79,12 @@ line 9 'engine: {dtype: fp8}
 executor: cpu' '9:10: engine.dtype is fp8, expected auto or fp32 where executor is cpu'
 line 9 'engine: {dtype: fp8}
 executor: cuda' '9:10: engine.dtype is fp8, expected auto, bf16 or fp16 where executor is cuda'
-edit 'engine.kv_dtype=int8' 'engine.kv_dtype is int8, expected auto, fp32, bf16, fp16 or fp8 where executor is sim'
+edit 'engine.kv_dtype=int2' \
+    'engine.kv_dtype is int2, expected auto, fp32, bf16, fp16, fp8, int8 or int4 where executor is sim'
+line 9 'engine: {kv_dtype: int8}
+executor: cpu' '9:10: engine.kv_dtype is int8, expected auto, fp32 or fp8 where executor is cpu'
+line 9 'engine: {kv_dtype: int4}
+executor: cuda' '9:10: engine.kv_dtype is int4, expected auto, bf16, fp16 or fp8 where executor is cuda'
 line 9 'engine: {kv_dtype: fp4}
 executor: cuda' '9:10: engine.kv_dtype is fp4, expected auto, bf16, fp16 or fp8 where executor is cuda'
 refuses 'serving.batching.max_active_seqs is 9, expected at most max_seqs, which is 8' \

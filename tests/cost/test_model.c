@@ -66,6 +66,30 @@ Test(model, ranks_share_the_matrices_and_repeat_the_norms)
     cr_expect_eq(4 * model_weight_bytes(&model, 4), model_weight_bytes(&model, 1) + 3 * norms);
 }
 
+/* Llama-2-7B has 2 x 32 layers x 32 heads x 128 = 262144 elements of K/V a token. A scale and a
+ * zero point of 16 bits each take 4 bytes: for a head of 128 elements (LMDeploy), for 64 (FlexGen),
+ * for 32 (KIVI, whose keys share them across tokens); TensorRT-LLM has a scale for the whole
+ * tensor. */
+Test(model, integers_of_kv_share_scales)
+{
+    static const struct {
+        int32_t bits, group, scale_bytes;
+        int64_t token_bytes;
+    } of[] = {{0, 0, 0, 2 * 262144},          {8, 128, 0, 262144},
+              {8, 128, 4, 262144 + 2048 * 4}, {4, 128, 4, 131072 + 2048 * 4},
+              {4, 64, 4, 131072 + 4096 * 4},  {4, 32, 4, 131072 + 8192 * 4}};
+    struct model model = load_model("llama-2-7b");
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        model.kv_bits = of[i].bits;
+        model.kv_group_elements = of[i].group;
+        model.kv_scale_bytes = of[i].scale_bytes;
+        cr_expect_eq(model_kv_bytes_per_token(&model, 1), of[i].token_bytes, "%zu", i);
+        cr_expect_eq(model_kv_bytes_per_token(&model, 4), of[i].token_bytes / 4, "%zu", i);
+        cr_expect_float_eq(model_kv_element_bytes(&model), (double)of[i].token_bytes / 262144,
+                           1e-12);
+    }
+}
+
 Test(model, uneven_shares_are_refused)
 {
     const struct model model = load_model("yi-34b"); /* 56 query heads */

@@ -10,9 +10,10 @@
  *
  * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a
  * sampled token, +N stands behind the tokens of which N are guessed beside; decodes stand before
- * prompts. Events are out:ID and in:ID (swaps, with the number of blocks), free:N (blocks left,
- * always there), end:T of a step in a pipeline (START is then when it enters the first stage).
- * Times are seconds. A second argument names another preset for which the same table holds. */
+ * prompts. Events are out:ID and in:ID (swaps, with the number of blocks), kept:N (slots that are
+ * copied where the end of a prompt gives up K/V), free:N (blocks left, always there), end:T of a
+ * step in a pipeline (START is then when it enters the first stage). Times are seconds. A second
+ * argument names another preset for which the same table holds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,8 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc,
         add(&s->actual, " copied:%zu", desc->n_copies);
     if (desc->totals.adapters.n_loads)
         add(&s->actual, " loads:%d", desc->totals.adapters.n_loads);
+    if (desc->totals.n_slots_kept)
+        add(&s->actual, " kept:%d", desc->totals.n_slots_kept);
     /* Preemptions by the plan of this step; steps.csv adds those of earlier plans without a step.
      */
     const int32_t n_preempted = s->replica[desc->replica].plan.step.n_preempted -
@@ -307,6 +310,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .unhashed = config->serving.kv.unhashed,
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
+        .keep = config->serving.kv.keep,
         .leave = config->serving.leave,
         .overlap = config_overlap(config),
         .wants_work = true,

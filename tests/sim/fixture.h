@@ -32,6 +32,7 @@ struct fixture {
     enum kv_unhashed unhashed;
     enum kv_publish publish;
     enum swap_full swap_full;
+    struct keep keep;
     enum leave leave;
     struct overlap overlap; /* in a pipeline of equal stages */
     struct patience patience;
@@ -54,7 +55,7 @@ struct fixture {
     struct beam_search beams;
     struct ragged_options speculation;
     struct ifl_speculation_record guesses; /* out */
-    struct adapters_options adapters_of; /* zeroed: there are none */
+    struct adapters_options adapters_of;   /* zeroed: there are none */
     struct adapter_cost adapter_cost;
     struct adapter adapters[FIXTURE_MAX_ADAPTERS + 1];
     int32_t adapter_blocks[FIXTURE_MAX_ADAPTERS + 1];

@@ -92,9 +92,26 @@ static uint64_t *slot(struct inspector *x, const struct ifl_work *w, int32_t i)
                      (size_t)(i % block_tokens)];
 }
 
+/* Where tokens have been given up the slot of the token at place i; else that place. */
+static int32_t slot_of(const struct ifl_work *w, int32_t i)
+{
+    return i - w->request->stale.n_dropped;
+}
+
+/* What was gathered or written over is no token of a prefix that another request may find. */
+static void spoil_kept(struct inspector *x, const struct ifl_work *w)
+{
+    const int32_t block_tokens = x->replica->fixed.limits.block_tokens;
+    for (int32_t i = 0; i < w->n_blocks; i++)
+        if (x->replica->kv.device.n_refs[w->blocks[i]] != 1)
+            complain(x, "keeps K/V where another reads", w->request);
+    for (int32_t i = 0; i < w->n_blocks * block_tokens; i++)
+        *slot(x, w, i) = 0;
+}
+
 static void read_context(struct inspector *x, const struct ifl_work *w)
 {
-    for (int32_t i = 0; i < w->n_context; i++)
+    for (int32_t i = 0; i < w->n_context && w->request->stale.n_dropped == 0; i++)
         if (*slot(x, w, i) != token_at(x, w, i)) {
             complain(x, "reads a token that is not its own", w->request);
             return;
@@ -116,11 +133,13 @@ static uint32_t later_readers(const struct inspector *x, const struct ifl_work *
 static void write_new(struct inspector *x, const struct ifl_work *w, const struct ifl_work *end)
 {
     const int32_t block_tokens = x->replica->fixed.limits.block_tokens;
-    for (int32_t i = w->n_context; i < w->n_context + w->n_new; i++) {
+    if (w->request->stale.n_dropped > 0)
+        spoil_kept(x, w);
+    for (int32_t i = slot_of(w, w->n_context); i < slot_of(w, w->n_context + w->n_new); i++) {
         const uint32_t n_refs = x->replica->kv.device.n_refs[w->blocks[i / block_tokens]];
         if (n_refs != 1 && n_refs != 1 + later_readers(x, w, end, i / block_tokens))
             complain(x, "writes where another reads", w->request);
-        *slot(x, w, i) = token_at(x, w, i);
+        *slot(x, w, i) = token_at(x, w, i + w->request->stale.n_dropped);
     }
 }
 
@@ -146,7 +165,7 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
     const int32_t n_tokens = ifl_n_tokens(w->request) + (n_late > 0 ? n_late : 0);
     if (w->samples != (w->n_context + w->n_new - w->n_draft == n_tokens))
         complain(x, "samples at the wrong token", w->request);
-    if (w->n_context + w->n_new > slots)
+    if (slot_of(w, w->n_context + w->n_new) > slots)
         complain(x, "computes without its blocks", w->request);
     else
         read_context(x, w);
@@ -205,6 +224,34 @@ static void inspect_accounts(struct inspector *x)
                  (long long)x->replica->kv.token_slots);
 }
 
+/* Where K/V is given up: slots of running requests, counted one by one, with the tokens of this
+ * step; and what its decodes read. */
+static void inspect_kept(struct inspector *x, const struct ifl_step_desc *desc)
+{
+    const struct replica *replica = x->replica;
+    const struct cohort *cohort = &replica->here.cohort;
+    int64_t n_slots = 0, n_read = 0;
+    FOR_EACH_LIVE (r, &replica->here.running, ON_DEVICE) {
+        const bool ticks = r->in_cohort && replica->in_flight.ticks;
+        const int64_t n_ticks = r->in_cohort ? cohort->tick - r->synced_tick : 0;
+        const int64_t n_has = live_slots_after(r, n_ticks);
+        n_slots += n_has + ticks;
+        n_read += ticks ? n_has + 1 - r->n_unread : 0;
+        if (n_has > r->pub.stale.n_blocks * (int64_t)cohort->block.tokens)
+            complain(x, "has more slots than blocks for them", &r->pub);
+        if (r->most_slots > 0 && n_has > r->most_slots)
+            complain(x, "keeps more than its budget", &r->pub);
+    }
+    if (n_read != desc->totals.decode_context && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "step %llu reads %lld tokens, %lld said",
+                 (unsigned long long)desc->step, (long long)n_read,
+                 (long long)desc->totals.decode_context);
+    if (!replica->kv.device.cached && n_slots != replica->kv.token_slots && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "step %llu: %lld slots hold tokens, %lld said",
+                 (unsigned long long)desc->step, (long long)n_slots,
+                 (long long)replica->kv.token_slots);
+}
+
 static void inspect_prefills(struct inspector *x)
 {
     int32_t n = 0;
@@ -244,6 +291,8 @@ static int inspector_submit(void *self, const struct ifl_step_desc *desc, struct
     struct inspector *x = self;
     inspect_blocks(x);
     inspect_prefills(x);
+    if (x->replica->fixed.gives_up)
+        inspect_kept(x, desc);
     copy(x, x->host, x->slots, desc->outs, desc->n_outs);
     copy(x, x->slots, x->host, desc->ins, desc->n_ins);
     copy(x, x->slots, x->slots, desc->copies, desc->n_copies);

@@ -169,6 +169,78 @@ Test(conservation, adapters, .timeout = 600)
     check_adapters(0, N_SETUPS / 4);
 }
 
+/* ---- K/V that is given up ---- */
+
+static void roll_keep(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed + (UINT64_C(1) << 41), 0};
+    const int32_t window = roll(&dice, 1, 8), method = roll(&dice, KEEP_SNAPKV, KEEP_STREAMING);
+    f->keep = (struct keep){.method = (enum keep_method)method,
+                            .place = roll(&dice, 0, 2) ? KEEP_GATHERED : KEEP_IN_PLACE,
+                            .tables = roll(&dice, 0, 1) ? KEEP_TABLE_OF_ALL : KEEP_TABLE_A_LAYER,
+                            .budget_tokens = window + roll(&dice, 1, 40),
+                            .window_tokens = window,
+                            .sink_tokens = roll(&dice, 0, window),
+                            .kernel_tokens = 5,
+                            .beta = roll(&dice, 2, 20),
+                            .n_layers = roll(&dice, 0, 8)};
+    f->max_samples = 1;
+    for (size_t i = 0; i < f->trace.n; i++)
+        f->trace.samples[i] = 1;
+    f->beams.search = false;
+    f->allocator = KV_PAGED;
+    if (f->prefix_cache == PREFIX_CACHE_RADIX || keep_each_step(&f->keep))
+        f->prefix_cache = PREFIX_CACHE_NONE;
+}
+
+static void roll_kept(struct fixture *f, uint64_t seed)
+{
+    roll_setup(f, seed);
+    roll_keep(f, seed);
+}
+
+/* Each set-up is flown with block lists, where the inspector counts slots one by one; without them;
+ * with each step planned; and with both. */
+static void check_kept(uint64_t first, uint64_t n)
+{
+    uint64_t n_given_up = 0, n_full = 0, n_repeats = 0, n_cached = 0, n_swaps = 0;
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        struct fixture skipping, planning, checking;
+        roll_kept(&skipping, seed);
+        roll_kept(&planning, seed);
+        roll_kept(&checking, seed);
+        skipping.check_blocks = false;
+        planning.no_steady_runs = true;
+        checking.check_steady = true;
+        fly(&skipping, seed);
+        fly(&planning, seed);
+        fly(&checking, seed);
+        check_requests(&skipping, seed);
+        check_preemptions(&skipping, seed);
+        check_same(&skipping, &planning, seed);
+        check_same(&skipping, &checking, seed);
+        n_repeats += skipping.n_repeats;
+        for (size_t i = 0; i < skipping.capture.n_steps; i++) {
+            n_given_up += (uint64_t)skipping.capture.steps[i].kv_given_up_tokens;
+            n_full += (uint64_t)skipping.capture.steps[i].full_seqs;
+        }
+        for (size_t i = 0; i < skipping.capture.n_requests; i++) {
+            n_cached += skipping.capture.requests[i].cached_tokens > 0;
+            n_swaps += (uint64_t)skipping.capture.requests[i].swap_outs;
+        }
+        fixture_free(&skipping);
+        fixture_free(&planning);
+        fixture_free(&checking);
+    }
+    cr_assert(n_given_up > 10 * n && n_full > 10 * n && n_repeats > n && n_cached > n / 10 &&
+              n_swaps > n / 10);
+}
+
+Test(conservation, kept, .timeout = 600)
+{
+    check_kept(0, N_SETUPS / 2);
+}
+
 /* ---- several steps in flight ---- */
 
 static void roll_pipeline(struct fixture *f, uint64_t seed)

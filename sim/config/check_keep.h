@@ -1,0 +1,14 @@
+/* What serving.kv.keep goes together with. */
+#ifndef SIM_CONFIG_CHECK_KEEP_H
+#define SIM_CONFIG_CHECK_KEEP_H
+
+#include "config/config.h"
+
+struct keep_refusal {
+    const char *key;  /* of the configuration that is wrong; NULL: none is */
+    const char *text; /* what it is, and what was expected */
+};
+
+struct keep_refusal keep_refused(const struct config *config);
+
+#endif
