@@ -1,5 +1,5 @@
-#include "adapters.h"
 #include "engine.h"
+#include "adapters.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -82,8 +82,8 @@ enum {
     N_OF_FEW = N_OF_PIPELINES + N_OF_MOVES + N_OF_ADAPTERS
 };
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;
-const size_t n_common_columns = sizeof summary_columns / sizeof *summary_columns -
-                                N_OF_EARLY_LEAVERS - N_OF_FEW;
+const size_t n_common_columns =
+    sizeof summary_columns / sizeof *summary_columns - N_OF_EARLY_LEAVERS - N_OF_FEW;
 
 char *column_put(char *at, const struct column *column, const struct ifl_summary *summary)
 {

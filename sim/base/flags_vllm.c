@@ -19,7 +19,7 @@ static const struct server_flag flags[] = {
     MAPS("enable_chunked_prefill", "chunked_prefill_enabled", NOTHING, "serving.preset",
          "=vllm-v0-chunked, or any vllm-v1"),
     MAPS("enable_expert_parallel", "ep", NOTHING, "parallel.expert", ""),
-    MAPS("enable_lora", NULL, NOTHING, "serving.admit", "=a list with adapter-slots"),
+    MAPS("enable_lora", NULL, NOTHING, "serving.admit.policy", "=adapter-slots"),
     MAPS("enable_prefix_caching", NULL, NOTHING, "serving.kv.prefix_cache", "=hash"),
     MAPS("gpu_memory_utilization", "device_memory_utilization", VALUE,
          "serving.kv.memory_utilization", ""),

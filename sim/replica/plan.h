@@ -50,9 +50,9 @@ struct plan {
     bool hides_in_flight;           /* see plan_hide */
     int32_t slot;
     struct refusal refused[IFL_LOADED + 1]; /* the last one in this plan, by the request's state */
-    struct ifl_promise promise;              /* n_steps 0: none */
-    struct ifl_padding padding;              /* stays while the promise holds */
-    bool pads_for_ended;                     /* the step computes for requests that have ended */
+    struct ifl_promise promise;             /* n_steps 0: none */
+    struct ifl_padding padding;             /* stays while the promise holds */
+    bool pads_for_ended;                    /* the step computes for requests that have ended */
     bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
     bool broken;    /* a policy broke the contract; `error` is filled */
     const struct ifl_policy *answering; /* asked by the plan, and has not answered yet; NULL */

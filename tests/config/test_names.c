@@ -73,9 +73,8 @@ Test(names, a_family_is_offered_as_a_whole)
     static const char vllm[] =
         "vllm-paper, vllm-v0, vllm-v0-chunked, vllm-v0-priority, vllm-v0-swap, vllm-v1, "
         "vllm-v1-2025-05, vllm-v1-2026-04, vllm-v1-2026-08, vllm-v1-2026-08-async, "
-        "vllm-v1-2026-08-priority, vllm-v1-2026-11, vllm-v1-async, vllm-v1-eagle, vllm-v1-ngram, "
-        "vllm-v1-priority or "
-        "vllm-v1-sync";
+        "vllm-v1-2026-08-priority, vllm-v1-2026-11, vllm-v1-async, vllm-v1-eagle, vllm-v1-lora, "
+        "vllm-v1-ngram, vllm-v1-priority or vllm-v1-sync";
     expect_near("serving", "vllm", vllm);
     expect_near("serving", "vllm1", vllm);
     expect_near("serving", "vllm-next", vllm);

@@ -46,9 +46,9 @@ Test(study_errors, values)
     expect_wrong(
         SMALL "workload.limit: 3\n", 4, 1,
         "unknown key workload.limit, expected one of "
-        "model, hardware, dtype, executor, replications, steady_state, sweep, workload, serving, "
-        "deployment, cost, engine, parallel, "
-        "cluster, slo, output, capacity, live");
+        "model, hardware, dtype, executor, replications, steady_state, sweep, workload, adapters, "
+        "serving, deployment, cost, engine, parallel, "
+        "cluster, slo, output, capacity");
 }
 
 Test(study_errors, what_is_missing)
@@ -81,10 +81,12 @@ Test(study_errors, names)
     expect_wrong(TRACE LINEAR "serving: {preset: small, kv: {num_blocks: 10}, order: {policy: "
                               "fcfss}}\n",
                  3, 56, "unknown order policy fcfss, did you mean fcfs?");
-    expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 34,
-                 "unknown order policy 7, expected one of deadline, dfs-weight, drr, fcfs, "
-                 "longest-output, longest-prefix, mlfq, priority, random, sjf, starving-first, "
-                 "vtc");
+    expect_wrong(
+        TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 34,
+        "unknown order policy 7, expected one of adapter-cluster, deadline, dfs-weight, drr, fcfs, "
+        "fresh-under-load, "
+        "longest-output, longest-prefix, mlfq, priority, random, sjf, starving-first, "
+        "vtc");
     expect_wrong(LINEAR SERVING "workload: {trace: tests/config/fixtures/three.csv, format: "
                                 "azuer}\n",
                  3, 52,

@@ -359,8 +359,7 @@ Test(faults, limits_of_nothing_are_refused)
     cr_expect_str_eq(driver.error.text, "adapter 2 has rank 0, expected 1 to 4096");
     options.adapter_ranks = NULL;
     cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
-    cr_expect_str_eq(driver.error.text,
-                     "n_adapters is 2, expected 0 or the number of ranks");
+    cr_expect_str_eq(driver.error.text, "n_adapters is 2, expected 0 or the number of ranks");
 }
 
 Test(faults, a_stop_ends_a_step_and_an_opening)

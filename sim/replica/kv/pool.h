@@ -57,8 +57,8 @@ void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
  * kv_release_tallied releases n blocks without names and the blocks of n_names names. */
 void kv_take_tallied(struct kv_pool *pool, int32_t n);
 void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names);
-/* Releases n blocks that hold no K/V, of any pool but a contiguous one; in a tallied one `blocks` is
- * not read. With a cache they were used just now. */
+/* Releases n blocks that hold no K/V, of any pool but a contiguous one; in a tallied one `blocks`
+ * is not read. With a cache they were used just now. */
 void kv_release_plain(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
 /* Names an entry of blocks that were taken from a tallied pool. */
 uint32_t kv_name(struct kv_pool *pool);
