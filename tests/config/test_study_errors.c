@@ -48,7 +48,7 @@ Test(study_errors, values)
         "unknown key workload.limit, expected one of "
         "model, hardware, dtype, executor, replications, steady_state, sweep, workload, adapters, "
         "serving, deployment, cost, engine, parallel, "
-        "cluster, slo, output, capacity");
+        "cluster, slo, output, capacity, live");
 }
 
 Test(study_errors, what_is_missing)
