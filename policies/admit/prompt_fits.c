@@ -51,8 +51,9 @@ static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *
     return ifl_max(whole, need);
 }
 
-static struct ifl_admission ask(const void *self, const struct ifl_view *view,
-                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+IFL_HOT static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                        struct ifl_step *step, const struct ifl_request *r,
+                                        int32_t n)
 {
     const struct prompt_fits *p = self;
     const int32_t n_blocks = view->limits->n_blocks;

@@ -310,7 +310,7 @@ static void promise_repeat(const struct prefill_first *p, const struct ifl_view 
         ifl_promise_to_the_last(step, INT32_MAX, until_ns, spare_blocks(p, step));
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_first *p = self;
     const bool together = p->num_scheduler_steps > 1;

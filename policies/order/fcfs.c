@@ -1,8 +1,8 @@
 /* First come, first served: ranked by arrival. */
 #include "inflight/policy.h"
 
-static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
-                 size_t n, int64_t *key)
+IFL_HOT static void rank(const void *self, const struct ifl_view *view,
+                         const struct ifl_request *const *of, size_t n, int64_t *key)
 {
     (void)self;
     (void)view;

@@ -129,8 +129,8 @@ static bool is_short(int64_t ns)
     return ns <= INT32_MAX;
 }
 
-static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *first, size_t n,
-                             int64_t *ns)
+IFL_HOT static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *first,
+                                     size_t n, int64_t *ns)
 {
     struct ifl_step_totals totals = *first;
     for (size_t i = 0; i < n; i++) {

@@ -88,8 +88,9 @@ double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
     return gemm_group_s(hardware, &one);
 }
 
-double prefill_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
-                           const struct prefill_shape *shape)
+IFL_HOT double prefill_attention_s(const struct hardware *hardware,
+                                   const struct attention_heads *heads,
+                                   const struct prefill_shape *shape)
 {
     const struct prefill_profile *prefill = &hardware->prefill;
     if (shape->n_tokens <= 0)

@@ -102,12 +102,6 @@ static inline void routing_open(struct routing *routing, size_t pool)
  * keeps the router's word. */
 int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
                 struct ifl_route *route, struct ifl_error *error);
-static inline int routing_pick(struct routing *routing, struct arrival *arrival, int64_t now_ns,
-                               struct ifl_route *route, struct ifl_error *error)
-{
-    *route = ifl_send(0);
-    return routing->router ? routing_ask(routing, arrival, now_ns, route, error) : 0;
-}
 /* The number of the replica that goes on with r, whose prompt that replica has computed: as the
  * router says now, or has said (*decode). Open are the pools that can have the request. */
 int routing_pick_decode(struct routing *routing, const struct replica *replica,

@@ -128,7 +128,7 @@ static void move_due(struct cohort *to, const struct cohort *from)
     }
 }
 
-int cohort_widen(struct cohort *cohort, int64_t n_ticks)
+IFL_APART int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 {
     struct cohort wider = *cohort;
     wider.cap_ticks = cohort->cap_ticks ? cohort->cap_ticks : 64;

@@ -165,8 +165,10 @@ static void sum_totals(struct replica *replica)
     if (replica->fixed.speculation.on && n_decode > 0)
         add_guesses(replica, totals);
     for (size_t i = 0; i < replica->plan.n_planned; i++)
-        (replica->plan.planned[i].decodes ? add_decode : add_prompt)(totals,
-                                                                     &replica->plan.planned[i]);
+        if (replica->plan.planned[i].decodes)
+            add_decode(totals, &replica->plan.planned[i]);
+        else
+            add_prompt(totals, &replica->plan.planned[i]);
     if (replica->fixed.gives_up)
         sum_kept(replica);
 }
@@ -400,7 +402,7 @@ static bool next_slot_flies(struct replica *replica)
            flown_at(in_flight, 0)->slot == in_flight->next_slot;
 }
 
-void in_flight_push(struct replica *replica)
+IFL_APART void in_flight_push(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
     struct flown *flown = flown_at(in_flight, in_flight->n_flown++);
@@ -416,7 +418,7 @@ void in_flight_push(struct replica *replica)
     in_flight->busy = in_flight->n_flown == in_flight->depth || next_slot_flies(replica);
 }
 
-void in_flight_pull(struct replica *replica)
+IFL_APART void in_flight_pull(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
     struct flown *flown = flown_at(in_flight, 0);

@@ -49,7 +49,7 @@ static int add_chunk(struct live_pool *pool)
     return 0;
 }
 
-int live_add_chunks(struct live_pool *pool, size_t n)
+IFL_APART int live_add_chunks(struct live_pool *pool, size_t n)
 {
     while (pool->n_chunks * LIVE_CHUNK < n)
         if (add_chunk(pool) < 0)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "inflight/assert.h"
+#include "inflight/error.h"
 #include "inflight/random.h"
 
 static double uniform(const struct predictor *p, uint64_t request_id, uint64_t index)
@@ -26,14 +27,10 @@ static double upper_end(const struct predictor *p, uint64_t request_id, int32_t 
     return ((double)bucket + 1) * p->bucket_tokens;
 }
 
-int32_t predictor_tell(const struct predictor *p, uint64_t request_id, int32_t n_output,
-                       int32_t n_max_new)
+IFL_APART static int32_t predict(const struct predictor *p, uint64_t request_id, int32_t n_output,
+                                 int32_t n_max_new)
 {
-    ifl_assert(n_max_new >= 1 && n_output >= 1);
-    ifl_assert(p->model != PREDICT_BUCKETS || p->bucket_tokens > 0);
     double tokens = n_output;
-    if (p->model == PREDICT_NONE)
-        return -1;
     if (p->model == PREDICT_LOGNORMAL)
         tokens = round(with_lognormal_error(p, request_id, n_output));
     if (p->model == PREDICT_BUCKETS)
@@ -41,4 +38,12 @@ int32_t predictor_tell(const struct predictor *p, uint64_t request_id, int32_t n
     if (tokens > n_max_new)
         return n_max_new;
     return tokens > 1 ? (int32_t)tokens : 1;
+}
+
+int32_t predictor_tell(const struct predictor *p, uint64_t request_id, int32_t n_output,
+                       int32_t n_max_new)
+{
+    ifl_assert(n_max_new >= 1 && n_output >= 1);
+    ifl_assert(p->model != PREDICT_BUCKETS || p->bucket_tokens > 0);
+    return p->model == PREDICT_NONE ? -1 : predict(p, request_id, n_output, n_max_new);
 }

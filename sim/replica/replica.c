@@ -10,16 +10,19 @@
 
 /* Every array that is filled within a plan has room for twice the requests here, so that plans and
  * steps never allocate. (A request may be started, preempted and started again in one plan.) */
-static int reserve(struct replica *replica, size_t n_here)
+IFL_APART static int make_room(struct replica *replica, size_t n_here)
 {
-    if (n_here <= replica->here.cap)
-        return 0;
     const size_t n = n_here < 4 ? 16 : 4 * n_here; /* few: a fleet may have thousands of replicas */
     if (plan_reserve(&replica->plan, n) < 0 || rankings_reserve(&replica->ranks, n) < 0 ||
         leaving_reserve(&replica->leaving, n) < 0 || moving_reserve(&replica->moving, n) < 0 ||
         in_flight_reserve(replica, n) < 0)
         return IFL_E_NOMEM;
     return here_reserve(&replica->here, n);
+}
+
+static int reserve(struct replica *replica, size_t n_here)
+{
+    return n_here <= replica->here.cap ? 0 : make_room(replica, n_here);
 }
 
 static void tell_join(struct replica *replica, const struct live_request *r)
@@ -79,7 +82,8 @@ IFL_HOT int replica_join(struct replica *replica, const struct arrival *arrival,
 
 /* The last token of an answer is never computed, so that it takes no slot; but for those that are
  * guessed behind it. */
-IFL_APART enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival)
+IFL_APART enum replica_fit replica_fit_group(const struct replica *replica,
+                                             const struct arrival *arrival)
 {
     const struct ifl_limits *limits = &replica->fixed.limits;
     const struct ifl_request group = {.n_prompt = arrival->n_prompt,
@@ -198,11 +202,9 @@ static void bound_promise(struct replica *replica)
     plan_promise(&replica->plan, promise);
 }
 
-static void swap_ahead(struct replica *replica)
+IFL_APART static void swap_ahead(struct replica *replica)
 {
     const struct module *preempt = &replica->fixed.modules[IFL_PREEMPT];
-    if (!replica->on.has_ahead || replica->plan.broken)
-        return;
     plan_ask(&replica->plan, IFL_PREEMPT);
     preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->plan.step);
 }
@@ -236,7 +238,8 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
     replica_note_wanted(replica);
     begin_plan(replica);
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->plan.step);
-    swap_ahead(replica);
+    if (replica->on.has_ahead && !replica->plan.broken)
+        swap_ahead(replica);
     note_hidden(replica);
     if (!replica->plan.broken)
         bound_promise(replica);
@@ -322,7 +325,7 @@ static void tell_leave(struct replica *replica, const struct live_request *r)
         module->policy->on_leave(module->self, &replica->view, &r->pub, why);
 }
 
-static void retire(struct replica *replica, struct live_request *r)
+IFL_HOT static void retire(struct replica *replica, struct live_request *r)
 {
     if (r->stays_steps > 0)
         leaving_forget_early(&replica->leaving, r);
@@ -342,7 +345,7 @@ IFL_HOT void replica_recycle(struct replica *replica)
     leaving_clear_gone(&replica->leaving);
 }
 
-void replica_let_ended_go(struct replica *replica)
+IFL_APART void replica_let_ended_go(struct replica *replica)
 {
     for (size_t i = 0; i < replica->leaving.n_ended; i++) {
         struct live_request *r = replica->leaving.ended[i];

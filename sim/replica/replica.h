@@ -85,6 +85,7 @@ struct replica_fixed {
     uint64_t seed;
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
+    int64_t fit_tokens; /* a single sequence of no more can run; 0: replica_fit_group is asked */
     struct beam_search beams;
     struct keep keep;
     bool gives_up; /* some request may give up K/V */
@@ -155,7 +156,15 @@ int replica_join(struct replica *replica, const struct arrival *arrival, int64_t
                  struct live_request **pinned, struct ifl_error *error);
 /* Whether the request can ever run here. */
 enum replica_fit { REPLICA_FITS, REPLICA_BEYOND_MODEL, REPLICA_BEYOND_POOL };
-enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival);
+enum replica_fit replica_fit_group(const struct replica *replica, const struct arrival *arrival);
+static inline enum replica_fit replica_fit(const struct replica *replica,
+                                           const struct arrival *arrival)
+{
+    const int64_t n_tokens = (int64_t)arrival->n_prompt + arrival->n_output;
+    return arrival->said.samples == 1 && n_tokens <= replica->fixed.fit_tokens
+               ? REPLICA_FITS
+               : replica_fit_group(replica, arrival);
+}
 
 /* Builds a step at now_ns. Negative: a policy broke the contract. */
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);

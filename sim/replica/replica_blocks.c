@@ -276,7 +276,7 @@ bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
 
 /* A member without blocks in reserve takes a block every block_tokens ticks until its last
  * token. */
-static void count_from_now_on(struct replica *replica, struct live_request *r)
+IFL_HOT static void count_from_now_on(struct replica *replica, struct live_request *r)
 {
     const int32_t block_tokens = replica->fixed.block.tokens, n_final = final_slots(replica, r);
     cohort_sync(&replica->here.cohort, r);

@@ -95,8 +95,8 @@ static struct ifl_pool_use use_until(const struct replica *replica, size_t i, in
 
 /* Lets the committed tick pass, and those behind it, at most n in all, as long as their blocks are
  * free and taken by count alone. Returns how many; use[*n_uses] says how they use the pool. */
-static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_use *use,
-                             size_t *n_uses)
+IFL_HOT static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_use *use,
+                                     size_t *n_uses)
 {
     struct cohort *cohort = &replica->here.cohort;
     const int32_t most = blocks_to_spare(replica);
@@ -117,9 +117,9 @@ static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_
     return i;
 }
 
-static int stretch(struct replica *replica, const struct ifl_done *done, const int64_t *duration_ns,
-                   size_t n, int64_t until_ns, struct ifl_recorder *recorder,
-                   struct ifl_error *error)
+IFL_HOT static int stretch(struct replica *replica, const struct ifl_done *done,
+                           const int64_t *duration_ns, size_t n, int64_t until_ns,
+                           struct ifl_recorder *recorder, struct ifl_error *error)
 {
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;

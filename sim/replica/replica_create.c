@@ -60,6 +60,17 @@ static struct ragged_options speculation_of(const struct replica_options *option
     return of;
 }
 
+/* The last token of an answer takes no slot. Contiguous pools round up what a request takes, and
+ * guesses take slots as well. */
+static int64_t fit_tokens_of(const struct replica_options *options)
+{
+    const struct ifl_limits *limits = &options->limits;
+    const int64_t n_slots = (int64_t)limits->n_blocks * limits->block_tokens;
+    return options->allocator == KV_BUDDY || max_drafts(options) > 0
+               ? 0
+               : ifl_min(n_slots + 1, limits->max_model_tokens);
+}
+
 static struct replica_fixed fixed_of(const struct replica_options *options)
 {
     struct replica_fixed fixed = {
@@ -73,6 +84,7 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
         .loads_before = options->loads_before,
         .wants_work = options->wants_work,
         .max_samples = options->max_samples > 1 ? options->max_samples : 1,
+        .fit_tokens = fit_tokens_of(options),
         .beams = options->beams,
         .keep = options->keep,
         .gives_up = keep_may_give_up(&options->keep, options->limits.max_model_tokens),

@@ -341,7 +341,7 @@ static void let_keys_go(struct rankings *ranks)
         ranks->by_rank[which].stale = true;
 }
 
-void replica_ask_keys(struct replica *replica)
+IFL_HOT void replica_ask_keys(struct replica *replica)
 {
     ifl_assert(!replica->ranks.keys_asked);
     const struct module *order = &replica->fixed.modules[IFL_ORDER];

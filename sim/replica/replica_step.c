@@ -52,7 +52,7 @@ static void settle_cohort(struct replica *replica)
 }
 
 /* The same beside a step in flight: decodes stay in `planned`, too. */
-static void settle_apart(struct replica *replica)
+IFL_APART static void settle_apart(struct replica *replica)
 {
     plan_close_gaps(&replica->plan);
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
@@ -62,21 +62,32 @@ static void settle_apart(struct replica *replica)
     in_flight_set_ticks(&replica->in_flight, false);
 }
 
-static void release_swapped_in(struct replica *replica)
+IFL_APART static void release_swapped_in(struct replica *replica)
 {
-    if (replica->plan.n_ins == 0)
-        return;
     if (replica->kv.host.tallied)
         kv_release(&replica->kv.host, (int32_t)replica->plan.n_ins, NULL);
     for (size_t i = 0; i < replica->plan.n_ins && !replica->kv.host.tallied; i++)
         kv_release(&replica->kv.host, 1, &replica->plan.ins[i].from);
 }
 
-static void tell_step_start(struct replica *replica)
+IFL_APART static void tell_step_start(struct replica *replica)
 {
     replica_retake_ranking(replica, RANKED_SWAPPED); /* hooks also see what the plan swapped out */
     FOR_EACH_LISTENER (module, &replica->on.step_start)
         module->policy->on_step_start(module->self, &replica->view, &replica->plan.step);
+}
+
+/* One of several steps in flight computes for r. */
+IFL_APART static void take_off(struct replica *replica, struct live_request *r, bool samples)
+{
+    r->pub.n_in_flight++;
+    if (request_decodes(&r->pub))
+        r->slot = replica->view.slot;
+    if (!samples)
+        return;
+    r->last_step = replica->in_flight.desc.step;
+    r->pub.stale.n_pending = r->n_late; /* this token is not to be gone on from yet (in_flight.c) */
+    r->n_late++;
 }
 
 /* The request computes n more tokens in the step that is committed. */
@@ -90,16 +101,8 @@ static void advance(struct replica *replica, size_t i)
         here_compute(&replica->here, r);
     const bool samples = counts->n_computed == counts->n_tokens + r->n_late;
     plan_note_computed(&replica->plan, i, counts->n_computed, samples);
-    if (!replica_overlaps(replica))
-        return;
-    r->pub.n_in_flight++;
-    if (request_decodes(&r->pub))
-        r->slot = replica->view.slot;
-    if (!samples)
-        return;
-    r->last_step = replica->in_flight.desc.step;
-    counts->n_pending = r->n_late; /* this token is not to be gone on from yet (in_flight.c) */
-    r->n_late++;
+    if (replica_overlaps(replica))
+        take_off(replica, r, samples);
 }
 
 IFL_HOT bool replica_commit(struct replica *replica)
@@ -112,7 +115,8 @@ IFL_HOT bool replica_commit(struct replica *replica)
         settle_cohort(replica);
     if (replica->leaving.n_ended > 0)
         replica_let_ended_go(replica);
-    release_swapped_in(replica);
+    if (plan->n_ins > 0)
+        release_swapped_in(replica);
     view_try(&replica->view);
     if (!replica->in_flight.ticks && plan->n_planned == 0 && plan->n_outs + plan->n_ins == 0 &&
         !plan->pads_for_ended) {
@@ -180,8 +184,9 @@ IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_rec
 
 /* Counts the token that a completed prompt yields. True if it is the request's last one; else the
  * request decodes from now on (join_decoding). */
-static bool first_of_prefill(struct replica *replica, struct live_request *r, int64_t end_ns,
-                             struct ifl_recorder *recorder, struct ifl_error *error, int *rc)
+IFL_HOT static bool first_of_prefill(struct replica *replica, struct live_request *r,
+                                     int64_t end_ns, struct ifl_recorder *recorder,
+                                     struct ifl_error *error, int *rc)
 {
     r->pub.stale.n_tokens++;
     r->pub.stale.n_out++;
@@ -240,7 +245,7 @@ static void count_landed(struct replica *replica, struct live_request *r, bool s
 }
 
 /* Requests that the step has computed for and that wait again may rank elsewhere now. */
-static void rank_late(struct replica *replica)
+IFL_APART static void rank_late(struct replica *replica)
 {
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         const struct live_request *r = replica->plan.planned[i].r;
@@ -251,8 +256,8 @@ static void rank_late(struct replica *replica)
 
 /* As end_prompts, of decodes and prompts. A request that has given way since waits again; its token
  * comes late. */
-static int end_flown(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
-                     struct ifl_error *error)
+IFL_APART static int end_flown(struct replica *replica, int64_t end_ns,
+                               struct ifl_recorder *recorder, struct ifl_error *error)
 {
     int rc = 0;
     for (size_t i = 0; i < replica->plan.n_planned && rc == 0; i++) {
@@ -441,7 +446,8 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
         replica_fork_beams(replica);
     }
     if (rc == 0)
-        rc = (overlaps ? end_flown : end_prompts)(replica, end_ns, recorder, error);
+        rc = overlaps ? end_flown(replica, end_ns, recorder, error)
+                      : end_prompts(replica, end_ns, recorder, error);
     if (rc == 0)
         rc = check_progress(replica, error);
     if (rc == 0)

@@ -33,7 +33,8 @@ void step_breach(struct replica *replica, const char *what)
     step_breach_by(replica, answering ? answering : step_planner(replica), what);
 }
 
-static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
+IFL_HOT static int32_t op_need(struct ifl_step *step, const struct ifl_request *r,
+                               int32_t hold_tokens)
 {
     step_sync(replica_of(step), live(r));
     replica_look_up(replica_of(step), live(r));

@@ -56,7 +56,7 @@ static bool goes_first(struct replica *replica, const struct ranked_request *a,
 /* The next waiting request behind the cursor, its hit looked up. The queue ends in front of one
  * that a step in flight still computes: it has given way since, and does not start before that step
  * ends. */
-static struct live_request *next_waiting(struct replica *replica, uint64_t at[2])
+IFL_HOT static struct live_request *next_waiting(struct replica *replica, uint64_t at[2])
 {
     const uint64_t was_at[2] = {at[0], at[1]};
     struct live_request *r = waiting_next(&replica->here.waiting, at);

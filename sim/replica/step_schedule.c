@@ -166,7 +166,7 @@ IFL_APART static void part_fresh(struct replica *replica)
     replica_step_beams(replica);
 }
 
-bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
+IFL_HOT bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 {
     if (replica->fixed.speculation.on && replica->plan.planning)
         replica_ask_drafts(replica);

@@ -180,7 +180,7 @@ static bool lies_elsewhere(const struct replica *replica, const struct live_requ
            r->n_below > replica_cached_tokens(replica, r);
 }
 
-static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
+IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
 {
     if (!replica_first_blocks(replica, r, hold))
         return false;

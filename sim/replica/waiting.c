@@ -86,7 +86,7 @@ static void heap_insert(struct waiting *waiting, struct waiter w)
 }
 
 /* A heap that is full is half holes, which are removed first. */
-static void heap_push(struct waiting *waiting, struct waiter w)
+IFL_APART static void heap_push(struct waiting *waiting, struct waiter w)
 {
     if (waiting->n_heap == FAR_ROOM * waiting->cap) {
         const size_t n = keep_waiters(waiting->heap, 0, waiting->n_heap);
@@ -225,7 +225,7 @@ static struct waiter line_pop(struct waiting *waiting)
 
 /* ---- requests without a record ---- */
 
-static void undescribed_to_start(struct waiting *waiting)
+IFL_APART static void undescribed_to_start(struct waiting *waiting)
 {
     move_to_start(waiting->undescribed, sizeof *waiting->undescribed, &waiting->undescribed_head,
                   &waiting->undescribed_tail);
@@ -238,7 +238,7 @@ static void put_off(struct waiting *waiting, const struct arrival *arrival)
     waiting->undescribed[waiting->undescribed_tail++] = *arrival;
 }
 
-bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key)
+IFL_APART bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key)
 {
     ifl_assert(waiting->pool && waiting->n < waiting->cap);
     const struct waiter w = {key, arrival->at_ns, arrival->serial, waiting->n_tickets + 1, NULL};
@@ -252,7 +252,7 @@ bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int
     return true;
 }
 
-static void describe(struct waiting *waiting, struct waiter *w)
+IFL_APART static void describe(struct waiting *waiting, struct waiter *w)
 {
     w->r = live_take(waiting->pool);
     live_describe(w->r, &waiting->undescribed[waiting->undescribed_head++]);

@@ -8,7 +8,7 @@
 #include "run/executor_paced.h"
 #include "run/flight_loop.h"
 
-static void wake(struct loop *loop)
+IFL_HOT static void wake(struct loop *loop)
 {
     while (event_next_ns(&loop->wakes) <= loop->now_ns) {
         const struct event event = event_pop(&loop->wakes);
@@ -188,7 +188,7 @@ static bool has_moved(const struct loop *loop, const struct replica *replica)
            replica->wakes.wake_ns == loop->now_ns;
 }
 
-int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error)
+IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     for (size_t n_tries = 0; replica_requests(replica) > (size_t)replica->moving.n; n_tries++) {
         int rc = plan_once(loop->flight, replica, loop->now_ns, error);
@@ -486,6 +486,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     if (rc == 0)
         rc = outside_open(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
+    loop.one_pool = loop_has_one_pool(flight);
     for (size_t i = 0; i < flight->n_pools; i++)
         loop.shares_pipelines |= flight->pools[i].n_engines > 1;
     for (uint32_t i = 0; i < flight->n_replicas; i++) {

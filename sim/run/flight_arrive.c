@@ -21,6 +21,14 @@ static bool door_is_closed(const struct flight *flight, const struct fleet_pool 
            (door->max_queued_tokens > 0 && n_tokens >= door->max_queued_tokens);
 }
 
+static enum answer answer_of(enum replica_fit fit)
+{
+    static const enum answer of[] = {[REPLICA_FITS] = TAKEN,
+                                     [REPLICA_BEYOND_MODEL] = BEYOND_MODEL,
+                                     [REPLICA_BEYOND_POOL] = BEYOND_POOL};
+    return of[fit];
+}
+
 /* A request that is longer than the model or the K/V pool could never finish. `arrives`: it does
  * so now, and comes to the door. */
 static enum answer ask_pool(const struct flight *flight, const struct fleet_pool *pool,
@@ -31,15 +39,13 @@ static enum answer ask_pool(const struct flight *flight, const struct fleet_pool
     struct arrival prompt = *a;
     if (fleet_pool_roles(pool) == IFL_PREFILLS)
         prompt.n_output = 1; /* the rest is computed elsewhere */
-    const enum replica_fit fit = replica_fit(&flight->replicas[pool->first], &prompt);
-    if (fit != REPLICA_FITS)
-        return fit == REPLICA_BEYOND_MODEL ? BEYOND_MODEL : BEYOND_POOL;
-    return arrives && door_is_closed(flight, pool, a) ? DOOR_CLOSED : TAKEN;
+    const enum answer answer = answer_of(replica_fit(&flight->replicas[pool->first], &prompt));
+    return answer == TAKEN && arrives && door_is_closed(flight, pool, a) ? DOOR_CLOSED : answer;
 }
 
 /* Opens the pools that take the request to the router. The answer of the one that comes furthest;
  * where pools have roles, of the role that comes less far. */
-static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool arrives)
+IFL_APART static enum answer ask_each_pool(struct loop *loop, const struct arrival *a, bool arrives)
 {
     const struct flight *flight = loop->flight;
     enum answer furthest[] = {[IFL_PREFILLS] = UNSERVED, [IFL_DECODES] = UNSERVED};
@@ -56,6 +62,22 @@ static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool ar
     return ifl_min(furthest[IFL_PREFILLS], furthest[IFL_DECODES]);
 }
 
+bool loop_has_one_pool(const struct flight *flight)
+{
+    const struct fleet_pool *pool = flight->pools;
+    const bool any_model = pool->model == 0 || !flight->workload->trace->model;
+    return flight->n_pools == 1 && pool->n > 0 && any_model &&
+           fleet_pool_roles(pool) == (IFL_PREFILLS | IFL_DECODES) &&
+           pool->door.max_queued_reqs == 0 && pool->door.max_queued_tokens == 0;
+}
+
+/* A single pool was opened to the router for good. */
+static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool arrives)
+{
+    return loop->one_pool ? answer_of(replica_fit(loop->flight->replicas, a))
+                          : ask_each_pool(loop, a, arrives);
+}
+
 void loop_open_pools(struct loop *loop, const struct arrival *a)
 {
     ask_pools(loop, a, false);
@@ -65,12 +87,14 @@ static bool is_turned_away(struct loop *loop, const struct arrival *a, enum ifl_
 {
     struct flight_rejections *rejected = &loop->flight->rejected;
     const enum answer answer = ask_pools(loop, a, true);
+    if (answer == TAKEN)
+        return false;
     rejected->n_unserved += answer == UNSERVED;
     rejected->n_beyond_model += answer == BEYOND_MODEL;
     rejected->n_beyond_pool += answer == BEYOND_POOL;
     rejected->n_at_door += answer == DOOR_CLOSED;
     *status = answer == DOOR_CLOSED ? IFL_SHED : IFL_REJECTED;
-    return answer != TAKEN;
+    return true;
 }
 
 int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
@@ -134,8 +158,8 @@ IFL_APART static uint32_t least_busy_engine(const struct flight *flight, uint32_
     return least;
 }
 
-static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, int64_t now_ns,
-                   struct ifl_error *error)
+IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arrival *a,
+                           int64_t now_ns, struct ifl_error *error)
 {
     if (loop->shares_pipelines)
         number = least_busy_engine(loop->flight, number);
@@ -180,14 +204,16 @@ IFL_APART static int shed(struct loop *loop, const struct arrival *a, int64_t no
     return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
 }
 
-/* As the gateway and the router say. */
+/* As the gateway and the router say, if there are any. */
 IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, bool again, int64_t now_ns,
                             struct ifl_error *error)
 {
     struct ifl_route route;
+    if (!loop->routing.router)
+        return send_to(loop, 0, a, now_ns, error);
     if (routing_saturated(&loop->routing, now_ns))
         return hold(loop, a, again, now_ns, error);
-    const int rc = routing_pick(&loop->routing, a, now_ns, &route, error);
+    const int rc = routing_ask(&loop->routing, a, now_ns, &route, error);
     if (rc < 0)
         return rc;
     if (route.what == IFL_HOLD)

@@ -87,8 +87,8 @@ IFL_APART static int record_work(const struct flight *flight, const struct repli
     return rc;
 }
 
-static int record_stages(const struct loop *loop, const struct replica *replica,
-                         const struct ifl_done *done, struct ifl_error *error)
+IFL_APART static int record_stages(const struct loop *loop, const struct replica *replica,
+                                   const struct ifl_done *done, struct ifl_error *error)
 {
     int rc = 0;
     for (int32_t s = 0; s < done->stages->n && rc == 0; s++) {
@@ -106,8 +106,8 @@ static int record_stages(const struct loop *loop, const struct replica *replica,
     return rc;
 }
 
-int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-             struct ifl_error *error)
+IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+                     struct ifl_error *error)
 {
     int rc = replica_end(replica, done, loop->flight->recorder, error);
     loop->now_ns = done->end_ns;

@@ -69,8 +69,8 @@ static int note(struct departures *departures, const struct departure *of, struc
     return event_push(&departures->at, of->at_ns, of->serial, slot) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
-int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
-                        struct live_request *r, struct ifl_error *error)
+IFL_APART int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
+                                  struct live_request *r, struct ifl_error *error)
 {
     struct arrival current = *a;
     enum ifl_status status;

@@ -42,6 +42,7 @@ struct loop {
     uint32_t n_due;
     uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
+    bool one_pool;           /* open to any request that fits, without a door that may be closed */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
     struct departures departures;
@@ -174,6 +175,8 @@ void outside_tell_end(const struct flight *flight, size_t row,
 
 /* Opens the pools that can have the request to the router. */
 void loop_open_pools(struct loop *loop, const struct arrival *a);
+/* True if a pool need only be asked whether a request fits its replicas. */
+bool loop_has_one_pool(const struct flight *flight);
 /* The workload's next request arrives: it is turned away, or goes where the router says. */
 int loop_let_one_arrive(struct loop *loop, struct ifl_error *error);
 

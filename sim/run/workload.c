@@ -216,20 +216,25 @@ static void take_prompt(const struct ifl_trace *trace, size_t from, struct arriv
     a->said.prefix_tokens = trace->prefix_tokens ? trace->prefix_tokens[from] : 0;
 }
 
-void workload_describe(const struct workload *workload, size_t row, struct arrival *a)
+/* What the trace says beside lengths and stamps. */
+IFL_APART static void say_more(const struct workload *workload, size_t row, struct arrival *a)
+{
+    const size_t first = workload->first_sent ? workload->first_sent[row] : row;
+    ifl_trace_attributes_of(workload->trace, row, &a->said);
+    if (first != row)
+        take_prompt(workload->trace, first, a);
+    name_tokens(workload, first, a);
+}
+
+IFL_HOT void workload_describe(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
     *a = workload->plain;
     a->row = row;
     a->n_prompt = trace->n_prompt[row];
     a->n_output = trace->n_output[row];
-    if (workload->says_more) {
-        const size_t first = workload->first_sent ? workload->first_sent[row] : row;
-        ifl_trace_attributes_of(trace, row, &a->said);
-        if (first != row)
-            take_prompt(trace, first, a);
-        name_tokens(workload, first, a);
-    }
+    if (workload->says_more)
+        say_more(workload, row, a);
     a->repeats = repeats_of(workload, row);
     if (a->said.abort_ns == IFL_NEVER && workload->patience.process != PATIENCE_NONE)
         a->said.abort_ns = patience_ns(&workload->patience, ifl_trace_id(trace, row));
@@ -265,7 +270,7 @@ static struct released unpack(const struct workload *workload, uint64_t payload)
 }
 
 /* Takes the request that is sent next, at next_sent_ns. */
-static struct released take_sent(struct workload *workload)
+IFL_HOT static struct released take_sent(struct workload *workload)
 {
     struct released sent = {.row = workload->next};
     if (event_next_ns(&workload->released) < workload->streamed_ns) {
