@@ -42,11 +42,17 @@ static int64_t next_time(const struct news *news, int64_t from_ns, bool behind)
     return from_ns > IFL_LAST_NS - interval_ns ? IFL_NEVER : from_ns - rest_ns + interval_ns;
 }
 
+int64_t news_take_ns(const struct news *news, int64_t now_ns)
+{
+    ifl_assert(news_are_old(news));
+    return next_time(news, now_ns, now_ns <= news->heard_ns);
+}
+
 void news_note(struct news *news, int64_t now_ns)
 {
     ifl_assert(news_are_old(news));
     if (news->next_take_ns == IFL_NEVER)
-        news->next_take_ns = next_time(news, now_ns, now_ns <= news->heard_ns);
+        news->next_take_ns = news_take_ns(news, now_ns);
 }
 
 static int64_t next_arrival_ns(const struct news *news)

@@ -43,6 +43,8 @@ void news_destroy(struct news *news);
 
 /* The load of a replica has changed at now_ns; it is in `live`. */
 void news_note(struct news *news, int64_t now_ns);
+/* The first time at which loads are taken that a change at now_ns is in. */
+int64_t news_take_ns(const struct news *news, int64_t now_ns);
 /* When loads are next taken or heard; IFL_NEVER: not before something changes. */
 int64_t news_next_ns(const struct news *news);
 /* How old the loads are that the router knows at now_ns: reports that would say the same again are

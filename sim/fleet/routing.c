@@ -38,7 +38,8 @@ static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
     const size_t at = i < routing->n ? i : 0;
-    bring(routing, (uint32_t)at);
+    if (!news_are_old(&routing->news))
+        bring(routing, (uint32_t)at);
     return &routing->loads[at];
 }
 
@@ -66,7 +67,8 @@ static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 {
     struct routing *routing = routing_of(fleet);
     size_t best = fleet->n;
-    bring(routing, ROUTING_ALL);
+    if (!news_are_old(&routing->news))
+        bring(routing, ROUTING_ALL);
     if (!least_is_kept(&routing->least) &&
         least_create(&routing->least, routing->loads, routing->n) < 0 && routing->asked->code >= 0)
         ifl_fail_nomem(routing->asked);

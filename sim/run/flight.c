@@ -506,6 +506,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     free(loop.places);
     event_heap_destroy(&loop.lone_changes);
     free(loop.lone);
+    free(loop.lone_outlook);
     free(loop.due);
     free(loop.was_due);
     return rc;

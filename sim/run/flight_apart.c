@@ -6,7 +6,10 @@
  * replica does. Nothing that is recorded depends on the order in which replicas fly; where it would
  * (rows of steps, arrivals that ends of requests cause, routers that hear of ends), the replicas
  * fly together, in flight.c. They fly together, too, from the time on when a request is held at the
- * gateway, for any end of a step may change that. */
+ * gateway, for any end of a step may change that.
+ *
+ * Where news are old the router reads no replica, but what was taken of all of them at one time. So
+ * all whose load has changed fly up to that time before it is taken. */
 #include "run/flight_loop.h"
 
 #include "inflight/minmax.h"
@@ -53,9 +56,9 @@ bool apart_flies(const struct flight *flight)
 {
     return flight->n_replicas > 1 && !flight->handover && flight->records_in_any_order &&
            flight->executor->durations && flight->steady_runs && !flight->check_steady &&
-           flight->news.interval_ns == 0 && !has_lockstep(flight) && !has_pipeline(flight) &&
-           !has_door(flight) && !gateway_is_there(&flight->gateway) &&
-           !hears_in_order(flight->router) && workload_is_open(flight->workload);
+           !has_lockstep(flight) && !has_pipeline(flight) && !has_door(flight) &&
+           !gateway_is_there(&flight->gateway) && !hears_in_order(flight->router) &&
+           workload_is_open(flight->workload);
 }
 
 /* ---- one replica ---- */
@@ -71,13 +74,19 @@ static int submit_and_wait(struct loop *loop, const struct replica *replica, str
     return rc;
 }
 
-static int foresee(struct loop *loop, const struct replica *replica, struct lone *lone,
-                   int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
+static struct outlook *outlook_of(const struct loop *loop, const struct replica *replica)
 {
+    return &loop->lone_outlook[replica->fixed.number];
+}
+
+static int foresee(struct loop *loop, const struct replica *replica, int64_t until_ns,
+                   struct ifl_done *done, struct ifl_error *error)
+{
+    struct outlook *outlook = outlook_of(loop, replica);
     const int64_t start_ns = replica->in_flight.desc.start_ns;
-    if (!loop_look_ahead(loop->flight, replica, until_ns, &lone->outlook))
+    if (!loop_look_ahead(loop->flight, replica, until_ns, outlook))
         return submit_and_wait(loop, replica, done, error);
-    const int64_t duration_ns = lone->outlook.duration_ns[lone->outlook.at];
+    const int64_t duration_ns = outlook->duration_ns[outlook->at];
     *done = (struct ifl_done){.step = replica->in_flight.desc.step,
                               .replica = replica->fixed.number,
                               .start_ns = start_ns,
@@ -94,7 +103,7 @@ static int pass_steps(struct loop *loop, struct replica *replica, struct lone *l
     struct ifl_done done;
     int rc = 1;
     while (rc > 0) {
-        if ((rc = foresee(loop, replica, lone, until_ns, &done, error)) < 0)
+        if ((rc = foresee(loop, replica, until_ns, &done, error)) < 0)
             return rc;
         lone->end_ns = done.end_ns;
         if (done.end_ns > until_ns)
@@ -102,7 +111,7 @@ static int pass_steps(struct loop *loop, struct replica *replica, struct lone *l
         if (done.end_ns == until_ns || !replica_coasts(replica))
             rc = loop_end(loop, replica, &done, error);
         else
-            rc = loop_coast(loop, replica, &done, until_ns, &lone->outlook, error);
+            rc = loop_coast(loop, replica, &done, until_ns, outlook_of(loop, replica), error);
     }
     lone->end_ns = IFL_NEVER;
     return rc;
@@ -114,7 +123,7 @@ static int plan(struct loop *loop, struct replica *replica, struct lone *lone,
 {
     lone->last_ns = loop->now_ns = lone->due_ns;
     lone->due_ns = IFL_NEVER;
-    lone->outlook.n = lone->outlook.at = 0;
+    outlook_of(loop, replica)->n = outlook_of(loop, replica)->at = 0;
     return loop_commit(loop, replica, error);
 }
 
@@ -171,6 +180,14 @@ static void wake(struct loop *loop, const struct event *event)
     expect_change(loop, (uint32_t)event->payload);
 }
 
+/* Its load is noted. Old news say what it is at until_ns, exact ones of when. */
+static void note(struct loop *loop, uint32_t number, int64_t until_ns)
+{
+    const bool old = news_are_old(&loop->routing.news);
+    routing_note(&loop->routing, &loop->flight->replicas[number],
+                 old ? until_ns : loop->lone[number].last_ns);
+}
+
 /* Up to that time, and its load is noted. */
 static int bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error)
 {
@@ -178,7 +195,7 @@ static int bring(struct loop *loop, uint32_t number, int64_t until_ns, struct if
     if (next_change_ns(lone) > until_ns)
         return 0;
     const int rc = fly_alone(loop, number, until_ns, error);
-    routing_note(&loop->routing, &loop->flight->replicas[number], lone->last_ns);
+    note(loop, number, until_ns);
     expect_change(loop, number);
     return rc;
 }
@@ -247,11 +264,12 @@ int apart_land(struct loop *loop, struct ifl_error *error)
     const struct flight *flight = loop->flight;
     struct lone *lone = loop->lone;
     int rc = bring_all(loop, loop->now_ns, error);
+    for (uint32_t i = 0; i < flight->n_replicas; i++)
+        note(loop, i, loop->now_ns);
     loop->lone = NULL;
     routing_follow(&loop->routing, NULL, NULL);
     for (uint32_t i = 0; i < flight->n_replicas && rc == 0; i++) {
         struct replica *replica = &flight->replicas[i];
-        routing_note(&loop->routing, replica, lone[i].last_ns);
         if (lone[i].due_ns != IFL_NEVER)
             loop_fall_due(loop, replica);
         if (lone[i].end_ns == IFL_NEVER)
@@ -305,16 +323,69 @@ int apart_take_off(struct loop *loop, struct ifl_error *error)
 {
     const uint32_t n = loop->flight->n_replicas;
     loop->lone = malloc(n * sizeof *loop->lone);
-    if (!loop->lone)
+    loop->lone_outlook = malloc(n * sizeof *loop->lone_outlook);
+    if (!loop->lone || !loop->lone_outlook)
         return ifl_fail_nomem(error);
     for (uint32_t i = 0; i < n; i++) {
         struct lone *lone = &loop->lone[i];
         lone->end_ns = lone->due_ns = lone->queued_ns = IFL_NEVER;
         lone->last_ns = -1;
-        lone->outlook.n = lone->outlook.at = 0;
     }
     routing_follow(&loop->routing, bring_for_router, loop);
     return 0;
+}
+
+/* ---- old news ---- */
+
+/* When a load changes next, or a wake may lead to that. */
+static int64_t next_change_of_any_ns(struct loop *loop)
+{
+    const int64_t wake_ns = event_next_ns(&loop->wakes);
+    int64_t next_ns = wake_ns == IFL_NEVER ? IFL_NEVER : wake_ns + 1;
+    for (uint32_t i = 0; i < loop->flight->n_replicas; i++) {
+        const int64_t own_ns = next_change_ns(&loop->lone[i]);
+        next_ns = ifl_min(next_ns, own_ns);
+    }
+    return next_ns;
+}
+
+/* When loads are taken next: behind the first change since they were taken last. */
+static int64_t next_take_ns(struct loop *loop)
+{
+    const struct news *news = &loop->routing.news;
+    if (news->next_take_ns != IFL_NEVER)
+        return news->next_take_ns;
+    const int64_t change_ns = next_change_of_any_ns(loop);
+    return change_ns == IFL_NEVER ? IFL_NEVER : news_take_ns(news, change_ns);
+}
+
+static int take(struct loop *loop, int64_t at_ns, struct ifl_error *error)
+{
+    int rc = 0;
+    loop->now_ns = at_ns;
+    for (uint32_t i = 0; i < loop->flight->n_replicas && rc == 0; i++)
+        if (next_change_ns(&loop->lone[i]) <= at_ns || event_next_ns(&loop->wakes) < at_ns)
+            rc = apart_bring(loop, i, at_ns, error);
+    routing_hear_news(&loop->routing, at_ns);
+    return rc;
+}
+
+/* The router hears what it has heard by now_ns, behind the ends of steps and requests that leave at
+ * that time. */
+static int hear(struct loop *loop, struct ifl_error *error)
+{
+    const int64_t now_ns = loop->now_ns;
+    int64_t at_ns = IFL_NEVER;
+    int rc = 0;
+    while (rc == 0 && (at_ns = next_take_ns(loop)) < now_ns)
+        rc = take(loop, at_ns, error);
+    loop->now_ns = now_ns;
+    if (rc == 0)
+        rc = loop_let_leave(loop, error);
+    if (rc == 0 && next_take_ns(loop) == now_ns)
+        rc = take(loop, now_ns, error);
+    routing_hear_news(&loop->routing, now_ns);
+    return rc;
 }
 
 int apart_run(struct loop *loop, struct ifl_error *error)
@@ -323,6 +394,8 @@ int apart_run(struct loop *loop, struct ifl_error *error)
     while (rc > 0) {
         for (int64_t at_ns; (at_ns = next_event_ns(loop)) != IFL_NEVER;) {
             loop->now_ns = at_ns;
+            if (news_are_old(&loop->routing.news) && (rc = hear(loop, error)) < 0)
+                return rc;
             if ((rc = loop_let_come_and_go(loop, error)) < 0)
                 return rc;
             if (!loop->lone)

@@ -29,7 +29,6 @@ struct lone {
     int64_t due_ns;    /* of the plan that is due; IFL_NEVER: none is */
     int64_t last_ns;   /* of its last event */
     int64_t queued_ns; /* its entry in lone_changes; IFL_NEVER: it has none */
-    struct outlook outlook;
 };
 
 struct place;
@@ -52,6 +51,7 @@ struct loop {
     struct lockstep lockstep;
     struct moves *moves;            /* NULL: requests stay where they are */
     struct lone *lone;              /* [replicas]; NULL: they fly together */
+    struct outlook *lone_outlook;   /* [replicas] */
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
     bool lacks_memory;              /* for lone_changes */
     bool follows_loads;             /* lone_changes is kept: the router asks for the least load */

@@ -15,7 +15,7 @@ draw() {
         n_routers = split(routers, router, " ")
         n_presets = split(presets, preset, " ")
         n = 2 + below(7)
-        print preset[1 + below(n_presets)], router[1 + below(n_routers)], n, 150 + below(3) * 400, 40 + below(160)
+        printf "%s %s %d %d ", preset[1 + below(n_presets)], router[1 + below(n_routers)], n, 150 + below(3) * 400
         print "arrival_s,prompt_tokens,output_tokens,priority,client,prefix_group,prefix_tokens,abort_s" >"trace.csv"
         patient = below(2)
         at = 0
@@ -26,6 +26,8 @@ draw() {
             printf "%.2f,%d,%d,%d,%d,%d,%d,%s\n", at, prompt, 1 + below(120), below(3), below(4), group,
                 group ? int(prompt * 3 / 4) : 0, patient || below(4) ? "" : below(500) / 100 >"trace.csv"
         }
+        old = below(2)
+        print old * 0.01 * 10 ^ below(3), old * 0.01 * below(8)
     }'
 }
 
@@ -49,6 +51,7 @@ for seed in $(seq 1 "${FLEETS:-40}"); do
     # shellcheck disable=SC2046 # words on purpose
     set -- $(draw "$seed")
     fleet="--set serving.preset=$1 --set cluster.router.policy=$2 --set cluster.replicas=$3 --set serving.kv.num_blocks=$4"
+    fleet="$fleet --set cluster.news.interval_s=$5 --set cluster.news.delay_s=$6"
     fly apart
     fly rows --set output.steps=true
     fly together --set output.steps=true --set serving.steady_runs=false
