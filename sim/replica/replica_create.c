@@ -61,12 +61,12 @@ static struct ragged_options speculation_of(const struct replica_options *option
 }
 
 /* The last token of an answer takes no slot. Contiguous pools round up what a request takes, and
- * guesses take slots as well. */
+ * guesses and adapters in the pool take slots as well. */
 static int64_t fit_tokens_of(const struct replica_options *options)
 {
     const struct ifl_limits *limits = &options->limits;
     const int64_t n_slots = (int64_t)limits->n_blocks * limits->block_tokens;
-    return options->allocator == KV_BUDDY || max_drafts(options) > 0
+    return options->allocator == KV_BUDDY || max_drafts(options) > 0 || options->adapters.in_pool
                ? 0
                : ifl_min(n_slots + 1, limits->max_model_tokens);
 }
