@@ -40,6 +40,12 @@ static const char *const ifl_status_names[IFL_N_STATUSES] = {
     [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected",   [IFL_FAILED] = "failed",
     [IFL_ABORTED] = "aborted",   [IFL_TIMED_OUT] = "timed_out", [IFL_SHED] = "shed"};
 
+/* Tiers below the device, the nearest first. */
+enum { IFL_N_TIERS = 3 };
+static const char *const ifl_tier_names[IFL_N_TIERS] = {"host", "disk", "store"};
+/* A tier in the place of a replica. */
+#define IFL_MOVE_TIER(tier) (-1 - (tier))
+
 /* A request that has left. Times are IFL_NEVER where undefined. */
 struct ifl_request_record {
     uint64_t request_id;
@@ -69,12 +75,17 @@ struct ifl_request_record {
     int64_t moving_ns;                  /* time of its moves, added up */
     int64_t moving_hidden_ns;           /* the part of it beside the computing of the prompt */
     int64_t resumed_ns;                 /* the decode replica started it; IFL_NEVER */
+    /* With tiers below the device: */
+    bool has_tiers;
+    int32_t tier_tokens[IFL_N_TIERS]; /* of cached_tokens, that came from host, disk and store */
+    int64_t load_ns;                  /* time of its loads, added up */
+    int64_t load_exposed_ns;          /* that it waited for them, or a step did */
 };
 
-/* K/V that has moved from one replica to another. */
+/* K/V that has moved from one replica to another, or to a replica from a tier. */
 struct ifl_move_record {
     uint64_t request_id;
-    int32_t from, to;                  /* replicas */
+    int32_t from, to;                  /* replicas; `from` below 0: IFL_MOVE_TIER(tier) */
     int64_t sent_ns, start_ns, end_ns; /* asked for; the link was free for it; it had come */
     int64_t
         moving_ns; /* that it took on its links, with what went beside the step that computed it */
@@ -231,6 +242,7 @@ struct ifl_recorder_options {
     const char
         *moves_path; /* NULL: not written; a row for each move, and no file if there is none */
     bool hands_over; /* requests.csv has columns for hand-overs */
+    bool tiers;      /* and for tiers below the device */
     /* The pools that together are all replicas; files that name a replica then name its pool, too.
      * Borrowed until ifl_recorder_destroy. n_pools 0: the cluster has none. */
     const struct ifl_pool *pools;
@@ -350,7 +362,9 @@ struct ifl_summary {
     /* K/V that moved between replicas; 0 where none did, and then no file names it. */
     uint64_t n_moves;
     double moved_gb, moving_s, moving_hidden_frac; /* of all moves; the mean; of all their time */
-    struct ifl_pressure pressure;                  /* in no file: it explains `saturated` */
+    bool has_tiers;
+    double tier_hit_frac[IFL_N_TIERS]; /* of the prompt tokens of finished requests */
+    struct ifl_pressure pressure;      /* in no file: it explains `saturated` */
     /* Of pipelines with a step in each stage; 0 where there is none, and then no file names them.
      */
     uint64_t n_stages;

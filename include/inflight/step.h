@@ -236,12 +236,12 @@ struct ifl_step_ops {
     double (*room)(struct ifl_step *, double enough);
     /* Starts a waiting, swapped or LOADED request with n new tokens, 0 <= n <= todo, after those of
      * its hit, if every admit module says yes; of a LOADED one none is asked. Any other request or
-     * n is a breach of the contract. A waiting request with K/V at another replica (hit.n_below)
-     * does not start: it is loaded, if its blocks are free, and the verdict is IFL_SKIP. The
-     * request computes fewer than n tokens if its hit has grown since the plan looked. The start
-     * takes the blocks that the admission named, shares the cached ones, and brings back those in
-     * host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not
-     * free. */
+     * n is a breach of the contract. A waiting request with K/V at another replica (hit.n_below),
+     * or in a tier that loads `apart`, does not start: it is loaded, if its blocks are free, and
+     * the verdict is IFL_SKIP. The request computes fewer than n tokens if its hit has grown since
+     * the plan looked. The start takes the blocks that the admission named, shares the cached ones,
+     * and brings back those in host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes
+     * and the blocks are not free. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* Gives a running request n more tokens, 0 < n <= todo, once a step; none that are guessed. Any
      * other request or n, and a second call in a step, is a breach of the contract. The request
@@ -320,8 +320,9 @@ struct ifl_step_ops {
     /* Brings n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the device,
      * and takes their blocks now, without asking a module: the request is MOVING, then LOADED.
      * IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. n = 0 does nothing and returns IFL_YES.
-     * In this version K/V comes from other replicas alone: n is all of n_below, and
-     * IFL_LOAD_BY_LAYER ends the run. */
+     * In this version n is all of n_below, and IFL_LOAD_BY_LAYER ends the run; from a tier
+     * (serving.kv.tiers) K/V comes IFL_LOAD_APART alone, and ifl_start loads as its key `loads`
+     * says. */
     enum ifl_verdict (*load)(struct ifl_step *, const struct ifl_request *, int32_t n,
                              enum ifl_load_way);
     /* Requests on the device, after the changes so far, that are computed with the adapter; adapter

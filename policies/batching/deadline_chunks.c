@@ -184,7 +184,7 @@ static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, i
     const struct ifl_request *r;
     while (step->n_prefill_tokens < chunk && (r = ifl_next(step, lists, &cursor))) {
         const int32_t n = share_of(step, r, chunk);
-        if (r->state == IFL_WAITING && !start(p, step, r, n))
+        if (r->state != IFL_RUNNING && !start(p, step, r, n))
             lists = IFL_IN_PREFILL;
         else if (r->state == IFL_RUNNING && ifl_n_now(r) == 0 && n > 0)
             ifl_schedule(step, r, n, 0);

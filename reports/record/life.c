@@ -3,7 +3,7 @@
 #include "inflight/minmax.h"
 #include "tables/row.h"
 
-#define ROW_BYTES (31 * ROW_NUMBER_BYTES)
+#define ROW_BYTES (36 * ROW_NUMBER_BYTES)
 
 static const char header_begin[] = "point,request_id,replica,";
 static const char header_end[] =
@@ -16,13 +16,19 @@ static const char header_end[] =
 static const char header_handover[] =
     ",prefill_replica,prompt_s,handover_wait_s,transfer_s,transfer_hidden_s,decode_queue_s";
 
-int life_write_header(struct whole_file *file, bool has_pools, bool hands_over, bool has_adapters,
+/* Tokens that the prompt found in each tier, and the time of its loads: in all, and what it or its
+ * step waited. */
+static const char header_tiers[] = ",host_tokens,disk_tokens,store_tokens,load_s,load_exposed_s";
+
+int life_write_header(struct whole_file *file, const struct life_columns *columns,
                       struct ifl_error *error)
 {
     if (whole_write(file, header_begin, error) ||
-        (has_pools && whole_write(file, "pool,", error)) || whole_write(file, header_end, error) ||
-        (hands_over && whole_write(file, header_handover, error)) ||
-        whole_write(file, has_adapters ? ",adapter\n" : "\n", error))
+        (columns->pool && whole_write(file, "pool,", error)) ||
+        whole_write(file, header_end, error) ||
+        (columns->hands_over && whole_write(file, header_handover, error)) ||
+        (columns->tiers && whole_write(file, header_tiers, error)) ||
+        whole_write(file, columns->adapter ? ",adapter\n" : "\n", error))
         return error->code;
     return IFL_OK;
 }
@@ -51,13 +57,21 @@ static char *put_handover(char *at, const struct life *life)
     return row_seconds(at, between_ns(rare->move_end_ns, rare->resumed_ns));
 }
 
-static char *put_life(char *at, int32_t point, const char *pool, bool hands_over,
+static char *put_tiers(char *at, const struct rare *rare)
+{
+    for (int t = 0; t < IFL_N_TIERS; t++)
+        at = row_int(at, rare->tier_tokens[t]);
+    at = row_seconds(at, rare->load_ns);
+    return row_seconds(at, rare->load_exposed_ns);
+}
+
+static char *put_life(char *at, int32_t point, const struct life_columns *columns,
                       const struct life *life)
 {
     at = row_int(at, point);
     at = row_uint(at, life->request_id);
     at = life->replica < 0 ? row_word(at, "") : row_int(at, life->replica);
-    at = pool ? row_word(at, pool) : at;
+    at = columns->pool ? row_word(at, columns->pool) : at;
     at = row_word(at, ifl_status_names[life->status]);
     at = row_seconds(at, life->arrival_ns);
     at = row_seconds(at, life->first_scheduled_ns);
@@ -78,7 +92,11 @@ static char *put_life(char *at, int32_t point, const char *pool, bool hands_over
     at = row_seconds(at, life_stalled_ns(life));
     at = row_seconds(at, life->rare->ttft_slo_ns);
     at = row_seconds(at, life->rare->tpot_slo_ns);
-    return hands_over ? put_handover(at, life) : at;
+    if (columns->hands_over)
+        at = put_handover(at, life);
+    if (columns->tiers)
+        at = put_tiers(at, life->rare);
+    return at;
 }
 
 int life_write(struct whole_file *file, int32_t point, const struct life_columns *columns,
@@ -88,7 +106,7 @@ int life_write(struct whole_file *file, int32_t point, const struct life_columns
     char *at = whole_room(file, ROW_BYTES + n_adapter, error);
     if (!at)
         return error->code;
-    at = put_life(at, point, columns->pool, columns->hands_over, life);
+    at = put_life(at, point, columns, life);
     at = columns->adapter ? row_text(at, columns->adapter) : at;
     whole_commit(file, row_end(at));
     return IFL_OK;

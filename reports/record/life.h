@@ -24,6 +24,9 @@ struct rare {
     bool has_two_replicas;
     int32_t prefill_replica;
     int64_t prefilled_ns, move_start_ns, move_end_ns, moving_ns, moving_hidden_ns, resumed_ns;
+    /* with tiers, as in its record */
+    int32_t tier_tokens[IFL_N_TIERS];
+    int64_t load_ns, load_exposed_ns;
 };
 
 struct life {
@@ -116,11 +119,11 @@ static inline bool life_meets_slos(const struct life *life)
 /* Columns of requests.csv that few runs have. */
 struct life_columns {
     const char *pool, *adapter; /* their names; NULL: there is no such column */
-    bool hands_over;            /* those of requests with two replicas */
+    bool hands_over, tiers; /* those of requests with two replicas, and of K/V below the device */
 };
 
 /* requests.csv: the header, and a row. */
-int life_write_header(struct whole_file *file, bool has_pools, bool hands_over, bool has_adapters,
+int life_write_header(struct whole_file *file, const struct life_columns *columns,
                       struct ifl_error *error);
 int life_write(struct whole_file *file, int32_t point, const struct life_columns *columns,
                const struct life *life, struct ifl_error *error);

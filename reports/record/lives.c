@@ -40,7 +40,8 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
     if (record->stalled_ns == 0 && record->ttft_slo_ns == IFL_NEVER &&
         record->tpot_slo_ns == IFL_NEVER && record->cached_tokens == 0 &&
         record->preemptions == 0 && record->swap_outs == 0 && record->wasted_tokens == 0 &&
-        record->adapter == 0 && !record->is_retry && !record->has_two_replicas)
+        record->adapter == 0 && !record->is_retry && !record->has_two_replicas &&
+        !record->has_tiers)
         return &none;
     struct rare *rare = &lives->rares[lives->n_rares++];
     *rare = (struct rare){.stalled_ns = record->stalled_ns,
@@ -60,7 +61,11 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
                           .move_end_ns = record->move_end_ns,
                           .moving_ns = record->moving_ns,
                           .moving_hidden_ns = record->moving_hidden_ns,
-                          .resumed_ns = record->resumed_ns};
+                          .resumed_ns = record->resumed_ns,
+                          .load_ns = record->load_ns,
+                          .load_exposed_ns = record->load_exposed_ns};
+    for (int t = 0; t < IFL_N_TIERS; t++)
+        rare->tier_tokens[t] = record->tier_tokens[t];
     return rare;
 }
 

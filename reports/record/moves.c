@@ -19,7 +19,7 @@ static char *put_move(char *at, int32_t point, const struct ifl_move_record *mov
 {
     at = row_int(at, point);
     at = row_uint(at, move->request_id);
-    at = row_int(at, move->from);
+    at = move->from < 0 ? row_word(at, ifl_tier_names[-1 - move->from]) : row_int(at, move->from);
     at = row_int(at, move->to);
     at = row_seconds(at, move->sent_ns);
     at = row_seconds(at, move->start_ns);

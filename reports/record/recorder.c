@@ -37,7 +37,7 @@ struct ifl_recorder {
     struct pools pools;
     struct stage_sums stages;
     struct move_log moves;
-    bool hands_over;                  /* requests.csv has columns for it */
+    bool hands_over, tiers;           /* requests.csv has columns for them */
     const char *const *adapter_names; /* [n_adapters] */
     size_t n_adapters;                /* 0: no file has a column of them */
 };
@@ -76,27 +76,36 @@ static int open_of_replicas(struct whole_file *file, const char *path,
     return IFL_OK;
 }
 
+/* Those that this run has, with what a row says in them. */
+static struct life_columns columns_of(const struct ifl_recorder *recorder, const char *pool,
+                                      const char *adapter)
+{
+    return (struct life_columns){.pool = recorder->pools.n > 0 ? pool : NULL,
+                                 .adapter = recorder->n_adapters > 0 ? adapter : NULL,
+                                 .hands_over = recorder->hands_over,
+                                 .tiers = recorder->tiers};
+}
+
 static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_options *options,
                       struct ifl_error *error)
 {
-    const bool has_pools = options->n_pools > 0;
     if (pools_open(&recorder->pools, options, error))
         return error->code;
-    const bool has_adapters = options->n_adapters > 0;
+    const struct life_columns columns = columns_of(recorder, "", "");
     if (options->requests_path && (whole_open(&recorder->requests, options->requests_path, error) ||
-                                   life_write_header(&recorder->requests, has_pools,
-                                                     options->hands_over, has_adapters, error)))
+                                   life_write_header(&recorder->requests, &columns, error)))
         return error->code;
     if (options->requests_path && options->grow &&
         (whole_open_growing(&recorder->ends, options->requests_path, error) ||
-         life_write_header(&recorder->ends, has_pools, options->hands_over, has_adapters, error)))
+         life_write_header(&recorder->ends, &columns, error)))
         return error->code;
     if (options->steps_path &&
         (open_of_replicas(&recorder->steps, options->steps_path, options, steps_header, error) ||
          (options->gives_up && whole_write(&recorder->steps, kept_header, error)) ||
          whole_write(&recorder->steps, options->speculates ? ",draft_tokens,accepted_tokens" : "",
                      error) ||
-         whole_write(&recorder->steps, has_adapters ? ",adapters,adapter_loads\n" : "\n", error)))
+         whole_write(&recorder->steps, columns.adapter ? ",adapters,adapter_loads\n" : "\n",
+                     error)))
         return error->code;
     recorder->speculates = options->speculates;
     if (options->work_path &&
@@ -131,6 +140,7 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
     *recorder = (struct ifl_recorder){.point = options->point,
                                       .from_ns = options->from_ns,
                                       .hands_over = options->hands_over,
+                                      .tiers = options->tiers,
                                       .gives_up = options->gives_up,
                                       .sums = {.last_end_ns = INT64_MIN},
                                       .on_request = options->on_request,
@@ -173,11 +183,9 @@ static int write_life(const struct ifl_recorder *recorder, struct whole_file *fi
                       const struct life *life, struct ifl_error *error)
 {
     const uint32_t adapter = life->rare->adapter;
-    const char *name = adapter > 0 ? recorder->adapter_names[adapter - 1] : "";
-    const struct life_columns columns = {
-        .pool = recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : NULL,
-        .adapter = recorder->n_adapters > 0 ? name : NULL,
-        .hands_over = recorder->hands_over};
+    const struct life_columns columns = columns_of(
+        recorder, recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : "",
+        adapter > 0 ? recorder->adapter_names[adapter - 1] : "");
     return life_write(file, recorder->point, &columns, life, error);
 }
 
@@ -569,6 +577,7 @@ static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n
     stage_sums_describe(&recorder->stages, summary);
     move_log_describe(&recorder->moves, summary);
     summary->n_adapters = recorder->n_adapters;
+    summary->has_tiers = recorder->tiers;
     summary->n_warmup = n_warmup;
     summary->warmup_s =
         n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives.at[order[0]].arrival_ns) : 0;

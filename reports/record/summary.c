@@ -74,6 +74,9 @@ static void count_requests(const struct summary_input *input, struct ifl_summary
     summary->total_throughput_tok_per_s =
         ratio((double)tally->prompt_tokens + output_tokens, duration_s);
     summary->cached_prompt_frac = ratio((double)tally->cached_tokens, (double)tally->prompt_tokens);
+    for (int t = 0; t < IFL_N_TIERS; t++)
+        summary->tier_hit_frac[t] =
+            ratio((double)tally->tier_tokens[t], (double)tally->prompt_tokens);
     summary->goodput_rps = ratio((double)tally->n_meeting_slos, duration_s);
     summary->attainment_frac = ratio((double)tally->n_meeting_slos, (double)tally->n);
 }

@@ -44,6 +44,8 @@ void tally_life(struct tally *tally, const struct life *life)
     tally->n_meeting_slos += life_meets_slos(life);
     tally->prompt_tokens += life->prompt_tokens;
     tally->cached_tokens += life->rare->cached_tokens;
+    for (int t = 0; t < IFL_N_TIERS; t++)
+        tally->tier_tokens[t] += life->rare->tier_tokens[t];
     tally->output_tokens += life->output_tokens;
     if (life->finish_ns > tally->last_finish_ns)
         tally->last_finish_ns = life->finish_ns;

@@ -32,6 +32,7 @@ struct tally {
     int64_t wasted_tokens;
     uint64_t preemptions, swap_outs;
     int64_t prompt_tokens, cached_tokens, output_tokens; /* of finished requests */
+    int64_t tier_tokens[IFL_N_TIERS];
     int64_t first_arrival_ns, last_finish_ns;
 };
 

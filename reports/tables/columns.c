@@ -68,6 +68,9 @@ const struct column summary_columns[] = {
     REAL("moved_gb", moved_gb),
     REAL("mean_moving_s", moving_s),
     REAL("moving_hidden_frac", moving_hidden_frac),
+    REAL("host_hit_frac", tier_hit_frac[0]),
+    REAL("disk_hit_frac", tier_hit_frac[1]),
+    REAL("store_hit_frac", tier_hit_frac[2]),
     COUNT("adapters", n_adapters),
     REAL("mean_adapters", mean_adapters),
     COUNT("adapter_loads", adapter_loads),
@@ -78,8 +81,9 @@ enum {
     N_OF_EARLY_LEAVERS = 5 + N_OF_RETRIES,
     N_OF_PIPELINES = 3,
     N_OF_MOVES = 4,
+    N_OF_TIERS = 3,
     N_OF_ADAPTERS = 3,
-    N_OF_FEW = N_OF_PIPELINES + N_OF_MOVES + N_OF_ADAPTERS
+    N_OF_FEW = N_OF_PIPELINES + N_OF_MOVES + N_OF_TIERS + N_OF_ADAPTERS
 };
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;
 const size_t n_common_columns =
@@ -111,10 +115,12 @@ size_t summary_columns_of(const struct ifl_summary *summary)
 {
     if (summary->n_adapters > 0)
         return n_summary_columns;
-    if (summary->n_moves > 0)
+    if (summary->has_tiers)
         return n_summary_columns - N_OF_ADAPTERS;
+    if (summary->n_moves > 0)
+        return n_summary_columns - N_OF_ADAPTERS - N_OF_TIERS;
     if (summary->n_stages > 0)
-        return n_summary_columns - N_OF_ADAPTERS - N_OF_MOVES;
+        return n_summary_columns - N_OF_ADAPTERS - N_OF_TIERS - N_OF_MOVES;
     if (summary->n_retries > 0)
         return n_summary_columns - N_OF_FEW;
     return summary->n_aborted + summary->n_timed_out + summary->n_shed > 0

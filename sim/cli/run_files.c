@@ -25,19 +25,19 @@ enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
 
 enum { WAIT_S = 60 };
 
-/* True if at some point requests are handed over: all points then have the same columns. */
-static int hands_over(const struct study *study, bool *does, struct ifl_error *error)
+/* Whether at some point requests are handed over, or K/V lies in tiers: all points then have the
+ * same columns. */
+static int note_moves(const struct study *study, struct run_files *files, struct ifl_error *error)
 {
-    *does = false;
-    if (study_first(study)->n_pools == 0) /* then there are pools at no point */
-        return 0;
-    for (size_t i = 0; i < study_n_points(study) && !*does; i++) {
+    for (size_t i = 0; i < study_n_points(study); i++) {
         struct config config;
         if (study_read(study, i, &config, error) < 0)
             return error->code;
-        *does = config_hands_over(&config);
+        files->hands_over = files->hands_over || config_hands_over(&config);
+        files->tiers = files->tiers || config_has_tiers_anywhere(&config);
         config_finish(&config);
     }
+    files->wanted[REPORT_MOVES] = files->hands_over || files->tiers;
     return 0;
 }
 
@@ -69,7 +69,7 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
                    false, speculates(study)},
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
-    if (hands_over(study, &files->wanted[REPORT_MOVES], error) < 0)
+    if (note_moves(study, files, error) < 0)
         return error->code;
     dir = dir ? dir : output->dir;
     if (strlen(dir) >= sizeof files->dir)
@@ -181,7 +181,8 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .timeline_path = files->wanted[REPORT_TIMELINE] ? paths[REPORT_TIMELINE] : NULL,
         .differences_path = files->wanted[REPORT_DIFFERENCES] ? paths[REPORT_DIFFERENCES] : NULL,
         .pools_path = files->wanted[REPORT_POOLS] ? paths[REPORT_POOLS] : NULL,
-        .hands_over = files->wanted[REPORT_MOVES],
+        .hands_over = files->hands_over,
+        .tiers = files->tiers,
         .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
         .gives_up = study_gives_up(files->study),
         .speculates = files->wanted[REPORT_SPECULATION],

@@ -2,6 +2,7 @@
 #include "base/data.h"
 #include "config/check_keep.h"
 #include "config/read.h"
+#include "config/tiers.h"
 #include "cost/draft.h"
 #include "cost/model.h"
 
@@ -431,8 +432,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_cost(root, config, error) < 0 || check_older_keys(root, &config->cost, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
         check_in_flight(root, config, error) < 0 || check_beams(root, config, error) < 0 ||
-        check_speculation(root, config, error) < 0 || check_engine(root, config, error) < 0 ||
-        check_replications(root, config, error) < 0)
+        check_speculation(root, config, error) < 0 || tiers_check(root, config, error) < 0 ||
+        check_engine(root, config, error) < 0 || check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

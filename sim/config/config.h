@@ -15,6 +15,7 @@
 #include "fleet/handover.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
+#include "fleet/tier_links.h"
 #include "replica/kv/beams.h"
 #include "replica/kv/keep.h"
 #include "replica/kv/pool.h"
@@ -55,6 +56,28 @@ struct workload_config {
     struct beam_search beams;
 };
 
+/* A tier below the device (replica/kv/tier.h). */
+struct tier_config {
+    int32_t blocks;
+    double gib, device_ratio; /* in place of blocks */
+    struct link_spec link;
+    double gb_per_s; /* of the link */
+    int32_t pieces;  /* enum link_pieces */
+    int32_t unit_tokens, min_tokens, store_after;
+    int32_t stores, loads; /* enum tier_store, tier_load */
+    bool answers, keeps;
+    double hit_frac;
+};
+
+static inline bool tier_is_there(const struct tier_config *tier)
+{
+    return tier->blocks > 0 || tier->gib > 0 || tier->device_ratio > 0 || tier->hit_frac > 0;
+}
+static inline bool tier_has_link(const struct tier_config *tier)
+{
+    return tier->gb_per_s > 0 || tier->link.latency_ns > 0 || tier->link.piece_ns > 0;
+}
+
 struct kv_config {
     enum kv_allocator allocator;
     enum prefix_cache prefix_cache;
@@ -68,6 +91,7 @@ struct kv_config {
     double swap_gib;
     enum swap_full swap_full;
     struct keep keep; /* n_layers: 0 */
+    struct tier_config tiers[N_TIERS];
 };
 
 /* How steps follow one another in a pipeline (replica/overlap.h). */
@@ -335,6 +359,22 @@ static inline bool config_hands_over(const struct config *config)
 {
     for (size_t i = 0; i < config->n_pools; i++)
         if (config->pools[i].role != POOL_UNSAID)
+            return true;
+    return false;
+}
+
+/* True if K/V lies below the devices of its pool. */
+static inline bool config_has_tiers(const struct config *config)
+{
+    for (int i = 0; i < N_TIERS; i++)
+        if (tier_is_there(&config->serving.kv.tiers[i]))
+            return true;
+    return false;
+}
+static inline bool config_has_tiers_anywhere(const struct config *config)
+{
+    for (size_t i = 0; i < config_n_pools(config); i++)
+        if (config_has_tiers(config_of_pool(config, i)))
             return true;
     return false;
 }

@@ -61,6 +61,8 @@ extern const struct key_table workload_keys, filter_keys, arrivals_keys, predict
 extern const struct key_table adapters_keys, adapter_serving_keys;
 /* ---- keys_serving.c ---- */
 extern const struct key_table serving_keys, in_flight_keys, kv_keys, keep_keys, speculation_keys;
+/* ---- keys_tiers.c ---- */
+extern const struct key_table tiers_keys, tier_host_keys, tier_disk_keys, tier_store_keys;
 /* ---- keys_machine.c ---- */
 extern const struct key_table cost_keys, engine_keys, parallel_keys, deployment_keys,
     deployment_host_keys, deployment_memory_keys, deployment_front_end_keys,

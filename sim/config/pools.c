@@ -130,6 +130,8 @@ static const char *against_role(const struct config *pool)
                "a time";
     if (pool->data_parallel > 1)
         return "parallel.data is above 1, expected 1";
+    if (config_has_tiers(pool))
+        return "serving.kv.tiers is set, expected none";
     return pool->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
 }
 

@@ -290,6 +290,8 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
     if (code == 0)
         settle_rate(config);
     config->links.spec.bytes_per_s = config->links.gb_per_s * 1e9;
+    for (int i = 0; i < N_TIERS; i++)
+        config->serving.kv.tiers[i].link.bytes_per_s = config->serving.kv.tiers[i].gb_per_s * 1e9;
     if (code == 0)
         code = read_deployment(root, config, error);
     if (code < 0)

@@ -17,6 +17,7 @@
 #include "inflight/time.h"
 
 #include "replica/kv/beams.h"
+#include "replica/kv/tier.h"
 
 /* Kinds of list that link requests. A request is in one list of a kind at most. */
 enum live_chain {
@@ -43,6 +44,16 @@ struct standing { /* in a ranked list, replica_ranks.c */
 /* What a replica gives that computes a prompt for another one: the K/V alone, or also the first
  * token to the client. */
 enum hands { HANDS_NOTHING, HANDS_PROMPT, HANDS_PROMPT_AND_TOKEN };
+
+/* With tiers below the device (replica/tiers.h). */
+struct live_tiers {
+    int32_t n_blocks[N_TIERS];     /* behind its hit, when it was last looked up */
+    int32_t found_tokens[N_TIERS]; /* of its prompt, when it first started */
+    int32_t n_offered;             /* leading blocks that tiers were offered */
+    uint64_t identity;             /* of the last of these */
+    int64_t asked_ns;              /* when its last load was asked for */
+    int64_t load_ns, exposed_ns;   /* of its loads; of these, that it or its step waited */
+};
 
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
@@ -128,6 +139,7 @@ struct live_request {
     int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
     int64_t resumed_ns; /* when it first started on what it had loaded */
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
+    struct live_tiers tiers;
     int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
     bool stalled_on_host;                   /* the K/V was swapped out during the last stall */
     int32_t n_swap_outs;

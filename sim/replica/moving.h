@@ -50,6 +50,14 @@ static inline void moving_ask(struct moving *moving, struct live_request *r, boo
     moving->n_blocks += r->pub.stale.n_blocks;
     moving->n_before += before;
 }
+/* r has taken blocks for what comes from a tier (tiers.h). */
+static inline void moving_come(struct moving *moving, struct live_request *r)
+{
+    r->loads_before = false;
+    moving->n++;
+    moving->n_coming++;
+    moving->n_blocks += r->pub.stale.n_blocks;
+}
 /* The loop is to hear that r wants nothing from elsewhere. */
 static inline void moving_do_without(struct moving *moving, struct live_request *r)
 {

@@ -113,6 +113,7 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
     wakes_open(&replica->wakes);
     waiting_open(&replica->here.waiting);
     kv_cache_open(&replica->kv.device.cache);
+    tiers_open(&replica->tiers);
     plan_open(&replica->plan, &replica->here, &replica->kv, replica->fixed.max_samples);
     plan_count_loaded(&replica->plan, replica->moving.n_loaded);
     if (replica->adapters.fixed.n > 0)
@@ -189,7 +190,8 @@ static void bound_promise(struct replica *replica)
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
     if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
         replica->kv.device.cache.asked_lost || replica->plan.overruled ||
-        told_of_guesses(replica) || replica->leaving.n_ended + replica->leaving.n_early > 0) {
+        told_of_guesses(replica) || tiers_changed_in_plan(&replica->tiers) ||
+        replica->leaving.n_ended + replica->leaving.n_early > 0) {
         plan_void_promise(&replica->plan);
         return;
     }
@@ -311,6 +313,8 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
         .wasted_tokens = r->cut ? r->pub.stale.n_computed - r->cached_tokens : r->n_lost,
         .status = how_it_ended(r),
     };
+    if (replica->tiers.on)
+        replica_report_tiers(r, record);
 }
 
 static void tell_leave(struct replica *replica, const struct live_request *r)

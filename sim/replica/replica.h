@@ -29,6 +29,7 @@
 #include "replica/overlap.h"
 #include "replica/plan.h"
 #include "replica/refusals.h"
+#include "replica/tiers.h"
 #include "replica/wakes.h"
 
 struct ranked_request {
@@ -107,6 +108,7 @@ struct replica {
     struct rankings ranks;
     struct leaving leaving;
     struct moving moving;
+    struct tiers tiers;
     struct in_flight in_flight;
     struct wakes wakes;
     struct refusals refusals; /* reasons why requests were dropped */
@@ -128,10 +130,11 @@ struct replica_options {
     bool wants_work;
     int32_t max_samples; /* of a request; 0 counts as 1 */
     struct beam_search beams;
-    struct keep keep;  /* no beams, no several samples, no steps in flight beside one another, no
-                          moves */
-    bool moves;        /* requests may come from other replicas, or go there */
-    bool loads_before; /* the next step waits for what starts load */
+    struct keep keep; /* no beams, no several samples, no steps in flight beside one another, no
+                         moves */
+    struct kv_tier *tiers[N_TIERS]; /* borrowed; NULL: there is none */
+    bool moves;                     /* requests may come from other replicas, or go there */
+    bool loads_before;              /* the next step waits for what starts load */
     /* Read if the draft module guesses; max_drafts and max_model_tokens are set here. Then one step
      * is in flight at a time, no request has several samples, and the allocator is paged. */
     struct ragged_options speculation;
@@ -259,6 +262,14 @@ void replica_reserved(struct replica *replica, struct live_request *r, int64_t n
 void replica_loaded(struct replica *replica, struct live_request *r, int64_t now_ns);
 /* What r, which waits or is MOVING to here, was to load is lost: it waits, and computes all. */
 void replica_lose(struct replica *replica, struct live_request *r, int64_t now_ns);
+
+/* ---- replica_tiers.c: tiers below the device (tiers.h). Called between plans; the promise is void
+ * ---- */
+
+/* What r, which is MOVING, loads from tiers has come: it is LOADED. */
+void replica_loaded_below(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* Something else can be found in the tiers. */
+void replica_hear_tiers(struct replica *replica, int64_t now_ns);
 
 /* What the prefix cache holds of the tokens of r, which need not be a request of this replica. */
 struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r);

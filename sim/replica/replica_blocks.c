@@ -270,8 +270,8 @@ int32_t replica_listed_growth(const struct replica *replica)
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
 {
     const struct kv_pool *kv = &replica->kv.device;
-    return kv->cached && kv->cache.n_asked > 0 && replica->here.waiting.n > 0 &&
-           n_new > kv->n_free - kv->cache.n_idle;
+    return kv->cached && (kv->cache.n_asked > 0 || replica->tiers.on) &&
+           replica->here.waiting.n > 0 && n_new > kv->n_free - kv->cache.n_idle;
 }
 
 /* A member without blocks in reserve takes a block every block_tokens ticks until its last

@@ -37,7 +37,8 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
 {
     ifl_assert(replica->kv.device.cached && r->pub.state == IFL_WAITING);
     struct kv_cache *cache = &replica->kv.device.cache;
-    int32_t n = 0, limit = longest_hit(replica, r);
+    const int32_t limit = longest_hit(replica, r);
+    int32_t n = 0;
     uint64_t identity = 0;
     for (int32_t block; n < limit; n++) {
         const uint64_t next = kv_identity(r, identity, n, replica->fixed.limits.block_tokens);
@@ -49,9 +50,12 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     }
     r->n_hit = n;
     r->identity = identity;
-    r->looked_up = cache->epoch;
-    r->pub.stale.n_computed =
-        r->n_below > 0 ? r->pub.stale.n_tokens - 1 : n * replica->fixed.limits.block_tokens;
+    r->looked_up = replica_cache_epoch(replica);
+    if (replica->tiers.on)
+        n = replica_find_below(replica, r, full_blocks(replica, r->pub.stale.n_tokens - 1));
+    r->pub.stale.n_computed = r->n_below > 0 && !replica->tiers.on
+                                  ? r->pub.stale.n_tokens - 1
+                                  : n * replica->fixed.limits.block_tokens;
 }
 
 IFL_APART void replica_mark_wanted(struct replica *replica)
@@ -89,7 +93,7 @@ struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r
     const struct kv_cache *cache = &replica->kv.device.cache;
     const int32_t block_tokens = replica->fixed.limits.block_tokens;
     const int32_t limit = replica->kv.device.cached ? longest_hit(replica, r) : 0;
-    const bool known = replica->kv.device.cached && r->looked_up == cache->epoch;
+    const bool known = replica->kv.device.cached && r->looked_up == replica_cache_epoch(replica);
     struct ifl_hit hit = {0};
     uint64_t identity = 0;
     int32_t n = known ? r->n_hit : 0, last = n > 0 ? (int32_t)r->blocks[n - 1] : -1;
@@ -360,5 +364,7 @@ IFL_APART void replica_leave_in_cache(struct replica *replica, struct live_reque
         for (int32_t i = 0; i < r->n_names; i++)
             kv_cache_touch(cache, r->blocks[i], cache->clock);
     }
+    if (finished && replica->tiers.on)
+        replica_offer_answer(replica, r);
     touch_rest(replica, r);
 }

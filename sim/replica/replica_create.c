@@ -134,6 +134,16 @@ static int create_pool(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator
     return rc;
 }
 
+/* The tier that gets what the device evicts. */
+static struct kv_tier *evicted_to(const struct replica_options *options)
+{
+    for (int i = 0; i < N_TIERS; i++)
+        if (options->tiers[i])
+            return options->tiers[i]->rules.stores == TIER_STORES_EVICTED ? options->tiers[i]
+                                                                          : NULL;
+    return NULL;
+}
+
 static int create_pools(struct replica *replica, const struct replica_options *options)
 {
     const struct ifl_limits *limits = &options->limits;
@@ -148,6 +158,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         .evict_self = evict->self,
         .view = &replica->view,
         .block_tokens = limits->block_tokens,
+        .below = evicted_to(options),
     };
     const int rc =
         create_pool(&replica->kv.device, limits->n_blocks, options->allocator, &cache, tallies);
@@ -177,7 +188,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         adapters_create(&replica->adapters, &options->adapters) < 0)
         return ifl_fail_nomem(error);
     here_speculate(&replica->here, &replica->fixed.speculation);
-    moving_begin(&replica->moving, options->moves);
+    tiers_begin(&replica->tiers, options->tiers);
+    moving_begin(&replica->moving, options->moves || replica->tiers.on);
     view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
     return 0;
 }
@@ -191,6 +203,7 @@ void replica_destroy(struct replica *replica)
     adapters_destroy(&replica->adapters);
     leaving_destroy(&replica->leaving);
     moving_destroy(&replica->moving);
+    tiers_destroy(&replica->tiers);
     rankings_destroy(&replica->ranks);
     kv_pool_destroy(&replica->kv.device);
     kv_pool_destroy(&replica->kv.host);

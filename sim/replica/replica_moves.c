@@ -163,7 +163,10 @@ bool replica_start_loaded(struct replica *replica, struct live_request *r, int32
         return false;
     }
     waiting_leave(&replica->here.waiting, r);
-    r->pub.n_prefill = r->pub.stale.n_out > 0 ? r->pub.stale.n_computed : r->pub.stale.n_tokens;
+    const bool has_all = r->pub.stale.n_out > 0 && !replica->tiers.on;
+    r->pub.n_prefill = has_all ? r->pub.stale.n_computed : r->pub.stale.n_tokens;
+    if (replica->tiers.on && r->first_scheduled_ns == IFL_NEVER)
+        replica_note_found(replica, r);
     r->pub.started_ns = r->resumed_ns = replica->view.now_ns;
     plan_count_loaded_start(&replica->plan, r);
     return true;

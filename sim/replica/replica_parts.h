@@ -206,10 +206,16 @@ static inline int32_t replica_cached_tokens(const struct replica *replica,
 /* Looks up a waiting request: its n_computed becomes what the cache holds of it now, or another
  * replica does. */
 void replica_find_hit(struct replica *replica, struct live_request *r);
+/* Rises when the hit of a waiting request may have changed, on the device or below. */
+static inline uint64_t replica_cache_epoch(const struct replica *replica)
+{
+    const uint64_t epoch = replica->kv.device.cache.epoch;
+    return replica->tiers.on ? epoch + tiers_changes(&replica->tiers) : epoch;
+}
 static inline void replica_look_up(struct replica *replica, struct live_request *r)
 {
     if (replica->kv.device.cached && r->pub.state == IFL_WAITING &&
-        r->looked_up != replica->kv.device.cache.epoch)
+        r->looked_up != replica_cache_epoch(replica))
         replica_find_hit(replica, r);
 }
 /* Marks the cached blocks that waiting requests would start on, for evict modules that ask for it
@@ -236,6 +242,25 @@ void replica_withdraw(struct replica *replica, struct live_request *r);
 /* True if r started in this plan on K/V that the plan has `other` compute. */
 bool replica_stands_on(const struct replica *replica, const struct live_request *r,
                        const struct live_request *other);
+
+/* ---- replica_tiers.c: tiers below the device (tiers.h) ---- */
+
+/* Finds what lies below behind the hit of a waiting request, of its first `limit` blocks: n_below
+ * and tiers.n_blocks of r. Returns how many blocks there are, the hit included. */
+int32_t replica_find_below(struct replica *replica, struct live_request *r, int32_t limit);
+/* True if what r has below comes while steps go on. */
+bool replica_loads_apart(const struct replica *replica, const struct live_request *r);
+/* A waiting request takes blocks for hold_tokens, at least for its prompt, and is MOVING. False,
+ * and nothing has changed: they are not there. */
+bool replica_load_below(struct replica *replica, struct live_request *r, int32_t hold_tokens);
+/* r, which starts, has its blocks: it has what lies below, too, or its step waits for it. */
+void replica_take_below(struct replica *replica, struct live_request *r);
+/* r starts for the first time: what it found where. */
+void replica_note_found(struct replica *replica, struct live_request *r);
+/* Tiers are offered what r has computed or found of its prompt; of all, as it ends. */
+void replica_offer_prompt(struct replica *replica, struct live_request *r, int32_t n_computed);
+void replica_offer_answer(struct replica *replica, struct live_request *r);
+void replica_report_tiers(const struct live_request *r, struct ifl_request_record *record);
 
 /* ---- replica_check.c: serving.check_steady ---- */
 

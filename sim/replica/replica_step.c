@@ -219,6 +219,8 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
         r->pub.stale.last_end_ns = end_ns;
         replica_note_rank(replica, RANKED_RUNNING, r);
         replica_publish_prompt(replica, r, r->pub.stale.n_computed);
+        if (replica->tiers.on)
+            replica_offer_prompt(replica, r, r->pub.stale.n_computed);
         if (samples)
             in_flight_note_token(&replica->in_flight);
         if (!samples || r->hands_over == HANDS_PROMPT)

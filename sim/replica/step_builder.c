@@ -90,9 +90,13 @@ static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request 
                                           : "it loads a part of the K/V at another replica");
     else if (way == IFL_LOAD_BY_LAYER)
         step_breach(replica, "it loads K/V of another replica layer by layer");
+    else if (way == IFL_LOAD_BEFORE && replica->tiers.on)
+        step_breach(replica, "it has a step wait for K/V of a tier, which its `load` key decides");
     if (replica->plan.broken)
         return IFL_WAIT;
-    if (replica_load(replica, live(r), ifl_n_computed(r), way == IFL_LOAD_BEFORE))
+    if (replica->tiers.on
+            ? replica_load_below(replica, live(r), ifl_n_computed(r))
+            : replica_load(replica, live(r), ifl_n_computed(r), way == IFL_LOAD_BEFORE))
         return IFL_YES;
     step_note_refusal(replica, r, step_planner(replica), "what it loads finds no free K/V blocks",
                       true);

@@ -169,7 +169,8 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
  * started once it is LOADED. */
 static enum ifl_verdict load_first(struct replica *replica, struct live_request *r, int32_t hold)
 {
-    return replica_load(replica, r, hold, replica->fixed.loads_before)
+    return (replica->tiers.on ? replica_load_below(replica, r, hold)
+                              : replica_load(replica, r, hold, replica->fixed.loads_before))
                ? IFL_SKIP
                : note_no_blocks(replica, &r->pub);
 }
@@ -177,17 +178,24 @@ static enum ifl_verdict load_first(struct replica *replica, struct live_request 
 static bool lies_elsewhere(const struct replica *replica, const struct live_request *r)
 {
     return r->n_below > 0 && r->pub.state == IFL_WAITING &&
-           r->n_below > replica_cached_tokens(replica, r);
+           r->n_below > replica_cached_tokens(replica, r) &&
+           (!replica->tiers.on || replica_loads_apart(replica, r));
 }
 
 IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
 {
+    if (r->n_below > 0 && replica->tiers.on && !tiers_reserve_ask(&replica->tiers))
+        return false;
     if (!replica_first_blocks(replica, r, hold))
         return false;
     waiting_leave(&replica->here.waiting, r);
     r->swapped_in = false;
     if (r->first_scheduled_ns == IFL_NEVER)
         r->cached_tokens = r->pub.stale.n_computed;
+    if (replica->tiers.on && r->first_scheduled_ns == IFL_NEVER)
+        replica_note_found(replica, r);
+    if (replica->tiers.on && r->n_below > 0)
+        replica_take_below(replica, r);
     r->pub.n_prefill = r->pub.stale.n_tokens;
     r->pub.started_ns = replica->view.now_ns;
     plan_count_start(&replica->plan, r);

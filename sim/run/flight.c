@@ -85,9 +85,9 @@ IFL_APART static int fall_asleep(struct loop *loop, struct replica *replica, boo
  * may hold requests back. */
 static bool sees_ahead(const struct flight *flight)
 {
-    return flight->n_replicas == 1 && !flight->router && flight->executor->durations &&
-           !replica_overlaps(&flight->replicas[0]) && flight->steady_runs &&
-           !flight->check_steady && !flight->records_work;
+    return flight->n_replicas == 1 && !flight->router && !flight->tiers &&
+           flight->executor->durations && !replica_overlaps(&flight->replicas[0]) &&
+           flight->steady_runs && !flight->check_steady && !flight->records_work;
 }
 
 static int64_t next_event_ns(struct loop *loop)
@@ -196,6 +196,8 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
             return rc;
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
+        if (replica->tiers.on && tiering_hear_plan(loop->tiering, replica, submits, error) < 0)
+            return error->code;
         if (replica->moving.n_asked > 0 && moves_hear_plan(loop->moves, replica, error) < 0)
             return error->code;
         if (replica->leaving.n_gone > 0 && (rc = loop_report_gone(loop, replica, error)) < 0)
@@ -228,6 +230,8 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
     while ((rc = loop_commit(loop, replica, error)) > 0) {
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
         if (rc > 0 && loop->moves && moves_hold_step(loop->moves, replica))
+            return 0;
+        if (rc > 0 && loop->tiering && tiering_hold_step(loop->tiering, replica))
             return 0;
         if (rc > 0)
             rc = submit(loop, replica, error);
@@ -385,6 +389,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         until_ns = loop_next_departure_ns(loop);
     if (loop->moves)
         until_ns = ifl_min(until_ns, moves_next_ns(loop->moves));
+    if (loop->tiering)
+        until_ns = ifl_min(until_ns, tiering_next_ns(loop->tiering));
     if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing) && !loop->open)
         return 0;
     const int64_t news_ns = routing_next_news_ns(&loop->routing, loop->now_ns);
@@ -402,6 +408,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = end_others(loop, error);
     if (rc == 0 && loop->moves)
         rc = moves_end(loop->moves, error);
+    if (rc == 0 && loop->tiering)
+        rc = tiering_end(loop->tiering, error);
     if (rc == 0)
         rc = loop_let_leave(loop, error);
     loop->asks_held |= routing_hear_news(&loop->routing, loop->now_ns);
@@ -481,6 +489,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
     if (rc == 0 && flight->handover)
         rc = (loop.moves = moves_create(&loop, error)) ? 0 : error->code;
+    if (rc == 0 && flight->tiers)
+        rc = (loop.tiering = tiering_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && apart_flies(flight))
         rc = apart_take_off(&loop, error);
     if (rc == 0)
@@ -502,6 +512,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
     moves_destroy(loop.moves);
+    tiering_destroy(loop.tiering);
     loop_drop_departures(&loop);
     free(loop.places);
     event_heap_destroy(&loop.lone_changes);

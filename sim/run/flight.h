@@ -18,6 +18,7 @@
 #include "fleet/handover.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
+#include "fleet/tier_links.h"
 #include "replica/replica.h"
 #include "run/source.h"
 #include "run/workload.h"
@@ -41,7 +42,8 @@ struct flight {
     uint64_t seed;               /* of the router's draws */
     const struct handover_rules *handover; /* NULL: requests stay where they are */
     struct handover_size moved;
-    struct link_spec link; /* out of each replica, and into it */
+    const struct tier_links *tiers; /* [n_pools]; NULL: no replica has any */
+    struct link_spec link;          /* out of each replica, and into it */
     struct workload *workload;
     const struct source *source; /* of requests, as they come; NULL: the workload has all */
     const struct ifl_executor_ops *executor;

@@ -20,6 +20,8 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
     if (flight->executor->forget)
         flight->executor->forget(flight->executor_self, r->pub.serial);
     replica_report(replica, r, &record);
+    if (r->handover == 0 && r->silent)
+        return 0;
     if (r->handover > 0 && !moves_report(loop->moves, r, &record))
         return 0;
     record.request_id = workload_id(flight->workload, r->row, r->attempt);
@@ -120,5 +122,7 @@ IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct if
         rc = record_work(loop->flight, replica, done, error);
     if (rc == 0 && replica->leaving.n_gone > 0)
         rc = loop_report_gone(loop, replica, error);
+    if (rc == 0 && loop->tiering)
+        return tiering_hear_step(loop->tiering, replica, error);
     return rc == 0 && loop->moves ? moves_hear_step(loop->moves, replica, done, error) : rc;
 }

@@ -108,7 +108,11 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
     if (of->r->handover > 0 &&
         moves_leave(loop->moves, replica, of->r, of->status, of->at_ns, error) < 0)
         return error->code;
-    if (of->r->handover == 0)
+    bool waits = false;
+    if (of->r->handover == 0 && loop->tiering &&
+        tiering_leave(loop->tiering, replica, of->r, of->status, &waits, error) < 0)
+        return error->code;
+    if (of->r->handover == 0 && !waits)
         replica_leave(replica, of->r, of->status, of->at_ns);
     loop_fall_due(loop, replica);
     const int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;

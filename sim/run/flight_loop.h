@@ -7,6 +7,7 @@
 #include "fleet/routing.h"
 #include "run/flight.h"
 #include "run/flight_moves.h"
+#include "run/flight_tiers.h"
 #include "run/lockstep.h"
 
 /* Requests whose leaving time is known (flight_leave.c). */
@@ -50,6 +51,7 @@ struct loop {
     bool has_stamped;     /* some have come */
     struct lockstep lockstep;
     struct moves *moves;            /* NULL: requests stay where they are */
+    struct tiering *tiering;        /* NULL: there are no tiers below the device */
     struct lone *lone;              /* [replicas]; NULL: they fly together */
     struct outlook *lone_outlook;   /* [replicas] */
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */

@@ -279,6 +279,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
     for (replica.number = of->first; rc == 0 && replica.number < of->first + of->n;
          replica.number++) {
         ++*n_created;
+        point_tiers_of(point, of, replica.number, replica.tiers);
         rc = replica_create(&point->replicas[replica.number], &replica, error);
     }
     return rc;
@@ -295,8 +296,7 @@ static int create_replicas(const struct point_options *options, struct point *po
     result->limits = point->pools[0].limits;
     describe_pools(options, point);
     point->replicas = calloc(point->n_replicas, sizeof *point->replicas);
-    if (!point->replicas)
-        rc = ifl_fail_nomem(error);
+    rc = point->replicas ? point_create_tiers(config, point, error) : ifl_fail_nomem(error);
     for (size_t i = 0; rc == 0 && i < point->n_pools; i++)
         rc = create_replicas_of(options, point, i, &n_created, error);
     point->n_replicas = n_created;
@@ -325,6 +325,7 @@ static void destroy_replicas(struct point *point)
         replica_destroy(&point->replicas[i]);
     free(point->replicas);
     module_destroy(&point->router);
+    point_destroy_tiers(point);
 }
 
 /* Requests go through the front end before they are routed: there is one, that of the first pool.
@@ -472,6 +473,7 @@ static int fly(const struct point_options *options, struct point *point,
         .news = options->config->news,
         .gateway = options->config->gateway,
         .handover = config_hands_over(options->config) ? &options->config->handover : NULL,
+        .tiers = point->tier_links,
         .moved = machine_kv_moved(&point->pools[0].machine, options->config),
         .link = options->config->links.spec,
         .seed = options->config->workload.arrivals.seed,

@@ -20,6 +20,11 @@ struct point_pool {
     struct cost *cost;             /* NULL: no step's duration is computed */
 };
 
+/* Of a replica; the store is in the first one of a pool. */
+struct point_tiers {
+    struct kv_tier of[N_TIERS];
+};
+
 struct point {
     struct point_pool *pools;       /* [n_pools] */
     struct fleet_pool *fleet_pools; /* [n_pools] */
@@ -29,6 +34,8 @@ struct point {
     struct workload workload;
     struct replica *replicas; /* [n_replicas] */
     uint32_t n_replicas;
+    struct tier_links *tier_links; /* [n_pools]; NULL: there are no tiers below the devices */
+    struct point_tiers *tiers;     /* [n_replicas], or NULL */
     struct module router;
     struct executor_sim simulator;
     struct executor_paced paced;    /* of the simulator, where requests come from a source */
@@ -44,6 +51,16 @@ struct point {
 void point_say(const struct point_options *options, const char *text);
 /* The same of a pool, with its name if it has one. */
 void point_say_of(const struct point_options *options, size_t pool, const char *text);
+/* ---- point_tiers.c ---- */
+
+int point_create_tiers(const struct config *config, struct point *point, struct ifl_error *error);
+/* Those of a replica, NULL where it has none. */
+void point_tiers_of(const struct point *point, const struct fleet_pool *pool, uint32_t number,
+                    struct kv_tier *of[N_TIERS]);
+void point_destroy_tiers(struct point *point);
+
+/* ---- point_words.c ---- */
+
 /* Why requests were rejected, shed or failed: a row of summary.csv only counts them. */
 void point_explain_refusals(const struct point_options *options, const struct point *point,
                             const struct flight *flight, const struct ifl_limits *limits);

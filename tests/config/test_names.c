@@ -73,15 +73,18 @@ Test(names, a_family_is_offered_as_a_whole)
     static const char vllm[] =
         "vllm-paper, vllm-v0, vllm-v0-chunked, vllm-v0-priority, vllm-v0-swap, vllm-v1, "
         "vllm-v1-2025-05, vllm-v1-2026-04, vllm-v1-2026-08, vllm-v1-2026-08-async, "
-        "vllm-v1-2026-08-priority, vllm-v1-2026-11, vllm-v1-async, vllm-v1-eagle, vllm-v1-lora, "
-        "vllm-v1-ngram, vllm-v1-priority or vllm-v1-sync";
+        "vllm-v1-2026-08-priority, vllm-v1-2026-11, vllm-v1-async, vllm-v1-eagle, "
+        "vllm-v1-lmcache, vllm-v1-lora, vllm-v1-ngram, vllm-v1-offload, "
+        "vllm-v1-priority or "
+        "vllm-v1-sync";
     expect_near("serving", "vllm", vllm);
     expect_near("serving", "vllm1", vllm);
     expect_near("serving", "vllm-next", vllm);
     expect_near("serving", "sarathi-serve",
                 "sarathi, sarathi-dynamic, sarathi-orca, sarathi-simple-chunking or sarathi-vllm");
     expect_near("serving", "trt-llm",
-                "trtllm-1.2-max-utilization, trtllm-1.2-no-evict, trtllm-max-utilization, "
+                "trtllm-1.2-max-utilization, trtllm-1.2-no-evict, trtllm-host-cache, "
+                "trtllm-max-utilization, "
                 "trtllm-no-evict or trtllm-static");
     expect_near("hardware", "a100",
                 "a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a100-80gb-sxm-trtllm1.0 or "
@@ -152,7 +155,9 @@ Test(names, shipped_presets_load)
     for (size_t i = 0; i < names.n; i++) {
         char set[256];
         snprintf(set, sizeof set, "serving.preset=%s", names.of[i]);
-        struct study *study = load_with(SMALL, (const char *const[]){set}, 1);
+        /* tiers have sizes and rates in bytes, and SMALL names no model */
+        struct study *study =
+            load_with(SMALL, (const char *const[]){"cluster.links.token_bytes=1000000", set}, 2);
         study_free(study);
     }
     name_list_free(&names);

@@ -262,3 +262,39 @@ Test(study_errors, a_missing_file)
     cr_expect_str_eq(error.file, "/nowhere.yaml");
     cr_expect_str_eq(error.text, "cannot be opened: No such file or directory");
 }
+
+#define CACHED "serving.kv.prefix_cache=hash"
+
+/* The second edit is refused with that message. */
+static void expect_no_tier(const char *cache, const char *tier, const char *message)
+{
+    const struct loaded loaded =
+        load_bytes(SMALL, strlen(SMALL), (const char *const[]){cache, tier}, 2);
+    cr_expect_eq(loaded.code, IFL_E_INPUT, "accepted: %s", tier);
+    cr_expect_str_eq(loaded.error.text, message, "%s", loaded.error.text);
+}
+
+Test(study_errors, tiers)
+{
+    expect_no_tier("serving.kv.prefix_cache=none", "serving.kv.tiers.host.blocks=5",
+                   "serving.kv.prefix_cache is none, expected hash or radix: tiers are below it, "
+                   "where there are tiers (serving.kv.tiers)");
+    expect_no_tier(CACHED, "serving.kv.tiers.host={blocks: 5, device_ratio: 2}",
+                   "serving.kv.tiers.host.device_ratio is set beside another size, expected one of "
+                   "blocks, gib and device_ratio");
+    expect_no_tier(CACHED, "serving.kv.tiers.disk={blocks: 5, unit_tokens: 3}",
+                   "serving.kv.tiers.disk.unit_tokens is no multiple of serving.kv.block_tokens, "
+                   "expected units of whole blocks");
+    expect_no_tier(CACHED, "serving.kv.tiers.host={blocks: 5, unit_tokens: 4096, stores: evicted}",
+                   "serving.kv.tiers.host.unit_tokens is more than a block and stores is evicted, "
+                   "expected a block: the device evicts block by block");
+    expect_no_tier(CACHED, "serving.kv.tiers.host={blocks: 5, store_after: 2, stores: evicted}",
+                   "serving.kv.tiers.host.store_after is above 1 and stores is evicted, expected "
+                   "stores computed");
+    expect_no_tier(CACHED, "serving.kv.tiers.host={gib: 5}",
+                   "serving.kv.tiers.host.gib is set where no model is named, expected "
+                   "cluster.links.token_bytes, the bytes of K/V of a token");
+    expect_no_tier(CACHED, "serving.kv.tiers.hots.blocks=5",
+                   "unknown key serving.kv.tiers.hots.blocks, did you mean "
+                   "serving.kv.tiers.host.blocks?");
+}

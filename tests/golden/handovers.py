@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Flies a transcript of a cluster that hands requests over and compares it with the tables in the file.
+"""Flies a transcript of requests whose K/V moves, between replicas or from tiers, and compares it with the tables in the file.
 
 usage: handovers.py INFLIGHT FILE
 
@@ -7,6 +7,7 @@ Sections as in other transcripts, config and requests; then any of
 
     == steps     START REPLICA ID:TOKENS ..., a line a step: prompts, and in brackets requests that decode
     == moves     ID FROM>TO START-END BLOCKS, a line a move
+    == found     ID DEVICE HOST DISK STORE, the tokens of a prompt that were found on each
     == tokens    ID FIRST LAST REPLICA, or ID STATUS: when the client has the first and the last token
 
 Times are seconds.
@@ -54,6 +55,13 @@ def tokens_of(folder, names):
             for row in table(folder, 'requests.csv')]
 
 
+def found_of(folder, names):
+    def tokens(row):
+        below = [int(row[tier + '_tokens']) for tier in ('host', 'disk', 'store')]
+        return [int(row['cached_tokens']) - sum(below), *below]
+    return [' '.join([names[int(row['request_id'])], *map(str, tokens(row))]) for row in table(folder, 'requests.csv')]
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -74,7 +82,8 @@ def main():
                               capture_output=True, text=True, timeout=60)
         if done.returncode:
             sys.exit(done.stderr)
-        for section, read in (('steps', steps_of), ('moves', moves_of), ('tokens', tokens_of)):
+        for section, read in (('steps', steps_of), ('moves', moves_of), ('found', found_of),
+                              ('tokens', tokens_of)):
             if section not in found:
                 continue
             expected = [' '.join(row) for row in routes.rows(found[section])]

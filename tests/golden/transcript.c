@@ -178,7 +178,8 @@ static struct study *load_config(const struct transcript *t, const char *preset,
 {
     char path[] = "/tmp/transcript-XXXXXX.yaml", trace[64], as_preset[80];
     const char *const sets[] = {trace, "workload.format=inflight",
-                                "workload.arrivals.process=trace", as_preset};
+                                "workload.arrivals.process=trace",
+                                "cluster.links.token_bytes=1000000", as_preset};
     struct study *study = NULL;
     const int file = mkstemps(path, 5);
     FILE *out = file < 0 ? NULL : fdopen(file, "w");
@@ -188,7 +189,7 @@ static struct study *load_config(const struct transcript *t, const char *preset,
     fclose(out);
     snprintf(trace, sizeof trace, "workload.trace=%s", path);
     snprintf(as_preset, sizeof as_preset, "serving.preset=%s", preset ? preset : "");
-    const struct study_options options = {path, sets, preset ? 4 : 3};
+    const struct study_options options = {path, sets, preset ? 5 : 4};
     study_load(&options, &study, error);
     remove(path);
     return study;

@@ -74,8 +74,28 @@ static uint32_t lay_out(const struct fixture *f, struct fleet_pool pools[FIXTURE
     return n;
 }
 
+static int create_tiers(const struct fixture *f, struct kv_tier tiers[N_TIERS])
+{
+    struct kv_tier *above = NULL;
+    int rc = 0;
+    for (int t = 0; t < N_TIERS && rc == 0; t++) {
+        if (!f->tiers[t].on)
+            continue;
+        rc = kv_tier_create(&tiers[t], &f->tiers[t]);
+        if (above && f->tiers[t].stores == TIER_STORES_EVICTED)
+            above->below = &tiers[t];
+        above = &tiers[t];
+    }
+    return rc;
+}
+
+static bool has_tiers(const struct fixture *f)
+{
+    return f->tiers[TIER_HOST].on || f->tiers[TIER_DISK].on || f->tiers[TIER_STORE].on;
+}
+
 static int create_replicas(const struct fixture *f, struct replica *replicas,
-                           struct ifl_error *error)
+                           struct kv_tier tiers[N_TIERS], struct ifl_error *error)
 {
     uint32_t number = 0;
     int rc = 0;
@@ -98,6 +118,8 @@ static int create_replicas(const struct fixture *f, struct replica *replicas,
                                           .beams = f->beams,
                                           .speculation = f->speculation,
                                           .adapters = f->adapters_of};
+        for (int t = 0; t < N_TIERS; t++)
+            options.tiers[t] = f->tiers[t].on ? &tiers[t] : NULL;
         for (uint32_t k = 0; k < of.n_replicas && rc == 0; k++, number++) {
             options.number = number;
             rc = replica_create(&replicas[number], &options, error);
@@ -146,6 +168,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     struct cost *costs[FIXTURE_MAX_POOLS] = {NULL};
     const uint32_t n_replicas = lay_out(f, pools);
     struct replica *replicas = calloc(n_replicas, sizeof *replicas);
+    struct kv_tier tiers[N_TIERS] = {0};
     struct module router = {0};
     struct workload workload = {0};
     struct inspector x = {
@@ -162,6 +185,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .handover = f->hands_over ? &f->handover : NULL,
         .moved = f->moved,
         .link = f->link,
+        .tiers = has_tiers(f) ? &f->tier_links : NULL,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,
@@ -177,7 +201,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         executor_sim_pipeline(&x.sim, &stages, 0, n_replicas, 1, f->overlap.depth, error);
     }
     size_t parts_bytes = 0;
-    int rc = create_replicas(f, replicas, error);
+    int rc = create_tiers(f, tiers) < 0 ? ifl_fail_nomem(error)
+                                        : create_replicas(f, replicas, tiers, error);
     if (rc == 0 && f->check_blocks && inspector_create(&x) < 0)
         rc = ifl_fail_nomem(error);
     if (rc == 0 && f->modules[IFL_ROUTE].policy)
@@ -216,6 +241,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         replica_destroy(&replicas[i]);
     }
     free(replicas);
+    for (int t = 0; t < N_TIERS; t++)
+        kv_tier_destroy(&tiers[t]);
     inspector_destroy(&x);
     return rc;
 }

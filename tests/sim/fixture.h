@@ -50,6 +50,8 @@ struct fixture {
     struct handover_rules handover;
     struct handover_size moved;
     struct link_spec link;
+    struct tier_rules tiers[N_TIERS]; /* of the one replica; on false: there is none */
+    struct tier_links tier_links;
     uint64_t seed;       /* of the router's draws */
     int32_t max_samples; /* the most in the trace's column */
     struct beam_search beams;

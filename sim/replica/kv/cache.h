@@ -20,6 +20,7 @@
 #include "inflight/policy.h"
 
 #include "replica/kv/evictor.h"
+#include "replica/kv/tier.h"
 
 enum prefix_cache { PREFIX_CACHE_NONE, PREFIX_CACHE_HASH, PREFIX_CACHE_RADIX };
 
@@ -44,6 +45,7 @@ struct kv_cache_options {
     const void *evict_self;
     const struct ifl_view *view;
     int32_t block_tokens;
+    struct kv_tier *below; /* gets what is evicted; NULL: none. Borrowed */
 };
 
 struct kv_entry {

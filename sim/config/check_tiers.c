@@ -1,0 +1,80 @@
+/* What tiers below the device need: a prefix cache, whole blocks, a size. */
+#include "config/tiers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {
+    [TIER_HOST] = "host", [TIER_DISK] = "disk", [TIER_STORE] = "store"};
+
+static int fail(const struct node *root, const char *tier, const char *key, const char *what,
+                struct ifl_error *error)
+{
+    char dotted[96];
+    snprintf(dotted, sizeof dotted, "serving.kv.tiers.%s.%s", tier, key);
+    const struct node *at = tree_at(root, dotted);
+    return tree_fail(at ? at : root, error, "%s %s", dotted, what);
+}
+
+static int check_one(const struct node *root, const struct config *config, int t,
+                     struct ifl_error *error)
+{
+    const struct tier_config *tier = &config->serving.kv.tiers[t];
+    const int32_t block_tokens = config->serving.kv.block_tokens;
+    const int n_sizes = (tier->blocks > 0) + (tier->gib > 0) + (tier->device_ratio > 0);
+    if (n_sizes > 1)
+        return fail(root, names[t], tier->gib > 0 ? "gib" : "device_ratio",
+                    "is set beside another size, expected one of blocks, gib and device_ratio",
+                    error);
+    if (tier->unit_tokens % block_tokens != 0)
+        return fail(root, names[t], "unit_tokens",
+                    "is no multiple of serving.kv.block_tokens, expected units of whole blocks",
+                    error);
+    if (tier->stores == TIER_STORES_EVICTED && tier->unit_tokens > block_tokens)
+        return fail(root, names[t], "unit_tokens",
+                    "is more than a block and stores is evicted, expected a block: the device "
+                    "evicts block by block",
+                    error);
+    if (tier->stores == TIER_STORES_EVICTED && tier->store_after > 1)
+        return fail(root, names[t], "store_after",
+                    "is above 1 and stores is evicted, expected stores computed", error);
+    if ((tier->gib > 0 || tier->gb_per_s > 0) && config->links.token_bytes == 0 && !*config->model)
+        return fail(root, names[t], tier->gib > 0 ? "gib" : "gb_per_s",
+                    "is set where no model is named, expected cluster.links.token_bytes, the bytes "
+                    "of K/V of a token",
+                    error);
+    return 0;
+}
+
+/* What a replica with tiers may not be. */
+static const char *against(const struct config *config)
+{
+    if (config->serving.kv.prefix_cache == PREFIX_CACHE_NONE)
+        return "serving.kv.prefix_cache is none, expected hash or radix: tiers are below it";
+    if (config->executor != EXECUTOR_SIM)
+        return "executor is an engine, expected sim: an engine keeps K/V on the device alone";
+    if (cost_computed(&config->cost) == COST_RECORDED)
+        return "cost.model is recorded, expected a model that computes how long steps last";
+    if (config_pipelines(config))
+        return "serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one "
+               "step at a time";
+    if (config->data_parallel > 1)
+        return "parallel.data is above 1, expected 1";
+    if (config_speculates(config))
+        return "serving.speculation guesses tokens, expected none";
+    return config->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
+}
+
+int tiers_check(const struct node *root, const struct config *config, struct ifl_error *error)
+{
+    const struct node *at = tree_at(root, "serving.kv.tiers");
+    if (!config_has_tiers(config))
+        return 0;
+    if (against(config))
+        return tree_fail(at ? at : root, error, "%s, where there are tiers (serving.kv.tiers)",
+                         against(config));
+    for (int t = 0; t < N_TIERS; t++)
+        if (tier_is_there(&config->serving.kv.tiers[t]) && check_one(root, config, t, error) < 0)
+            return error->code;
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* Tiers below the device: K/V of prefixes in host memory, on disk, or in a store.
+ *
+ * A tier keeps units of K/V. A unit is one or more whole blocks, and is known by the identity of
+ * its last block, which covers all tokens before it (identity.h). The unit that was used least
+ * recently goes first, and of one prompt its end (vLLM's lru_manager.py touches the blocks of a
+ * request from the last to the first). A unit can be found once its K/V has come; until then, it
+ * stays. */
+#ifndef SIM_REPLICA_KV_TIER_H
+#define SIM_REPLICA_KV_TIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+
+enum { TIER_HOST, TIER_DISK, TIER_STORE, N_TIERS };
+
+/* When K/V is stored: as it is computed; as it is evicted from the tier above, of which the device
+ * is the first. */
+enum tier_store { TIER_STORES_COMPUTED, TIER_STORES_EVICTED };
+/* While steps go on; before the step that starts the request begins; beside it, layer by layer. */
+enum tier_load { TIER_LOADS_APART, TIER_LOADS_BEFORE, TIER_LOADS_BY_LAYER };
+
+struct tier_rules {
+    bool on;
+    int32_t n_units;     /* that it holds */
+    int32_t unit_blocks; /* blocks of a unit */
+    int32_t min_tokens;  /* fewer are computed rather than loaded */
+    int32_t store_after; /* requests that had a unit before it is stored */
+    enum tier_store stores;
+    enum tier_load loads;
+    bool answers;    /* K/V of answers is stored, too */
+    bool keeps;      /* what is loaded stays in the tier */
+    bool linked;     /* loads and stores take time */
+    double hit_frac; /* of each prompt that is there from the beginning */
+};
+
+enum { TIER_NONE = -1 };
+
+struct tier_unit {
+    uint64_t identity;
+    int32_t next;           /* in its bucket, or of the free ones */
+    int32_t older, younger; /* in the order of use; of a unit whose K/V comes: the next of them */
+    int32_t n_offers;       /* of a unit that is only counted */
+    bool stored, there;     /* it has room; its K/V has come */
+};
+
+/* Units in order of use; the counted ones of store_after are a second list of this kind. */
+struct tier_list {
+    int32_t oldest, youngest, n;
+};
+
+struct kv_tier {
+    struct tier_rules rules;
+    struct tier_unit *units; /* [n_slots] */
+    int32_t *buckets;        /* [mask + 1] */
+    uint64_t mask;
+    int32_t free, n_slots;
+    int32_t touched_last;           /* of the prompt under way; TIER_NONE: none yet */
+    int32_t n_held;                 /* stored units, those that come included */
+    struct tier_list kept, counted; /* that are there; that were offered too rarely */
+    int32_t n_most_counted;
+    uint64_t n_changes;       /* of what can be found */
+    struct kv_tier *below;    /* gets what this one evicts; NULL: none */
+    int32_t coming, n_coming; /* put since tier_take_coming was last called */
+    uint64_t n_anonymous;
+};
+
+/* 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_tier_destroy. */
+int kv_tier_create(struct kv_tier *tier, const struct tier_rules *rules);
+void kv_tier_destroy(struct kv_tier *tier);
+
+/* True if the unit can be found. */
+bool kv_tier_has(const struct kv_tier *tier, uint64_t identity);
+/* From here on units of another prompt are used or offered, from its beginning. */
+static inline void kv_tier_begin(struct kv_tier *tier)
+{
+    tier->touched_last = TIER_NONE;
+}
+/* A request loads the unit, which can be found: it was used now, or, with keeps false, is gone. */
+void kv_tier_use(struct kv_tier *tier, uint64_t identity);
+/* A request has computed the unit, or found it on the device. It is stored if it was offered often
+ * enough and is not there, and then comes. Without room it is not. */
+void kv_tier_offer(struct kv_tier *tier, uint64_t identity);
+/* The unit was evicted from the tier above. known: requests may look for it. */
+void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known);
+
+/* The units put since the last call, in a chain that kv_tier_land takes; TIER_NONE: none. */
+int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
+/* Their K/V has come: they can be found from now on. */
+void kv_tier_land(struct kv_tier *tier, int32_t chain);
+
+#endif

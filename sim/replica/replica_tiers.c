@@ -1,0 +1,242 @@
+/* What tiers below the device are asked for waiting requests, and get from running ones. */
+#include "replica/replica_parts.h"
+
+#include "inflight/minmax.h"
+#include "replica/kv/identity.h"
+#include "replica/step_builder.h"
+
+static int32_t block_tokens(const struct replica *replica)
+{
+    return replica->fixed.limits.block_tokens;
+}
+
+static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
+{
+    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
+}
+
+static void begin_prompt(struct replica *replica)
+{
+    for (int t = 0; t < N_TIERS; t++)
+        if (replica->tiers.of[t])
+            kv_tier_begin(replica->tiers.of[t]);
+}
+
+/* ---- finding ---- */
+
+/* Blocks of the prompt that a store outside the simulation holds. */
+static int32_t given_blocks(const struct replica *replica, const struct live_request *r,
+                            const struct kv_tier *tier)
+{
+    return full_blocks(replica, (int32_t)(tier->rules.hit_frac * r->pub.n_prompt));
+}
+
+/* The nearest tier with a unit that ends behind block i and begins within the first n; -1: none. */
+static int with_unit(const struct replica *replica, int32_t i, int32_t n, uint64_t identity)
+{
+    for (int t = 0; t < N_TIERS; t++) {
+        const struct kv_tier *tier = replica->tiers.of[t];
+        if (tier && (i + 1) % tier->rules.unit_blocks == 0 &&
+            i + 1 - tier->rules.unit_blocks <= n && kv_tier_has(tier, identity))
+            return t;
+    }
+    return -1;
+}
+
+static int32_t longest_unit(const struct replica *replica)
+{
+    int32_t longest = 1;
+    for (int t = 0; t < N_TIERS; t++)
+        if (replica->tiers.of[t])
+            longest = ifl_max(longest, replica->tiers.of[t]->rules.unit_blocks);
+    return longest;
+}
+
+/* The first n blocks are there. Finds the units behind them, and counts their blocks by tier; uses:
+ * they are loaded now. Returns how many blocks are there in all. */
+static int32_t walk(const struct replica *replica, const struct live_request *r, int32_t n,
+                    int32_t limit, bool uses, int32_t n_blocks[N_TIERS])
+{
+    const int32_t longest = longest_unit(replica);
+    uint64_t identity = r->identity;
+    for (int32_t i = n; i < limit && i < n + longest; i++) {
+        identity = kv_identity(r, identity, i, block_tokens(replica));
+        const int t = with_unit(replica, i, n, identity);
+        if (t < 0)
+            continue;
+        n_blocks[t] += i + 1 - n;
+        n = i + 1;
+        if (uses)
+            kv_tier_use(replica->tiers.of[t], identity);
+    }
+    return n;
+}
+
+/* The tiers from which too little would come are left out, and what lies behind them. */
+static bool is_worth_it(const struct replica *replica, const int32_t n_blocks[N_TIERS], int32_t n)
+{
+    for (int t = 0; t < N_TIERS; t++)
+        if (n_blocks[t] > 0 && n * block_tokens(replica) < replica->tiers.of[t]->rules.min_tokens)
+            return false;
+    return true;
+}
+
+int32_t replica_find_below(struct replica *replica, struct live_request *r, int32_t limit)
+{
+    struct live_tiers *own = &r->tiers;
+    const struct kv_tier *outside = replica->tiers.of[TIER_STORE];
+    const int32_t n_hit = r->n_hit;
+    for (int t = 0; t < N_TIERS; t++)
+        own->n_blocks[t] = 0;
+    int32_t n = walk(replica, r, n_hit, limit, false, own->n_blocks);
+    const int32_t n_given = outside ? ifl_min(given_blocks(replica, r, outside), limit) : 0;
+    if (n_given > n) {
+        own->n_blocks[TIER_STORE] += n_given - n;
+        n = n_given;
+    }
+    if (!is_worth_it(replica, own->n_blocks, n - n_hit)) {
+        for (int t = 0; t < N_TIERS; t++)
+            own->n_blocks[t] = 0;
+        n = n_hit;
+    }
+    r->n_below = n > n_hit ? n * block_tokens(replica) : 0;
+    return n;
+}
+
+/* ---- loading ---- */
+
+bool replica_loads_apart(const struct replica *replica, const struct live_request *r)
+{
+    for (int t = 0; t < N_TIERS; t++)
+        if (r->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked &&
+            replica->tiers.of[t]->rules.loads == TIER_LOADS_APART)
+            return true;
+    return false;
+}
+
+static bool loads_over_link(const struct replica *replica, const struct live_request *r)
+{
+    for (int t = 0; t < N_TIERS; t++)
+        if (r->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked)
+            return true;
+    return false;
+}
+
+/* What is found is used now. A plan may have pushed some of it out since it was found: it is read
+ * before that. */
+static void use(struct replica *replica, const struct live_request *r)
+{
+    int32_t n_blocks[N_TIERS] = {0};
+    begin_prompt(replica);
+    walk(replica, r, r->n_hit, full_blocks(replica, r->n_below), true, n_blocks);
+}
+
+/* Blocks for the whole prompt are taken with those for what comes, so that a plan which starts the
+ * request needs no further ones. */
+bool replica_load_below(struct replica *replica, struct live_request *r, int32_t hold_tokens)
+{
+    ifl_assert(r->pub.state == IFL_WAITING && r->n_below > 0);
+    const int32_t least = ifl_max(hold_tokens, r->pub.stale.n_tokens);
+    if (!tiers_reserve_ask(&replica->tiers) ||
+        !replica_first_blocks(replica, r, replica_hold_blocks(replica, r, least)))
+        return false;
+    waiting_leave(&replica->here.waiting, r);
+    plan_count_off(&replica->plan, IFL_WAITING);
+    use(replica, r);
+    r->pub.stale.n_computed = replica_cached_tokens(replica, r);
+    r->pub.state = IFL_MOVING;
+    r->swapped_in = false;
+    r->tiers.asked_ns = replica->view.now_ns;
+    moving_come(&replica->moving, r);
+    tiers_ask(&replica->tiers, r, false);
+    step_count_blocks(replica);
+    replica_stir_keys(replica);
+    return true;
+}
+
+void replica_note_found(struct replica *replica, struct live_request *r)
+{
+    r->cached_tokens = r->pub.stale.n_computed;
+    for (int t = 0; t < N_TIERS; t++)
+        r->tiers.found_tokens[t] = r->tiers.n_blocks[t] * block_tokens(replica);
+}
+
+void replica_take_below(struct replica *replica, struct live_request *r)
+{
+    const int32_t n_cached = replica_cached_tokens(replica, r);
+    use(replica, r);
+    accounts_add_tokens(&replica->kv, r->n_below - n_cached);
+    if (loads_over_link(replica, r))
+        tiers_ask(&replica->tiers, r, true);
+    r->n_below = 0;
+}
+
+/* Something has changed between two plans. */
+static void stir(struct replica *replica, int64_t now_ns)
+{
+    replica_tell_run(replica);
+    view_set_now(&replica->view, now_ns);
+    plan_void_promise(&replica->plan);
+    wakes_end_vain(&replica->wakes);
+    replica_stir_keys(replica);
+}
+
+void replica_hear_tiers(struct replica *replica, int64_t now_ns)
+{
+    stir(replica, now_ns);
+}
+
+void replica_loaded_below(struct replica *replica, struct live_request *r, int64_t now_ns)
+{
+    stir(replica, now_ns);
+    moving_end(&replica->moving, r);
+    accounts_add_tokens(&replica->kv, r->n_below - r->pub.stale.n_computed);
+    r->pub.stale.n_computed = r->n_below;
+    r->pub.n_prefill = r->pub.stale.n_tokens;
+    r->n_below = 0;
+    r->tiers.exposed_ns += now_ns - r->tiers.asked_ns;
+    replica_publish_prompt(replica, r, r->pub.stale.n_computed);
+    r->pub.state = IFL_LOADED;
+    moving_load(&replica->moving, r);
+    waiting_push_loaded(&replica->here.waiting, r);
+}
+
+/* ---- storing ---- */
+
+static void offer(struct replica *replica, struct live_request *r, int32_t n, int32_t n_prompt)
+{
+    struct live_tiers *own = &r->tiers;
+    begin_prompt(replica);
+    for (int32_t i = own->n_offered; i < n; i++) {
+        own->identity = kv_identity(r, own->identity, i, block_tokens(replica));
+        for (int t = 0; t < N_TIERS; t++) {
+            struct kv_tier *tier = replica->tiers.of[t];
+            if (tier && tier->rules.stores == TIER_STORES_COMPUTED && tier->rules.n_units > 0 &&
+                (i + 1) % tier->rules.unit_blocks == 0 && (tier->rules.answers || i < n_prompt))
+                kv_tier_offer(tier, own->identity);
+        }
+    }
+    own->n_offered = ifl_max(own->n_offered, n);
+}
+
+void replica_offer_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
+{
+    const int32_t n_prompt = full_blocks(replica, r->pub.n_prompt);
+    offer(replica, r, ifl_min(full_blocks(replica, n_computed), n_prompt), n_prompt);
+}
+
+void replica_offer_answer(struct replica *replica, struct live_request *r)
+{
+    if (r->pub.n_seqs == 1)
+        offer(replica, r, full_blocks(replica, r->pub.stale.n_computed),
+              full_blocks(replica, r->pub.n_prompt));
+}
+
+void replica_report_tiers(const struct live_request *r, struct ifl_request_record *record)
+{
+    record->has_tiers = true;
+    for (int t = 0; t < N_TIERS; t++)
+        record->tier_tokens[t] = r->tiers.found_tokens[t];
+    record->load_ns = r->tiers.load_ns;
+    record->load_exposed_ns = r->tiers.exposed_ns;
+}

@@ -1,0 +1,92 @@
+/* The tiers below a replica's device (kv/tier.h), and what its requests load from them.
+ *
+ *   apart              as under hand-over (moving.h): MOVING, then LOADED, then a plan starts it
+ *   before, by layer   the plan starts it at once; the loop has the step wait for what must be
+ *                      there first
+ *   without a link     it is started at once, and nothing waits
+ *
+ * The loop moves the K/V (run/flight_tiers.c). */
+#ifndef SIM_REPLICA_TIERS_H
+#define SIM_REPLICA_TIERS_H
+
+#include <stddef.h>
+
+#include "base/array.h"
+#include "replica/kv/tier.h"
+#include "replica/live_request.h"
+
+/* What a plan has asked for. */
+struct tier_ask {
+    struct live_request *r; /* another request by now if it has another serial */
+    uint64_t serial;
+    size_t row;
+    int32_t attempt;
+    int32_t n_blocks[N_TIERS];
+    bool at_once; /* it runs in the plan that asked */
+};
+
+struct tiers {
+    bool on;
+    struct kv_tier *of[N_TIERS]; /* borrowed; NULL: there is none */
+    struct tier_ask *asked;      /* [n_asked] since the loop last looked */
+    size_t n_asked, cap_asked;
+    uint64_t opened; /* what had changed when the plan began */
+};
+
+/* What can be found in them has changed so often. */
+static inline uint64_t tiers_changes(const struct tiers *tiers)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < N_TIERS; i++)
+        n += tiers->of[i] ? tiers->of[i]->n_changes : 0;
+    return n;
+}
+
+static inline void tiers_begin(struct tiers *tiers, struct kv_tier *const of[N_TIERS])
+{
+    for (int i = 0; i < N_TIERS; i++) {
+        tiers->of[i] = of[i];
+        tiers->on = tiers->on || of[i];
+    }
+}
+
+static inline void tiers_open(struct tiers *tiers)
+{
+    tiers->opened = tiers->on ? tiers_changes(tiers) : 0;
+}
+
+/* A waiting request may have been told of K/V that is there no longer, or of less. */
+static inline bool tiers_changed_in_plan(const struct tiers *tiers)
+{
+    return tiers->on && tiers->opened != tiers_changes(tiers);
+}
+
+/* False without memory. */
+static inline bool tiers_reserve_ask(struct tiers *tiers)
+{
+    const size_t n = tiers->cap_asked ? 2 * tiers->cap_asked : 64;
+    if (tiers->n_asked < tiers->cap_asked)
+        return true;
+    if (array_grow(&tiers->asked, tiers->n_asked, n, sizeof *tiers->asked) < 0)
+        return false;
+    tiers->cap_asked = n;
+    return true;
+}
+
+static inline void tiers_ask(struct tiers *tiers, struct live_request *r, bool at_once)
+{
+    struct tier_ask *ask = &tiers->asked[tiers->n_asked++];
+    *ask = (struct tier_ask){
+        .r = r, .serial = r->pub.serial, .row = r->row, .attempt = r->attempt, .at_once = at_once};
+    for (int i = 0; i < N_TIERS; i++)
+        ask->n_blocks[i] = r->tiers.n_blocks[i];
+}
+
+static inline void tiers_clear_asked(struct tiers *tiers)
+{
+    tiers->n_asked = 0;
+}
+
+void tiers_destroy(struct tiers *tiers);
+
+#endif

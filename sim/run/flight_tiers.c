@@ -1,0 +1,447 @@
+#include "run/flight_tiers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "inflight/minmax.h"
+
+#include "base/array.h"
+#include "run/flight_loop.h"
+
+/* What a request loads. */
+struct load {
+    struct tier_ask ask;
+    uint32_t replica;
+    int32_t n_flying;
+    int64_t asked_ns;
+    bool holds; /* a step waits for it */
+    enum ifl_status left;
+};
+
+enum { TO_TIER = UINT32_MAX };
+
+/* K/V on its way. */
+struct flying {
+    uint32_t load; /* TO_TIER: it goes to the tier */
+    uint32_t replica;
+    int tier;
+    int32_t chain; /* of the units that go there */
+    int32_t n_blocks;
+    int64_t n_bytes, hidden_ns;
+};
+
+struct tiering {
+    struct loop *loop;
+    struct flight *flight;
+    struct links links; /* place(i, t): to replica i from tier t; behind it: back */
+    struct load *loads;
+    uint32_t *free_loads, n_loads, n_free_loads;
+    struct flying *flying;
+    uint32_t *free_flying, n_flying, n_free_flying;
+    uint32_t *pool_of;      /* [replicas] */
+    int32_t *n_before;      /* [replicas] loads that a step waits for */
+    bool *held;             /* [replicas] whose step waits */
+    uint64_t *seen_changes; /* [replicas] of what can be found in its tiers */
+};
+
+/* ---- memory ---- */
+
+static uint32_t place(uint32_t replica, int tier)
+{
+    return 2 * (replica * N_TIERS + (uint32_t)tier);
+}
+
+static void set_links(struct tiering *tiering)
+{
+    const struct flight *flight = tiering->flight;
+    for (uint32_t p = 0; p < flight->n_pools; p++)
+        for (uint32_t i = flight->pools[p].first; i < flight->pools[p].first + flight->pools[p].n;
+             i++) {
+            tiering->pool_of[i] = p;
+            for (int t = 0; t < N_TIERS; t++) {
+                links_set(&tiering->links, place(i, t), &flight->tiers[p].spec[t]);
+                links_set(&tiering->links, place(i, t) + 1, &flight->tiers[p].spec[t]);
+            }
+        }
+}
+
+struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
+{
+    struct tiering *tiering = calloc(1, sizeof *tiering);
+    struct flight *flight = loop->flight;
+    const uint32_t n = flight->n_replicas;
+    if (!tiering) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    *tiering = (struct tiering){.loop = loop,
+                                .flight = flight,
+                                .pool_of = calloc(n, sizeof *tiering->pool_of),
+                                .n_before = calloc(n, sizeof *tiering->n_before),
+                                .held = calloc(n, sizeof *tiering->held),
+                                .seen_changes = calloc(n, sizeof *tiering->seen_changes)};
+    if (!tiering->pool_of || !tiering->n_before || !tiering->held || !tiering->seen_changes ||
+        links_create(&tiering->links, place(n, 0), &flight->tiers[0].spec[0]) < 0) {
+        ifl_fail_nomem(error);
+        tiering_destroy(tiering);
+        return NULL;
+    }
+    set_links(tiering);
+    return tiering;
+}
+
+void tiering_destroy(struct tiering *tiering)
+{
+    if (!tiering)
+        return;
+    links_destroy(&tiering->links);
+    free(tiering->loads);
+    free(tiering->free_loads);
+    free(tiering->flying);
+    free(tiering->free_flying);
+    free(tiering->pool_of);
+    free(tiering->n_before);
+    free(tiering->held);
+    free(tiering->seen_changes);
+    free(tiering);
+}
+
+static int reserve_load(struct tiering *tiering)
+{
+    const uint32_t n = tiering->n_loads, cap = n ? 2 * n : 64;
+    if (tiering->n_free_loads > 0)
+        return 0;
+    if (array_grow(&tiering->loads, n, cap, sizeof *tiering->loads) < 0 ||
+        array_grow(&tiering->free_loads, 0, cap, sizeof *tiering->free_loads) < 0)
+        return IFL_E_NOMEM;
+    for (uint32_t slot = cap; slot > n; slot--)
+        tiering->free_loads[tiering->n_free_loads++] = slot - 1;
+    tiering->n_loads = cap;
+    return 0;
+}
+
+static int reserve_flying(struct tiering *tiering)
+{
+    const uint32_t n = tiering->n_flying, cap = n ? 2 * n : 64;
+    if (tiering->n_free_flying > 0)
+        return 0;
+    if (array_grow(&tiering->flying, n, cap, sizeof *tiering->flying) < 0 ||
+        array_grow(&tiering->free_flying, 0, cap, sizeof *tiering->free_flying) < 0)
+        return IFL_E_NOMEM;
+    for (uint32_t slot = cap; slot > n; slot--)
+        tiering->free_flying[tiering->n_free_flying++] = slot - 1;
+    tiering->n_flying = cap;
+    return 0;
+}
+
+/* ---- sending ---- */
+
+static const struct tier_links *links_of(const struct tiering *tiering, uint32_t replica)
+{
+    return &tiering->flight->tiers[tiering->pool_of[replica]];
+}
+
+static struct link_load load_of(const struct tiering *tiering, const struct flying *flying,
+                                uint64_t rank)
+{
+    const struct tier_links *links = links_of(tiering, flying->replica);
+    const int64_t block_pieces = links->block_pieces[flying->tier];
+    const uint32_t to_tier = flying->load == TO_TIER;
+    return (struct link_load){
+        .path = {place(flying->replica, flying->tier) + to_tier, LINK_NONE},
+        .n_bytes = flying->n_bytes,
+        .n_pieces = block_pieces > 0 ? block_pieces * flying->n_blocks : 1,
+        .at_ns = tiering->loop->now_ns,
+        .rank = rank,
+    };
+}
+
+/* hides: the part of it, 0 to 1, that passes beside the step which waits for the rest. */
+static int send(struct tiering *tiering, struct flying flying, uint64_t rank, double hides,
+                struct ifl_error *error)
+{
+    if (reserve_flying(tiering) < 0)
+        return ifl_fail_nomem(error);
+    const uint32_t tag = tiering->free_flying[--tiering->n_free_flying];
+    struct link_load load = load_of(tiering, &flying, rank);
+    if (hides > 0) {
+        const int64_t alone_ns = links_alone_ns(&tiering->links, &load);
+        load.n_bytes = (int64_t)((1 - hides) * (double)load.n_bytes);
+        load.n_pieces = (int64_t)((1 - hides) * (double)load.n_pieces);
+        flying.hidden_ns = alone_ns - links_alone_ns(&tiering->links, &load);
+    }
+    load.tag = tag;
+    tiering->flying[tag] = flying;
+    return links_send(&tiering->links, &load) < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+static int64_t bytes_of(const struct tiering *tiering, uint32_t replica, int32_t n_blocks)
+{
+    return (int64_t)(links_of(tiering, replica)->block_bytes * n_blocks);
+}
+
+/* The chain of what the tiers have been given since. Without a link it is there at once. */
+static int flush(struct tiering *tiering, struct replica *replica, struct ifl_error *error)
+{
+    int rc = 0;
+    for (int t = 0; t < N_TIERS && rc == 0; t++) {
+        struct kv_tier *tier = replica->tiers.of[t];
+        if (!tier || tier->n_coming == 0)
+            continue;
+        struct flying flying = {.load = TO_TIER, .replica = replica->fixed.number, .tier = t};
+        int32_t n_units;
+        flying.chain = kv_tier_take_coming(tier, &n_units);
+        flying.n_blocks = n_units * tier->rules.unit_blocks;
+        flying.n_bytes = bytes_of(tiering, flying.replica, flying.n_blocks);
+        if (tier->rules.linked)
+            rc = send(tiering, flying, UINT64_MAX - flying.replica, 0, error);
+        else
+            kv_tier_land(tier, flying.chain);
+    }
+    return rc;
+}
+
+/* Replicas whose tiers have changed, this one's and those that share its store. */
+static void tell_changes(struct tiering *tiering, const struct replica *replica)
+{
+    const struct fleet_pool *pool =
+        &tiering->flight->pools[tiering->pool_of[replica->fixed.number]];
+    const bool shares = replica->tiers.of[TIER_STORE];
+    const uint32_t first = shares ? pool->first : replica->fixed.number;
+    const uint32_t end = shares ? pool->first + pool->n : first + 1;
+    for (uint32_t i = first; i < end; i++) {
+        struct replica *other = &tiering->flight->replicas[i];
+        const uint64_t n_changes = tiers_changes(&other->tiers);
+        if (n_changes == tiering->seen_changes[i])
+            continue;
+        tiering->seen_changes[i] = n_changes;
+        if (!other->in_flight.busy || other->here.waiting.n > 0)
+            replica_hear_tiers(other, tiering->loop->now_ns);
+    }
+}
+
+/* ---- loads ---- */
+
+/* What the loads of a plan from one tier, layer by layer, hide beside the step of T: x in all, of
+ * which max(x / L, x - T (L - 1) / L) is waited for. */
+static double hidden_part(const struct tiering *tiering, const struct replica *replica, int tier,
+                          int64_t step_ns)
+{
+    const double n_layers = links_of(tiering, replica->fixed.number)->n_layers;
+    double x = 0;
+    for (size_t i = 0; i < replica->tiers.n_asked; i++) {
+        const struct tier_ask *ask = &replica->tiers.asked[i];
+        const struct flying flying = {
+            .replica = replica->fixed.number,
+            .tier = tier,
+            .n_blocks = ask->n_blocks[tier],
+            .n_bytes = bytes_of(tiering, replica->fixed.number, ask->n_blocks[tier])};
+        const struct link_load load = load_of(tiering, &flying, 0);
+        if (ask->at_once && ask->n_blocks[tier] > 0)
+            x += (double)links_alone_ns(&tiering->links, &load);
+    }
+    const double exposed = fmax(x / n_layers, x - (double)step_ns * (n_layers - 1) / n_layers);
+    return x > 0 ? 1 - exposed / x : 0;
+}
+
+static int64_t duration_ns(const struct tiering *tiering, const struct replica *replica)
+{
+    const struct flight *flight = tiering->flight;
+    int64_t step_ns = 0;
+    if (!flight->executor->durations ||
+        flight->executor->durations(flight->executor_self, &replica->in_flight.desc, 1, &step_ns) ==
+            0)
+        return 0;
+    return step_ns;
+}
+
+static int begin_load(struct tiering *tiering, struct replica *replica, const struct tier_ask *ask,
+                      bool submits, const double hides[N_TIERS], struct ifl_error *error)
+{
+    const uint32_t number = replica->fixed.number;
+    int rc = 0;
+    if (reserve_load(tiering) < 0)
+        return ifl_fail_nomem(error);
+    const uint32_t slot = tiering->free_loads[--tiering->n_free_loads];
+    struct load *load = &tiering->loads[slot];
+    *load = (struct load){.ask = *ask,
+                          .replica = number,
+                          .asked_ns = tiering->loop->now_ns,
+                          .holds = ask->at_once && submits,
+                          .left = IFL_FINISHED};
+    for (int t = 0; t < N_TIERS && rc == 0; t++) {
+        if (ask->n_blocks[t] == 0 || !replica->tiers.of[t]->rules.linked)
+            continue;
+        const struct flying flying = {.load = slot,
+                                      .replica = number,
+                                      .tier = t,
+                                      .n_blocks = ask->n_blocks[t],
+                                      .n_bytes = bytes_of(tiering, number, ask->n_blocks[t])};
+        load->n_flying++;
+        rc = send(tiering, flying, ask->serial, load->holds ? hides[t] : 0, error);
+    }
+    tiering->n_before[number] += load->holds;
+    return rc;
+}
+
+int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool submits,
+                      struct ifl_error *error)
+{
+    struct tiers *tiers = &replica->tiers;
+    double hides[N_TIERS] = {0};
+    int rc = 0;
+    if (tiers->n_asked > 0 && submits) {
+        const int64_t step_ns = duration_ns(tiering, replica);
+        for (int t = 0; t < N_TIERS; t++)
+            if (tiers->of[t] && tiers->of[t]->rules.linked &&
+                tiers->of[t]->rules.loads == TIER_LOADS_BY_LAYER)
+                hides[t] = hidden_part(tiering, replica, t, step_ns);
+    }
+    for (size_t i = 0; i < tiers->n_asked && rc == 0; i++)
+        rc = begin_load(tiering, replica, &tiers->asked[i], submits, hides, error);
+    tiers_clear_asked(tiers);
+    if (rc == 0)
+        rc = flush(tiering, replica, error);
+    tell_changes(tiering, replica);
+    return rc;
+}
+
+int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct ifl_error *error)
+{
+    const int rc = flush(tiering, replica, error);
+    tell_changes(tiering, replica);
+    return rc;
+}
+
+bool tiering_hold_step(struct tiering *tiering, const struct replica *replica)
+{
+    const uint32_t i = replica->fixed.number;
+    tiering->held[i] = tiering->n_before[i] > 0;
+    return tiering->held[i];
+}
+
+static int let_step_go(struct tiering *tiering, const struct replica *replica,
+                       struct ifl_error *error)
+{
+    const struct flight *flight = tiering->flight;
+    const uint32_t i = replica->fixed.number;
+    if (!tiering->held[i] || tiering->n_before[i] > 0)
+        return 0;
+    struct ifl_step_desc desc = replica->in_flight.desc;
+    desc.start_ns = tiering->loop->now_ns;
+    tiering->held[i] = false;
+    tiering->loop->n_busy++;
+    return flight->executor->submit(flight->executor_self, &desc, error);
+}
+
+/* ---- what has come ---- */
+
+int64_t tiering_next_ns(const struct tiering *tiering)
+{
+    return links_next_ns(&tiering->links);
+}
+
+static void note_change(struct tiering *tiering, struct replica *replica)
+{
+    loop_fall_due(tiering->loop, replica);
+    routing_note(&tiering->loop->routing, replica, tiering->loop->now_ns);
+}
+
+static int end_load(struct tiering *tiering, const struct load *load, struct ifl_error *error)
+{
+    struct replica *replica = &tiering->flight->replicas[load->replica];
+    struct live_request *r = load->ask.r;
+    const int64_t now_ns = tiering->loop->now_ns;
+    if (load->holds) {
+        tiering->n_before[load->replica]--;
+        return let_step_go(tiering, replica, error);
+    }
+    if (load->ask.at_once)
+        return 0;
+    ifl_assert(r->pub.serial == load->ask.serial && r->pub.state == IFL_MOVING);
+    if (load->left == IFL_FINISHED) {
+        replica_loaded_below(replica, r, now_ns);
+    } else {
+        r->left = IFL_FINISHED;
+        replica_leave(replica, r, load->left, now_ns);
+    }
+    note_change(tiering, replica);
+    return replica->leaving.n_gone > 0 ? loop_report_gone(tiering->loop, replica, error) : 0;
+}
+
+static int record_load(struct tiering *tiering, const struct flying *flying,
+                       const struct link_arrival *arrival, struct ifl_error *error)
+{
+    const struct load *load = &tiering->loads[flying->load];
+    const struct tier_ask *ask = &load->ask;
+    const int64_t busy_ns = arrival->end_ns - arrival->begun_ns + flying->hidden_ns;
+    const struct ifl_move_record record = {
+        .request_id = workload_id(tiering->flight->workload, ask->row, ask->attempt),
+        .from = IFL_MOVE_TIER(flying->tier),
+        .to = (int32_t)flying->replica,
+        .sent_ns = arrival->sent_ns,
+        .start_ns = arrival->begun_ns,
+        .end_ns = arrival->end_ns,
+        .moving_ns = busy_ns,
+        .hidden_ns = flying->hidden_ns,
+        .n_bytes = flying->n_bytes,
+        .n_blocks = flying->n_blocks,
+    };
+    if (ask->r->pub.serial == ask->serial && ask->r->pub.state != IFL_DONE) {
+        ask->r->tiers.load_ns += busy_ns;
+        if (load->holds && load->n_flying == 1)
+            ask->r->tiers.exposed_ns += arrival->end_ns - load->asked_ns;
+    }
+    return ifl_record_move(tiering->flight->recorder, &record, error);
+}
+
+static int end_transfer(struct tiering *tiering, const struct link_arrival *arrival,
+                        struct ifl_error *error)
+{
+    const uint32_t tag = (uint32_t)arrival->tag;
+    const struct flying flying = tiering->flying[tag];
+    struct replica *replica = &tiering->flight->replicas[flying.replica];
+    tiering->free_flying[tiering->n_free_flying++] = tag;
+    if (flying.load == TO_TIER) {
+        kv_tier_land(replica->tiers.of[flying.tier], flying.chain);
+        tell_changes(tiering, replica);
+        return 0;
+    }
+    if (record_load(tiering, &flying, arrival, error) < 0)
+        return error->code;
+    struct load *load = &tiering->loads[flying.load];
+    if (--load->n_flying > 0)
+        return 0;
+    const struct load ended = *load;
+    tiering->free_loads[tiering->n_free_loads++] = flying.load;
+    return end_load(tiering, &ended, error);
+}
+
+int tiering_end(struct tiering *tiering, struct ifl_error *error)
+{
+    struct link_arrival arrival;
+    int rc;
+    while ((rc = links_take(&tiering->links, tiering->loop->now_ns, &arrival)) > 0)
+        if (end_transfer(tiering, &arrival, error) < 0)
+            return error->code;
+    return rc < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+/* ---- requests that leave ---- */
+
+int tiering_leave(struct tiering *tiering, struct replica *replica, struct live_request *r,
+                  enum ifl_status status, bool *waits, struct ifl_error *error)
+{
+    *waits = r->pub.state == IFL_MOVING;
+    if (!*waits)
+        return 0;
+    for (uint32_t i = 0; i < tiering->n_loads; i++) {
+        struct load *load = &tiering->loads[i];
+        if (load->n_flying > 0 && load->ask.r == r && load->ask.serial == r->pub.serial)
+            load->left = status;
+    }
+    r->left = status;
+    const int rc = loop_report_one(tiering->loop, replica, r, error);
+    r->silent = true;
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* K/V that comes from tiers below the device, and goes there (replica/tiers.h).
+ *
+ * A step of which a request waits for K/V is held until what must be there first has come. Of a
+ * load layer by layer that is the part which the step does not hide: of a step that lasts T with L
+ * layers, and x to load, the end is max(T + x / L, x + T / L) behind its beginning. */
+#ifndef SIM_RUN_FLIGHT_TIERS_H
+#define SIM_RUN_FLIGHT_TIERS_H
+
+#include "run/flight.h"
+
+struct loop;
+struct tiering;
+
+/* NULL and *error on failure. Everything is borrowed until tiering_destroy. */
+struct tiering *tiering_create(struct loop *loop, struct ifl_error *error);
+void tiering_destroy(struct tiering *tiering);
+
+/* When something may come next. */
+int64_t tiering_next_ns(const struct tiering *tiering);
+/* What has come by now. */
+int tiering_end(struct tiering *tiering, struct ifl_error *error);
+/* The replica has made a plan, which a step may follow (submits); a step of it has ended. */
+int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool submits,
+                      struct ifl_error *error);
+int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct ifl_error *error);
+/* True: the step that is committed begins only when its loads have come, and tiering_end submits
+ * it. */
+bool tiering_hold_step(struct tiering *tiering, const struct replica *replica);
+/* The client of a request has gone, or its time is up. True if its K/V is on its way: it counts as
+ * gone, and its blocks are free when that has come. */
+int tiering_leave(struct tiering *tiering, struct replica *replica, struct live_request *r,
+                  enum ifl_status status, bool *waits, struct ifl_error *error);
+
+#endif

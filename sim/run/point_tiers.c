@@ -1,0 +1,92 @@
+/* The tiers below the devices of a point's replicas: host and disk are a replica's own, the store
+ * is one for its pool. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "inflight/minmax.h"
+#include "run/point_parts.h"
+
+static struct tier_rules rules_of(const struct tier_config *tier, int32_t n_device_blocks,
+                                  int32_t block_tokens, double block_bytes)
+{
+    const int32_t unit_blocks = ifl_max(tier->unit_tokens / block_tokens, 1);
+    const double gib = tier->gib > 0 ? tier->gib * 1024 * 1024 * 1024 / block_bytes : 0;
+    const double n_blocks = tier->blocks + gib + tier->device_ratio * n_device_blocks;
+    return (struct tier_rules){
+        .on = tier_is_there(tier),
+        .n_units = (int32_t)fmin(n_blocks / unit_blocks, 1e9),
+        .unit_blocks = unit_blocks,
+        .min_tokens = tier->min_tokens,
+        .store_after = tier->store_after,
+        .stores = (enum tier_store)tier->stores,
+        .loads = (enum tier_load)tier->loads,
+        .answers = tier->answers,
+        .keeps = tier->keeps,
+        .linked = tier_has_link(tier),
+        .hit_frac = tier->hit_frac,
+    };
+}
+
+static void describe_links(const struct config *config, const struct handover_size *size,
+                           struct tier_links *links)
+{
+    const int64_t layer_pieces = (int64_t)2 * size->n_layers * config->tensor_parallel;
+    links->block_bytes = size->token_bytes * config->serving.kv.block_tokens;
+    links->n_layers = size->n_layers;
+    for (int t = 0; t < N_TIERS; t++) {
+        const struct tier_config *tier = &config->serving.kv.tiers[t];
+        links->spec[t] = tier->link;
+        links->block_pieces[t] = tier->pieces == PIECES_LAYERS   ? layer_pieces
+                                 : tier->pieces == PIECES_BLOCKS ? 1
+                                                                 : 0;
+    }
+}
+
+int point_create_tiers(const struct config *config, struct point *point, struct ifl_error *error)
+{
+    if (!config_has_tiers_anywhere(config))
+        return 0;
+    point->tier_links = calloc(point->n_pools, sizeof *point->tier_links);
+    point->tiers = calloc(point->n_replicas, sizeof *point->tiers);
+    if (!point->tier_links || !point->tiers)
+        return ifl_fail_nomem(error);
+    for (size_t p = 0; p < point->n_pools; p++) {
+        const struct config *of = config_of_pool(config, p);
+        const struct handover_size size = machine_kv_moved(&point->pools[p].machine, of);
+        describe_links(of, &size, &point->tier_links[p]);
+        for (uint32_t i = 0; i < point->fleet_pools[p].n; i++)
+            for (int t = 0; t < N_TIERS; t++) {
+                struct kv_tier *tier = &point->tiers[point->fleet_pools[p].first + i].of[t];
+                const struct tier_rules rules =
+                    rules_of(&of->serving.kv.tiers[t], point->pools[p].limits.n_blocks,
+                             of->serving.kv.block_tokens, point->tier_links[p].block_bytes);
+                if (rules.on && (t != TIER_STORE || i == 0) && kv_tier_create(tier, &rules) < 0)
+                    return ifl_fail_nomem(error);
+            }
+    }
+    return 0;
+}
+
+/* Each tier that stores what is evicted gets it from the one above. */
+void point_tiers_of(const struct point *point, const struct fleet_pool *pool, uint32_t number,
+                    struct kv_tier *of[N_TIERS])
+{
+    struct kv_tier *above = NULL;
+    for (int t = 0; t < N_TIERS; t++) {
+        const uint32_t owner = t == TIER_STORE ? pool->first : number;
+        struct kv_tier *tier = point->tiers ? &point->tiers[owner].of[t] : NULL;
+        of[t] = tier && tier->rules.on ? tier : NULL;
+        if (of[t] && above && of[t]->rules.stores == TIER_STORES_EVICTED)
+            above->below = of[t];
+        above = of[t] ? of[t] : above;
+    }
+}
+
+void point_destroy_tiers(struct point *point)
+{
+    for (uint32_t i = 0; point->tiers && i < point->n_replicas; i++)
+        for (int t = 0; t < N_TIERS; t++)
+            kv_tier_destroy(&point->tiers[i].of[t]);
+    free(point->tiers);
+    free(point->tier_links);
+}
