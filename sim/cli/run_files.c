@@ -15,7 +15,7 @@
 #include "base/new_file.h"
 #include "inflight/minmax.h"
 
-static const char report_names[N_REPORTS][20] = {
+static const char *const report_names[N_REPORTS] = {
     "requests.csv",  "steps.csv",       "work.csv",  "quantiles.csv", "timeline.json",
     "intervals.csv", "differences.csv", "pools.csv", "moves.csv",     "speculation.csv"};
 static const char config_name[] = "config.yaml";

@@ -159,7 +159,7 @@ static int spread(const struct replay_records *records, sample_fn *sample, int w
 {
     double *s = malloc((records->n + 1) * sizeof *s);
     size_t n = 0;
-    int64_t ns;
+    int64_t ns = -1;
     if (!s)
         return ifl_fail_nomem(error);
     for (size_t i = 0; i < records->n; i++)
