@@ -17,9 +17,9 @@ struct ifl_bench_export {
 /* Writes the JSON of `vllm bench serve --save-detailed` to `path`: one object, in its units, with
  * an entry a request in input_lens, output_lens, ttfts, itls, start_times and errors. Requests that
  * did not finish are listed as failed. Where the trace has no gaps, as of a simulated run, itls
- * repeats the mean gap of the request, and itls_are_means says so. The aggregates of ITL are exact; without
- * a quantiles.csv its quantiles are null. A failed write is IFL_E_IO. After an error `path` is as
- * it was before. */
+ * repeats the mean gap of the request, and itls_are_means says so. The aggregates of ITL are exact;
+ * without a quantiles.csv its quantiles are null. A failed write is IFL_E_IO. After an error `path`
+ * is as it was before. */
 int ifl_export_bench(const struct ifl_bench_export *export, const char *path,
                      struct ifl_error *error);
 

@@ -45,8 +45,8 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
     const bool both = ifl_load_of(fleet, decode)->roles & IFL_PREFILLS;
     if (both && (local || alone == fleet->n))
         return ifl_send(decode);
-    return ifl_send_pair(
-        alone == fleet->n ? prefill_of(fleet, IFL_PREFILLS | IFL_DECODES) : alone, decode);
+    return ifl_send_pair(alone == fleet->n ? prefill_of(fleet, IFL_PREFILLS | IFL_DECODES) : alone,
+                         decode);
 }
 
 static const struct ifl_route_ops ops = {.pick = pick};

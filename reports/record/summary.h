@@ -23,6 +23,11 @@ struct step_sums {
     struct pressure pressure;
 };
 
+/* step_sums.c: adds a step, or the steps of a stretch, which repeat one another. */
+void step_sums_add(struct step_sums *sums, const struct ifl_step_record *step);
+int64_t step_sums_lasted_ns(const struct ifl_stretch_record *of);
+void step_sums_add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of);
+
 struct summary_input {
     const struct life *lives; /* [n] */
     const uint32_t *order;    /* [n] by arrival: those that count */

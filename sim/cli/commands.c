@@ -5,27 +5,14 @@
 
 #include "inflight/nearest.h"
 
-static const struct command *const commands[] = {&command_run,
-                                                 &command_capacity,
-                                                 &command_trace_stats,
-                                                 &command_trace_convert,
-                                                 &command_trace_generate,
-                                                 &command_trace_tokens,
-                                                 &command_model,
-                                                 &command_calibrate,
-                                                 &command_fit,
-                                                 &command_identify,
-                                                 &command_serve,
-                                                 &command_validate,
-                                                 &command_replay,
-                                                 &command_import,
-                                                 &command_export,
-                                                 &command_compare,
-                                                 &command_plot,
-                                                 &command_report,
-                                                 &command_table,
-                                                 &command_list,
-                                                 &command_help};
+static const struct command *const commands[] = {
+    &command_run,           &command_capacity,       &command_trace_stats,
+    &command_trace_convert, &command_trace_generate, &command_trace_tokens,
+    &command_model,         &command_calibrate,      &command_fit,
+    &command_identify,      &command_serve,          &command_validate,
+    &command_replay,        &command_import,         &command_export,
+    &command_compare,       &command_plot,           &command_report,
+    &command_table,         &command_list,           &command_help};
 
 const struct command *command_at(size_t i)
 {

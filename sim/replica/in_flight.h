@@ -81,6 +81,15 @@ static inline int32_t in_flight_take_preempted(struct in_flight *in_flight)
     in_flight->n_preempted_before = 0;
     return n;
 }
+/* ---- in_flight_sums.c: of the description ---- */
+
+/* The totals of what is planned. */
+void in_flight_sum(struct replica *replica);
+/* n sequences of the cohort give up as much K/V as they add. */
+void in_flight_note_full(struct in_flight *in_flight, int32_t n);
+/* The guesses of the cohort's next tick. */
+void in_flight_add_guesses(const struct replica *replica, struct ifl_step_totals *totals);
+
 /* Turns the plan into a description; requests have not advanced yet. */
 void in_flight_describe(struct replica *replica);
 /* Fills the record, but for its times, and puts the step down as under way. */

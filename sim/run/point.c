@@ -19,13 +19,6 @@ static double wall_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* With a source its rows stand for those of a trace. */
-static const struct ifl_trace *trace_of(const struct point_options *options,
-                                        const struct point *point)
-{
-    return options->source ? options->source->trace : &point->trace;
-}
-
 static size_t most_requests(const struct point_options *options, const struct point *point)
 {
     return options->source ? options->source->most_requests : point->trace.n;
@@ -40,7 +33,7 @@ static bool records_work(const struct point_options *options)
 
 static int32_t max_samples(const struct point_options *options, const struct point *point)
 {
-    const struct ifl_trace *trace = trace_of(options, point);
+    const struct ifl_trace *trace = point_trace(options, point);
     int32_t most = options->source ? options->source->most_samples : 1;
     for (size_t i = 0; trace->samples && i < trace->n; i++)
         most = ifl_max(most, trace->samples[i]);
@@ -127,101 +120,12 @@ static int create_executor(const struct point_options *options, struct point *po
         .gives_up = point->replicas[0].fixed.gives_up,
         .pool = &point->replicas[0].kv.device,
         .adapters = &point->pools[0].adapters,
-        .adapter_names = trace_of(options, point)->adapter_names,
+        .adapter_names = point_trace(options, point)->adapter_names,
         .stop = options->stop,
         .notes = options->notes,
     };
     point->engine = engine_set_up(&setup, error);
     return point->engine ? 0 : error->code;
-}
-
-/* The model that a pool serves, as the trace numbers it: 0 if it serves any, a number of no row if
- * the trace does not name it. */
-static uint32_t model_number(const struct ifl_trace *trace, const char *name)
-{
-    uint32_t number = 0;
-    if (!*name)
-        return 0;
-    while (number < trace->n_models && strcmp(trace->model_names[number], name) != 0)
-        number++;
-    return number + 1;
-}
-
-static void describe_pools(const struct point_options *options, struct point *point)
-{
-    const struct config *config = options->config;
-    static const unsigned roles_of[] = {[POOL_PREFILLS] = IFL_PREFILLS,
-                                        [POOL_DECODES] = IFL_DECODES,
-                                        [POOL_BOTH] = IFL_PREFILLS | IFL_DECODES};
-    for (size_t i = 0; i < point->n_pools; i++) {
-        const struct config *of = config_of_pool(config, i);
-        point->fleet_pools[i] = (struct fleet_pool){
-            .name = config->n_pools > 0 ? config->pools[i].name : NULL,
-            .first = point->n_replicas,
-            .n = config_pool_replicas(config, i),
-            .n_ranks = (uint32_t)of->data_parallel,
-            .n_engines = config_engines(of),
-            .model = model_number(trace_of(options, point), of->model),
-            .roles = config->n_pools > 0 ? roles_of[config->pools[i].role] : 0,
-            .door = of->serving.door,
-        };
-        point->named[i] = (struct ifl_pool){
-            .name = point->fleet_pools[i].name,
-            .model = of->model,
-            .hardware = of->hardware,
-            .first = (int32_t)point->n_replicas,
-            .n_replicas = (int32_t)point->fleet_pools[i].n,
-            .n_gpus = config_pool_gpus(config, i),
-        };
-        point->n_replicas += point->fleet_pools[i].n;
-    }
-}
-
-/* Names the pool in an input error. */
-static int blame_pool(const struct config *config, size_t pool, struct ifl_error *error)
-{
-    char reason[sizeof error->text];
-    if (config->n_pools == 0 || error->code != IFL_E_INPUT)
-        return error->code;
-    snprintf(reason, sizeof reason, "%s", error->text);
-    snprintf(error->text, sizeof error->text, "pool %s: %.*s", config->pools[pool].name,
-             (int)sizeof error->text - MAX_POOL_NAME - 8, reason);
-    return error->code;
-}
-
-/* Virtual engines have equal parts of the blocks (vLLM v0, worker/cache_engine.py). */
-static int share_pool(const struct config *config, struct ifl_limits *limits,
-                      struct ifl_error *error)
-{
-    const int32_t n_engines = (int32_t)config_engines(config);
-    limits->n_blocks /= n_engines;
-    limits->n_host_blocks /= n_engines;
-    return limits->n_blocks > 0 ? 0
-                                : ifl_fail(error, IFL_E_INPUT,
-                                           "the pool has no block for each of %d virtual engines "
-                                           "(serving.in_flight.batches)",
-                                           n_engines);
-}
-
-static int size_pools(const struct point_options *options, struct point *point,
-                      struct ifl_error *error)
-{
-    char arithmetic[MACHINE_TEXT_BYTES];
-    for (size_t i = 0; i < point->n_pools; i++) {
-        struct point_pool *pool = &point->pools[i];
-        const struct config *config = config_of_pool(options->config, i);
-        if (machine_size_pool(&pool->machine, config, &pool->limits, arithmetic, error) < 0)
-            return blame_pool(options->config, i, error);
-        point_say_of(options, i, arithmetic);
-        if (trace_of(options, point)->n_clients > 1)
-            pool->limits.n_clients = trace_of(options, point)->n_clients;
-        if (share_pool(config, &pool->limits, error) < 0 ||
-            adapter_table_make(trace_of(options, point), config, &pool->machine, &pool->adapters,
-                               error) < 0)
-            return blame_pool(options->config, i, error);
-        adapter_table_limit(&pool->adapters, config, &pool->limits);
-    }
-    return 0;
 }
 
 /* K/V is given up by requests of one answer, at the replica that computes all of them: answers to a
@@ -268,7 +172,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .adapters = adapter_table_options(&point->pools[pool].adapters, config),
     };
     struct speculation *speculation = &point->pools[pool].speculation;
-    int rc = speculation_create(speculation, config, trace_of(options, point), error);
+    int rc = speculation_create(speculation, config, point_trace(options, point), error);
     replica.speculation = speculation_options(speculation, config);
     if (rc == 0 && config_speculates(config) && replica.max_samples > 1)
         rc = ifl_fail(error, IFL_E_INPUT,
@@ -290,11 +194,11 @@ static int create_replicas(const struct point_options *options, struct point *po
 {
     const struct config *config = options->config;
     uint32_t n_created = 0;
-    int rc = size_pools(options, point, error);
+    int rc = point_size_pools(options, point, error);
     if (rc < 0)
         return rc;
     result->limits = point->pools[0].limits;
-    describe_pools(options, point);
+    point_describe_pools(options, point);
     point->replicas = calloc(point->n_replicas, sizeof *point->replicas);
     rc = point->replicas ? point_create_tiers(config, point, error) : ifl_fail_nomem(error);
     for (size_t i = 0; rc == 0 && i < point->n_pools; i++)
@@ -373,7 +277,7 @@ static int load_machine(const struct point_options *options, size_t i, struct ma
                          &machine->platform, error);
     if (rc == 0 && options->trial.change)
         options->trial.change(options->trial.context, machine);
-    return rc < 0 ? blame_pool(options->config, i, error) : 0;
+    return rc < 0 ? point_blame_pool(options->config, i, error) : 0;
 }
 
 static int load_machines(const struct point_options *options, struct point *point,
@@ -405,7 +309,7 @@ static int assemble(const struct point_options *options, struct point *point,
     if (rc == 0 && options->n_requests)
         atomic_fetch_add(options->n_requests, point->trace.n);
     if (rc == 0)
-        rc = workload_create(&point->workload, trace_of(options, point),
+        rc = workload_create(&point->workload, point_trace(options, point),
                              options->source ? 0 : workload_concurrency(&config->workload), error);
     if (rc == 0 && options->source)
         workload_follow(&point->workload, options->source);

@@ -47,6 +47,25 @@ struct point {
     int64_t warmup_end_ns;              /* by MSER-5, once flown */
 };
 
+/* With a source its rows stand for those of a trace. */
+static inline const struct ifl_trace *point_trace(const struct point_options *options,
+                                                  const struct point *point)
+{
+    return options->source ? options->source->trace : &point->trace;
+}
+
+/* ---- point_pools.c ---- */
+
+/* Fills fleet_pools and named, and counts the replicas. */
+void point_describe_pools(const struct point_options *options, struct point *point);
+/* Fills the limits of each pool. */
+int point_size_pools(const struct point_options *options, struct point *point,
+                     struct ifl_error *error);
+/* Names the pool in an input error, whose code it returns. */
+int point_blame_pool(const struct config *config, size_t pool, struct ifl_error *error);
+
+/* ---- point_words.c ---- */
+
 /* A note, if there is a text and a listener. */
 void point_say(const struct point_options *options, const char *text);
 /* The same of a pool, with its name if it has one. */
