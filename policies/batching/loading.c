@@ -167,7 +167,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         start_loaded(p, step);
     if (!p->before_step && step->n_preempted == 0)
         load_waiting(p, view, step, &refused);
-    if (ready && step->n_swapped_in == 0 && !(refused && p->reserved_tokens > 0))
+    const bool asks_next_time = p->before_step && step->n_waiting > 0;
+    if (ready && step->n_swapped_in == 0 && !refused && !asks_next_time)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 

@@ -102,11 +102,13 @@ agree sweep sweep-planned quantiles.csv requests.csv steps.csv summary.csv
 # shellcheck disable=SC2086
 agree sweep sweep-rerun $reports
 
-# a point of the sweep equals the run of that point alone, except for its number
+# a point of the sweep equals the run of that point alone, except for its number and for columns that only other points
+# fill, which stand behind the others
 for preset in $presets; do
+    n_columns=$(head -n 1 "$preset/requests.csv" | tr , '\n' | grep -c '')
     n=$(columns sweep/summary.csv serving.preset,workload.arrivals.rate_rps |
         awk -F, -v preset="$preset" '$1 == preset && $2 == 12 { print NR - 1 }')
-    awk -F, -v point="$n" 'NR == 1 || $1 == point' sweep/requests.csv | cut -d, -f2- >point.csv
+    awk -F, -v point="$n" 'NR == 1 || $1 == point' sweep/requests.csv | cut -d, -f2-"$n_columns" >point.csv
     cut -d, -f2- "$preset/requests.csv" >alone.csv
     same_bytes point.csv alone.csv
 done

@@ -194,7 +194,7 @@ grep -q 'adapter-slots' lora.yaml || complain 'no admission adapter-slots in lor
 for preset in "$INFLIGHT_DATA"/configs/serving/vllm-v*.yaml "$INFLIGHT_DATA"/configs/serving/sglang*.yaml; do
     name=$(basename "$preset" .yaml)
     case $name in sglang*) server=sglang ;; *) server=vllm ;; esac
-    case $name in *-eagle* | *-ngram | *-pd-*) continue ;; esac # no argument stands for guesses, nor for a pair of roles yet
+    case $name in *-eagle* | *-ngram | *-pd-* | *-offload | *-lmcache | *-hicache) continue ;; esac # no argument says so yet
     rm -rf there back
     printf 'model: llama-2-7b\nparallel: {tensor: 2}\nserving: {preset: %s, max_model_len: 512, kv: {num_blocks: 17}, batching: {max_seqs: 3}}\n' \
         "$name" >there.yaml

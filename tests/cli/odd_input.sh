@@ -100,11 +100,19 @@ requests '1,finished,0.000000000,0.010000000,0.050000000\n'
 flies "$head\n0,10,1\n" ''
 same "$(columns out/requests.csv tpot_s,max_itl_s)" , 'gaps of a single token'
 
+# What a preset needs here where no model says how wide K/V is, and to have a token a step.
+settings_of() {
+    case $1 in
+        *-offload | *-lmcache | *-hicache | *-host-cache) echo --set cluster.links.token_bytes=65536 ;;
+        *-eagle* | *-ngram) echo --set serving.draft=none ;;
+    esac
+}
+
 # too long for the model of 256 tokens; with 4096, too long for the pool of 64 x 16 = 1024
 for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
     name=$(basename "$preset" .yaml)
     flies "$head\n0,10,5\n0,2000,3\n1,200,100\n1,10,5\n" \
-        'note: rejected requests: 2 longer than max_model_len, 256 tokens' --set serving.preset="$name"
+        'note: rejected requests: 2 longer than max_model_len, 256 tokens' --set serving.preset="$name" $(settings_of "$name")
     counts 4,2,2,0
     same "$(columns out/requests.csv request_id,status,first_scheduled_s,finish_s,ttft_s,e2e_s)" \
         "0,finished,0.000000000,0.050000000,0.010000000,0.050000000
@@ -123,7 +131,7 @@ for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
     name=$(basename "$preset" .yaml)
     flies "$head,samples\n0,10,5,1\n1,10,5,3\n2,10,5,1\n" \
         'note: rejected requests: 1 by batching *: the request has more sequences than max_seqs' \
-        --set serving.preset="$name" --set serving.batching.max_seqs=2
+        --set serving.preset="$name" --set serving.batching.max_seqs=2 $(settings_of "$name")
     same "$(columns out/requests.csv request_id,status,finish_s)" '0,finished,0.050000000
 1,rejected,
 2,finished,2.050000000' "the requests of $name"
