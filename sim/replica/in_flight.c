@@ -170,7 +170,7 @@ IFL_APART static void list_work(struct replica *replica)
 void in_flight_describe(struct replica *replica)
 {
     struct ifl_step_desc *desc = &replica->in_flight.desc;
-    in_flight_sum(replica);
+    in_flight_sum(replica, &(struct step_sums_of){&desc->totals, &replica->in_flight.record});
     desc->step = view_next_step(&replica->view);
     desc->start_ns = replica->view.now_ns;
     desc->n_outs = replica->plan.n_outs;
@@ -254,7 +254,8 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
     in_flight->desc.start_ns = now_ns;
     in_flight->desc.totals.decode_context = cohort->context + cohort->n_seqs;
     if (replica->fixed.gives_up)
-        in_flight_note_full(in_flight, cohort->n_full_seqs);
+        in_flight_note_full(&(struct step_sums_of){&in_flight->desc.totals, &in_flight->record},
+                            cohort->n_full_seqs);
     if (replica->fixed.speculation.on)
         submit_guesses(replica);
     in_flight->record.step = replica->view.step;

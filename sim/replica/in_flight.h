@@ -83,10 +83,16 @@ static inline int32_t in_flight_take_preempted(struct in_flight *in_flight)
 }
 /* ---- in_flight_sums.c: of the description ---- */
 
-/* The totals of what is planned. */
-void in_flight_sum(struct replica *replica);
+/* Where the sums of a step go: to its executor, and to its row of steps.csv. */
+struct step_sums_of {
+    struct ifl_step_totals *totals;
+    struct ifl_step_record *record;
+};
+
+/* The sums of what is planned. */
+void in_flight_sum(struct replica *replica, struct step_sums_of *sums);
 /* n sequences of the cohort give up as much K/V as they add. */
-void in_flight_note_full(struct in_flight *in_flight, int32_t n);
+void in_flight_note_full(struct step_sums_of *sums, int32_t n);
 /* The guesses of the cohort's next tick. */
 void in_flight_add_guesses(const struct replica *replica, struct ifl_step_totals *totals);
 

@@ -23,24 +23,24 @@ static void add_prompt(struct ifl_step_totals *totals, const struct planned *p)
         totals->max_prefill_kv = (int32_t)(kv + q);
 }
 
-IFL_APART void in_flight_note_full(struct in_flight *in_flight, int32_t n)
+IFL_APART void in_flight_note_full(struct step_sums_of *sums, int32_t n)
 {
-    in_flight->desc.totals.n_full_seqs = in_flight->record.full_seqs = n;
-    in_flight->record.kv_given_up_tokens = n;
+    sums->totals->n_full_seqs = sums->record->full_seqs = n;
+    sums->record->kv_given_up_tokens = n;
 }
 
 /* What the end of the prompt costs where K/V is given up. */
-IFL_APART static void add_kept(struct replica *replica, const struct planned *p)
+IFL_APART static void add_kept(const struct replica *replica, const struct planned *p,
+                               struct step_sums_of *sums)
 {
     const struct live_request *r = p->r;
-    struct ifl_step_totals *totals = &replica->in_flight.desc.totals;
     const int32_t n_computed = r->pub.stale.n_computed + p->n;
     if (n_computed < r->pub.stale.n_tokens || r->pub.stale.n_out + 1 == r->n_output)
         return;
     const struct kept kept = keep_of_prompt(&replica->fixed.keep, n_computed, replica->fixed.block);
-    totals->n_slots_kept += kept.n_moved;
-    totals->n_keys_voted += kept.n_voted;
-    replica->in_flight.record.kv_given_up_tokens += n_computed - kept.n_slots;
+    sums->totals->n_slots_kept += kept.n_moved;
+    sums->totals->n_keys_voted += kept.n_voted;
+    sums->record->kv_given_up_tokens += n_computed - kept.n_slots;
 }
 
 /* A decode beside the cohort. */
@@ -54,14 +54,13 @@ static void add_decode(struct ifl_step_totals *totals, const struct planned *p)
 }
 
 /* Where no request may give up K/V all of this stays 0. */
-IFL_APART static void sum_kept(struct replica *replica)
+IFL_APART static void sum_kept(const struct replica *replica, struct step_sums_of *sums)
 {
-    struct in_flight *in_flight = &replica->in_flight;
-    in_flight_note_full(in_flight, in_flight->ticks ? replica->here.cohort.n_full_seqs : 0);
-    in_flight->desc.totals.n_slots_kept = in_flight->desc.totals.n_keys_voted = 0;
+    in_flight_note_full(sums, replica->in_flight.ticks ? replica->here.cohort.n_full_seqs : 0);
+    sums->totals->n_slots_kept = sums->totals->n_keys_voted = 0;
     for (size_t i = 0; i < replica->plan.n_planned; i++)
-        add_kept(replica, &replica->plan.planned[i]);
-    in_flight->record.kv_kept_slots = in_flight->desc.totals.n_slots_kept;
+        add_kept(replica, &replica->plan.planned[i], sums);
+    sums->record->kv_kept_slots = sums->totals->n_slots_kept;
 }
 
 /* Guesses of the cohort, verified beside its tokens. */
@@ -77,10 +76,10 @@ void in_flight_add_guesses(const struct replica *replica, struct ifl_step_totals
     totals->decode_context += ragged->n_draft_tokens;
 }
 
-static void sum_totals(struct replica *replica)
+static void sum_totals(const struct replica *replica, struct step_sums_of *sums)
 {
     const int32_t n_decode = replica->in_flight.ticks ? replica->here.cohort.n_seqs : 0;
-    struct ifl_step_totals *totals = &replica->in_flight.desc.totals;
+    struct ifl_step_totals *totals = sums->totals;
     totals->n_tokens = totals->n_decode_seqs = totals->n_sampled = n_decode;
     totals->decode_context = n_decode ? replica->here.cohort.context + n_decode : 0;
     totals->n_prefill_tokens = totals->n_prefill_seqs = totals->max_prefill_kv = 0;
@@ -98,14 +97,13 @@ static void sum_totals(struct replica *replica)
         else
             add_prompt(totals, &replica->plan.planned[i]);
     if (replica->fixed.gives_up)
-        sum_kept(replica);
+        sum_kept(replica, sums);
 }
 
 /* Which adapters the step's sequences have, in the order of the step. */
-IFL_APART static void sum_adapters(struct replica *replica)
+IFL_APART static void sum_adapters(struct replica *replica, struct ifl_adapter_totals *totals)
 {
     struct adapters *adapters = &replica->adapters;
-    struct ifl_adapter_totals *totals = &replica->in_flight.desc.totals.adapters;
     adapters_open_step(adapters, totals);
     if (replica->in_flight.ticks)
         FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
@@ -117,9 +115,9 @@ IFL_APART static void sum_adapters(struct replica *replica)
     adapters_close_step(adapters, totals);
 }
 
-void in_flight_sum(struct replica *replica)
+void in_flight_sum(struct replica *replica, struct step_sums_of *sums)
 {
-    sum_totals(replica);
+    sum_totals(replica, sums);
     if (replica->adapters.fixed.n > 0)
-        sum_adapters(replica);
+        sum_adapters(replica, &sums->totals->adapters);
 }
