@@ -3,14 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inflight/random.h"
-
-int32_t roll(struct dice *dice, int32_t low, int32_t high)
-{
-    const uint64_t draw = ifl_draw(dice->seed, IFL_DRAW_POLICY, dice->n++, 0);
-    return low + (int32_t)(draw % (uint64_t)(high - low + 1));
-}
-
 static const char *roll_bool(struct dice *dice)
 {
     return roll(dice, 0, 1) ? "true" : "false";

@@ -2,17 +2,10 @@
 #ifndef TESTS_SIM_RANDOM_SETUP_H
 #define TESTS_SIM_RANDOM_SETUP_H
 
+#include "dice.h"
 #include "fixture.h"
 
 enum { RANDOM_MAX_REQUESTS = 60, RANDOM_CLIENTS = 3, RANDOM_ADAPTERS = FIXTURE_MAX_ADAPTERS };
-
-/* Draws of one seed; n: how many have been taken. */
-struct dice {
-    uint64_t seed, n;
-};
-
-/* From low to high, both included. */
-int32_t roll(struct dice *dice, int32_t low, int32_t high);
 
 /* Modules, requests, memory and clients of that seed. The caller frees with fixture_free. */
 void roll_setup(struct fixture *f, uint64_t seed);

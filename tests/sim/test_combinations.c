@@ -12,22 +12,14 @@
 
 #include "inflight/random.h"
 
+#include "dice.h"
 #include "fixture.h"
 
 enum { FEW = 2000, MAX_REQUESTS = 40, N_CLIENTS = 3, MAX_SAMPLES = 5 };
 
-struct dice {
-    uint64_t seed, n;
-};
-
 static uint64_t draw(struct dice *dice)
 {
     return ifl_draw(dice->seed, IFL_DRAW_POLICY, dice->n++, 0);
-}
-
-static int32_t roll(struct dice *dice, int32_t low, int32_t high)
-{
-    return low + (int32_t)(draw(dice) % (uint64_t)(high - low + 1));
 }
 
 /* ---- modules ---- */

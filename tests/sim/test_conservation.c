@@ -79,34 +79,47 @@ static void fly(struct fixture *f, uint64_t seed)
     cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
 }
 
+/* A set-up in three ways: with its promised steps, without block lists, on which no record may
+ * depend; with each step planned; and with each promise checked. Their records are the same. */
+enum { SKIPPING, PLANNING, CHECKING, N_WAYS };
+typedef void roll_fn(struct fixture *f, uint64_t seed);
+
+static void fly_each_way(struct fixture way[N_WAYS], roll_fn *roll_one, uint64_t seed)
+{
+    for (int i = 0; i < N_WAYS; i++)
+        roll_one(&way[i], seed);
+    way[SKIPPING].check_blocks = false;
+    way[PLANNING].no_steady_runs = true;
+    way[CHECKING].check_steady = true;
+    for (int i = 0; i < N_WAYS; i++)
+        fly(&way[i], seed);
+    check_requests(&way[SKIPPING], seed);
+    check_preemptions(&way[SKIPPING], seed);
+    check_same(&way[SKIPPING], &way[PLANNING], seed);
+    check_same(&way[SKIPPING], &way[CHECKING], seed);
+}
+
+static void free_each_way(struct fixture way[N_WAYS])
+{
+    for (int i = 0; i < N_WAYS; i++)
+        fixture_free(&way[i]);
+}
+
 static void check_seeds(uint64_t first, uint64_t n)
 {
     uint64_t n_preemptions = 0, n_swaps = 0, n_repeats = 0, n_cached = 0, n_at_door = 0;
     for (uint64_t seed = first; seed < first + n; seed++) {
-        struct fixture skipping, planning, checking;
-        roll_setup(&skipping, seed);
-        roll_setup(&planning, seed);
-        roll_setup(&checking, seed);
-        skipping.check_blocks = false; /* without block lists: no record may depend on them */
-        planning.no_steady_runs = true;
-        checking.check_steady = true;
-        fly(&skipping, seed);
-        fly(&planning, seed);
-        fly(&checking, seed);
-        check_requests(&skipping, seed);
-        check_preemptions(&skipping, seed);
-        check_same(&skipping, &planning, seed);
-        check_same(&skipping, &checking, seed);
-        n_repeats += skipping.n_repeats;
-        n_at_door += skipping.n_at_door;
-        for (size_t i = 0; i < skipping.capture.n_requests; i++) {
-            n_preemptions += (uint64_t)skipping.capture.requests[i].preemptions;
-            n_swaps += (uint64_t)skipping.capture.requests[i].swap_outs;
-            n_cached += skipping.capture.requests[i].cached_tokens > 0;
+        struct fixture way[N_WAYS];
+        const struct fixture *flown = &way[SKIPPING];
+        fly_each_way(way, roll_setup, seed);
+        n_repeats += flown->n_repeats;
+        n_at_door += flown->n_at_door;
+        for (size_t i = 0; i < flown->capture.n_requests; i++) {
+            n_preemptions += (uint64_t)flown->capture.requests[i].preemptions;
+            n_swaps += (uint64_t)flown->capture.requests[i].swap_outs;
+            n_cached += flown->capture.requests[i].cached_tokens > 0;
         }
-        fixture_free(&skipping);
-        fixture_free(&planning);
-        fixture_free(&checking);
+        free_each_way(way);
     }
     /* the set-ups must cover preemptions, swaps, promised steps, cache hits and rejections */
     cr_assert(n_preemptions > n && n_swaps > n / 10 && n_repeats > n && n_cached > n &&
@@ -124,32 +137,28 @@ Test(conservation, more_seeds, .timeout = 600)
 
 /* ---- adapters ---- */
 
+static void roll_with_adapters(struct fixture *f, uint64_t seed)
+{
+    roll_setup(f, seed);
+    roll_adapters(f, seed);
+}
+
 /* Adapters of running requests, each once, are those that the steps count; with slots there are no
  * more of them. Promised steps, planned steps and checked steps are the same. */
 static void check_adapters(uint64_t first, uint64_t n)
 {
     uint64_t n_repeats = 0, n_loads = 0, n_pool = 0, n_preemptions = 0, most = 0;
     for (uint64_t seed = first; seed < first + n; seed++) {
-        struct fixture f[3];
-        for (size_t i = 0; i < 3; i++) {
-            roll_setup(&f[i], seed);
-            roll_adapters(&f[i], seed);
-        }
-        const int32_t slots = f[0].limits.max_adapters;
-        f[0].check_blocks = false;
-        f[1].no_steady_runs = true;
-        f[2].check_steady = true;
-        for (size_t i = 0; i < 3; i++)
-            fly(&f[i], seed);
-        check_requests(&f[0], seed);
-        check_same(&f[0], &f[1], seed);
-        check_same(&f[0], &f[2], seed);
-        n_repeats += f[0].n_repeats;
-        n_pool += f[0].adapters_of.in_pool;
-        for (size_t i = 0; i < f[0].capture.n_requests; i++)
-            n_preemptions += (uint64_t)f[0].capture.requests[i].preemptions;
-        for (size_t i = 0; i < f[0].capture.n_steps; i++) {
-            const struct ifl_step_record *step = &f[0].capture.steps[i];
+        struct fixture way[N_WAYS];
+        const struct fixture *flown = &way[SKIPPING];
+        fly_each_way(way, roll_with_adapters, seed);
+        const int32_t slots = flown->limits.max_adapters;
+        n_repeats += flown->n_repeats;
+        n_pool += flown->adapters_of.in_pool;
+        for (size_t i = 0; i < flown->capture.n_requests; i++)
+            n_preemptions += (uint64_t)flown->capture.requests[i].preemptions;
+        for (size_t i = 0; i < flown->capture.n_steps; i++) {
+            const struct ifl_step_record *step = &flown->capture.steps[i];
             n_loads += (uint64_t)step->adapter_loads;
             most = ifl_max(most, (uint64_t)step->adapters);
             cr_assert(slots == 0 || step->adapters <= slots, "seed %llu: %d adapters in %d slots",
@@ -157,8 +166,7 @@ static void check_adapters(uint64_t first, uint64_t n)
             cr_assert(step->adapter_loads <= RANDOM_ADAPTERS, "seed %llu",
                       (unsigned long long)seed);
         }
-        for (size_t i = 0; i < 3; i++)
-            fixture_free(&f[i]);
+        free_each_way(way);
     }
     cr_assert(n_repeats > n && n_loads > n && n_pool > n / 4 && n_preemptions > n &&
               most == RANDOM_ADAPTERS);
@@ -199,38 +207,23 @@ static void roll_kept(struct fixture *f, uint64_t seed)
     roll_keep(f, seed);
 }
 
-/* Each set-up is flown with block lists, where the inspector counts slots one by one; without them;
- * with each step planned; and with both. */
 static void check_kept(uint64_t first, uint64_t n)
 {
     uint64_t n_given_up = 0, n_full = 0, n_repeats = 0, n_cached = 0, n_swaps = 0;
     for (uint64_t seed = first; seed < first + n; seed++) {
-        struct fixture skipping, planning, checking;
-        roll_kept(&skipping, seed);
-        roll_kept(&planning, seed);
-        roll_kept(&checking, seed);
-        skipping.check_blocks = false;
-        planning.no_steady_runs = true;
-        checking.check_steady = true;
-        fly(&skipping, seed);
-        fly(&planning, seed);
-        fly(&checking, seed);
-        check_requests(&skipping, seed);
-        check_preemptions(&skipping, seed);
-        check_same(&skipping, &planning, seed);
-        check_same(&skipping, &checking, seed);
-        n_repeats += skipping.n_repeats;
-        for (size_t i = 0; i < skipping.capture.n_steps; i++) {
-            n_given_up += (uint64_t)skipping.capture.steps[i].kv_given_up_tokens;
-            n_full += (uint64_t)skipping.capture.steps[i].full_seqs;
+        struct fixture way[N_WAYS];
+        const struct fixture *flown = &way[SKIPPING];
+        fly_each_way(way, roll_kept, seed);
+        n_repeats += flown->n_repeats;
+        for (size_t i = 0; i < flown->capture.n_steps; i++) {
+            n_given_up += (uint64_t)flown->capture.steps[i].kv_given_up_tokens;
+            n_full += (uint64_t)flown->capture.steps[i].full_seqs;
         }
-        for (size_t i = 0; i < skipping.capture.n_requests; i++) {
-            n_cached += skipping.capture.requests[i].cached_tokens > 0;
-            n_swaps += (uint64_t)skipping.capture.requests[i].swap_outs;
+        for (size_t i = 0; i < flown->capture.n_requests; i++) {
+            n_cached += flown->capture.requests[i].cached_tokens > 0;
+            n_swaps += (uint64_t)flown->capture.requests[i].swap_outs;
         }
-        fixture_free(&skipping);
-        fixture_free(&planning);
-        fixture_free(&checking);
+        free_each_way(way);
     }
     cr_assert(n_given_up > 10 * n && n_full > 10 * n && n_repeats > n && n_cached > n / 10 &&
               n_swaps > n / 10);

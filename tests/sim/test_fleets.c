@@ -6,26 +6,11 @@
 #include <string.h>
 
 #include "inflight/minmax.h"
-#include "inflight/random.h"
 
+#include "dice.h"
 #include "fixture.h"
 
 enum { N_FLEETS = 10000, MAX_REQUESTS = 24, MAX_RETRIES = 3, N_MODELS = 2 };
-
-struct dice {
-    uint64_t seed, n;
-};
-
-static int32_t roll(struct dice *dice, int32_t low, int32_t high)
-{
-    const uint64_t draw = ifl_draw(dice->seed, IFL_DRAW_POLICY, dice->n++, 0);
-    return low + (int32_t)(draw % (uint64_t)(high - low + 1));
-}
-
-static bool one_in(struct dice *dice, int32_t n)
-{
-    return roll(dice, 1, n) == 1;
-}
 
 /* ---- the fleet ---- */
 
