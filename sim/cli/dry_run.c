@@ -310,7 +310,7 @@ static int estimate(struct rehearsal *of, struct ifl_error *error)
     const size_t n_points = study_n_points(of->launch->study);
     const size_t n = ifl_min(n_points, (size_t)MOST_SAMPLES);
     double taken_s[MOST_SAMPLES] = {0};
-    if (study_flies_engine(of->launch->study)) {
+    if (study_any(of->launch->study).flies_engine) {
         put_head("cost",
                  "not estimated: an engine flies in wall time, as long as the arrivals last "
                  "or longer",

@@ -77,7 +77,7 @@ static int load_plugins(const struct text_list *plugins, struct ifl_error *error
 /* Points on an engine that run side by side would disturb each other's measurements. */
 static int check_jobs(struct launch *launch)
 {
-    if (!study_flies_engine(launch->study) || (launch->n_threads == 1 && ranks_n() == 1))
+    if (!study_any(launch->study).flies_engine || (launch->n_threads == 1 && ranks_n() == 1))
         return 0;
     if (launch->n_threads > 1)
         return ifl_fail(&launch->error, IFL_E_INPUT,

@@ -25,39 +25,11 @@ enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
 
 enum { WAIT_S = 60 };
 
-/* Whether at some point requests are handed over, or K/V lies in tiers: all points then have the
- * same columns. */
-static int note_moves(const struct study *study, struct run_files *files, struct ifl_error *error)
-{
-    for (size_t i = 0; i < study_n_points(study); i++) {
-        struct config config;
-        if (study_read(study, i, &config, error) < 0)
-            return error->code;
-        files->hands_over = files->hands_over || config_hands_over(&config);
-        files->tiers = files->tiers || config_has_tiers_anywhere(&config);
-        config_finish(&config);
-    }
-    files->wanted[REPORT_MOVES] = files->hands_over || files->tiers;
-    return 0;
-}
-
-/* True if a point may guess tokens. */
-static bool speculates(const struct study *study)
-{
-    const struct config *first = study_first(study);
-    for (size_t i = 0; i < config_n_pools(first); i++)
-        if (config_speculates(config_of_pool(first, i)))
-            return true;
-    for (size_t i = 0; i < study_n_axes(study); i++)
-        if (strncmp(study_axis(study, i), "serving.draft", strlen("serving.draft")) == 0)
-            return true;
-    return false;
-}
-
 int run_files_init(struct run_files *files, const struct study *study, struct inputs *inputs,
                    const char *dir, struct ifl_error *error)
 {
     const struct output_config *output = &study_first(study)->output;
+    const struct study_traits any = study_any(study);
     uint64_t hash;
     *files = (struct run_files){
         .study = study,
@@ -66,11 +38,9 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0,
                    config_lists_differences(study_first(study)), study_first(study)->n_pools > 0,
-                   false, speculates(study)},
+                   any.hands_over || any.has_tiers, any.speculates},
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
-    if (note_moves(study, files, error) < 0)
-        return error->code;
     dir = dir ? dir : output->dir;
     if (strlen(dir) >= sizeof files->dir)
         return ifl_fail(error, IFL_E_INPUT,
@@ -171,6 +141,7 @@ static uint64_t timeline_events(size_t n_points)
 struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point,
                                                char paths[N_REPORTS][IFL_PATH_BYTES])
 {
+    const struct study_traits any = study_any(files->study);
     for (int kind = 0; kind < N_REPORTS; kind++)
         parts_path(&files->parts, report_names[kind], point, paths[kind]);
     return (struct ifl_recorder_options){
@@ -181,10 +152,10 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .timeline_path = files->wanted[REPORT_TIMELINE] ? paths[REPORT_TIMELINE] : NULL,
         .differences_path = files->wanted[REPORT_DIFFERENCES] ? paths[REPORT_DIFFERENCES] : NULL,
         .pools_path = files->wanted[REPORT_POOLS] ? paths[REPORT_POOLS] : NULL,
-        .hands_over = files->hands_over,
-        .tiers = files->tiers,
+        .hands_over = any.hands_over,
+        .tiers = any.has_tiers,
         .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
-        .gives_up = study_gives_up(files->study),
+        .gives_up = any.gives_up,
         .speculates = files->wanted[REPORT_SPECULATION],
         .timeline_events = timeline_events(study_n_points(files->study)),
     };

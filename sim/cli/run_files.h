@@ -33,7 +33,6 @@ struct run_files {
     char dir[512];
     struct dir_lock lock; /* on rank 0 */
     struct parts parts;
-    bool hands_over, tiers; /* at some point */
     bool wanted[N_REPORTS];
     /* The reports of all points, of which the first n_joined are in; on rank 0. */
     pthread_mutex_t joining;

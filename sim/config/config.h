@@ -395,6 +395,14 @@ static inline bool config_speculates(const struct config *config)
     return config_max_drafts(config) > 0;
 }
 
+static inline bool config_speculates_anywhere(const struct config *config)
+{
+    for (size_t i = 0; i < config_n_pools(config); i++)
+        if (config_speculates(config_of_pool(config, i)))
+            return true;
+    return false;
+}
+
 /* True if each stage of the pipeline may have a step of its own. */
 static inline bool config_pipelines(const struct config *config)
 {
@@ -476,10 +484,15 @@ const char *study_value(const struct study *study, size_t point, size_t axis);
 const struct config *study_first(const struct study *study);
 /* True if the sweep sets this key at some point. */
 bool study_sweeps(const struct study *study, const char *dotted);
-/* True if any point is flown by an engine, in wall time. */
-bool study_flies_engine(const struct study *study);
-/* True if requests may give up K/V at any point: its steps say how much. */
-bool study_gives_up(const struct study *study);
+/* What some point of the study does. Its reports have the same columns at all points. */
+struct study_traits {
+    bool flies_engine; /* in wall time */
+    bool gives_up;     /* K/V, in part */
+    bool hands_over;   /* requests from replica to replica */
+    bool has_tiers;    /* of K/V below the device */
+    bool speculates;
+};
+struct study_traits study_any(const struct study *study);
 /* The configuration of a point. On success the caller owes config_finish. Threads may call it side
  * by side. */
 int study_read(const struct study *study, size_t point, struct config *config,

@@ -305,14 +305,22 @@ static int check_pools(const struct study *study, size_t point, const struct con
     return tree_fail(study->sweep, error, "only some points have pools, expected all or none");
 }
 
+static void note_traits(struct study_traits *any, const struct config *config)
+{
+    any->flies_engine |= config->executor != EXECUTOR_SIM;
+    any->gives_up |= config_gives_up(config);
+    any->hands_over |= config_hands_over(config);
+    any->has_tiers |= config_has_tiers_anywhere(config);
+    any->speculates |= config_speculates_anywhere(config);
+}
+
 static int check_point(struct study *study, size_t point, struct ifl_error *error)
 {
     struct config config = {0};
     int code = study_read(study, point, &config, error);
     if (code < 0)
         return code;
-    study->flies_engine |= config.executor != EXECUTOR_SIM;
-    study->gives_up |= config_gives_up(&config);
+    note_traits(&study->any, &config);
     code = check_pools(study, point, &config, error);
     config_finish(&config);
     return code;
@@ -326,8 +334,7 @@ static int check_points(struct study *study, struct ifl_error *error)
         learn_presets(study, error) < 0 || study_read(study, 0, &study->first, error) < 0)
         return error->code;
     study->has_first = true;
-    study->flies_engine = study->first.executor != EXECUTOR_SIM;
-    study->gives_up = config_gives_up(&study->first);
+    note_traits(&study->any, &study->first);
     for (size_t i = 1; i < n_combinations; i++)
         if (check_point(study, i, error) < 0)
             return error->code;
@@ -442,12 +449,7 @@ bool study_sweeps(const struct study *study, const char *dotted)
     return sweep_decides(study->sweep, dotted) || tree_at(study->touched, dotted);
 }
 
-bool study_flies_engine(const struct study *study)
+struct study_traits study_any(const struct study *study)
 {
-    return study->flies_engine;
-}
-
-bool study_gives_up(const struct study *study)
-{
-    return study->gives_up;
+    return study->any;
 }

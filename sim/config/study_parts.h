@@ -20,7 +20,8 @@ struct study {
     struct known_preset *presets;
     size_t n_presets;
     struct config first;
-    bool has_first, flies_engine, gives_up;
+    bool has_first;
+    struct study_traits any; /* of its points */
     size_t n_points;
 };
 
