@@ -139,6 +139,21 @@ static inline int32_t ifl_out_before(const struct ifl_view *view, const struct i
     return ifl_n_out(r) - (ifl_last_end_ns(r) == view->now_ns);
 }
 
+/* Tokens that r has generated, as far as a plan can know them: one that is made ahead does not know
+ * that of the last step. */
+static inline int32_t ifl_known_out(const struct ifl_view *view, const struct ifl_request *r)
+{
+    return view->limits->plans_ahead ? ifl_out_before(view, r) : ifl_n_out(r);
+}
+
+/* False if a token in flight is the last that the request may have. */
+static inline bool ifl_may_go_on(const struct ifl_view *view, const struct ifl_request *r)
+{
+    const int32_t n_pending = ifl_n_pending(r);
+    return ifl_n_out(r) + n_pending < r->n_max_new &&
+           ifl_n_tokens(r) + n_pending < view->limits->max_model_tokens;
+}
+
 /* Starts swapped requests with one token each, in rank order, until one of them must wait or
  * max_seqs sequences run. */
 static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)

@@ -86,16 +86,10 @@ static int64_t clipped(const struct discounted *p, int64_t n_tokens)
     return ifl_min(n, p->most_new_tokens);
 }
 
-/* A plan made ahead does not know the token of the last step. */
-static int32_t known_output(const struct ifl_view *view, const struct ifl_request *r)
-{
-    return view->limits->plans_ahead ? ifl_out_before(view, r) : ifl_n_out(r);
-}
-
 static int64_t new_tokens(const struct discounted *p, const struct ifl_view *view,
                           const struct ifl_request *r)
 {
-    return clipped(p, declared(view, r) - known_output(view, r));
+    return clipped(p, declared(view, r) - ifl_known_out(view, r));
 }
 
 /* ---- the ratio ---- */
@@ -231,7 +225,7 @@ static double estimated_ratio(const struct discounted *p, const struct ifl_view 
     double produced = (double)unknown->produced, limit = 1 + (double)unknown->declared;
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING) {
-            produced += known_output(view, running.of[i]) + RETRACT_STEPS;
+            produced += ifl_known_out(view, running.of[i]) + RETRACT_STEPS;
             limit += (double)declared(view, running.of[i]);
         }
     return produced < limit ? produced / limit : 1;

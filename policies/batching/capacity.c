@@ -52,15 +52,6 @@ static const struct ifl_param params[] = {
      "them it decodes again, one a step; 0: any"},
 };
 
-/* False if a token in flight is the last that the request may have (GENERATION_TO_COMPLETE): it is
- * not scheduled and takes no seat. */
-static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
-{
-    const int32_t n_pending = ifl_n_pending(r);
-    return ifl_n_out(r) + n_pending < r->n_max_new &&
-           ifl_n_tokens(r) + n_pending < view->limits->max_model_tokens;
-}
-
 /* Those that may not go on have given their seats back. */
 static bool seats_are_free_ahead(const struct capacity *p, const struct ifl_view *view,
                                  struct ifl_step *step)
@@ -68,7 +59,7 @@ static bool seats_are_free_ahead(const struct capacity *p, const struct ifl_view
     const struct ifl_requests running = ifl_running(step);
     int32_t n = step->n_running_seqs;
     for (size_t i = 0; i < running.n; i++)
-        n -= may_go_on(view, running.of[i]) ? 0 : running.of[i]->n_seqs;
+        n -= ifl_may_go_on(view, running.of[i]) ? 0 : running.of[i]->n_seqs;
     return n < p->max_seqs;
 }
 
@@ -327,7 +318,7 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
         const bool runs = r->state == IFL_RUNNING, decodes = runs && takes_one(p, r);
         walk.n_decodes_ahead -= decodes;
         walk.n_running_ahead -= runs;
-        if (runs && !may_go_on(view, r))
+        if (runs && !ifl_may_go_on(view, r))
             continue;
         if (runs)
             ifl_give(step, r, decodes ? 1 : tokens_in_walk(p, view, step, r, &walk), 0);

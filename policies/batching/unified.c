@@ -61,14 +61,6 @@ static int32_t budget_left(const struct unified *p, const struct ifl_step *step)
     return p->max_batched_tokens - step->n_tokens - step->n_requests * p->draft_input_tokens;
 }
 
-/* False if a token in flight is the last that the request may have. */
-static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
-{
-    const int32_t n_pending = ifl_n_pending(r);
-    return ifl_n_out(r) + n_pending < r->n_max_new &&
-           ifl_n_tokens(r) + n_pending < view->limits->max_model_tokens;
-}
-
 static int32_t share_of(const struct unified *p, struct ifl_step *step, int32_t left,
                         const struct ifl_request *r)
 {
@@ -119,7 +111,7 @@ static void serve_running(const struct unified *p, const struct ifl_view *view,
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         const int32_t n = share_of(p, step, budget_left(p, step), r);
-        if (r->state != IFL_RUNNING || !may_go_on(view, r) || ifl_give(step, r, n, 0))
+        if (r->state != IFL_RUNNING || !ifl_may_go_on(view, r) || ifl_give(step, r, n, 0))
             continue;
         if (r->state == IFL_RUNNING || !p->walks_on)
             return;

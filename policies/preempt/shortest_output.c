@@ -8,17 +8,11 @@
  * With contiguous blocks, which cannot grow, a last request starts over with more of them. */
 #include "inflight/policy.h"
 
-/* A plan made ahead (overlap schedule) does not know the token of the last step. */
-static int32_t known_output(const struct ifl_view *view, const struct ifl_request *r)
-{
-    return view->limits->plans_ahead ? ifl_out_before(view, r) : ifl_n_out(r);
-}
-
 static bool gives_way_before(const struct ifl_view *view, const struct ifl_request *a,
                              const struct ifl_request *b)
 {
-    if (!b || known_output(view, a) != known_output(view, b))
-        return !b || known_output(view, a) < known_output(view, b);
+    if (!b || ifl_known_out(view, a) != ifl_known_out(view, b))
+        return !b || ifl_known_out(view, a) < ifl_known_out(view, b);
     return a->n_prompt >= b->n_prompt;
 }
 

@@ -290,7 +290,7 @@ bool routing_is_saturated(const struct routing *routing, int64_t now_ns)
         for (size_t i = span.first; i < span.first + span.n; i++)
             sum += saturation_of(&routing->gateway, &routing->loads[i]);
     }
-    return sum >= routing->n_open_replicas;
+    return sum >= routing->n_open_of[0];
 }
 
 bool routing_is_too_late(const struct routing *routing, const struct arrival *a, size_t replica,
@@ -430,14 +430,12 @@ IFL_APART void routing_say_first_token(struct routing *routing, const struct rep
 IFL_APART void routing_say_first_tokens(struct routing *routing, const struct replica *replica)
 {
     ifl_assert(replica == &routing->replicas[replica->fixed.number]);
-    const struct module *router = routing->router;
-    if (!router->policy->ops.route->on_first_token)
+    if (!routing->router->policy->ops.route->on_first_token)
         return;
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         const struct live_request *r = replica->plan.planned[i].r;
         if (r->pub.first_token_ns == replica->in_flight.last_end_ns && r->pub.stale.n_out == 1)
-            router->policy->ops.route->on_first_token(router->self, show_live(routing, replica, r),
-                                                      replica->fixed.number);
+            routing_say_first_token(routing, replica, r);
     }
 }
 

@@ -51,7 +51,7 @@ struct routing {
     uint64_t seed, n_routed;
     struct routing_span *open; /* [n_open] pools that take the request that is asked about */
     size_t n_open;
-    uint32_t n_open_replicas, n_open_of[4]; /* by the roles that they must have */
+    uint32_t n_open_of[4]; /* replicas, by the roles that they must have; 0: all */
     bool hands_over;
     bool was_stale; /* its loads were too old for the gateway when it was last asked */
     struct routing_fleet fleet;
@@ -84,7 +84,7 @@ static inline void routing_follow(struct routing *routing, routing_bring_fn *bri
 /* No pool takes the request that is asked about next, or one more does, in order of number. */
 static inline void routing_close_all(struct routing *routing)
 {
-    routing->n_open = routing->n_open_replicas = 0;
+    routing->n_open = 0;
     memset(routing->n_open_of, 0, sizeof routing->n_open_of);
 }
 static inline void routing_open(struct routing *routing, size_t pool)
@@ -93,7 +93,6 @@ static inline void routing_open(struct routing *routing, size_t pool)
     const struct fleet_pool *of = &routing->pools[pool];
     const unsigned roles = fleet_pool_roles(of);
     routing->open[routing->n_open++] = (struct routing_span){of->first, of->n, roles};
-    routing->n_open_replicas += of->n;
     for (unsigned want = 0; want < 4; want++)
         routing->n_open_of[want] += (roles & want) == want ? of->n : 0;
 }

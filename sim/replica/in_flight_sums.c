@@ -1,8 +1,6 @@
 /* What executors and reports are told of a step in sums. */
-#include "base/array.h"
 #include "replica/in_flight.h"
 #include "replica/replica_parts.h"
-#include <stdlib.h>
 
 /* Attention kernels are tabulated at multiples of that many tokens of context. */
 enum { KV_TILE_TOKENS = 64 };

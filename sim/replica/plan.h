@@ -253,12 +253,6 @@ static inline void plan_cut(struct plan *plan, size_t n)
 }
 /* The step computes for a request that has ended. NULL: for none so far. */
 void plan_pad_for_ended(struct plan *plan, const struct planned *one);
-/* When the step has ended: the i-th request got a token. */
-static inline void plan_note_sample(struct plan *plan, size_t i, bool samples)
-{
-    ifl_assert(i < plan->n_planned);
-    plan->planned[i].samples = samples;
-}
 
 /* ---- lists that the plan is shown ---- */
 

@@ -157,6 +157,12 @@ static inline size_t replica_requests(const struct replica *replica)
  * recycled. Negative without memory. */
 int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
                  struct live_request **pinned, struct ifl_error *error);
+/* Blocks that so many tokens fill. */
+static inline int32_t replica_full_blocks(const struct replica *replica, int32_t n_tokens)
+{
+    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
+}
+
 /* Whether the request can ever run here. */
 enum replica_fit { REPLICA_FITS, REPLICA_BEYOND_MODEL, REPLICA_BEYOND_POOL };
 enum replica_fit replica_fit_group(const struct replica *replica, const struct arrival *arrival);

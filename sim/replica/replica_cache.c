@@ -13,11 +13,6 @@ static bool is_tree(const struct replica *replica)
     return replica->kv.device.cache.options.kind == PREFIX_CACHE_RADIX;
 }
 
-static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
-{
-    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
-}
-
 /* ---- looking up ---- */
 
 /* True if some of the tokens of r may have been computed already: by another request, or by r
@@ -30,7 +25,7 @@ static bool may_hit(const struct live_request *r)
 /* Most blocks that a hit may have: one token is always computed, to sample from. */
 static int32_t longest_hit(const struct replica *replica, const struct live_request *r)
 {
-    return may_hit(r) ? full_blocks(replica, r->pub.stale.n_tokens - 1) : 0;
+    return may_hit(r) ? replica_full_blocks(replica, r->pub.stale.n_tokens - 1) : 0;
 }
 
 void replica_find_hit(struct replica *replica, struct live_request *r)
@@ -52,7 +47,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     r->identity = identity;
     r->looked_up = replica_cache_epoch(replica);
     if (replica->tiers.on)
-        n = replica_find_below(replica, r, full_blocks(replica, r->pub.stale.n_tokens - 1));
+        n = replica_find_below(replica, r, replica_full_blocks(replica, r->pub.stale.n_tokens - 1));
     r->pub.stale.n_computed = r->n_below > 0 && !replica->tiers.on
                                   ? r->pub.stale.n_tokens - 1
                                   : n * replica->fixed.limits.block_tokens;
@@ -227,10 +222,10 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
                     enum kv_seekers of_its_own)
 {
     struct kv_cache *cache = &replica->kv.device.cache;
-    const int32_t n = full_blocks(replica, n_tokens);
+    const int32_t n = replica_full_blocks(replica, n_tokens);
     if (n <= r->n_published || r->pub.stale.n_dropped + r->n_unread > 0)
         return;
-    const int32_t n_shareable = full_blocks(replica, kv_shareable_tokens(r));
+    const int32_t n_shareable = replica_full_blocks(replica, kv_shareable_tokens(r));
     const int32_t n_sought = of_its_own == KV_SOUGHT_BY_NONE ? ifl_min(n, n_shareable) : n;
     const int32_t n_first = ifl_max(r->n_published, n_sought);
     if (live_reserve_blocks(r, n_first + 1) < 0)
@@ -295,7 +290,7 @@ void replica_publish_plan(struct replica *replica, struct live_request *r, int32
 
 void replica_withdraw(struct replica *replica, struct live_request *r)
 {
-    const int32_t n_full = full_blocks(replica, r->pub.stale.n_computed);
+    const int32_t n_full = replica_full_blocks(replica, r->pub.stale.n_computed);
     for (; r->n_published > n_full; r->n_published--)
         kv_withdraw(&replica->kv.device, r->blocks[--r->n_names]);
 }
@@ -303,7 +298,7 @@ void replica_withdraw(struct replica *replica, struct live_request *r)
 bool replica_stands_on(const struct replica *replica, const struct live_request *r,
                        const struct live_request *other)
 {
-    const int32_t n_full = full_blocks(replica, other->pub.stale.n_computed);
+    const int32_t n_full = replica_full_blocks(replica, other->pub.stale.n_computed);
     return r != other && r->pub.state == IFL_RUNNING &&
            r->pub.start_serial >= replica->plan.first_start && r->n_hit > n_full &&
            other->n_published > n_full && r->blocks[n_full] == other->blocks[n_full];

@@ -28,8 +28,7 @@ IFL_APART void replica_hand_over_prompts(struct replica *replica)
     }
 }
 
-/* Something has changed between two plans. */
-static void stir(struct replica *replica, int64_t now_ns)
+void replica_stir(struct replica *replica, int64_t now_ns)
 {
     replica_tell_run(replica);
     view_set_now(&replica->view, now_ns);
@@ -42,7 +41,7 @@ void replica_release(struct replica *replica, struct live_request *r, int64_t no
 {
     ifl_assert(r->pub.state == IFL_MOVING);
     const int32_t n_free_before = replica->kv.device.n_free;
-    stir(replica, now_ns);
+    replica_stir(replica, now_ns);
     moving_forget(&replica->moving, r);
     moving_end(&replica->moving, r);
     replica_drop_blocks(replica, r, true);
@@ -54,7 +53,7 @@ void replica_release(struct replica *replica, struct live_request *r, int64_t no
 
 void replica_reserved(struct replica *replica, struct live_request *r, int64_t now_ns)
 {
-    stir(replica, now_ns);
+    replica_stir(replica, now_ns);
     r->pub.is_reserved = true;
 }
 
@@ -112,7 +111,7 @@ static void leave_at_once(struct replica *replica, struct live_request *r)
 
 void replica_loaded(struct replica *replica, struct live_request *r, int64_t now_ns)
 {
-    stir(replica, now_ns);
+    replica_stir(replica, now_ns);
     moving_end(&replica->moving, r);
     if (r->answers_on_arrival)
         answer(replica, r, now_ns);
@@ -136,7 +135,7 @@ void replica_loaded(struct replica *replica, struct live_request *r, int64_t now
 
 void replica_lose(struct replica *replica, struct live_request *r, int64_t now_ns)
 {
-    stir(replica, now_ns);
+    replica_stir(replica, now_ns);
     r->n_below = 0;
     r->looked_up = 0;
     if (r->pub.state == IFL_WAITING) {

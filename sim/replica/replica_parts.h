@@ -279,6 +279,11 @@ static inline void replica_note_said(struct replica *replica, const struct modul
 void replica_forget_said(struct replica *replica);
 void replica_check_finish(struct replica *replica);
 
+/* ---- replica_moves.c ---- */
+
+/* Something has changed between two plans. */
+void replica_stir(struct replica *replica, int64_t now_ns);
+
 /* ---- replica.c: leaving ---- */
 
 /* Once the plan is made: the ended requests leave. Those that the plan took for running, and did

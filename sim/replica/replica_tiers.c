@@ -10,11 +10,6 @@ static int32_t block_tokens(const struct replica *replica)
     return replica->fixed.limits.block_tokens;
 }
 
-static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
-{
-    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
-}
-
 static void begin_prompt(struct replica *replica)
 {
     for (int t = 0; t < N_TIERS; t++)
@@ -28,7 +23,7 @@ static void begin_prompt(struct replica *replica)
 static int32_t given_blocks(const struct replica *replica, const struct live_request *r,
                             const struct kv_tier *tier)
 {
-    return full_blocks(replica, (int32_t)(tier->rules.hit_frac * r->pub.n_prompt));
+    return replica_full_blocks(replica, (int32_t)(tier->rules.hit_frac * r->pub.n_prompt));
 }
 
 /* The nearest tier with a unit that ends behind block i and begins within the first n; -1: none. */
@@ -128,7 +123,7 @@ static void use(struct replica *replica, const struct live_request *r)
 {
     int32_t n_blocks[N_TIERS] = {0};
     begin_prompt(replica);
-    walk(replica, r, r->n_hit, full_blocks(replica, r->n_below), true, n_blocks);
+    walk(replica, r, r->n_hit, replica_full_blocks(replica, r->n_below), true, n_blocks);
 }
 
 /* Blocks for the whole prompt are taken with those for what comes, so that a plan which starts the
@@ -171,24 +166,14 @@ void replica_take_below(struct replica *replica, struct live_request *r)
     r->n_below = 0;
 }
 
-/* Something has changed between two plans. */
-static void stir(struct replica *replica, int64_t now_ns)
-{
-    replica_tell_run(replica);
-    view_set_now(&replica->view, now_ns);
-    plan_void_promise(&replica->plan);
-    wakes_end_vain(&replica->wakes);
-    replica_stir_keys(replica);
-}
-
 void replica_hear_tiers(struct replica *replica, int64_t now_ns)
 {
-    stir(replica, now_ns);
+    replica_stir(replica, now_ns);
 }
 
 void replica_loaded_below(struct replica *replica, struct live_request *r, int64_t now_ns)
 {
-    stir(replica, now_ns);
+    replica_stir(replica, now_ns);
     moving_end(&replica->moving, r);
     accounts_add_tokens(&replica->kv, r->n_below - r->pub.stale.n_computed);
     r->pub.stale.n_computed = r->n_below;
@@ -221,15 +206,15 @@ static void offer(struct replica *replica, struct live_request *r, int32_t n, in
 
 void replica_offer_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
-    const int32_t n_prompt = full_blocks(replica, r->pub.n_prompt);
-    offer(replica, r, ifl_min(full_blocks(replica, n_computed), n_prompt), n_prompt);
+    const int32_t n_prompt = replica_full_blocks(replica, r->pub.n_prompt);
+    offer(replica, r, ifl_min(replica_full_blocks(replica, n_computed), n_prompt), n_prompt);
 }
 
 void replica_offer_answer(struct replica *replica, struct live_request *r)
 {
     if (r->pub.n_seqs == 1)
-        offer(replica, r, full_blocks(replica, r->pub.stale.n_computed),
-              full_blocks(replica, r->pub.n_prompt));
+        offer(replica, r, replica_full_blocks(replica, r->pub.stale.n_computed),
+              replica_full_blocks(replica, r->pub.n_prompt));
 }
 
 void replica_report_tiers(const struct live_request *r, struct ifl_request_record *record)

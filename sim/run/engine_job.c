@@ -164,7 +164,6 @@ static void add_work(struct engine_job *job, const struct ifl_work *work,
     job->n_rows[seq] = work->samples ? 1 + work->n_draft : 0;
     job->n_drafts[seq] = work->n_draft;
     job->n_drawn[seq] = work->n_holds;
-    job->has_drafts |= work->n_draft > 0;
     job->adapters[seq] = (int32_t)r->adapter;
     for (int32_t i = 0; i < work->n_new; i++)
         job->positions[step->n_tokens++] = work->n_context + i;
@@ -197,7 +196,6 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
         .n_outs = desc->n_outs, .n_ins = desc->n_ins, .n_copies = desc->n_copies};
     job->done = (struct ifl_done){.step = desc->step};
     job->code = 0;
-    job->has_drafts = false;
     if (reserve(job, desc) < 0 || list_spoilt(job, spoiler) < 0)
         return IFL_E_NOMEM;
     job->first_token[0] = job->first_block[0] = 0;

@@ -29,7 +29,6 @@ struct engine_job {
     int32_t *n_drafts, *n_drawn, *n_accepted;
     uint32_t *block_ids, *spoilt;
     struct ifl_copy *outs, *ins, *copies;
-    bool has_drafts;
     size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
     struct kept_job kept;
 };

@@ -27,11 +27,8 @@ static int paced_next(void *self, int64_t until_ns, struct ifl_done *done, struc
     const struct source *source = paced->source;
     const int64_t end_ns = event_next_ns(&paced->sim->ends), at_ns = ifl_min(end_ns, until_ns);
     source->ops->wait(source->self, at_ns);
-    const int64_t now_ns = source->ops->now(source->self);
-    if (now_ns < at_ns)
+    if (source->ops->now(source->self) < at_ns)
         return EXECUTOR_SOURCE_SPEAKS;
-    if (end_ns <= until_ns)
-        paced->late_most_ns = ifl_max(paced->late_most_ns, now_ns - end_ns);
     return executor_sim_ops.next(paced->sim, until_ns, done, error);
 }
 

@@ -12,7 +12,6 @@ enum { EXECUTOR_SOURCE_SPEAKS = 2 };
 struct executor_paced {
     struct executor_sim *sim; /* borrowed */
     const struct source *source;
-    int64_t late_most_ns; /* by how much an end was handed over late */
 };
 
 /* It foretells no durations, so that no stretch of steps passes an arrival. */

@@ -126,7 +126,6 @@ int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode, const str
                            .prefilled_ns = IFL_NEVER,
                            .begun_ns = IFL_NEVER,
                            .loaded_ns = IFL_NEVER};
-    moves->n_used++;
     h->arrival.handover = slot;
     h->arrival.hands_over =
         moves->rules->first_token == TOKEN_OF_PREFILL ? HANDS_PROMPT_AND_TOKEN : HANDS_PROMPT;
@@ -182,13 +181,7 @@ static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int
     load.tag = tag;
     h->n_flying++;
     h->n_sent_blocks += n_blocks;
-    h->n_bytes += moves->flying[tag].n_bytes;
     return links_send(&moves->links, &load) < 0 ? ifl_fail_nomem(error) : 0;
-}
-
-static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
-{
-    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
 }
 
 /* What is computed and has not been sent; all of the prompt if it is done. Blocks that the decode
@@ -197,9 +190,9 @@ static int32_t blocks_to_send(const struct moves *moves, const struct handover *
                               int32_t n_computed)
 {
     const struct replica *to = replica_at(moves, h->to);
-    const int32_t n_hit = full_blocks(to, h->d->pub.stale.n_computed);
+    const int32_t n_hit = replica_full_blocks(to, h->d->pub.stale.n_computed);
     const int32_t n = h->computed ? kv_blocks_for(h->arrival.n_prompt, to->fixed.block)
-                                  : full_blocks(to, n_computed);
+                                  : replica_full_blocks(to, n_computed);
     return ifl_max(n - n_hit - h->n_sent_blocks, 0);
 }
 
@@ -442,7 +435,6 @@ static int lose(struct moves *moves, struct handover *h, struct ifl_error *error
     struct loop *loop = moves->loop;
     struct replica *to = replica_at(moves, h->to);
     struct live_request *d = h->d;
-    h->lost = true;
     if (loop_note_departure(loop, &h->arrival, h->to, d, error) < 0)
         return error->code;
     if (release(moves, h, error) < 0)

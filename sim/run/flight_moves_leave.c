@@ -7,7 +7,6 @@ static void give_back(struct moves *moves, uint32_t slot)
     if (h->p || h->d || h->n_flying > 0)
         return;
     h->n_uses++;
-    moves->n_used--;
     moves->free[moves->n_free++] = slot;
 }
 

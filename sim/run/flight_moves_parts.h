@@ -13,13 +13,11 @@ struct handover {
     uint32_t n_uses; /* of the slot */
     bool computed;   /* the prompt */
     bool asked;      /* the decode replica has blocks for it */
-    bool lost;       /* K/V that was to move */
     int32_t n_flying, n_sent_blocks;
     int64_t prefilled_ns, begun_ns, loaded_ns; /* IFL_NEVER before */
     int64_t busy_ns, hidden_ns;                /* of its transfers */
-    int64_t n_bytes;
-    int32_t n_preempted, n_swap_outs; /* at the prefill replica */
-    enum ifl_status left;             /* while K/V is on its way */
+    int32_t n_preempted, n_swap_outs;          /* at the prefill replica */
+    enum ifl_status left;                      /* while K/V is on its way */
 };
 
 /* K/V on its way. */
@@ -36,7 +34,7 @@ struct moves {
     struct links links;  /* 2i: out of replica i; 2i + 1: into it */
     struct handover *of; /* [n] slots, the first is none */
     uint32_t *free;      /* [n_free] slots */
-    uint32_t n, n_free, n_used;
+    uint32_t n, n_free;
     struct flying *flying; /* [n_flying] slots */
     uint32_t *free_flying; /* [n_free_flying] */
     uint32_t n_flying, n_free_flying;

@@ -64,12 +64,6 @@ int point_size_pools(const struct point_options *options, struct point *point,
 /* Names the pool in an input error, whose code it returns. */
 int point_blame_pool(const struct config *config, size_t pool, struct ifl_error *error);
 
-/* ---- point_words.c ---- */
-
-/* A note, if there is a text and a listener. */
-void point_say(const struct point_options *options, const char *text);
-/* The same of a pool, with its name if it has one. */
-void point_say_of(const struct point_options *options, size_t pool, const char *text);
 /* ---- point_tiers.c ---- */
 
 int point_create_tiers(const struct config *config, struct point *point, struct ifl_error *error);
@@ -79,6 +73,11 @@ void point_tiers_of(const struct point *point, const struct fleet_pool *pool, ui
 void point_destroy_tiers(struct point *point);
 
 /* ---- point_words.c ---- */
+
+/* A note, if there is a text and a listener. */
+void point_say(const struct point_options *options, const char *text);
+/* The same of a pool, with its name if it has one. */
+void point_say_of(const struct point_options *options, size_t pool, const char *text);
 
 /* Why requests were rejected, shed or failed: a row of summary.csv only counts them. */
 void point_explain_refusals(const struct point_options *options, const struct point *point,

@@ -1,11 +1,9 @@
 #include "run/speculation.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cost/draft.h"
-#include "inflight/random.h"
 
 /* ---- rates ---- */
 
@@ -41,7 +39,7 @@ static int fail_rates(const char *key, const char *text, struct ifl_error *error
                     RAGGED_MAX_DEPTH);
 }
 
-/* Calls `hear` for each client's rates. */
+/* Calls `hear`, unless it is NULL, for each client's rates. */
 static int read_clients(const char *text, struct ifl_error *error, void *context,
                         int (*hear)(void *context, const char *name, size_t n_chars,
                                     const struct acceptance *, struct ifl_error *))
@@ -52,7 +50,7 @@ static int read_clients(const char *text, struct ifl_error *error, void *context
         const char *end = sign && sign > text ? read_rates(sign + 1, &accepts) : NULL;
         if (!end || (*end && *end != ';'))
             return fail_rates("clients", text, error);
-        const int rc = hear(context, text, (size_t)(sign - text), &accepts, error);
+        const int rc = hear ? hear(context, text, (size_t)(sign - text), &accepts, error) : 0;
         if (rc < 0)
             return rc;
         text = *end ? end + 1 : end;
@@ -60,24 +58,14 @@ static int read_clients(const char *text, struct ifl_error *error, void *context
     return 0;
 }
 
-static int hear_nothing(void *context, const char *name, size_t n_chars,
-                        const struct acceptance *accepts, struct ifl_error *error)
+/* Fills *all; the clients' rates are only looked at. */
+static int check_texts(const struct speculation_config *config, struct acceptance *all,
+                       struct ifl_error *error)
 {
-    (void)context;
-    (void)name;
-    (void)n_chars;
-    (void)accepts;
-    (void)error;
-    return 0;
-}
-
-int speculation_check(const struct speculation_config *config, struct ifl_error *error)
-{
-    struct acceptance all;
-    const char *end = read_rates(config->acceptance, &all);
+    const char *end = read_rates(config->acceptance, all);
     if (!end || *end)
         return fail_rates("acceptance", config->acceptance, error);
-    return read_clients(config->clients, error, NULL, hear_nothing);
+    return read_clients(config->clients, error, NULL, NULL);
 }
 
 /* ---- whose ---- */
@@ -128,9 +116,8 @@ int speculation_create(struct speculation *speculation, const struct config *con
     *speculation = (struct speculation){0};
     if (!config_speculates(config))
         return 0;
-    if (speculation_check(keys, error) < 0 || check_trace(trace, error) < 0)
+    if (check_texts(keys, &speculation->all, error) < 0 || check_trace(trace, error) < 0)
         return error->code;
-    (void)read_rates(keys->acceptance, &speculation->all);
     for (int32_t i = 0; i <= 100; i++) {
         struct acceptance *accepts = &speculation->of_percent[i];
         accepts->depth = speculation->all.depth;

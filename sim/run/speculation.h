@@ -25,8 +25,6 @@ void speculation_destroy(struct speculation *speculation); /* zeroed memory is v
 /* For replicas of `config`. Borrows the speculation. */
 struct ragged_options speculation_options(const struct speculation *speculation,
                                           const struct config *config);
-/* The texts of the keys alone: 0, or an error. */
-int speculation_check(const struct speculation_config *config, struct ifl_error *error);
 
 /* Sums over n replicas; *sums is added to. */
 void speculation_add(const struct replica *replica, struct ifl_speculation_record *sums);

@@ -123,9 +123,9 @@ VIOLATES(plans, cut, plan_cut, "n <= plan->n_planned")
     plan_cut(&idle.plan, 1);
 }
 
-VIOLATES(plans, sample, plan_note_sample, "i < plan->n_planned")
+VIOLATES(plans, sample, plan_note_computed, "i < plan->n_planned")
 {
-    plan_note_sample(&idle.plan, 0, true);
+    plan_note_computed(&idle.plan, 0, 0, true);
 }
 
 VIOLATES(plans, refusal_of_none, plan_refuse, "refusal.r")
