@@ -5,8 +5,6 @@
 
 #include "inflight/minmax.h"
 
-#include "base/array.h"
-
 /* A transfer under way, or a free slot. */
 struct link_transfer {
     struct link_load load;
@@ -34,7 +32,7 @@ int links_create(struct links *links, uint32_t n, const struct link_spec *spec)
 
 void links_set(struct links *links, uint32_t i, const struct link_spec *spec)
 {
-    ifl_assert(i < links->n && links->n_slots == links->n_free);
+    ifl_assert(i < links->n && links->slots.n == links->slots.n_free);
     links->of[i] = (struct link){.spec = *spec, .first = LINK_NONE};
 }
 
@@ -42,7 +40,7 @@ void links_destroy(struct links *links)
 {
     free(links->of);
     free(links->transfers);
-    free(links->free_slots);
+    slots_destroy(&links->slots);
     event_heap_destroy(&links->ends);
     *links = (struct links){0};
 }
@@ -97,24 +95,6 @@ static int64_t latency_of(const struct links *links, const struct link_load *loa
 int64_t links_alone_ns(const struct links *links, const struct link_load *load)
 {
     return latency_of(links, load) + busy_ns(links, load, rate_of(links, load, false));
-}
-
-/* ---- slots ---- */
-
-static int reserve_slot(struct links *links)
-{
-    const uint32_t n = links->n_slots, cap = n ? 2 * n : 16;
-    if (links->n_free > 0)
-        return 0;
-    if (array_grow(&links->transfers, n, cap, sizeof *links->transfers) < 0 ||
-        array_grow(&links->free_slots, 0, cap, sizeof *links->free_slots) < 0)
-        return IFL_E_NOMEM;
-    for (uint32_t slot = cap; slot > n; slot--) {
-        links->transfers[slot - 1].n_changes = 0;
-        links->free_slots[links->n_free++] = slot - 1;
-    }
-    links->n_slots = cap;
-    return 0;
 }
 
 static int expect_end(struct links *links, uint32_t slot, int64_t end_ns)
@@ -219,9 +199,9 @@ int links_send(struct links *links, const struct link_load *load)
 {
     ifl_assert(load->path[0] < links->n && load->n_bytes >= 0 && load->n_pieces >= 0);
     ifl_assert(load->path[1] == LINK_NONE || load->path[1] != load->path[0]);
-    if (reserve_slot(links) < 0)
+    if (slots_reserve(&links->slots, &links->transfers, sizeof *links->transfers) < 0)
         return IFL_E_NOMEM;
-    const uint32_t slot = links->free_slots[--links->n_free];
+    const uint32_t slot = slots_take(&links->slots);
     struct link_transfer *t = &links->transfers[slot];
     const enum link_sharing sharing = sharing_of(links, load);
     const int64_t begun_ns = begin_of(links, load);
@@ -279,7 +259,7 @@ static void end(struct links *links, uint32_t slot, int64_t end_ns, struct link_
     if (!t->passed)
         note_going(links, &t->load, 0, -1);
     t->n_changes++;
-    links->free_slots[links->n_free++] = slot;
+    slots_give(&links->slots, slot);
 }
 
 int links_take(struct links *links, int64_t until_ns, struct link_arrival *arrival)

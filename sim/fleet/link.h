@@ -18,6 +18,7 @@
 #define SIM_FLEET_LINK_H
 
 #include "base/event_heap.h"
+#include "base/slots.h"
 #include "inflight/assert.h"
 
 enum link_sharing { LINK_FIFO, LINK_SHARED, LINK_FROZEN, LINK_UNSHARED };
@@ -43,9 +44,8 @@ struct link_transfer;
 struct links {
     struct link *of; /* [n] */
     uint32_t n;
-    struct link_transfer *transfers; /* [n_slots] */
-    uint32_t *free_slots;            /* [n_free] */
-    uint32_t n_slots, n_free;
+    struct link_transfer *transfers; /* [slots.n] */
+    struct slots slots;
     struct event_heap ends;
 };
 

@@ -229,9 +229,7 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
     int rc;
     while ((rc = loop_commit(loop, replica, error)) > 0) {
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
-        if (rc > 0 && loop->moves && moves_hold_step(loop->moves, replica))
-            return 0;
-        if (rc > 0 && loop->tiering && tiering_hold_step(loop->tiering, replica))
+        if (rc > 0 && loop_hold_step(loop, replica))
             return 0;
         if (rc > 0)
             rc = submit(loop, replica, error);
@@ -473,7 +471,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     const uint32_t n = flight->n_replicas;
     struct loop loop = {.flight = flight,
                         .due = calloc(n, sizeof *loop.due),
-                        .was_due = calloc(n, sizeof *loop.was_due)};
+                        .was_due = calloc(n, sizeof *loop.was_due),
+                        .held = calloc(n, sizeof *loop.held)};
     const struct routing_options routing = {.replicas = flight->replicas,
                                             .n = flight->n_replicas,
                                             .pools = flight->pools,
@@ -483,8 +482,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                                             .gateway = flight->gateway,
                                             .hands_over = flight->handover != NULL,
                                             .seed = flight->seed};
-    int rc = loop.due && loop.was_due ? routing_create(&loop.routing, &routing, error)
-                                      : ifl_fail_nomem(error);
+    int rc = loop.due && loop.was_due && loop.held ? routing_create(&loop.routing, &routing, error)
+                                                   : ifl_fail_nomem(error);
     if (rc == 0)
         rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
     if (rc == 0 && flight->handover)
@@ -520,5 +519,6 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     free(loop.lone_outlook);
     free(loop.due);
     free(loop.was_due);
+    free(loop.held);
     return rc;
 }

@@ -51,6 +51,12 @@ IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct 
     return rc;
 }
 
+int loop_note_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
+{
+    loop_note_change(loop, replica);
+    return replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
+}
+
 /* ---- the end of a step ---- */
 
 /* Records what the step did for each sequence, for work.csv and the timeline. Reads

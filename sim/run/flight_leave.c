@@ -1,8 +1,6 @@
 /* Requests that leave a flight before they are answered, at a time that is known as they arrive. */
 #include "run/flight_loop.h"
 
-#include "base/array.h"
-
 /* A request that is to leave, at a replica, or held at the gateway. */
 struct departure {
     int64_t at_ns;
@@ -34,8 +32,8 @@ static const struct departure *next_departure(const struct loop *loop)
 static struct departure take_departure(struct loop *loop)
 {
     struct departures *departures = &loop->departures;
-    const size_t slot = event_pop(&departures->at).payload;
-    departures->free[departures->n_free++] = slot;
+    const uint32_t slot = (uint32_t)event_pop(&departures->at).payload;
+    slots_give(&departures->slots, slot);
     return departures->of[slot];
 }
 
@@ -46,25 +44,11 @@ int64_t loop_next_departure_ns(struct loop *loop)
     return event_next_ns(&loop->departures.at);
 }
 
-static int reserve_slot(struct departures *departures)
-{
-    if (departures->n_free > 0)
-        return 0;
-    const size_t n = departures->n, cap = n ? 2 * n : 64;
-    if (array_grow(&departures->of, n, cap, sizeof *departures->of) < 0 ||
-        array_grow(&departures->free, 0, cap, sizeof *departures->free) < 0)
-        return IFL_E_NOMEM;
-    for (size_t slot = cap; slot > n; slot--)
-        departures->free[departures->n_free++] = slot - 1;
-    departures->n = cap;
-    return 0;
-}
-
 static int note(struct departures *departures, const struct departure *of, struct ifl_error *error)
 {
-    if (reserve_slot(departures) < 0)
+    if (slots_reserve(&departures->slots, &departures->of, sizeof *departures->of) < 0)
         return ifl_fail_nomem(error);
-    const size_t slot = departures->free[--departures->n_free];
+    const uint32_t slot = slots_take(&departures->slots);
     departures->of[slot] = *of;
     return event_push(&departures->at, of->at_ns, of->serial, slot) < 0 ? ifl_fail_nomem(error) : 0;
 }
@@ -146,5 +130,5 @@ void loop_drop_departures(struct loop *loop)
 {
     event_heap_destroy(&loop->departures.at);
     free(loop->departures.of);
-    free(loop->departures.free);
+    slots_destroy(&loop->departures.slots);
 }

@@ -4,6 +4,7 @@
 
 #include "inflight/minmax.h"
 
+#include "base/slots.h"
 #include "fleet/routing.h"
 #include "run/flight.h"
 #include "run/flight_moves.h"
@@ -13,9 +14,8 @@
 /* Requests whose leaving time is known (flight_leave.c). */
 struct departures {
     struct event_heap at; /* payload: a slot */
-    struct departure *of; /* [n] slots */
-    size_t *free;         /* [n_free] slots */
-    size_t n, n_free;
+    struct departure *of; /* [slots.n] */
+    struct slots slots;
 };
 
 /* Durations of the committed step and of some that may follow it, of which `at` have been used. */
@@ -40,6 +40,7 @@ struct loop {
     struct routing routing;
     uint32_t *due, *was_due; /* [n_due] replicas to plan; those that are being planned */
     uint32_t n_due;
+    bool *held;              /* [replicas] whose committed step waits for K/V */
     uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
     bool one_pool;           /* open to any request that fits, without a door that may be closed */
@@ -93,6 +94,20 @@ static inline void loop_fall_due(struct loop *loop, struct replica *replica)
     loop->due[loop->n_due++] = replica->fixed.number;
 }
 
+/* The replica has changed between plans: it is to plan again, and its load is another one. */
+static inline void loop_note_change(struct loop *loop, struct replica *replica)
+{
+    loop_fall_due(loop, replica);
+    routing_note(&loop->routing, replica, loop->now_ns);
+}
+
+/* ---- flight_held.c: steps that begin when K/V has come ---- */
+
+/* True: the step that is committed begins only then, and loop_let_step_go submits it. */
+bool loop_hold_step(struct loop *loop, const struct replica *replica);
+/* Something has come: a step that waits for nothing else begins now. */
+int loop_let_step_go(struct loop *loop, const struct replica *replica, struct ifl_error *error);
+
 /* ---- flight.c ---- */
 
 /* Plans until a step is committed: 1; or until nothing changes any more: 0. A plan that only
@@ -114,6 +129,8 @@ int loop_check_stop(const struct loop *loop, struct ifl_error *error);
 
 /* Records the requests that have left the replica, and tells the workload and the router. */
 int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
+/* The replica has changed, and some may have left it. */
+int loop_note_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
 /* Records one of them, and tells of it. */
 int loop_report_one(struct loop *loop, const struct replica *replica, const struct live_request *r,
                     struct ifl_error *error);

@@ -8,8 +8,6 @@
 #include "base/array.h"
 #include "run/flight_moves_parts.h"
 
-/* ---- slots ---- */
-
 struct moves *moves_create(struct loop *loop, struct ifl_error *error)
 {
     struct moves *moves = calloc(1, sizeof *moves);
@@ -19,12 +17,13 @@ struct moves *moves_create(struct loop *loop, struct ifl_error *error)
         return NULL;
     }
     *moves = (struct moves){.loop = loop, .flight = flight, .rules = flight->handover};
-    moves->held = calloc(flight->n_replicas, sizeof *moves->held);
-    if (!moves->held || links_create(&moves->links, 2 * flight->n_replicas, &flight->link) < 0) {
+    if (slots_reserve(&moves->slots, &moves->of, sizeof *moves->of) < 0 ||
+        links_create(&moves->links, 2 * flight->n_replicas, &flight->link) < 0) {
         ifl_fail_nomem(error);
         moves_destroy(moves);
         return NULL;
     }
+    ifl_require(slots_take(&moves->slots) == 0); /* stands for none */
     return moves;
 }
 
@@ -33,52 +32,15 @@ void moves_destroy(struct moves *moves)
     if (!moves)
         return;
     links_destroy(&moves->links);
+    slots_destroy(&moves->slots);
+    slots_destroy(&moves->flying_slots);
     free(moves->of);
-    free(moves->free);
     free(moves->flying);
-    free(moves->free_flying);
-    free(moves->held);
     event_heap_destroy(&moves->leases);
     free(moves);
 }
 
-static int reserve_handover(struct moves *moves)
-{
-    const uint32_t n = moves->n, cap = n ? 2 * n : 64;
-    if (moves->n_free > 0)
-        return 0;
-    if (array_grow(&moves->of, n, cap, sizeof *moves->of) < 0 ||
-        array_grow(&moves->free, 0, cap, sizeof *moves->free) < 0)
-        return IFL_E_NOMEM;
-    for (uint32_t slot = cap; slot > ifl_max(n, 1); slot--) {
-        moves->of[slot - 1] = (struct handover){0};
-        moves->free[moves->n_free++] = slot - 1;
-    }
-    moves->n = cap;
-    return 0;
-}
-
-static int reserve_flying(struct moves *moves)
-{
-    const uint32_t n = moves->n_flying, cap = n ? 2 * n : 64;
-    if (moves->n_free_flying > 0)
-        return 0;
-    if (array_grow(&moves->flying, n, cap, sizeof *moves->flying) < 0 ||
-        array_grow(&moves->free_flying, 0, cap, sizeof *moves->free_flying) < 0)
-        return IFL_E_NOMEM;
-    for (uint32_t slot = cap; slot > n; slot--)
-        moves->free_flying[moves->n_free_flying++] = slot - 1;
-    moves->n_flying = cap;
-    return 0;
-}
-
 /* ---- the two records ---- */
-
-void moves_note_change(struct moves *moves, struct replica *replica)
-{
-    loop_fall_due(moves->loop, replica);
-    routing_note(&moves->loop->routing, replica, moves->loop->now_ns);
-}
 
 static int join(struct moves *moves, uint32_t number, const struct arrival *a, int64_t now_ns,
                 struct live_request **r, struct ifl_error *error)
@@ -86,7 +48,7 @@ static int join(struct moves *moves, uint32_t number, const struct arrival *a, i
     struct replica *replica = replica_at(moves, number);
     if (replica_join(replica, a, now_ns, r, error) < 0)
         return error->code;
-    moves_note_change(moves, replica);
+    loop_note_change(moves->loop, replica);
     return 0;
 }
 
@@ -115,9 +77,9 @@ int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode, const str
 {
     struct loop *loop = moves->loop;
     enum ifl_status as;
-    if (reserve_handover(moves) < 0)
+    if (slots_reserve(&moves->slots, &moves->of, sizeof *moves->of) < 0)
         return ifl_fail_nomem(error);
-    const uint32_t slot = moves->free[--moves->n_free];
+    const uint32_t slot = slots_take(&moves->slots);
     struct handover *h = &moves->of[slot];
     *h = (struct handover){.arrival = *a,
                            .from = prefill,
@@ -166,9 +128,9 @@ static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int
                              .n_pieces = ifl_max(n_blocks * moves->flight->moved.block_pieces, 1),
                              .at_ns = moves->loop->now_ns,
                              .rank = h->arrival.serial};
-    if (reserve_flying(moves) < 0)
+    if (slots_reserve(&moves->flying_slots, &moves->flying, sizeof *moves->flying) < 0)
         return ifl_fail_nomem(error);
-    const uint32_t tag = moves->free_flying[--moves->n_free_flying];
+    const uint32_t tag = slots_take(&moves->flying_slots);
     const int64_t alone_ns = links_alone_ns(&moves->links, &load);
     moves->flying[tag] =
         (struct flying){.handover = slot, .n_blocks = n_blocks, .n_bytes = load.n_bytes};
@@ -280,18 +242,12 @@ int moves_hear_step(struct moves *moves, struct replica *replica, const struct i
     return rc;
 }
 
-int moves_report_gone(struct moves *moves, struct replica *replica, struct ifl_error *error)
-{
-    return replica->leaving.n_gone > 0 ? loop_report_gone(moves->loop, replica, error) : 0;
-}
-
 /* The blocks at the prefill replica are free. */
 static int release(struct moves *moves, struct handover *h, struct ifl_error *error)
 {
     struct replica *replica = replica_at(moves, h->from);
     replica_release(replica, h->p, moves->loop->now_ns);
-    moves_note_change(moves, replica);
-    return moves_report_gone(moves, replica, error);
+    return loop_note_gone(moves->loop, replica, error);
 }
 
 /* The decode replica has taken blocks for r, or wants nothing. */
@@ -305,7 +261,7 @@ static int hear_load(struct moves *moves, struct live_request *r, struct ifl_err
         return send_rest(moves, r->handover, 0, error);
     struct replica *from = replica_at(moves, h->from);
     replica_reserved(from, h->p, moves->loop->now_ns);
-    moves_note_change(moves, from);
+    loop_note_change(moves->loop, from);
     return 0;
 }
 
@@ -317,28 +273,6 @@ int moves_hear_plan(struct moves *moves, struct replica *replica, struct ifl_err
         rc = hear_load(moves, moving->asked[i], error);
     moving_clear_asked(&replica->moving);
     return rc;
-}
-
-/* ---- steps that wait for what they load ---- */
-
-bool moves_hold_step(struct moves *moves, const struct replica *replica)
-{
-    if (replica->moving.n_before == 0)
-        return false;
-    moves->held[replica->fixed.number] = true;
-    return true;
-}
-
-static int let_step_go(struct moves *moves, const struct replica *replica, struct ifl_error *error)
-{
-    const struct flight *flight = moves->flight;
-    if (!moves->held[replica->fixed.number] || replica->moving.n_before > 0)
-        return 0;
-    struct ifl_step_desc desc = replica->in_flight.desc;
-    desc.start_ns = moves->loop->now_ns;
-    moves->held[replica->fixed.number] = false;
-    moves->loop->n_busy++;
-    return flight->executor->submit(flight->executor_self, &desc, error);
 }
 
 /* ---- what has moved ---- */
@@ -377,10 +311,9 @@ static int drop_both(struct moves *moves, struct handover *h, struct ifl_error *
     if (!d)
         return 0;
     replica_leave(to, d, h->left, moves->loop->now_ns);
-    moves_note_change(moves, to);
-    if (moves_report_gone(moves, to, error) < 0)
+    if (loop_note_gone(moves->loop, to, error) < 0)
         return error->code;
-    return let_step_go(moves, to, error);
+    return loop_let_step_go(moves->loop, to, error);
 }
 
 static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
@@ -398,9 +331,8 @@ static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
     replica_loaded(to, d, loop->now_ns);
     if (d->answers_on_arrival)
         routing_tell_first_token(&loop->routing, to, d);
-    moves_note_change(moves, to);
-    rc = moves_report_gone(moves, to, error);
-    return rc == 0 ? let_step_go(moves, to, error) : rc;
+    rc = loop_note_gone(loop, to, error);
+    return rc == 0 ? loop_let_step_go(loop, to, error) : rc;
 }
 
 static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
@@ -412,7 +344,7 @@ static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
     const int64_t busy_ns = arrival->end_ns - arrival->begun_ns + flying.hidden_ns;
     const int64_t exposed_from_ns = ifl_max(arrival->begun_ns, h->prefilled_ns);
     const int64_t exposed_ns = h->computed ? ifl_max(arrival->end_ns - exposed_from_ns, 0) : 0;
-    moves->free_flying[moves->n_free_flying++] = tag;
+    slots_give(&moves->flying_slots, tag);
     h->n_flying--;
     h->begun_ns = ifl_min(h->begun_ns, arrival->begun_ns);
     h->busy_ns += busy_ns;
@@ -443,8 +375,7 @@ static int lose(struct moves *moves, struct handover *h, struct ifl_error *error
         replica_lose(to, d, loop->now_ns);
     else
         replica_leave(to, d, IFL_FAILED, loop->now_ns);
-    moves_note_change(moves, to);
-    return moves_report_gone(moves, to, error);
+    return loop_note_gone(loop, to, error);
 }
 
 static int end_lease(struct moves *moves, uint64_t payload, struct ifl_error *error)

@@ -27,9 +27,6 @@ int moves_end(struct moves *moves, struct ifl_error *error);
 int moves_hear_step(struct moves *moves, struct replica *replica, const struct ifl_done *done,
                     struct ifl_error *error);
 int moves_hear_plan(struct moves *moves, struct replica *replica, struct ifl_error *error);
-/* True: the step that is committed begins only when its loads have come, and moves_end submits it.
- */
-bool moves_hold_step(struct moves *moves, const struct replica *replica);
 /* The client of a request at that replica has gone, or its time is up. */
 int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,
                 enum ifl_status status, int64_t now_ns, struct ifl_error *error);

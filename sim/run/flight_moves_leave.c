@@ -7,7 +7,7 @@ static void give_back(struct moves *moves, uint32_t slot)
     if (h->p || h->d || h->n_flying > 0)
         return;
     h->n_uses++;
-    moves->free[moves->n_free++] = slot;
+    slots_give(&moves->slots, slot);
 }
 
 /* ---- requests that leave ---- */
@@ -27,8 +27,7 @@ static int drop_other(struct moves *moves, struct handover *h, const struct live
     }
     if (other->left == IFL_FINISHED)
         replica_leave(replica, other, IFL_SHED, moves->loop->now_ns);
-    moves_note_change(moves, replica);
-    return moves_report_gone(moves, replica, error);
+    return loop_note_gone(moves->loop, replica, error);
 }
 
 int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,

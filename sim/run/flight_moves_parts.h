@@ -32,19 +32,16 @@ struct moves {
     struct flight *flight;
     const struct handover_rules *rules;
     struct links links;  /* 2i: out of replica i; 2i + 1: into it */
-    struct handover *of; /* [n] slots, the first is none */
-    uint32_t *free;      /* [n_free] slots */
-    uint32_t n, n_free;
-    struct flying *flying; /* [n_flying] slots */
-    uint32_t *free_flying; /* [n_free_flying] */
-    uint32_t n_flying, n_free_flying;
+    struct handover *of; /* [slots.n], the first is none */
+    struct slots slots;
+    struct flying *flying; /* [flying_slots.n] */
+    struct slots flying_slots;
     struct event_heap leases; /* payload: uses and a slot */
-    bool *held;               /* [replicas] whose step waits for its loads */
 };
 
 static inline struct handover *handover_of(const struct moves *moves, const struct live_request *r)
 {
-    ifl_assert(r->handover > 0 && r->handover < moves->n);
+    ifl_assert(r->handover > 0 && r->handover < moves->slots.n);
     return &moves->of[r->handover];
 }
 
@@ -52,10 +49,5 @@ static inline struct replica *replica_at(const struct moves *moves, uint32_t num
 {
     return &moves->flight->replicas[number];
 }
-
-/* The replica has changed: it is to plan again, and its load is another one. */
-void moves_note_change(struct moves *moves, struct replica *replica);
-/* What has left the replica makes its rows. */
-int moves_report_gone(struct moves *moves, struct replica *replica, struct ifl_error *error);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "inflight/minmax.h"
 
-#include "base/array.h"
 #include "run/flight_loop.h"
 
 /* What a request loads. */
@@ -34,13 +33,12 @@ struct tiering {
     struct loop *loop;
     struct flight *flight;
     struct links links; /* place(i, t): to replica i from tier t; behind it: back */
-    struct load *loads;
-    uint32_t *free_loads, n_loads, n_free_loads;
-    struct flying *flying;
-    uint32_t *free_flying, n_flying, n_free_flying;
+    struct load *loads; /* [load_slots.n] */
+    struct slots load_slots;
+    struct flying *flying; /* [flying_slots.n] */
+    struct slots flying_slots;
     uint32_t *pool_of;      /* [replicas] */
     int32_t *n_before;      /* [replicas] loads that a step waits for */
-    bool *held;             /* [replicas] whose step waits */
     uint64_t *seen_changes; /* [replicas] of what can be found in its tiers */
 };
 
@@ -78,9 +76,8 @@ struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
                                 .flight = flight,
                                 .pool_of = calloc(n, sizeof *tiering->pool_of),
                                 .n_before = calloc(n, sizeof *tiering->n_before),
-                                .held = calloc(n, sizeof *tiering->held),
                                 .seen_changes = calloc(n, sizeof *tiering->seen_changes)};
-    if (!tiering->pool_of || !tiering->n_before || !tiering->held || !tiering->seen_changes ||
+    if (!tiering->pool_of || !tiering->n_before || !tiering->seen_changes ||
         links_create(&tiering->links, place(n, 0), &flight->tiers[0].spec[0]) < 0) {
         ifl_fail_nomem(error);
         tiering_destroy(tiering);
@@ -95,43 +92,14 @@ void tiering_destroy(struct tiering *tiering)
     if (!tiering)
         return;
     links_destroy(&tiering->links);
+    slots_destroy(&tiering->load_slots);
+    slots_destroy(&tiering->flying_slots);
     free(tiering->loads);
-    free(tiering->free_loads);
     free(tiering->flying);
-    free(tiering->free_flying);
     free(tiering->pool_of);
     free(tiering->n_before);
-    free(tiering->held);
     free(tiering->seen_changes);
     free(tiering);
-}
-
-static int reserve_load(struct tiering *tiering)
-{
-    const uint32_t n = tiering->n_loads, cap = n ? 2 * n : 64;
-    if (tiering->n_free_loads > 0)
-        return 0;
-    if (array_grow(&tiering->loads, n, cap, sizeof *tiering->loads) < 0 ||
-        array_grow(&tiering->free_loads, 0, cap, sizeof *tiering->free_loads) < 0)
-        return IFL_E_NOMEM;
-    for (uint32_t slot = cap; slot > n; slot--)
-        tiering->free_loads[tiering->n_free_loads++] = slot - 1;
-    tiering->n_loads = cap;
-    return 0;
-}
-
-static int reserve_flying(struct tiering *tiering)
-{
-    const uint32_t n = tiering->n_flying, cap = n ? 2 * n : 64;
-    if (tiering->n_free_flying > 0)
-        return 0;
-    if (array_grow(&tiering->flying, n, cap, sizeof *tiering->flying) < 0 ||
-        array_grow(&tiering->free_flying, 0, cap, sizeof *tiering->free_flying) < 0)
-        return IFL_E_NOMEM;
-    for (uint32_t slot = cap; slot > n; slot--)
-        tiering->free_flying[tiering->n_free_flying++] = slot - 1;
-    tiering->n_flying = cap;
-    return 0;
 }
 
 /* ---- sending ---- */
@@ -160,9 +128,9 @@ static struct link_load load_of(const struct tiering *tiering, const struct flyi
 static int send(struct tiering *tiering, struct flying flying, uint64_t rank, double hides,
                 struct ifl_error *error)
 {
-    if (reserve_flying(tiering) < 0)
+    if (slots_reserve(&tiering->flying_slots, &tiering->flying, sizeof *tiering->flying) < 0)
         return ifl_fail_nomem(error);
-    const uint32_t tag = tiering->free_flying[--tiering->n_free_flying];
+    const uint32_t tag = slots_take(&tiering->flying_slots);
     struct link_load load = load_of(tiering, &flying, rank);
     if (hides > 0) {
         const int64_t alone_ns = links_alone_ns(&tiering->links, &load);
@@ -260,9 +228,9 @@ static int begin_load(struct tiering *tiering, struct replica *replica, const st
 {
     const uint32_t number = replica->fixed.number;
     int rc = 0;
-    if (reserve_load(tiering) < 0)
+    if (slots_reserve(&tiering->load_slots, &tiering->loads, sizeof *tiering->loads) < 0)
         return ifl_fail_nomem(error);
-    const uint32_t slot = tiering->free_loads[--tiering->n_free_loads];
+    const uint32_t slot = slots_take(&tiering->load_slots);
     struct load *load = &tiering->loads[slot];
     *load = (struct load){.ask = *ask,
                           .replica = number,
@@ -313,25 +281,9 @@ int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct i
     return rc;
 }
 
-bool tiering_hold_step(struct tiering *tiering, const struct replica *replica)
+bool tiering_awaited(const struct tiering *tiering, const struct replica *replica)
 {
-    const uint32_t i = replica->fixed.number;
-    tiering->held[i] = tiering->n_before[i] > 0;
-    return tiering->held[i];
-}
-
-static int let_step_go(struct tiering *tiering, const struct replica *replica,
-                       struct ifl_error *error)
-{
-    const struct flight *flight = tiering->flight;
-    const uint32_t i = replica->fixed.number;
-    if (!tiering->held[i] || tiering->n_before[i] > 0)
-        return 0;
-    struct ifl_step_desc desc = replica->in_flight.desc;
-    desc.start_ns = tiering->loop->now_ns;
-    tiering->held[i] = false;
-    tiering->loop->n_busy++;
-    return flight->executor->submit(flight->executor_self, &desc, error);
+    return tiering->n_before[replica->fixed.number] > 0;
 }
 
 /* ---- what has come ---- */
@@ -341,12 +293,6 @@ int64_t tiering_next_ns(const struct tiering *tiering)
     return links_next_ns(&tiering->links);
 }
 
-static void note_change(struct tiering *tiering, struct replica *replica)
-{
-    loop_fall_due(tiering->loop, replica);
-    routing_note(&tiering->loop->routing, replica, tiering->loop->now_ns);
-}
-
 static int end_load(struct tiering *tiering, const struct load *load, struct ifl_error *error)
 {
     struct replica *replica = &tiering->flight->replicas[load->replica];
@@ -354,7 +300,7 @@ static int end_load(struct tiering *tiering, const struct load *load, struct ifl
     const int64_t now_ns = tiering->loop->now_ns;
     if (load->holds) {
         tiering->n_before[load->replica]--;
-        return let_step_go(tiering, replica, error);
+        return loop_let_step_go(tiering->loop, replica, error);
     }
     if (load->ask.at_once)
         return 0;
@@ -365,8 +311,7 @@ static int end_load(struct tiering *tiering, const struct load *load, struct ifl
         r->left = IFL_FINISHED;
         replica_leave(replica, r, load->left, now_ns);
     }
-    note_change(tiering, replica);
-    return replica->leaving.n_gone > 0 ? loop_report_gone(tiering->loop, replica, error) : 0;
+    return loop_note_gone(tiering->loop, replica, error);
 }
 
 static int record_load(struct tiering *tiering, const struct flying *flying,
@@ -401,7 +346,7 @@ static int end_transfer(struct tiering *tiering, const struct link_arrival *arri
     const uint32_t tag = (uint32_t)arrival->tag;
     const struct flying flying = tiering->flying[tag];
     struct replica *replica = &tiering->flight->replicas[flying.replica];
-    tiering->free_flying[tiering->n_free_flying++] = tag;
+    slots_give(&tiering->flying_slots, tag);
     if (flying.load == TO_TIER) {
         kv_tier_land(replica->tiers.of[flying.tier], flying.chain);
         tell_changes(tiering, replica);
@@ -413,7 +358,7 @@ static int end_transfer(struct tiering *tiering, const struct link_arrival *arri
     if (--load->n_flying > 0)
         return 0;
     const struct load ended = *load;
-    tiering->free_loads[tiering->n_free_loads++] = flying.load;
+    slots_give(&tiering->load_slots, flying.load);
     return end_load(tiering, &ended, error);
 }
 
@@ -435,7 +380,7 @@ int tiering_leave(struct tiering *tiering, struct replica *replica, struct live_
     *waits = r->pub.state == IFL_MOVING;
     if (!*waits)
         return 0;
-    for (uint32_t i = 0; i < tiering->n_loads; i++) {
+    for (uint32_t i = 0; i < tiering->load_slots.n; i++) {
         struct load *load = &tiering->loads[i];
         if (load->n_flying > 0 && load->ask.r == r && load->ask.serial == r->pub.serial)
             load->left = status;

@@ -23,9 +23,8 @@ int tiering_end(struct tiering *tiering, struct ifl_error *error);
 int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool submits,
                       struct ifl_error *error);
 int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct ifl_error *error);
-/* True: the step that is committed begins only when its loads have come, and tiering_end submits
- * it. */
-bool tiering_hold_step(struct tiering *tiering, const struct replica *replica);
+/* The committed step of the replica begins only when loads have come. */
+bool tiering_awaited(const struct tiering *tiering, const struct replica *replica);
 /* The client of a request has gone, or its time is up. True if its K/V is on its way: it counts as
  * gone, and its blocks are free when that has come. */
 int tiering_leave(struct tiering *tiering, struct replica *replica, struct live_request *r,

@@ -1,0 +1,42 @@
+/* The places of an array that grows: which are free, and which are taken. A place that was given
+ * back last is taken first, and new ones in order. */
+#ifndef SIM_BASE_SLOTS_H
+#define SIM_BASE_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/assert.h"
+#include "inflight/error.h"
+
+struct slots {
+    uint32_t *free; /* [n_free] */
+    uint32_t n, n_free;
+};
+
+/* Doubles the array that the pointer points to, of slots->n elements. The new ones are zeroed. */
+int slots_grow(struct slots *slots, void *pointer_to_array, size_t element_bytes);
+
+/* Makes sure that a place is free. 0 or IFL_E_NOMEM: then the array stays as it is. Zeroed slots
+ * and a NULL array are valid, and empty. */
+static inline int slots_reserve(struct slots *slots, void *pointer_to_array, size_t element_bytes)
+{
+    return slots->n_free > 0 ? 0 : slots_grow(slots, pointer_to_array, element_bytes);
+}
+
+static inline uint32_t slots_take(struct slots *slots)
+{
+    ifl_assert(slots->n_free > 0);
+    return slots->free[--slots->n_free];
+}
+
+static inline void slots_give(struct slots *slots, uint32_t at)
+{
+    ifl_assert(at < slots->n && slots->n_free < slots->n);
+    slots->free[slots->n_free++] = at;
+}
+
+/* The array itself is its user's. */
+void slots_destroy(struct slots *slots);
+
+#endif
