@@ -82,6 +82,17 @@ awk -F, '$2 == "S1" && $4 == 2 && $5 == 1 { rps[$1 "," $3] = $6 }
     END { exit !(rps["s-lora-bmm,20"] < 0.7 * rps["s-lora-bmm,1"] && rps["peft,200"] < 0.2 * rps["s-lora,200"]) }' \
     s-lora-a10g/points.csv || complain 'batched matrices and PEFT do not collapse'
 
+# llm-d's experiment 7: replicas, and P/D as each machine worked alone; in every run it met one of so many prompts
+reproduce llm-d-pd
+awk -F, '{ at[$1 $2 $3] = $4 } $3 == "slower" { off = $4 / at[$1 $2 "measured P/D"] - 1 }
+    $3 == "replicas" { off = $4 / at[$1 $2 "measured replicas"] - 1 } off > 0.1 || off < -0.1 { bad = 1 } END { exit bad || NR != 25 }' \
+    llm-d-pd/points.csv || complain 'a first token is not within 10%'
+close_by llm-d-pd/ratios.csv measured slower 0.08 absolute
+awk -F, 'NR > 1 && $1 == "H100"' llm-d-pd/ratios.csv | sed '1i gpu,machines,measured,both' >h100-ratios.csv
+close_by h100-ratios.csv measured both 0.08 absolute
+awk -F, 'NR > 1 { share = $2 ~ /2p1d|3repl/ ? 1 / 3 : 1 / 2; off = $9 - share; if (off > 0.04 || off < -0.04) bad = 1 }
+    END { exit bad || NR != 20 }' llm-d-pd/stalls.csv || complain 'a machine met more or fewer prompts than its own'
+
 reproduce vtc-fairness
 awk -F, '$1 == "vtc" { kept = $2 <= $3 } $1 == "s-lora" { broken = $2 > $3 } END { exit !(kept && broken) }' \
     vtc-fairness/fairness.csv || complain 'the bound of VTC is not as in Theorem 4.4'
