@@ -124,10 +124,13 @@ static size_t first_with(const struct config *config, int32_t without)
 /* What a pool with a role may not be. */
 static const char *against_role(const struct config *pool)
 {
-    if (config_pipelines(pool))
-        return "serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one "
-               "step at "
-               "a time";
+    const struct in_flight_config *in_flight = &pool->serving.in_flight;
+    if (config_engines(pool) > 1)
+        return "serving.in_flight.batches is engines and parallel.pipeline above 1, expected "
+               "shared or slots";
+    if (config_pipelines(pool) && in_flight->request == OVERLAP_TOKENS)
+        return "serving.in_flight.request is tokens and parallel.pipeline above 1, expected "
+               "one-step or chunks";
     if (pool->data_parallel > 1)
         return "parallel.data is above 1, expected 1";
     if (config_has_tiers(pool))

@@ -271,6 +271,13 @@ static struct flown *flown_at(struct in_flight *in_flight, size_t i)
     return &in_flight->flown[at < in_flight->depth ? at : at - in_flight->depth];
 }
 
+const struct ifl_step_desc *in_flight_last(const struct in_flight *in_flight)
+{
+    const size_t n = in_flight->n_flown;
+    return n > 0 ? &in_flight->flown[(in_flight->oldest + n - 1) % in_flight->depth].desc
+                 : &in_flight->desc;
+}
+
 /* Lists of requests are handed over, not copied. */
 static void exchange_work(struct in_flight *in_flight, struct flown *flown)
 {

@@ -109,6 +109,8 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns);
 void in_flight_push(struct replica *replica);
 /* The oldest step comes back, to end. */
 void in_flight_pull(struct replica *replica);
+/* The description of the step that was committed last and has not ended. */
+const struct ifl_step_desc *in_flight_last(const struct in_flight *in_flight);
 /* r leaves all steps in flight: what they compute for it is lost. */
 void in_flight_drop(struct replica *replica, struct live_request *r);
 /* Which requests the next plan is not shown, and which tokens it may go on from. */

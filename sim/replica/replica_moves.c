@@ -11,8 +11,8 @@ IFL_APART void replica_hand_over_prompts(struct replica *replica)
 {
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         struct live_request *r = replica->plan.planned[i].r;
-        if (!replica->plan.planned[i].samples || !r->hands_over)
-            continue;
+        if (!replica->plan.planned[i].samples || !r->hands_over || r->pub.state != IFL_RUNNING)
+            continue; /* it may have given way while the step was in flight (in_flight.h) */
         if (r->left != IFL_FINISHED) {
             replica_leave_with_prompt(replica, r);
             continue;

@@ -257,7 +257,8 @@ IFL_APART static void rank_late(struct replica *replica)
 }
 
 /* As end_prompts, of decodes and prompts. A request that has given way since waits again; its token
- * comes late. */
+ * comes late. A prompt that would have been handed over has lost its K/V: it is computed again, and
+ * its token is that of the step that does so. */
 IFL_APART static int end_flown(struct replica *replica, int64_t end_ns,
                                struct ifl_recorder *recorder, struct ifl_error *error)
 {
@@ -270,9 +271,10 @@ IFL_APART static int end_flown(struct replica *replica, int64_t end_ns,
         r->pub.stale.last_end_ns = end_ns;
         if (runs && !p->decodes)
             replica_publish_prompt(replica, r, p->n_computed);
-        if (!p->samples)
+        if (p->samples)
+            in_flight_note_token(&replica->in_flight);
+        if (!p->samples || r->hands_over == HANDS_PROMPT || (r->hands_over && !runs))
             continue;
-        in_flight_note_token(&replica->in_flight);
         r->looked_up = 0; /* with one token more its hit may be longer */
         if (first_of_prefill(replica, r, end_ns, recorder, error, &rc))
             leaving_add(&replica->leaving, r);

@@ -63,6 +63,7 @@ static inline void view_end(struct ifl_view *view, size_t n_steps, int64_t end_n
 {
     ifl_assert(n_steps > 0 && view->n_in_flight > 0);
     view->n_in_flight--;
+    view->n_tries = 0; /* of plans beside several steps in flight */
     view->step += n_steps;
     view->now_ns = end_ns;
 }

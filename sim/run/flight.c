@@ -208,7 +208,8 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
         n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
         if (moved && n_tries <= replica_requests(replica) + 1)
             continue;
-        if (replica_overlaps(replica) && replica_tries_on(replica)) {
+        if (replica_overlaps(replica) && replica->moving.n_before == 0 &&
+            replica_tries_on(replica)) {
             if ((rc = loop_report_gone(loop, replica, error)) < 0)
                 return rc;
             continue;

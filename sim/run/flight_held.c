@@ -20,7 +20,7 @@ int loop_let_step_go(struct loop *loop, const struct replica *replica, struct if
     const struct flight *flight = loop->flight;
     if (!loop->held[replica->fixed.number] || awaits(loop, replica))
         return 0;
-    struct ifl_step_desc desc = replica->in_flight.desc;
+    struct ifl_step_desc desc = *in_flight_last(&replica->in_flight);
     desc.start_ns = loop->now_ns;
     loop->held[replica->fixed.number] = false;
     loop->n_busy++;

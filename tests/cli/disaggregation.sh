@@ -64,8 +64,10 @@ refuses 'cluster.pools.p.role is encode, expected one of prefill, decode, both' 
     "$inflight" run base.yaml --quiet --set cluster.pools.p.role=encode
 refuses 'pool d: model is llama-2-7b, and that of pool p is llama-2-13b, expected one model where pools have roles' \
     "$inflight" run base.yaml --quiet --set cluster.pools.p.model=llama-2-13b --set cluster.pools.d.model=llama-2-7b
-refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one step at a time where pools have roles' \
-    "$inflight" run base.yaml --quiet --set parallel.pipeline=2
+refuses 'serving.in_flight.batches is engines and parallel.pipeline above 1, expected shared or slots where pools have roles' \
+    "$inflight" run base.yaml --quiet --set parallel.pipeline=2 --set serving.in_flight.pipelined=true --set serving.in_flight.batches=engines
+refuses 'serving.in_flight.request is tokens and parallel.pipeline above 1, expected one-step or chunks where pools have roles' \
+    "$inflight" run base.yaml --quiet --set parallel.pipeline=2 --set serving.in_flight.pipelined=true --set serving.in_flight.request=tokens
 refuses 'cluster.links.token_bytes is missing or 0, expected the bytes of K/V of a token where no model is named' \
     "$inflight" run base.yaml --quiet --set cluster.links.token_bytes=0
 refuses 'cluster.handover.overlap is set and order pull' "$inflight" run base.yaml --quiet --set cluster.handover.overlap=layer

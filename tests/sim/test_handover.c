@@ -142,6 +142,19 @@ static void roll_cluster(struct cluster *cluster, uint64_t seed)
     f->capture.keep_steps = true;
 }
 
+/* The same clusters in pipelines. A request is in one step, or chunks of its prompt are in several;
+ * batches are shared, or slots take turns. */
+static void roll_pipeline(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed ^ UINT64_C(0x9e3779b97f4a7c15), 0};
+    const int32_t n_stages = roll(&dice, 2, 4);
+    f->overlap = (struct overlap){.depth = n_stages + roll(&dice, 0, 1),
+                                  .n_stages = n_stages,
+                                  .request = one_in(&dice, 2) ? OVERLAP_ONE_STEP : OVERLAP_CHUNKS,
+                                  .slots = one_in(&dice, 2),
+                                  .waits = one_in(&dice, 2)};
+}
+
 static void free_cluster(struct cluster *cluster)
 {
     fixture_free(&cluster->f);
@@ -189,6 +202,32 @@ static void fly(struct fixture *f, uint64_t seed)
     const int rc = fixture_fly(f, &error);
     cr_assert_eq(rc, 0, "seed %llu: %s", (unsigned long long)seed, error.text);
     cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
+}
+
+/* Steps of a pipeline are all planned: steady runs have no say in them. */
+Test(handover, random_pipelines_lose_nothing, .timeout = 600)
+{
+    const uint64_t n = getenv("CLUSTERS") ? strtoull(getenv("CLUSTERS"), NULL, 10) : N_CLUSTERS;
+    const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
+    uint64_t n_moves = 0, n_left = 0, n_finished = 0;
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        static struct cluster cluster;
+        roll_cluster(&cluster, seed);
+        roll_pipeline(&cluster.f, seed);
+        fly(&cluster.f, seed);
+        check_requests(&cluster.f, seed);
+        n_moves += cluster.f.capture.n_moves;
+        for (size_t i = 0; i < cluster.f.capture.n_requests; i++) {
+            const struct ifl_request_record *r = &cluster.f.capture.requests[i];
+            n_left += r->status == IFL_ABORTED || r->status == IFL_TIMED_OUT;
+            n_finished += r->status == IFL_FINISHED;
+        }
+        free_cluster(&cluster);
+    }
+    if (n == N_CLUSTERS)
+        cr_assert(n_moves > 4 * n && n_left > n && n_finished > 4 * n,
+                  "%llu moves, %llu left, %llu finished", (unsigned long long)n_moves,
+                  (unsigned long long)n_left, (unsigned long long)n_finished);
 }
 
 Test(handover, random_clusters_lose_nothing, .timeout = 600)
