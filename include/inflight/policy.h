@@ -221,9 +221,10 @@ struct ifl_step_end {
     struct ifl_results (*results)(const struct ifl_step_end *);
 };
 
-/* The requests that were given tokens, and how many: first those of ifl_schedule_ready in order of
- * start, then the others in the order in which the plan scheduled them. The list is made when it is
- * first asked for, which costs a walk over the requests. Only within on_step_end. */
+/* The requests that were given tokens, and how many: first those that decode, in order of start,
+ * then the others in the order in which the plan scheduled them. Where several steps are in flight
+ * all are in the order in which the plan scheduled them. The list is made when it is first asked
+ * for, which costs a walk over the requests. Only within on_step_end. */
 static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
 {
     return end->results(end);

@@ -164,6 +164,9 @@ static inline struct module_config *serving_admit(const struct serving_config *s
 struct cost_config {
     enum cost_kind model;
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
+    double prefill_square_s, decode_step_s;                        /* the same */
+    double large_step_s, large_seq_s, large_context_token_s;       /* the same */
+    int32_t large_batch_seqs;
     double host_step_s, host_seq_s; /* roofline: added to the deployment's */
     double host_floor_s;            /* roofline: in place of the deployment's if it is above */
     enum cost_otherwise otherwise;  /* recorded: of steps that are planned otherwise */

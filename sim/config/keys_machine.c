@@ -13,6 +13,18 @@ static const struct ifl_param cost_fields[] = {
     REAL("decode_seq_s", cost.decode_seq_s, 0, 0, 1e6, "s", "linear: per decoding sequence"),
     REAL("context_token_s", cost.context_token_s, 0, 0, 1e6, "s",
          "linear: per token whose K/V a decoding sequence reads"),
+    REAL("prefill_square_s", cost.prefill_square_s, 0, 0, 1e6, "s",
+         "linear: per square of the tokens of a sequence that does not decode yet"),
+    REAL("decode_step_s", cost.decode_step_s, 0, 0, 1e6, "s",
+         "linear: in place of step_s where a step only decodes; 0: step_s"),
+    INT("large_batch_seqs", cost.large_batch_seqs, 0, 0, ANY, "sequences",
+        "linear: a step that only decodes as many or more has the three coefficients below; 0: "
+        "none has"),
+    REAL("large_step_s", cost.large_step_s, 0, 0, 1e6, "s", "linear, large batches: per step"),
+    REAL("large_seq_s", cost.large_seq_s, 0, 0, 1e6, "s",
+         "linear, large batches: per decoding sequence"),
+    REAL("large_context_token_s", cost.large_context_token_s, 0, 0, 1e6, "s",
+         "linear, large batches: per token whose K/V a decoding sequence reads"),
     REAL(
         "host_step_s", cost.host_step_s, 0, 0, 1, "s",
         "roofline: added to the deployment's host.step_s; older than deployment.host.step_s, which "

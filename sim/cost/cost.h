@@ -21,10 +21,18 @@ struct cost;
 
 struct linear_cost { /* seconds */
     double step_s, prefill_token_s, decode_seq_s, context_token_s;
+    double prefill_square_s;
+    double decode_step_s;     /* 0: step_s */
+    int32_t large_batch_seqs; /* 0: no batch is large */
+    double large_step_s, large_seq_s, large_context_token_s;
 };
 
 /* duration = step_s + prefill_token_s x prefill tokens + decode_seq_s x decoding sequences
- *          + context_token_s x tokens of K/V that decoding sequences read, the new ones included */
+ *          + context_token_s x tokens of K/V that decoding sequences read, the new ones included
+ *          + prefill_square_s x sum of squares of the prefill tokens of each sequence.
+ * A step without prefill begins with decode_step_s; from large_batch_seqs sequences on it has the
+ * three coefficients of large batches. So DistServe's simulator has it (arXiv 2401.09670, section
+ * 4.1; simdistserve/estimators/time_estimator.py at 82831f1). */
 struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
 
 /* The model and the platform are copied. A step runs through the stages of the pipeline one after

@@ -1,4 +1,4 @@
-/* The cost of four coefficients. */
+/* The cost of a few coefficients. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,10 +9,29 @@ struct linear {
     struct linear_cost per;
 };
 
+static bool has_decode_line(const struct linear_cost *per)
+{
+    return per->decode_step_s > 0 || per->large_batch_seqs > 0;
+}
+
+/* Of a step without prefill. */
+static double decode_step_s(const struct linear_cost *per, const struct ifl_step_totals *totals)
+{
+    const int32_t n_seqs = totals->n_decode_seqs + totals->n_draft_tokens;
+    const double context = (double)totals->decode_context;
+    if (per->large_batch_seqs > 0 && totals->n_decode_seqs >= per->large_batch_seqs)
+        return per->large_step_s + per->large_seq_s * n_seqs + per->large_context_token_s * context;
+    return (per->decode_step_s > 0 ? per->decode_step_s : per->step_s) +
+           per->decode_seq_s * n_seqs + per->context_token_s * context;
+}
+
 static double linear_step_s(struct cost *cost, const struct ifl_step_totals *totals)
 {
     const struct linear_cost *per = &((const struct linear *)cost)->per;
+    if (totals->n_prefill_tokens == 0 && has_decode_line(per))
+        return decode_step_s(per, totals);
     return per->step_s + per->prefill_token_s * totals->n_prefill_tokens +
+           per->prefill_square_s * (double)totals->prefill_q_q +
            per->decode_seq_s * (totals->n_decode_seqs + totals->n_draft_tokens) +
            per->context_token_s * (double)totals->decode_context;
 }
@@ -30,7 +49,12 @@ struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_err
     if (check_coefficient("step_s", linear->step_s, error) ||
         check_coefficient("prefill_token_s", linear->prefill_token_s, error) ||
         check_coefficient("decode_seq_s", linear->decode_seq_s, error) ||
-        check_coefficient("context_token_s", linear->context_token_s, error))
+        check_coefficient("context_token_s", linear->context_token_s, error) ||
+        check_coefficient("prefill_square_s", linear->prefill_square_s, error) ||
+        check_coefficient("decode_step_s", linear->decode_step_s, error) ||
+        check_coefficient("large_step_s", linear->large_step_s, error) ||
+        check_coefficient("large_seq_s", linear->large_seq_s, error) ||
+        check_coefficient("large_context_token_s", linear->large_context_token_s, error))
         return NULL;
     struct linear *cost = malloc(sizeof *cost);
     if (!cost) {

@@ -336,8 +336,16 @@ static struct cost *target_cost(const struct machine *machine, const struct conf
     const enum cost_kind kind = cost_computed(c);
     ifl_require(kind != COST_RECORDED);
     if (kind == COST_LINEAR) {
-        const struct linear_cost linear = {c->step_s, c->prefill_token_s, c->decode_seq_s,
-                                           c->context_token_s};
+        const struct linear_cost linear = {.step_s = c->step_s,
+                                           .prefill_token_s = c->prefill_token_s,
+                                           .decode_seq_s = c->decode_seq_s,
+                                           .context_token_s = c->context_token_s,
+                                           .prefill_square_s = c->prefill_square_s,
+                                           .decode_step_s = c->decode_step_s,
+                                           .large_batch_seqs = c->large_batch_seqs,
+                                           .large_step_s = c->large_step_s,
+                                           .large_seq_s = c->large_seq_s,
+                                           .large_context_token_s = c->large_context_token_s};
         return cost_create_linear(&linear, error);
     }
     if (kind == COST_TABLE)
@@ -379,6 +387,9 @@ void machine_unused_costs(const struct config *config, char text[MACHINE_TEXT_BY
         {"prefill_token_s", c->prefill_token_s, COST_LINEAR},
         {"decode_seq_s", c->decode_seq_s, COST_LINEAR},
         {"context_token_s", c->context_token_s, COST_LINEAR},
+        {"prefill_square_s", c->prefill_square_s, COST_LINEAR},
+        {"decode_step_s", c->decode_step_s, COST_LINEAR},
+        {"large_batch_seqs", c->large_batch_seqs, COST_LINEAR},
         {"host_step_s", c->host_step_s, COST_ROOFLINE},
         {"host_seq_s", c->host_seq_s, COST_ROOFLINE},
         {"host_floor_s", c->host_floor_s, COST_ROOFLINE},

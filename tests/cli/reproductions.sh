@@ -93,6 +93,14 @@ close_by h100-ratios.csv measured both 0.08 absolute
 awk -F, 'NR > 1 { share = $2 ~ /2p1d|3repl/ ? 1 / 3 : 1 / 2; off = $9 - share; if (off > 0.04 || off < -0.04) bad = 1 }
     END { exit bad || NR != 20 }' llm-d-pd/stalls.csv || complain 'a machine met more or fewer prompts than its own'
 
+# DistServe: over rates within 6 points in the mean and 12 at most, over scales within 4 in the mean of both systems
+reproduce distserve
+awk -F, 'NR > 1 { off = $7 < 0 ? -$7 : $7; sum[$1] += off; n[$1]++; bad = bad || off > 12 }
+    END { exit bad || n["distserve"] != 8 || n["vllm"] != 8 || sum["distserve"] > 48 || sum["vllm"] > 48 }' \
+    distserve/rates.csv || complain 'DistServe over rates is not within 6 points in the mean and 12 at most'
+awk -F, 'NR > 1 { n++; sum += $5 < 0 ? -$5 : $5 } END { exit n != 21 || sum > 4 * n }' distserve/scales.csv ||
+    complain 'DistServe over scales is not within 4 points in the mean'
+
 reproduce vtc-fairness
 awk -F, '$1 == "vtc" { kept = $2 <= $3 } $1 == "s-lora" { broken = $2 > $3 } END { exit !(kept && broken) }' \
     vtc-fairness/fairness.csv || complain 'the bound of VTC is not as in Theorem 4.4'

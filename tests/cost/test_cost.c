@@ -64,6 +64,36 @@ Test(linear, is_its_closed_form)
     cost_destroy(cost);
 }
 
+/* DistServe's lines: prompts with their squares; steps of decodes, below 95 requests and from there
+ * on. */
+Test(linear, has_lines_of_prompts_of_decodes_and_of_large_batches)
+{
+    const struct linear_cost coefficients = {.step_s = 10e-3,
+                                             .prefill_token_s = 1e-4,
+                                             .prefill_square_s = 1e-8,
+                                             .decode_step_s = 4e-3,
+                                             .decode_seq_s = 2e-5,
+                                             .context_token_s = 3e-7,
+                                             .large_batch_seqs = 95,
+                                             .large_step_s = 1e-3,
+                                             .large_seq_s = 5e-5,
+                                             .large_context_token_s = 1e-7};
+    struct ifl_error error = {0};
+    struct cost *cost = cost_create_linear(&coefficients, &error);
+    cr_assert_not_null(cost);
+    struct ifl_step_totals totals = {
+        .n_tokens = 400, .n_prefill_tokens = 400, .n_prefill_seqs = 2, .prefill_q_q = 100000};
+    /* 10 ms + 40 ms + 1 ms */
+    cr_expect_eq(cost_step_ns(cost, &totals), 51000000);
+    totals = decoding(94, 10000);
+    /* 4 ms + 1.88 ms + 3 ms */
+    cr_expect_eq(cost_step_ns(cost, &totals), 8880000);
+    totals = decoding(95, 10000);
+    /* 1 ms + 4.75 ms + 1 ms */
+    cr_expect_eq(cost_step_ns(cost, &totals), 6750000);
+    cost_destroy(cost);
+}
+
 /* 3 x 0.5 ns = 1.5 ns rounds to 2; 0.2 ns is still a nanosecond. */
 Test(linear, rounds_once_and_never_to_nothing)
 {
