@@ -13,6 +13,8 @@ static void print_finding(const struct identified *found, enum parameter p, FILE
     const struct parameter_row *row = &parameter_rows[p];
     const struct finding *f = &found->of[p];
     const double by = row->shown;
+    if (row->is_asked && f->state == GIVEN && f->value == 0)
+        return;
     fprintf(out, "%-26s %10.5g %-6s ", row->key, f->value * by, row->unit);
     if (f->state == FOUND)
         fprintf(out, "%8.5g to %-8.5g %s%s\n", f->low * by, f->high * by,

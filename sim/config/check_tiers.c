@@ -46,11 +46,10 @@ static int check_one(const struct node *root, const struct config *config, int t
     return 0;
 }
 
-/* What a replica with tiers may not be. */
-static const char *against(const struct config *config)
+const char *tiers_against(const struct config *config)
 {
     if (config->serving.kv.prefix_cache == PREFIX_CACHE_NONE)
-        return "serving.kv.prefix_cache is none, expected hash or radix: tiers are below it";
+        return "serving.kv.prefix_cache is none, expected hash or radix";
     if (config->executor != EXECUTOR_SIM)
         return "executor is an engine, expected sim: an engine keeps K/V on the device alone";
     if (cost_computed(&config->cost) == COST_RECORDED)
@@ -70,9 +69,9 @@ int tiers_check(const struct node *root, const struct config *config, struct ifl
     const struct node *at = tree_at(root, "serving.kv.tiers");
     if (!config_has_tiers(config))
         return 0;
-    if (against(config))
+    if (tiers_against(config))
         return tree_fail(at ? at : root, error, "%s, where there are tiers (serving.kv.tiers)",
-                         against(config));
+                         tiers_against(config));
     for (int t = 0; t < N_TIERS; t++)
         if (tier_is_there(&config->serving.kv.tiers[t]) && check_one(root, config, t, error) < 0)
             return error->code;

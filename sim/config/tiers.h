@@ -5,6 +5,8 @@
 #include "base/tree.h"
 #include "config/config.h"
 
+/* What a replica with tiers may not be, as "KEY is VALUE, expected ..."; NULL: it may have some. */
+const char *tiers_against(const struct config *config);
 int tiers_check(const struct node *root, const struct config *config, struct ifl_error *error);
 
 #endif

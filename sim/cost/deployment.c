@@ -89,6 +89,11 @@ const struct ifl_param deployment_exchange_fields[DEPLOYMENT_EXCHANGE_FIELDS] = 
      "graphs"},
 };
 
+const struct ifl_param deployment_cache_fields[DEPLOYMENT_CACHE_FIELDS] = {
+    REAL(deployment_cache, hit_frac, 0, 0, 1, "of each prompt",
+         "whole blocks of its beginning that the prefix cache holds, whatever was computed before"),
+};
+
 const struct deployment_section deployment_sections[] = {
     {"host", deployment_host_fields, DEPLOYMENT_HOST_FIELDS, offsetof(struct deployment, host)},
     {"memory", deployment_memory_fields, DEPLOYMENT_MEMORY_FIELDS,
@@ -99,6 +104,7 @@ const struct deployment_section deployment_sections[] = {
      offsetof(struct deployment, all_reduce)},
     {"exchange", deployment_exchange_fields, DEPLOYMENT_EXCHANGE_FIELDS,
      offsetof(struct deployment, exchange)},
+    {"cache", deployment_cache_fields, DEPLOYMENT_CACHE_FIELDS, offsetof(struct deployment, cache)},
 };
 const size_t deployment_n_sections = COUNT_OF(deployment_sections);
 

@@ -63,6 +63,11 @@ struct deployment_all_reduce {
     double bulk_latency_s, bulk_gb_per_s, bulk_from_bytes;
 };
 
+/* What a server found in its prefix cache, where only that is known of its prompts. */
+struct deployment_cache {
+    double hit_frac; /* of each prompt, from its beginning */
+};
+
 /* Below the value, half a normal distribution whose 5th percentile is `low`; above it, one whose
  * 95th is `high`. */
 struct deployment_interval {
@@ -90,6 +95,7 @@ struct deployment {
     struct front_end front_end;
     struct deployment_all_reduce all_reduce;
     struct deployment_exchange exchange;
+    struct deployment_cache cache;
     size_t n_intervals;
     struct deployment_interval intervals[DEPLOYMENT_INTERVALS];
     size_t n_correlations;
@@ -101,12 +107,14 @@ struct deployment {
 enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 6, DEPLOYMENT_MEMORY_FIELDS = 2 };
 enum { DEPLOYMENT_FRONT_END_FIELDS = 3 };
 enum { DEPLOYMENT_ALL_REDUCE_FIELDS = 5, DEPLOYMENT_EXCHANGE_FIELDS = 7 };
+enum { DEPLOYMENT_CACHE_FIELDS = 1 };
 extern const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS]; /* those in no section */
 extern const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS];
 extern const struct ifl_param deployment_memory_fields[DEPLOYMENT_MEMORY_FIELDS];
 extern const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_FIELDS];
 extern const struct ifl_param deployment_all_reduce_fields[DEPLOYMENT_ALL_REDUCE_FIELDS];
 extern const struct ifl_param deployment_exchange_fields[DEPLOYMENT_EXCHANGE_FIELDS];
+extern const struct ifl_param deployment_cache_fields[DEPLOYMENT_CACHE_FIELDS];
 
 struct deployment_section {
     const char *name;

@@ -8,9 +8,19 @@
 /* Derivatives are differences over this part of a unit to both sides. */
 static const double reach = 0.2;
 
+/* A share in a cache is looked for up to this. */
+static const double most_found = 0.99;
+
 enum latency fit_latency(enum parameter parameter)
 {
-    return parameter == FRONT_REQUEST || parameter == FRONT_PROMPT_TOKEN ? TTFT : TPOT;
+    return parameter == FRONT_REQUEST || parameter == FRONT_PROMPT_TOKEN || parameter == CACHE_HIT
+               ? TTFT
+               : TPOT;
+}
+
+bool fit_is_profiled(enum parameter parameter)
+{
+    return parameter == BLOCKS || parameter == CACHE_HIT;
 }
 
 double fit_unit(const struct fit *fit, enum parameter parameter)
@@ -171,7 +181,7 @@ size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter
 {
     size_t k = 0;
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        if (fit->is_free[p] && p != BLOCKS && fit_latency(p) == latency)
+        if (fit->is_free[p] && !fit_is_profiled(p) && fit_latency(p) == latency)
             of[k++] = p;
     return k;
 }
@@ -382,7 +392,7 @@ static int find_pool(struct fit *fit, double least_blocks, double most_blocks,
     if (rc == 0) {
         rescale(fit, TPOT, r);
         rescale(fit, TTFT, r);
-        rc = pool_search(fit, POOL_COARSE, least_blocks, most_blocks, false, error);
+        rc = profile_search(fit, BLOCKS, PROFILE_COARSE, least_blocks, most_blocks, false, error);
     }
     free(r);
     return rc;
@@ -395,7 +405,9 @@ int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct if
         rc = find_pool(fit, least_blocks, most_blocks, error);
     if (rc == 0)
         rc = fit_both(fit, error);
-    if (rc == 0 && fit->is_free[BLOCKS])
+    if (rc == 0 && fit->is_free[CACHE_HIT])
+        rc = profile_search(fit, CACHE_HIT, PROFILE_FINE, 0, most_found, true, error);
+    if (rc == 0 && (fit->is_free[BLOCKS] || fit->is_free[CACHE_HIT]))
         rc = fit_refine(fit, 1.3, error);
     return rc == 0 ? interval_bound(fit, error) : rc;
 }
@@ -422,7 +434,9 @@ int fit_refine(struct fit *fit, double ratio, struct ifl_error *error)
     const double middle = fit->value[BLOCKS];
     int rc = 0;
     if (fit->is_free[BLOCKS])
-        rc = pool_search(fit, POOL_FINE, middle / ratio, middle * ratio, true, error);
+        rc = profile_search(fit, BLOCKS, PROFILE_FINE, middle / ratio, middle * ratio, true, error);
+    if (rc == 0 && fit->is_free[CACHE_HIT])
+        rc = profile_zoom(fit, CACHE_HIT, error);
     if (rc == 0)
         rc = fit_both(fit, error);
     return rc == 0 ? interval_bound(fit, error) : rc;

@@ -9,7 +9,7 @@ void fit_move(const struct fit *fit, enum parameter parameter, double units,
               double value[N_PARAMETERS]);
 /* Fills fit->predicted_s. */
 int fit_predict(struct fit *fit, const double value[N_PARAMETERS], struct ifl_error *error);
-/* The free parameters, but the pool, that are fitted to the latency. */
+/* The free parameters without a profile that are fitted to the latency. */
 size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter of[]);
 /* Host and front end from where they stand, without a descent. */
 int fit_refit(struct fit *fit, struct ifl_error *error);
@@ -20,12 +20,14 @@ size_t fit_n_front(const struct fit *fit);
 /* By how much a unit of a parameter of the front end moves the row's first token, s. */
 double fit_front_slope_s(const struct fit *fit, enum parameter parameter, size_t row);
 
-/* ---- pool.c ---- */
+/* ---- profile.c ---- */
 
-enum { POOL_COARSE = 12, POOL_FINE = 13 };
-/* n points between low and high blocks; fills the interval. */
-int pool_search(struct fit *fit, size_t n, double low, double high, bool refit,
-                struct ifl_error *error);
+enum { PROFILE_COARSE = 12, PROFILE_FINE = 13 };
+/* n points between low and high values of the parameter; fills its interval, and fit->along. */
+int profile_search(struct fit *fit, enum parameter parameter, size_t n, double low, double high,
+                   bool refit, struct ifl_error *error);
+/* Within the parameter's interval and half its width to both sides. */
+int profile_zoom(struct fit *fit, enum parameter parameter, struct ifl_error *error);
 
 /* ---- interval.c ---- */
 
@@ -45,7 +47,8 @@ void slopes_close(struct slopes *slopes);
 /* The step of Newton in units, for the residuals of TTFT, or those of TPOT and end to end. */
 void slopes_newton(const struct slopes *slopes, const struct fit *fit, enum latency latency,
                    double by[]);
-/* Fills the intervals and the covariance of all free parameters but the pool. */
+/* Fills the intervals and the covariance of all free parameters without a profile. What a share in
+ * a cache leaves open is added to both. */
 int interval_bound(struct fit *fit, struct ifl_error *error);
 
 #endif

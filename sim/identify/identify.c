@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/tiers.h"
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 
@@ -24,6 +25,19 @@ struct quest {
     bool waits;      /* requests wait for memory in some recording */
 };
 
+/* A share of prompts is found only where there is a cache. */
+static int check_cache(const struct quest *quest, struct ifl_error *error)
+{
+    const struct config *config = quest->options->setting.config;
+    const char *why = tiers_against(config);
+    if (!why && tier_is_there(&config->serving.kv.tiers[TIER_STORE]))
+        why = "serving.kv.tiers.store is set, expected none";
+    return why && quest->options->release[CACHE_HIT]
+               ? ifl_fail_at(error, config->path, 0, 0, "%s, where cache.hit_frac is looked for",
+                             why)
+               : 0;
+}
+
 static int load_start(struct quest *quest, struct ifl_error *error)
 {
     const struct config *config = quest->options->setting.config;
@@ -34,6 +48,8 @@ static int load_start(struct quest *quest, struct ifl_error *error)
                      : ifl_fail_nomem(error);
     if (rc == 0)
         rc = machine_size_pool(machine, config, &limits, arithmetic, error);
+    if (rc == 0)
+        rc = check_cache(quest, error);
     if (rc == 0) {
         parameters_of(machine, config, limits.n_blocks, quest->found->start);
         quest->layers = machine->model.layers;
@@ -54,7 +70,8 @@ static size_t count_waiting(const struct recording *r, const struct trial *trial
     return n;
 }
 
-/* Where requests wait, the pool is as large as what was in use then. */
+/* Where requests wait, the pool is as large as what was in use then. A deployment's share in a
+ * cache is left out: it lies in blocks of each request's own. */
 static int look_for_waits(struct quest *quest, struct ifl_error *error)
 {
     const struct identify_options *options = quest->options;
@@ -65,6 +82,7 @@ static int look_for_waits(struct quest *quest, struct ifl_error *error)
         struct trial *trial = &quest->residuals.trials[k];
         memset(trial->cached_tokens, 0, r->n * sizeof *trial->cached_tokens);
         memcpy(value, quest->found->start, sizeof value);
+        value[CACHE_HIT] = 0;
         value[BLOCKS] =
             fmax(value[BLOCKS], 4 * recording_peak_blocks(r, trial->cached_tokens, block_tokens));
         if (trial_fly(&options->setting, r, value, 0, trial, error) < 0)
@@ -116,6 +134,11 @@ static void choose(struct quest *quest)
               config->data_parallel < 2 ? "no data-parallel ranks: there is no exchange"
                                         : "the configuration or the profile says it");
     }
+    if (!quest->options->release[CACHE_HIT]) {
+        quest->fit.is_free[CACHE_HIT] = false;
+        leave(found, CACHE_HIT, GIVEN,
+              found->start[CACHE_HIT] > 0 ? "the configuration says it" : "not looked for");
+    }
     if (quest->has_blocks && !quest->options->release[BLOCKS]) {
         quest->fit.is_free[BLOCKS] = false;
         leave(found, BLOCKS, GIVEN, "the configuration says it");
@@ -149,7 +172,7 @@ static enum parameter likest(const struct fit *fit, enum parameter p, double *ho
     *how = 0;
     for (enum parameter q = 0; q < p; q++)
         if (fit->is_free[q] && fit_latency(p) == fit_latency(q) && q != BLOCKS &&
-            fabs(correlation(fit, p, q)) > fabs(*how)) {
+            fit->covariance[q][q] > 0 && fabs(correlation(fit, p, q)) > fabs(*how)) {
             *how = correlation(fit, p, q);
             found = q;
         }
@@ -459,6 +482,9 @@ static double normal(uint64_t draw, uint64_t index)
         ifl_uniform(ifl_draw(1, IFL_DRAW_TRIAL, UINT64_MAX - draw, index)));
 }
 
+/* Of the pool, which is in no covariance; the other parameters have their own numbers. */
+static const uint64_t number_of_pool = 9, number_of_cache = 10;
+
 /* The covariance is at most N_PARAMETERS wide; parameters that were not fitted have none. */
 static void draw_fitted(const struct identified *found, uint64_t draw, double value[])
 {
@@ -471,7 +497,8 @@ static void draw_fitted(const struct identified *found, uint64_t draw, double va
     for (enum parameter p = 0; p < N_PARAMETERS; p++) {
         double units = 0;
         for (enum parameter q = 0; q <= p; q++)
-            units += gsl_matrix_get(root, p, q) * normal(draw, q);
+            units += gsl_matrix_get(root, p, q) *
+                     normal(draw, q == CACHE_HIT ? number_of_cache : (uint64_t)q);
         if (found->covariance[p][p] > 0)
             value[p] = parameter_moved(p, value[p], units * found->unit[p]);
     }
@@ -486,9 +513,9 @@ void identified_draw(const struct identified *found, uint64_t draw, double value
         return;
     draw_fitted(found, draw, value);
     if (blocks->state == FOUND) /* normal in the logarithm, with the interval's width */
-        value[BLOCKS] *= exp(normal(draw, N_PARAMETERS) * log(blocks->high / blocks->low) / 2 /
+        value[BLOCKS] *= exp(normal(draw, number_of_pool) * log(blocks->high / blocks->low) / 2 /
                              gsl_cdf_ugaussian_Pinv(0.95));
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
         if (p != HOST_STEP)
-            value[p] = fmax(value[p], parameter_rows[p].low);
+            value[p] = fmin(fmax(value[p], parameter_rows[p].low), parameter_rows[p].high);
 }

@@ -228,15 +228,42 @@ static void fill_sandwich(const gsl_matrix *scores, const gsl_matrix *inverse, g
     gsl_matrix_free(half);
 }
 
-static void store(struct fit *fit, const struct slopes *s, const gsl_matrix *cov, bool ok)
+/* Of a parameter with a profile, whose interval is that of a normal number. */
+static double sd_of_profile(const struct fit *fit, enum parameter p)
 {
-    const double t = gsl_cdf_tdist_Pinv(0.95, (double)(fit->residuals->n_spans - s->k));
-    for (size_t j = 0; j < s->k; j++) {
-        const enum parameter p = s->of[j];
-        const double sd = ok ? sqrt(gsl_matrix_get(cov, j, j)) : INFINITY;
+    return fabs(parameter_distance(p, fit->low[p], fit->high[p])) / fit_unit(fit, p) / 2 /
+           gsl_cdf_ugaussian_Pinv(0.95);
+}
+
+/* What a share in a cache leaves open moves the others along its profile. */
+static void add_along(struct fit *fit, const enum parameter of[], size_t k)
+{
+    const double sd = sd_of_profile(fit, CACHE_HIT);
+    fit->covariance[CACHE_HIT][CACHE_HIT] = sd * sd;
+    for (size_t j = 0; j < k; j++) {
+        const double by = fit->along[of[j]] * sd;
+        fit->covariance[of[j]][CACHE_HIT] = fit->covariance[CACHE_HIT][of[j]] = by * sd;
+        for (size_t m = 0; m < k; m++)
+            fit->covariance[of[j]][of[m]] += by * fit->along[of[m]] * sd;
+    }
+}
+
+static void store(struct fit *fit, const enum parameter of[], size_t k, const gsl_matrix *cov,
+                  bool ok)
+{
+    for (size_t j = 0; j < k; j++)
+        for (size_t m = 0; m < k; m++)
+            fit->covariance[of[j]][of[m]] = ok ? gsl_matrix_get(cov, j, m) : (double)NAN;
+}
+
+static void bound_all(struct fit *fit, const enum parameter of[], size_t k)
+{
+    const double t = gsl_cdf_tdist_Pinv(0.95, (double)(fit->residuals->n_spans - k));
+    for (size_t j = 0; j < k; j++) {
+        const enum parameter p = of[j];
+        const double variance = fit->covariance[p][p];
+        const double sd = isnan(variance) ? INFINITY : sqrt(variance);
         double low[N_PARAMETERS], high[N_PARAMETERS];
-        for (size_t m = 0; m < s->k; m++)
-            fit->covariance[p][s->of[m]] = ok ? gsl_matrix_get(cov, j, m) : (double)NAN;
         memcpy(low, fit->value, sizeof low);
         memcpy(high, fit->value, sizeof high);
         fit_move(fit, p, -t * sd, low);
@@ -252,8 +279,11 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
     struct slopes slopes;
     size_t k = fit_list_free(fit, TPOT, of);
     k += fit_list_free(fit, TTFT, of + k);
-    if (k == 0)
+    if (k == 0) {
+        if (fit->is_free[CACHE_HIT])
+            add_along(fit, of, k);
         return 0;
+    }
     gsl_matrix *scores = gsl_matrix_calloc(fit->residuals->n_spans, k);
     gsl_matrix *bread = gsl_matrix_calloc(k, k), *inverse = gsl_matrix_calloc(k, k);
     gsl_matrix *cov = gsl_matrix_calloc(k, k);
@@ -263,7 +293,10 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
             add_latency(&slopes, fit, l, scores, bread);
         const bool ok = invert(bread, inverse);
         fill_sandwich(scores, inverse, cov);
-        store(fit, &slopes, cov, ok);
+        store(fit, of, k, cov, ok);
+        if (fit->is_free[CACHE_HIT])
+            add_along(fit, of, k);
+        bound_all(fit, of, k);
     }
     slopes_close(&slopes);
     gsl_matrix_free(scores);

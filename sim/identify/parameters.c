@@ -6,15 +6,16 @@
 #include "cost/collective.h"
 
 const struct parameter_row parameter_rows[N_PARAMETERS] = {
-    [HOST_STEP] = {"host.step_s", "ms", 1e3, ITSELF, false, 0},
-    [HOST_SEQ] = {"host.seq_s", "us", 1e6, ITSELF, false, 0},
-    [FRONT_REQUEST] = {"front_end.request_s", "ms", 1e3, ITSELF, false, 0},
-    [FRONT_PROMPT_TOKEN] = {"front_end.prompt_token_s", "us", 1e6, ITSELF, false, 0},
-    [BLOCKS] = {"num_blocks", "blocks", 1, LOGARITHM, true, 1},
-    [ALLREDUCE_RATE] = {"allreduce.gb_per_s", "GB/s", 1, LOGARITHM, false, 1e-3},
-    [EXCHANGE_RATE] = {"exchange.gb_per_s", "GB/s", 1, INVERSE, false, 1e-3},
-    [HOST_LAYER] = {"host.layer_s", "us", 1e6, ITSELF, false, 0},
-    [ALLREDUCE_LATENCY] = {"allreduce.latency_s", "us", 1e6, ITSELF, false, 0},
+    [HOST_STEP] = {"host.step_s", "ms", 1e3, ITSELF, false, 0, INFINITY},
+    [HOST_SEQ] = {"host.seq_s", "us", 1e6, ITSELF, false, 0, INFINITY},
+    [FRONT_REQUEST] = {"front_end.request_s", "ms", 1e3, ITSELF, false, 0, INFINITY},
+    [FRONT_PROMPT_TOKEN] = {"front_end.prompt_token_s", "us", 1e6, ITSELF, false, 0, INFINITY},
+    [BLOCKS] = {"num_blocks", "blocks", 1, LOGARITHM, true, 1, INFINITY},
+    [ALLREDUCE_RATE] = {"allreduce.gb_per_s", "GB/s", 1, LOGARITHM, false, 1e-3, INFINITY},
+    [EXCHANGE_RATE] = {"exchange.gb_per_s", "GB/s", 1, INVERSE, false, 1e-3, INFINITY},
+    [HOST_LAYER] = {"host.layer_s", "us", 1e6, ITSELF, false, 0, INFINITY},
+    [ALLREDUCE_LATENCY] = {"allreduce.latency_s", "us", 1e6, ITSELF, false, 0, INFINITY},
+    [CACHE_HIT] = {"cache.hit_frac", "", 1, ITSELF, false, 0, 1, .is_asked = true},
 };
 
 /* GB/s: a faster link is none that a recording could tell from it. */
@@ -96,6 +97,7 @@ void parameters_of(const struct machine *machine, const struct config *config, i
         value[ALLREDUCE_LATENCY] = lines.latency_us * 1e-6;
     }
     value[EXCHANGE_RATE] = exchange_of(machine, config).gb_per_s;
+    value[CACHE_HIT] = machine->platform.deployment.cache.hit_frac;
 }
 
 static void change_all_reduce(const double value[N_PARAMETERS], struct lines_profile *lines,
@@ -120,6 +122,7 @@ void parameters_change(const double value[N_PARAMETERS], const struct config *co
     deployment->host.step_s = value[HOST_STEP];
     deployment->host.seq_s = value[HOST_SEQ];
     deployment->host.layer_s = value[HOST_LAYER];
+    deployment->cache.hit_frac = value[CACHE_HIT];
     if (all_reduces(machine, config, &lines))
         change_all_reduce(value, &lines, &deployment->all_reduce);
     const struct deployment_exchange exchange = exchange_of(machine, config);

@@ -22,6 +22,7 @@ enum parameter {
     EXCHANGE_RATE,     /* between the data-parallel ranks around experts */
     HOST_LAYER,        /* acts as HOST_STEP in every step of one model */
     ALLREDUCE_LATENCY, /* acts as HOST_STEP, too */
+    CACHE_HIT,         /* share of each prompt */
     N_PARAMETERS
 };
 
@@ -37,8 +38,9 @@ struct parameter_row {
     const char *unit; /* of the printed value */
     double shown;     /* the printed value is the value times this */
     enum moved moved;
-    bool is_whole; /* a count */
-    double low;    /* least value that means anything */
+    bool is_whole;    /* a count */
+    double low, high; /* least and most value that mean anything */
+    bool is_asked;    /* looked for only where it is asked for: no recording needs it */
 };
 
 extern const struct parameter_row parameter_rows[N_PARAMETERS];

@@ -1,7 +1,9 @@
 /* What of a recording the found deployment does not explain, and what that points to. */
+#include <gsl/gsl_fit.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "identify/identify.h"
 #include "inflight/minmax.h"
@@ -17,29 +19,164 @@ static void notice(struct identified *found, const char *format, ...)
     va_end(args);
 }
 
-/* Requests whose first token came in less than half the time that their prompt takes, and are not
- * explained by tokens that the simulation found in its cache. */
-static void suspect_cache(const struct recording *r, const struct trial *after,
-                          struct identified *found)
+/* ---- caches ---- */
+
+static bool is_hit(const struct recording *r, const struct trial *after, size_t i)
 {
-    size_t early = 0, late = 0, hits = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        const bool hit = after->cached_tokens[i] > r->flown.n_prompt[i] / 4;
-        hits += hit;
-        early += !hit && r->of[TTFT][i] < after->of[TTFT][i] / 2;
-        late += hit && r->of[TTFT][i] > after->of[TTFT][i] * 2 + r->tpot_s;
-    }
-    if (early > r->n / 20 && early < r->n * 3 / 5) /* more: the costs are wrong */
-        notice(found,
-               "%s: %.0f%% of the requests had their first token in less than half the time that "
-               "their prompt takes: found in a cache, of which the flown requests know nothing",
-               r->path, 100.0 * (double)early / (double)r->n);
-    if (late > hits / 2 && hits > r->n / 20)
-        notice(found,
-               "%s: %zu of %zu requests that find their prompt in the simulated cache waited for "
-               "it as if it was computed: the deployment has no such cache",
-               r->path, late, hits);
+    return after->cached_tokens[i] > r->flown.n_prompt[i] / 4;
 }
+
+/* True of a request that has no queue in the simulation and meets no other prompt, which would
+ * share its steps by the preset's rules. */
+static bool is_alone(const struct recording *r, const struct trial *after, size_t i)
+{
+    const double from = ifl_s_from_ns(r->trace.arrival_ns[i]), to = from + after->of[TTFT][i];
+    if (!isfinite(after->of[TTFT][i]) || after->wait_s[i] > 2 * r->tpot_s)
+        return false;
+    for (size_t j = 0; j < r->n; j++) {
+        const double start = ifl_s_from_ns(r->trace.arrival_ns[j]);
+        if (j != i && start < to && start + after->of[TTFT][j] > from)
+            return false;
+    }
+    return true;
+}
+
+/* In less than half the time, and by more than a step: a step by itself is the preset's. */
+static bool is_early(const struct recording *r, const struct trial *after, size_t i)
+{
+    const double gained_s = after->of[TTFT][i] - r->of[TTFT][i];
+    return gained_s > after->of[TTFT][i] / 2 && gained_s > 1.5 * r->tpot_s;
+}
+
+static size_t count_hits(const struct recording *r, const struct trial *after)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += is_hit(r, after, i);
+    return n;
+}
+
+/* How the time to the first token grows with the prompt over requests that are alone, measured over
+ * simulated; `sd`: of that. 1 where there are too few, or where short prompts are early, too: they
+ * have little to find, so the steps are others. */
+static double slope_of_first_tokens(const struct recording *r, const struct trial *after,
+                                    double *sd)
+{
+    double *x = malloc((r->n + 1) * sizeof *x), *y = malloc((r->n + 1) * sizeof *y);
+    double *simulated = malloc((r->n + 1) * sizeof *simulated);
+    double *ratio = malloc((r->n + 1) * sizeof *ratio);
+    double c0, slope, of_simulated, v00, v01, v11 = 0, variance, sum, found = 1;
+    size_t n = 0;
+    *sd = 0;
+    for (size_t i = 0; x && y && simulated && ratio && i < r->n; i++)
+        if (is_alone(r, after, i)) {
+            x[n] = r->flown.n_prompt[i];
+            y[n] = r->of[TTFT][i];
+            simulated[n] = after->of[TTFT][i];
+            ratio[n] = log(y[n] / simulated[n]);
+            n++;
+        }
+    if (n >= RECORDING_LEAST && gsl_stats_correlation(x, 1, ratio, 1, n) < 0) {
+        gsl_fit_linear(x, 1, y, 1, n, &c0, &slope, &v00, &v01, &variance, &sum);
+        gsl_fit_linear(x, 1, simulated, 1, n, &c0, &of_simulated, &v00, &v01, &v11, &sum);
+        found = slope / of_simulated;
+        *sd = sqrt(variance) / of_simulated;
+    }
+    free(x);
+    free(y);
+    free(simulated);
+    free(ratio);
+    return found;
+}
+
+/* What would explain hits that the simulation does not have. */
+static const char *lacking(const struct config *config, size_t hits)
+{
+    if (config->serving.kv.prefix_cache == PREFIX_CACHE_NONE)
+        return "which the configuration lacks (serving.kv.prefix_cache is none)";
+    return hits > 0 ? "more than the flown requests share (--free cache.hit_frac looks for a share)"
+                    : "of which the flown requests know nothing (--requests names a trace that "
+                      "does, --free cache.hit_frac looks for a share)";
+}
+
+/* Prompts that were found in a cache: single first tokens that came in less than half the time that
+ * their prompt takes, or times to the first token that grow too little with the prompt. */
+static bool suspect_lacking_cache(const struct identify_options *options, const struct recording *r,
+                                  const struct trial *after, struct identified *found)
+{
+    const size_t hits = count_hits(r, after);
+    const char *why = lacking(options->setting.config, hits);
+    size_t early = 0, n = 0;
+    double sd;
+    for (size_t i = 0; i < r->n; i++)
+        if (is_alone(r, after, i)) {
+            early += !is_hit(r, after, i) && is_early(r, after, i);
+            n++;
+        }
+    const double slope = slope_of_first_tokens(r, after, &sd);
+    if (n >= RECORDING_LEAST && early > n / 20 && early < n * 3 / 5)
+        notice(found,
+               "%s: %.0f%% of the requests that met no other prompt had their first token in less "
+               "than half the time that their own takes: found in a cache, %s",
+               r->path, 100.0 * (double)early / (double)n, why);
+    else if (slope + 2 * sd < 0.8) /* NaN: the prompts are alike */
+        notice(found,
+               "%s: times to the first token grow with the prompt at %.0f%% of the simulated rate: "
+               "the rest was found in a cache, %s, or prompts take less time than the profile says",
+               r->path, 100 * slope, why);
+    else
+        return false;
+    return true;
+}
+
+/* The median of |log(measured / simulated)| time to the first token over the hits of `with`. */
+static double off_of_hits(const struct recording *r, const struct trial *with,
+                          const struct trial *trial)
+{
+    double *off = malloc((r->n + 1) * sizeof *off);
+    size_t n = 0;
+    for (size_t i = 0; off && i < r->n; i++)
+        if (is_hit(r, with, i) && isfinite(trial->of[TTFT][i]))
+            off[n++] = fabs(log(r->of[TTFT][i] / trial->of[TTFT][i]));
+    const double median = n ? gsl_stats_median(off, 1, n) : INFINITY;
+    free(off);
+    return median;
+}
+
+/* Prompts that the simulation finds in a cache, and the server did not: without the cache, and
+ * without the front end that stands for the prompts' time then, they come nearer. */
+static bool suspect_needless_cache(const struct identify_options *options,
+                                   const struct recording *r, const struct trial *after,
+                                   struct identified *found)
+{
+    const size_t hits = count_hits(r, after);
+    struct config config = *options->setting.config;
+    struct trial_setting setting = options->setting;
+    double value[N_PARAMETERS];
+    struct trial without = {0};
+    struct ifl_error error;
+    bool notices = false;
+    if (hits <= r->n / 20 || config_has_tiers(&config) || found->value[CACHE_HIT] > 0)
+        return false;
+    config.serving.kv.prefix_cache = PREFIX_CACHE_NONE;
+    setting.config = &config;
+    memcpy(value, found->value, sizeof value);
+    value[FRONT_PROMPT_TOKEN] = found->start[FRONT_PROMPT_TOKEN];
+    if (trial_open(&without, r->n, &error) == 0 &&
+        trial_fly(&setting, r, value, 0, &without, &error) == 0) {
+        const double with_it = off_of_hits(r, after, after), none = off_of_hits(r, after, &without);
+        notices = none < 0.8 * with_it && with_it > 0.05;
+        if (notices)
+            notice(found,
+                   "%s: the first tokens of %zu requests that find their prompt in the simulated "
+                   "cache are %.0f%% off, and %.0f%% without it: the deployment has no such cache",
+                   r->path, hits, 100 * expm1(with_it), 100 * expm1(none));
+    }
+    trial_close(&without);
+    return notices;
+}
+
+/* ---- load, and halves ---- */
 
 /* Requests between first and last token when request i ran, by Little's count. */
 static double load_at(const struct recording *r, size_t i)
@@ -80,15 +217,17 @@ static void suspect_load(const struct recording *r, const struct trial *after,
 }
 
 /* What a fit to one part leaves in the other, against what it leaves in its own. */
-static void suspect_halves(const struct recording *r, const struct trial *after,
+static void suspect_halves(const struct recording *r, const struct trial *after, bool is_cache,
                            struct identified *found)
 {
     struct judged fitted, rest;
     struct ifl_error error;
     if (judge(r, after, 0, r->n_fit, &fitted, &error) < 0)
         return;
-    if (r->n_fit < r->n && judge(r, after, r->n_fit, r->n, &rest, &error) == 0 &&
-        fabs(rest.mean[TPOT]) > 0.05 && fabs(rest.mean[TPOT]) > 3 * fabs(fitted.mean[TPOT]))
+    if (r->n_fit < r->n && judge(r, after, r->n_fit, r->n, &rest, &error) < 0)
+        return;
+    if (r->n_fit < r->n && fabs(rest.mean[TPOT]) > 0.05 &&
+        fabs(rest.mean[TPOT]) > 3 * fabs(fitted.mean[TPOT]))
         notice(found,
                "%s: the mean time per token is %+.1f%% off in the requests that were not fitted "
                "and %+.1f%% in those that were: the configuration does not explain the run",
@@ -98,24 +237,39 @@ static void suspect_halves(const struct recording *r, const struct trial *after,
                "%s: the time per token of a request is %.0f%% off in the median even where it was "
                "fitted: another model, GPU or preset",
                r->path, 100 * fitted.request[TPOT]);
-    if (fabs(fitted.mean[TTFT]) > 0.5 || fitted.request[TTFT] > 0.5)
+    const bool is_off = fabs(fitted.mean[TTFT]) > 0.5 || fitted.request[TTFT] > 0.25;
+    if (!is_cache && (is_off || (r->n_fit < r->n && rest.request[TTFT] > 0.25)))
         notice(found,
                "%s: the time to the first token is %+.0f%% off in the mean and %.0f%% in the "
-               "median request even where it was fitted: another preset, or limits of the batch",
-               r->path, 100 * fitted.mean[TTFT], 100 * fitted.request[TTFT]);
+               "median request%s: another preset, or limits of the batch",
+               r->path, 100 * (is_off ? fitted : rest).mean[TTFT],
+               100 * (is_off ? fitted : rest).request[TTFT],
+               is_off ? " even where it was fitted" : " that was not fitted");
+}
+
+/* What reserves more than a request uses looks like a smaller pool. */
+static void suspect_pool(struct identified *found)
+{
+    if (found->of[BLOCKS].state == FOUND && found->value[BLOCKS] < found->start[BLOCKS] / 2)
+        notice(found,
+               "%.0f blocks where the configuration has room for %.0f: another preset, one that "
+               "reserves what answers may need, or memory that something else holds",
+               found->value[BLOCKS], found->start[BLOCKS]);
 }
 
 void identify_suspect(const struct identify_options *options, const struct trial *after,
                       struct identified *found)
 {
+    suspect_pool(found);
     if (found->of[HOST_LAYER].state == AT_BOUND)
         notice(found,
                "steps take less than the profile's kernels with hardly a host time: another GPU, "
                "backend or model, or kernels that the profile has too slow");
     for (size_t k = 0; k < options->n_recordings; k++) {
         const struct recording *r = &options->recordings[k];
-        suspect_cache(r, &after[k], found);
+        const bool is_cache = suspect_lacking_cache(options, r, &after[k], found) ||
+                              suspect_needless_cache(options, r, &after[k], found);
         suspect_load(r, &after[k], found);
-        suspect_halves(r, &after[k], found);
+        suspect_halves(r, &after[k], is_cache, found);
     }
 }

@@ -3,8 +3,55 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "config/tiers.h"
 #include "inflight/minmax.h"
 #include "run/point_parts.h"
+
+/* ---- what a deployment found in its cache ---- */
+
+static double found_frac(const struct point *point, size_t pool)
+{
+    return point->pools[pool].machine.platform.deployment.cache.hit_frac;
+}
+
+/* It is a store that others fill, without a link. */
+static int check_found(const struct config *config, struct ifl_error *error)
+{
+    const char *why = tiers_against(config);
+    if (!why && tier_is_there(&config->serving.kv.tiers[TIER_STORE]))
+        why = "serving.kv.tiers.store is set, expected one of the two";
+    return why ? ifl_fail_at(error, config->path, 0, 0,
+                             "%s, where deployment.cache.hit_frac is above 0", why)
+               : 0;
+}
+
+/* True if some replica finds K/V that lies below its device, or that its deployment says it finds.
+ */
+static int finds_below(const struct config *config, const struct point *point, bool *finds,
+                       struct ifl_error *error)
+{
+    *finds = config_has_tiers_anywhere(config);
+    for (size_t p = 0; p < point->n_pools; p++) {
+        if (found_frac(point, p) <= 0)
+            continue;
+        *finds = true;
+        if (config_hands_over(config))
+            return ifl_fail_at(error, config->path, 0, 0,
+                               "cluster.pools have roles, where deployment.cache.hit_frac is above "
+                               "0, expected replicas that compute whole requests");
+        if (check_found(config_of_pool(config, p), error) < 0)
+            return error->code;
+    }
+    return 0;
+}
+
+static void give(struct tier_rules *rules, double hit_frac)
+{
+    rules->on = true;
+    rules->hit_frac = hit_frac;
+}
+
+/* ---- tiers ---- */
 
 static struct tier_rules rules_of(const struct tier_config *tier, int32_t n_device_blocks,
                                   int32_t block_tokens, double block_bytes)
@@ -44,8 +91,10 @@ static void describe_links(const struct config *config, const struct handover_si
 
 int point_create_tiers(const struct config *config, struct point *point, struct ifl_error *error)
 {
-    if (!config_has_tiers_anywhere(config))
-        return 0;
+    bool finds;
+    const int rc = finds_below(config, point, &finds, error);
+    if (rc < 0 || !finds)
+        return rc;
     point->tier_links = calloc(point->n_pools, sizeof *point->tier_links);
     point->tiers = calloc(point->n_replicas, sizeof *point->tiers);
     if (!point->tier_links || !point->tiers)
@@ -57,9 +106,11 @@ int point_create_tiers(const struct config *config, struct point *point, struct 
         for (uint32_t i = 0; i < point->fleet_pools[p].n; i++)
             for (int t = 0; t < N_TIERS; t++) {
                 struct kv_tier *tier = &point->tiers[point->fleet_pools[p].first + i].of[t];
-                const struct tier_rules rules =
+                struct tier_rules rules =
                     rules_of(&of->serving.kv.tiers[t], point->pools[p].limits.n_blocks,
                              of->serving.kv.block_tokens, point->tier_links[p].block_bytes);
+                if (t == TIER_STORE && found_frac(point, p) > 0)
+                    give(&rules, found_frac(point, p));
                 if (rules.on && (t != TIER_STORE || i == 0) && kv_tier_create(tier, &rules) < 0)
                     return ifl_fail_nomem(error);
             }

@@ -54,13 +54,4 @@ refuses 'not of one deployment' "$inflight" identify config.yaml run.csv slow/re
 refuses 'expected one: a recorded run has no sweep' "$inflight" identify config.yaml run.csv \
     --set 'sweep={deployment.host.step_s: [0, 0.001]}'
 
-# ---- a model that is not the recorded one is noticed: a cache that the configuration lacks ----
-succeeds "$inflight" trace generate -n 240 --seed 5 --prompt fixed:1800 --output-tokens lognormal:100,0.5,4,400 \
-    --process poisson --rate 1.5 -o long.csv
-awk -F, 'NR == 1 { print $0 ",prefix_group,prefix_tokens" } NR > 1 { print $0 "," (NR % 2 ? "a,1700" : ",") }' \
-    long.csv >shared.csv
-succeeds "$inflight" run config.yaml -q --set workload.trace=shared.csv --set serving.kv.prefix_cache=hash -o hits
-succeeds "$inflight" identify config.yaml hits/requests.csv --set workload.trace=long.csv
-printed 'found in a cache, of which the flown requests know nothing'
-
 finish

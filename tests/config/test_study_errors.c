@@ -277,7 +277,7 @@ static void expect_no_tier(const char *cache, const char *tier, const char *mess
 Test(study_errors, tiers)
 {
     expect_no_tier("serving.kv.prefix_cache=none", "serving.kv.tiers.host.blocks=5",
-                   "serving.kv.prefix_cache is none, expected hash or radix: tiers are below it, "
+                   "serving.kv.prefix_cache is none, expected hash or radix, "
                    "where there are tiers (serving.kv.tiers)");
     expect_no_tier(CACHED, "serving.kv.tiers.host={blocks: 5, device_ratio: 2}",
                    "serving.kv.tiers.host.device_ratio is set beside another size, expected one of "

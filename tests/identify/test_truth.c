@@ -36,7 +36,8 @@ static const struct system with_experts = {"qwen3-30b-a3b", "rtx-pro-6000", "vll
 struct deployment_case {
     const struct system *system;
     double truth[N_PARAMETERS];
-    bool tight; /* the pool is small enough that requests wait */
+    double prompt_tokens; /* about so many; 0: drawn */
+    bool tight;           /* the pool is small enough that requests wait */
     struct study *study;
     struct config config;
     struct trace_shelf traces;
@@ -95,10 +96,11 @@ static double start_of(struct deployment_case *c, double value[N_PARAMETERS])
     return limits.n_blocks;
 }
 
-static void draw_requests(struct ifl_trace *trace, uint64_t number, size_t n, double rate_rps)
+static void draw_requests(const struct deployment_case *c, struct ifl_trace *trace, uint64_t number,
+                          size_t n, double rate_rps)
 {
-    const struct ifl_length_spec prompt = {
-        IFL_LENGTH_LOGNORMAL, 300 + 700 * uniform(number, 1), 0.9, 0, 8, 2500};
+    const double tokens = c->prompt_tokens > 0 ? c->prompt_tokens : 300 + 700 * uniform(number, 1);
+    const struct ifl_length_spec prompt = {IFL_LENGTH_LOGNORMAL, tokens, 0.9, 0, 8, 2500};
     const struct ifl_length_spec output = {
         IFL_LENGTH_LOGNORMAL, 120 + 200 * uniform(number, 2), 0.7, 0, 2, 1200};
     struct ifl_arrivals arrivals = {
@@ -121,7 +123,7 @@ static bool record(struct deployment_case *c, uint64_t number, double rate_rps, 
     struct trial_setting setting = setting_of(c);
     bool whole = true;
     setting.noise = (struct step_noise){noise_sigma, number + 1};
-    draw_requests(&trace, number, n, rate_rps);
+    draw_requests(c, &trace, number, n, rate_rps);
     must(recording_take(&c->recording, "in memory", &trace,
                         &(struct recording_options){.config = &c->config, .fit_frac = 1}, &error),
          &error);
@@ -157,7 +159,7 @@ static double choose_rate(struct deployment_case *c, uint64_t number)
     struct ifl_error error;
     struct trial_setting setting = setting_of(c);
     const size_t n = 300;
-    draw_requests(&trace, number, n, 1e6);
+    draw_requests(c, &trace, number, n, 1e6);
     must(recording_take(&c->recording, "in memory", &trace,
                         &(struct recording_options){.config = &c->config, .fit_frac = 1}, &error),
          &error);
@@ -315,4 +317,70 @@ Test(truth, exchange_rate_is_found)
               rate->high);
     cr_expect_eq(found.deployment.exchange.gb_per_s, rate->value);
     unload(&c);
+}
+
+/* ---- the share of prompts found in a cache ---- */
+
+static const struct system with_cache[] = {
+    {"llama-2-7b", "a100-80gb-sxm", "vllm-v1-2026-08", 1},
+    {"llama-3-8b", "h100-sxm", "vllm-v1-2025-05", 1},
+    {"llama-3-8b", "rtx-4090", "vllm-v1-2026-08", 1},
+    {"qwen3-8b", "h200-sxm", "vllm-v1-2025-05", 1},
+};
+enum { N_WITH_CACHE = sizeof with_cache / sizeof *with_cache };
+
+static struct finding find_share(uint64_t number, double share, double prompt_tokens,
+                                 struct identified *found)
+{
+    struct deployment_case c = {.system = &with_cache[number % N_WITH_CACHE],
+                                .prompt_tokens = prompt_tokens};
+    load(&c);
+    draw_truth(&c, number);
+    c.truth[CACHE_HIT] = share;
+    cr_assert(record(&c, number, choose_rate(&c, number), 400));
+    identify_case(&c, CACHE_HIT, found);
+    if (show)
+        fprintf(show, "%d %s: %g, found %g in %g to %g%s %s\n", (int)number, c.system->model, share,
+                found->of[CACHE_HIT].value, found->of[CACHE_HIT].low, found->of[CACHE_HIT].high,
+                share < found->of[CACHE_HIT].low || share > found->of[CACHE_HIT].high ? "  OUTSIDE"
+                                                                                      : "",
+                found->of[CACHE_HIT].why);
+    unload(&c);
+    return found->of[CACHE_HIT];
+}
+
+/* The front end is free beside the share, and requests wait for memory in some of the runs. */
+Test(truth, share_in_a_cache_is_found)
+{
+    static const double shares[] = {0, 0.2, 0.5, 0.8};
+    const char *asked = getenv("IDENTIFY_DEPLOYMENTS");
+    const int n = asked ? atoi(asked) : 4;
+    unsigned inside = 0;
+    struct identified found;
+    gsl_set_error_handler_off();
+    if (getenv("IDENTIFY_SHOW"))
+        show = fopen(getenv("IDENTIFY_SHOW"), "w");
+    for (int i = 0; i < n; i++) {
+        const double share = shares[(i + i / N_WITH_CACHE) % 4];
+        const struct finding f = find_share(300 + (uint64_t)i, share, 0, &found);
+        cr_expect_eq(f.state, FOUND, "%d: %s", i, f.why);
+        cr_expect_float_eq(f.value, share, 0.1, "%d: %g, expected %g", i, f.value, share);
+        cr_expect_eq(found.deployment.cache.hit_frac, f.value);
+        inside += share >= f.low && share <= f.high;
+    }
+    if (show)
+        fclose(show);
+    /* As few as a coverage of 0.85 has once in a thousand times. */
+    cr_assert(gsl_cdf_binomial_P(inside, 0.85, (unsigned)n) > 1e-3, "%u of %d inside", inside, n);
+}
+
+/* Prompts of a block or two take no longer than a decode. */
+Test(truth, share_in_a_cache_is_not_determined_by_short_prompts)
+{
+    struct identified found;
+    gsl_set_error_handler_off();
+    const struct finding f = find_share(340, 0.5, 20, &found);
+    cr_expect_eq(f.state, UNKNOWN, "%g in %g to %g", f.value, f.low, f.high);
+    cr_expect(strstr(f.why, "too wide"), "%s", f.why);
+    cr_expect_eq(found.deployment.cache.hit_frac, 0);
 }

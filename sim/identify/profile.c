@@ -1,0 +1,180 @@
+/* The profile of a parameter: the loss at each of its values, the other parameters fitted anew. */
+#include <gsl/gsl_fit.h>
+#include <math.h>
+#include <string.h>
+
+#include "identify/fit_parts.h"
+#include "inflight/random.h"
+
+enum { PROFILE_DRAWS = 1000 };
+
+struct profile_point {
+    double at, value[N_PARAMETERS], sum;
+    double *of_span; /* [n_spans] loss */
+};
+
+static int lose(struct fit *fit, struct profile_point *point)
+{
+    const struct residuals *residuals = fit->residuals;
+    memset(point->of_span, 0, residuals->n_spans * sizeof(double));
+    point->sum = 0;
+    for (size_t i = 0; i < residuals->n; i++)
+        for (enum latency l = TTFT; l < N_LATENCIES; l++) {
+            const double r = residual_of(residuals, l, i, fit->predicted_s[l][i]);
+            const double lost = isnan(r) ? 0 : loss(r / fit->scale[l]);
+            point->of_span[residuals->rows[i].span] += lost;
+            point->sum += lost;
+        }
+    return 0;
+}
+
+/* A front end that takes time off would stand for prompts that are found in a cache. */
+static int keep_front(struct fit *fit, struct ifl_error *error)
+{
+    bool moves = false;
+    for (enum parameter q = FRONT_REQUEST; q <= FRONT_PROMPT_TOKEN; q++) {
+        moves = moves || fit->value[q] < 0;
+        fit->value[q] = fmax(fit->value[q], 0);
+    }
+    return moves ? fit_predict(fit, fit->value, error) : 0;
+}
+
+/* The loss at a point, the other parameters fitted anew if asked. Scales stay. */
+static int visit(struct fit *fit, enum parameter p, struct profile_point *point, bool refit,
+                 struct ifl_error *error)
+{
+    double scale[N_LATENCIES];
+    memcpy(scale, fit->scale, sizeof scale);
+    fit->value[p] = parameter_rows[p].is_whole ? round(point->at) : point->at;
+    int rc = fit_predict(fit, fit->value, error);
+    if (rc == 0 && refit)
+        rc = fit_refit(fit, error);
+    if (rc == 0 && p == CACHE_HIT)
+        rc = keep_front(fit, error);
+    memcpy(fit->scale, scale, sizeof scale);
+    memcpy(point->value, fit->value, sizeof point->value);
+    return rc < 0 ? rc : lose(fit, point);
+}
+
+static size_t least(const struct profile_point *points, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (points[i].sum < points[best].sum)
+            best = i;
+    return best;
+}
+
+/* The points are even in what a fit moves of the parameter. */
+static int search(struct fit *fit, enum parameter p, struct profile_point *points, size_t n,
+                  double low, double high, bool refit, struct ifl_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double part = (double)i / (double)(n - 1);
+        points[i].at = parameter_rows[p].moved == LOGARITHM ? low * pow(high / low, part)
+                                                            : low + (high - low) * part;
+        if (visit(fit, p, &points[i], refit, error) < 0)
+            return error->code;
+    }
+    const size_t best = least(points, n);
+    memcpy(fit->value, points[best].value, sizeof fit->value);
+    return 0;
+}
+
+static int by_size(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Spans are drawn with replacement; the least of the drawn profile is a draw of the estimate. */
+static double draw_best(const struct fit *fit, const struct profile_point *points, size_t n,
+                        uint64_t draw)
+{
+    const size_t n_spans = fit->residuals->n_spans;
+    size_t best = 0;
+    double least_sum = INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t s = 0; s < n_spans; s++)
+            sum += points[i].of_span[ifl_draw(0, IFL_DRAW_TRIAL, UINT64_MAX - draw, s) % n_spans];
+        if (sum < least_sum) {
+            least_sum = sum;
+            best = i;
+        }
+    }
+    return points[best].at;
+}
+
+/* The profile is known between its points only: half a distance to both sides. */
+static void bound(struct fit *fit, enum parameter p, const struct profile_point *points, size_t n)
+{
+    const struct parameter_row *row = &parameter_rows[p];
+    double draws[PROFILE_DRAWS];
+    const double half = parameter_distance(p, points[0].at, points[1].at) / 2;
+    for (uint64_t i = 0; i < PROFILE_DRAWS; i++)
+        draws[i] = draw_best(fit, points, n, i);
+    qsort(draws, PROFILE_DRAWS, sizeof *draws, by_size);
+    const double low = parameter_moved(p, draws[PROFILE_DRAWS / 20], -half);
+    const double high = parameter_moved(p, draws[PROFILE_DRAWS - 1 - PROFILE_DRAWS / 20], half);
+    fit->low[p] = fmax(row->low, row->is_whole ? floor(low) : low);
+    fit->high[p] = fmin(row->high, row->is_whole ? ceil(high) : high);
+}
+
+/* How the others' best values go with the parameter's, by least squares over the points within its
+ * interval and next to it. */
+static void take_along(struct fit *fit, enum parameter p, const struct profile_point *points,
+                       size_t n)
+{
+    double x[PROFILE_FINE], y[PROFILE_FINE], c0, c1, v00, v01, v11, sum;
+    const double step = points[1].at - points[0].at;
+    for (enum parameter q = 0; q < N_PARAMETERS; q++) {
+        size_t m = 0;
+        fit->along[q] = 0;
+        for (size_t i = 0; i < n; i++)
+            if (points[i].at > fit->low[p] - step && points[i].at < fit->high[p] + step) {
+                x[m] = parameter_distance(p, fit->value[p], points[i].at) / fit_unit(fit, p);
+                y[m++] = parameter_distance(q, fit->value[q], points[i].value[q]);
+            }
+        if (q == p || !fit->is_free[q] || m < 3)
+            continue;
+        gsl_fit_linear(x, 1, y, 1, m, &c0, &c1, &v00, &v01, &v11, &sum);
+        fit->along[q] = c1 / fit_unit(fit, q);
+    }
+}
+
+static int open_points(const struct fit *fit, struct profile_point points[PROFILE_FINE],
+                       struct ifl_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < PROFILE_FINE; i++)
+        if (!(points[i].of_span = malloc(fit->residuals->n_spans * sizeof(double))))
+            rc = ifl_fail_nomem(error);
+    return rc;
+}
+
+int profile_search(struct fit *fit, enum parameter p, size_t n, double low, double high, bool refit,
+                   struct ifl_error *error)
+{
+    struct profile_point points[PROFILE_FINE] = {{0}};
+    int rc = open_points(fit, points, error);
+    if (rc == 0)
+        rc = search(fit, p, points, n, low, high, refit, error);
+    if (rc == 0)
+        bound(fit, p, points, n);
+    if (rc == 0 && p == CACHE_HIT)
+        take_along(fit, p, points, n);
+    if (rc == 0)
+        rc = fit_predict(fit, fit->value, error);
+    for (size_t i = 0; i < PROFILE_FINE; i++)
+        free(points[i].of_span);
+    return rc;
+}
+
+int profile_zoom(struct fit *fit, enum parameter p, struct ifl_error *error)
+{
+    const struct parameter_row *row = &parameter_rows[p];
+    const double around = (fit->high[p] - fit->low[p]) / 2;
+    return profile_search(fit, p, PROFILE_FINE, fmax(fit->low[p] - around, row->low),
+                          fmin(fit->high[p] + around, row->high), true, error);
+}

@@ -1,0 +1,91 @@
+#!/bin/sh
+# What a deployment found in its prefix cache: flown as a share of each prompt, found again from a run, written down for
+# other configurations. A cache on one side alone, recorded or simulated, is said, and so is another preset.
+. "$(dirname "$0")/expect.sh"
+
+cat >config.yaml <<'EOF'
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload: {trace: plain.csv}
+serving: {preset: vllm-v1-2026-08, max_model_len: 4096}
+output: {plots: false}
+EOF
+
+# ---- flown: the first whole blocks of a prompt are not computed ----
+# 0.4 x 1000 tokens are 25 blocks of 16: 600 tokens at 0.1 ms beside 10 ms. 0.4 x 30 tokens are no block: 13 ms.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,1000,1\n1,30,1\n' >two.csv
+cat >linear.yaml <<'EOF'
+workload: {trace: two.csv}
+serving: {preset: vllm-v1-2026-11, max_model_len: 4096, kv: {num_blocks: 300}}
+cost: {model: linear, step_s: 0.01, prefill_token_s: 0.0001}
+output: {plots: false}
+EOF
+column() { # of a CSV: name, file
+    awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { print $c }' "$2" | tr '\n' ' '
+}
+succeeds "$inflight" run linear.yaml -q --set deployment.cache.hit_frac=0.4 -o given
+same "$(column cached_tokens given/requests.csv)" '400 0 ' 'tokens found'
+same "$(column ttft_s given/requests.csv)" '0.070000000 0.013000000 ' 'first tokens'
+succeeds "$inflight" run linear.yaml -q --set serving.kv.tiers.store.hit_frac=0.4 -o store
+same "$(column finish_s given/requests.csv)" "$(column finish_s store/requests.csv)" 'as a store that others fill'
+grep -q store_tokens given/requests.csv && complain 'columns of tiers without a tier'
+refuses 'serving.kv.prefix_cache is none, expected hash or radix, where deployment.cache.hit_frac is above 0' \
+    "$inflight" run linear.yaml -q --set deployment.cache.hit_frac=0.4 --set serving.kv.prefix_cache=none -o no
+refuses 'serving.kv.tiers.store is set, expected one of the two' \
+    "$inflight" run linear.yaml -q --set deployment.cache.hit_frac=0.4 --set serving.kv.tiers.store.hit_frac=0.4 -o no
+refuses 'deployment.cache.hit_frac is 1.5, expected' "$inflight" run linear.yaml -q --set deployment.cache.hit_frac=1.5 -o no
+
+# ---- found again, and named by another configuration ----
+succeeds "$inflight" trace generate -n 240 --seed 5 --prompt lognormal:1000,0.8,16,3500 \
+    --output-tokens lognormal:100,0.5,4,400 --process poisson --rate 1.5 -o plain.csv
+awk -F, -v OFS=, 'NR == 1 { print $0, "prefix_group,prefix_tokens"; next } { print $0, NR % 2 ? "a," int(0.9 * $2) : "," }' \
+    plain.csv >half.csv
+awk -F, -v OFS=, 'NR == 1 { print $0, "prefix_group,prefix_tokens"; next } { print $0, "a", int(0.9 * $2) }' plain.csv >all.csv
+succeeds "$inflight" run config.yaml -q --set deployment.cache.hit_frac=0.4 -o share
+cp share/requests.csv share.csv
+succeeds "$inflight" identify config.yaml share.csv --free cache.hit_frac -o found.yaml
+same "$(awk '$1 == "cache.hit_frac" && $NF == "determined" { print ($3 < 0.4 && 0.4 < $5 && $5 - $3 < 0.1) }' logs/out)" 1 \
+    '0.4 in an interval of less than 0.1'
+same "$(awk '$1 == "after" { sub("%", "", $2); print ($2 * $2 < 9) }' logs/out)" 1 'TTFT of the rest within 3%'
+grep -q '  hit_frac: .*# 90%: ' found.yaml || complain 'no share in found.yaml'
+grep -q '    hit_frac: \[' found.yaml || complain 'no interval of the share in found.yaml'
+succeeds "$inflight" run config.yaml -q --set deployment=./found.yaml -o with-found
+same "$(column cached_tokens with-found/requests.csv | tr ' ' '\n' | awk '$1 > 0 { n++ } END { print (n > 200) }')" 1 \
+    'a run with the deployment found'
+succeeds "$inflight" run config.yaml -q --set deployment=./found.yaml --set cost.ensemble=3 -o members
+refuses 'serving.kv.prefix_cache is none, expected hash or radix, where cache.hit_frac is looked for' \
+    "$inflight" identify config.yaml share.csv --free cache.hit_frac --set serving.kv.prefix_cache=none
+refuses 'did you mean cache.hit_frac' "$inflight" identify config.yaml share.csv --free cache.hitfrac
+
+# ---- a cache that the recorded server had ----
+succeeds "$inflight" identify config.yaml share.csv
+printed 'of the simulated rate: the rest was found in a cache, of which the flown requests know nothing'
+printed '--free cache.hit_frac looks for a share'
+succeeds "$inflight" identify config.yaml share.csv --set serving.kv.prefix_cache=none
+printed 'which the configuration lacks (serving.kv.prefix_cache is none)'
+succeeds "$inflight" run config.yaml -q --set workload.trace=half.csv -o hits
+succeeds "$inflight" identify config.yaml hits/requests.csv
+printed 'of the requests that met no other prompt had their first token in less than half the time that their own takes'
+succeeds "$inflight" identify config.yaml hits/requests.csv --requests half.csv
+silent() { grep -q "$1" logs/out && complain "$ran" "    printed: $1"; }
+silent 'cache,'
+
+# ---- a cache that it had not ----
+succeeds "$inflight" run config.yaml -q -o none
+for flown in half all; do
+    succeeds "$inflight" identify config.yaml none/requests.csv --requests $flown.csv
+    printed 'without it: the deployment has no such cache'
+done
+succeeds "$inflight" identify config.yaml none/requests.csv
+silent 'cache'
+
+# ---- another preset, under a load at which presets differ ----
+succeeds "$inflight" trace generate -n 300 --seed 9 --prompt lognormal:1200,0.8,16,3500 \
+    --output-tokens lognormal:200,0.5,4,600 --process poisson --rate 5 -o busy.csv
+for preset in vllm-v0 faster-transformer; do
+    succeeds "$inflight" run config.yaml -q --set serving.preset=$preset --set workload.trace=busy.csv -o $preset
+    succeeds "$inflight" identify config.yaml $preset/requests.csv
+    printed 'another preset'
+    silent 'found in a cache'
+done
+finish
