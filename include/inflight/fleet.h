@@ -199,7 +199,8 @@ struct ifl_route_ops {
      * each request that `pick` has sent, on_sent and on_end come once, and on_first_token at most
      * once between them; for one that was shed or left while it was held, none comes.
      * Of a request with two replicas on_sent names that of the prompt, on_first_token the one that
-     * gives it, on_end the one where it ends.
+     * gives it, on_end the one where it ends. Where requests move while they decode
+     * (cluster.migration) on_end names the one that on_sent named.
      *   - on_sent: it has joined the replica, and loads that are not old count it.
      *   - on_first_token: a step with its first token has ended; the request may have ended, too.
      *   - on_end: it has its last token, was dropped, or has left. */

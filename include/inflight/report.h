@@ -80,16 +80,20 @@ struct ifl_request_record {
     int32_t tier_tokens[IFL_N_TIERS]; /* of cached_tokens, that came from host, disk and store */
     int64_t load_ns;                  /* time of its loads, added up */
     int64_t load_exposed_ns;          /* that it waited for them, or a step did */
+    /* Of a request that has moved between replicas while it decoded: */
+    int32_t n_migrations;
+    int64_t migrating_ns, down_ns; /* from the start of each to its end; that it stood still */
 };
 
-/* K/V that has moved from one replica to another, or to a replica from a tier. */
+/* K/V that has moved from one replica to another, between a replica and a tier, or its host. */
 struct ifl_move_record {
     uint64_t request_id;
-    int32_t from, to;                  /* replicas; `from` below 0: IFL_MOVE_TIER(tier) */
+    int32_t from, to;                  /* replicas; one of them below 0: IFL_MOVE_TIER(tier) */
     int64_t sent_ns, start_ns, end_ns; /* asked for; the link was free for it; it had come */
     int64_t
         moving_ns; /* that it took on its links, with what went beside the step that computed it */
-    int64_t hidden_ns; /* the part of that before the prompt was computed */
+    int64_t hidden_ns; /* the part of that before the prompt was computed; of a request that moves
+                          while it decodes, before it stood still; of a swap, beside steps */
     int64_t n_bytes;
     int32_t n_blocks; /* of the replica that it goes to */
 };
@@ -243,6 +247,7 @@ struct ifl_recorder_options {
         *moves_path; /* NULL: not written; a row for each move, and no file if there is none */
     bool hands_over; /* requests.csv has columns for hand-overs */
     bool tiers;      /* and for tiers below the device */
+    bool migrates;   /* and for requests that move while they decode */
     /* The pools that together are all replicas; files that name a replica then name its pool, too.
      * Borrowed until ifl_recorder_destroy. n_pools 0: the cluster has none. */
     const struct ifl_pool *pools;
@@ -374,6 +379,11 @@ struct ifl_summary {
     uint64_t n_adapters;  /* in the trace */
     double mean_adapters; /* different ones per step, weighted by time */
     uint64_t adapter_loads;
+    /* Of requests that move while they decode; `migrates` false: none may, and no file names them.
+     */
+    bool migrates;
+    uint64_t n_migrations, n_migrated; /* in all; requests that have moved */
+    double down_s;                     /* that a move had its request stand still; the mean */
     char error[256]; /* why the point failed, empty if it did not; if it did, nothing else is set */
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */

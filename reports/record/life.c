@@ -3,7 +3,7 @@
 #include "inflight/minmax.h"
 #include "tables/row.h"
 
-#define ROW_BYTES (36 * ROW_NUMBER_BYTES)
+#define ROW_BYTES (39 * ROW_NUMBER_BYTES)
 
 static const char header_begin[] = "point,request_id,replica,";
 static const char header_end[] =
@@ -20,6 +20,10 @@ static const char header_handover[] =
  * step waited. */
 static const char header_tiers[] = ",host_tokens,disk_tokens,store_tokens,load_s,load_exposed_s";
 
+/* Moves of a request that decoded: how many, from their starts to their ends, and the part of that
+ * in which the request stood still. */
+static const char header_migrations[] = ",migrations,migrating_s,down_s";
+
 int life_write_header(struct whole_file *file, const struct life_columns *columns,
                       struct ifl_error *error)
 {
@@ -28,6 +32,7 @@ int life_write_header(struct whole_file *file, const struct life_columns *column
         whole_write(file, header_end, error) ||
         (columns->hands_over && whole_write(file, header_handover, error)) ||
         (columns->tiers && whole_write(file, header_tiers, error)) ||
+        (columns->migrates && whole_write(file, header_migrations, error)) ||
         whole_write(file, columns->adapter ? ",adapter\n" : "\n", error))
         return error->code;
     return IFL_OK;
@@ -96,6 +101,11 @@ static char *put_life(char *at, int32_t point, const struct life_columns *column
         at = put_handover(at, life);
     if (columns->tiers)
         at = put_tiers(at, life->rare);
+    if (columns->migrates) {
+        at = row_int(at, life->rare->n_migrations);
+        at = row_seconds(at, life->rare->migrating_ns);
+        at = row_seconds(at, life->rare->down_ns);
+    }
     return at;
 }
 

@@ -27,6 +27,8 @@ struct rare {
     /* with tiers, as in its record */
     int32_t tier_tokens[IFL_N_TIERS];
     int64_t load_ns, load_exposed_ns;
+    int32_t n_migrations; /* as in its record */
+    int64_t migrating_ns, down_ns;
 };
 
 struct life {
@@ -120,6 +122,7 @@ static inline bool life_meets_slos(const struct life *life)
 struct life_columns {
     const char *pool, *adapter; /* their names; NULL: there is no such column */
     bool hands_over, tiers; /* those of requests with two replicas, and of K/V below the device */
+    bool migrates;          /* of requests that move while they decode */
 };
 
 /* requests.csv: the header, and a row. */

@@ -41,7 +41,7 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
         record->tpot_slo_ns == IFL_NEVER && record->cached_tokens == 0 &&
         record->preemptions == 0 && record->swap_outs == 0 && record->wasted_tokens == 0 &&
         record->adapter == 0 && !record->is_retry && !record->has_two_replicas &&
-        !record->has_tiers)
+        !record->has_tiers && record->n_migrations == 0)
         return &none;
     struct rare *rare = &lives->rares[lives->n_rares++];
     *rare = (struct rare){.stalled_ns = record->stalled_ns,
@@ -63,7 +63,10 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
                           .moving_hidden_ns = record->moving_hidden_ns,
                           .resumed_ns = record->resumed_ns,
                           .load_ns = record->load_ns,
-                          .load_exposed_ns = record->load_exposed_ns};
+                          .load_exposed_ns = record->load_exposed_ns,
+                          .n_migrations = record->n_migrations,
+                          .migrating_ns = record->migrating_ns,
+                          .down_ns = record->down_ns};
     for (int t = 0; t < IFL_N_TIERS; t++)
         rare->tier_tokens[t] = record->tier_tokens[t];
     return rare;

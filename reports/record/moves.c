@@ -15,12 +15,17 @@ int move_log_open(struct move_log *log, const char *path, int32_t point, struct 
     return IFL_OK;
 }
 
+static char *put_place(char *at, int32_t place)
+{
+    return place < 0 ? row_word(at, ifl_tier_names[-1 - place]) : row_int(at, place);
+}
+
 static char *put_move(char *at, int32_t point, const struct ifl_move_record *move)
 {
     at = row_int(at, point);
     at = row_uint(at, move->request_id);
-    at = move->from < 0 ? row_word(at, ifl_tier_names[-1 - move->from]) : row_int(at, move->from);
-    at = row_int(at, move->to);
+    at = put_place(at, move->from);
+    at = put_place(at, move->to);
     at = row_seconds(at, move->sent_ns);
     at = row_seconds(at, move->start_ns);
     at = row_seconds(at, move->end_ns);

@@ -24,14 +24,14 @@ static int number_replicas(struct pools *pools)
     return IFL_OK;
 }
 
-/* Gaps between tokens are not told apart by pools. */
+/* Gaps between tokens, adapters and requests that move are not told apart by pools. */
 static bool is_of_pools(const struct column *column)
 {
     const size_t at = offsetof(struct ifl_summary, itl_s);
     const bool is_gap = column->offset >= at && column->offset < at + sizeof(struct ifl_quantiles);
-    const bool is_of_adapters = column->offset >= offsetof(struct ifl_summary, n_adapters) &&
-                                column->offset <= offsetof(struct ifl_summary, adapter_loads);
-    return column->type != COLUMN_TEXT && !is_gap && !is_of_adapters;
+    const bool is_of_all = column->offset >= offsetof(struct ifl_summary, n_adapters) &&
+                           column->offset <= offsetof(struct ifl_summary, down_s);
+    return column->type != COLUMN_TEXT && !is_gap && !is_of_all;
 }
 
 static int write_header(struct pools *pools, struct ifl_error *error)

@@ -37,7 +37,7 @@ struct ifl_recorder {
     struct pools pools;
     struct stage_sums stages;
     struct move_log moves;
-    bool hands_over, tiers;           /* requests.csv has columns for them */
+    bool hands_over, tiers, migrates; /* requests.csv has columns for them */
     const char *const *adapter_names; /* [n_adapters] */
     size_t n_adapters;                /* 0: no file has a column of them */
 };
@@ -83,7 +83,8 @@ static struct life_columns columns_of(const struct ifl_recorder *recorder, const
     return (struct life_columns){.pool = recorder->pools.n > 0 ? pool : NULL,
                                  .adapter = recorder->n_adapters > 0 ? adapter : NULL,
                                  .hands_over = recorder->hands_over,
-                                 .tiers = recorder->tiers};
+                                 .tiers = recorder->tiers,
+                                 .migrates = recorder->migrates};
 }
 
 static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_options *options,
@@ -141,6 +142,7 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
                                       .from_ns = options->from_ns,
                                       .hands_over = options->hands_over,
                                       .tiers = options->tiers,
+                                      .migrates = options->migrates,
                                       .gives_up = options->gives_up,
                                       .sums = {.last_end_ns = INT64_MIN},
                                       .on_request = options->on_request,
@@ -499,6 +501,7 @@ static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n
     move_log_describe(&recorder->moves, summary);
     summary->n_adapters = recorder->n_adapters;
     summary->has_tiers = recorder->tiers;
+    summary->migrates = recorder->migrates;
     summary->n_warmup = n_warmup;
     summary->warmup_s =
         n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives.at[order[0]].arrival_ns) : 0;

@@ -68,6 +68,9 @@ static void count_requests(const struct summary_input *input, struct ifl_summary
     summary->retry_amplification = ratio((double)tally->n, (double)(tally->n - tally->n_retries));
     summary->preemptions = tally->preemptions;
     summary->swap_outs = tally->swap_outs;
+    summary->n_migrations = tally->n_migrations;
+    summary->n_migrated = tally->n_migrated;
+    summary->down_s = ratio(ifl_s_from_ns(tally->down_ns), (double)tally->n_migrations);
     summary->duration_s = duration_s;
     summary->request_throughput_rps = ratio((double)summary->n_finished, duration_s);
     summary->output_throughput_tok_per_s = ratio(output_tokens, duration_s);

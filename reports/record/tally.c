@@ -39,6 +39,9 @@ void tally_life(struct tally *tally, const struct life *life)
     tally->wasted_tokens += life->rare->wasted_tokens;
     tally->preemptions += (uint64_t)life->rare->preemptions;
     tally->swap_outs += (uint64_t)life->rare->swap_outs;
+    tally->n_migrations += (uint64_t)life->rare->n_migrations;
+    tally->n_migrated += life->rare->n_migrations > 0;
+    tally->down_ns += life->rare->down_ns;
     if (!life_finished(life))
         return;
     tally->n_meeting_slos += life_meets_slos(life);

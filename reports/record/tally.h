@@ -31,6 +31,8 @@ struct tally {
     uint64_t n, n_of[IFL_N_STATUSES], n_meeting_slos, n_retries;
     int64_t wasted_tokens;
     uint64_t preemptions, swap_outs;
+    uint64_t n_migrations, n_migrated;
+    int64_t down_ns;
     int64_t prompt_tokens, cached_tokens, output_tokens; /* of finished requests */
     int64_t tier_tokens[IFL_N_TIERS];
     int64_t first_arrival_ns, last_finish_ns;

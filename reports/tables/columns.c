@@ -74,6 +74,9 @@ const struct column summary_columns[] = {
     COUNT("adapters", n_adapters),
     REAL("mean_adapters", mean_adapters),
     COUNT("adapter_loads", adapter_loads),
+    COUNT("migrations", n_migrations),
+    COUNT("migrated", n_migrated),
+    REAL("mean_down_s", down_s),
 };
 
 enum {
@@ -83,7 +86,8 @@ enum {
     N_OF_MOVES = 4,
     N_OF_TIERS = 3,
     N_OF_ADAPTERS = 3,
-    N_OF_FEW = N_OF_PIPELINES + N_OF_MOVES + N_OF_TIERS + N_OF_ADAPTERS
+    N_OF_MIGRATIONS = 3,
+    N_OF_FEW = N_OF_PIPELINES + N_OF_MOVES + N_OF_TIERS + N_OF_ADAPTERS + N_OF_MIGRATIONS
 };
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;
 const size_t n_common_columns =
@@ -113,14 +117,17 @@ char *column_put(char *at, const struct column *column, const struct ifl_summary
 
 size_t summary_columns_of(const struct ifl_summary *summary)
 {
-    if (summary->n_adapters > 0)
+    if (summary->migrates)
         return n_summary_columns;
+    const size_t n_of_adapters = n_summary_columns - N_OF_MIGRATIONS;
+    if (summary->n_adapters > 0)
+        return n_of_adapters;
     if (summary->has_tiers)
-        return n_summary_columns - N_OF_ADAPTERS;
+        return n_of_adapters - N_OF_ADAPTERS;
     if (summary->n_moves > 0)
-        return n_summary_columns - N_OF_ADAPTERS - N_OF_TIERS;
+        return n_of_adapters - N_OF_ADAPTERS - N_OF_TIERS;
     if (summary->n_stages > 0)
-        return n_summary_columns - N_OF_ADAPTERS - N_OF_TIERS - N_OF_MOVES;
+        return n_of_adapters - N_OF_ADAPTERS - N_OF_TIERS - N_OF_MOVES;
     if (summary->n_retries > 0)
         return n_summary_columns - N_OF_FEW;
     return summary->n_aborted + summary->n_timed_out + summary->n_shed > 0

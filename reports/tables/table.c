@@ -224,6 +224,7 @@ static const struct line {
               {"mean_batch_seqs", 2, ALWAYS},
               {"mean_adapters", 2, UNLESS_ZERO},
               {"adapter_loads", 0, UNLESS_ZERO},
+              {"migrations", 0, UNLESS_ZERO},
               {"bubble_frac", 1, UNLESS_ZERO},
               {"preemptions", 0, ALWAYS},
               {"swap_outs", 0, ALWAYS},

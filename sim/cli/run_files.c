@@ -38,7 +38,7 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0,
                    config_lists_differences(study_first(study)), study_first(study)->n_pools > 0,
-                   any.hands_over || any.has_tiers, any.speculates},
+                   any.hands_over || any.has_tiers || any.migrates, any.speculates},
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
     dir = dir ? dir : output->dir;
@@ -154,6 +154,7 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .pools_path = files->wanted[REPORT_POOLS] ? paths[REPORT_POOLS] : NULL,
         .hands_over = any.hands_over,
         .tiers = any.has_tiers,
+        .migrates = any.migrates,
         .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
         .gives_up = any.gives_up,
         .speculates = files->wanted[REPORT_SPECULATION],

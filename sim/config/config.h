@@ -13,6 +13,7 @@
 #include "fleet/clients.h"
 #include "fleet/gateway.h"
 #include "fleet/handover.h"
+#include "fleet/migration.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "fleet/tier_links.h"
@@ -340,6 +341,7 @@ struct config {
     struct news_options news;
     struct gateway gateway;
     struct handover_rules handover;
+    struct migration_rules migration;
     struct links_config links;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
@@ -364,6 +366,12 @@ static inline bool config_hands_over(const struct config *config)
         if (config->pools[i].role != POOL_UNSAID)
             return true;
     return false;
+}
+
+/* True if running requests may move from one replica to another. */
+static inline bool config_migrates(const struct config *config)
+{
+    return config->migration.interval_ns > 0;
 }
 
 /* True if K/V lies below the devices of its pool. */
@@ -492,6 +500,7 @@ struct study_traits {
     bool flies_engine; /* in wall time */
     bool gives_up;     /* K/V, in part */
     bool hands_over;   /* requests from replica to replica */
+    bool migrates;     /* running ones */
     bool has_tiers;    /* of K/V below the device */
     bool speculates;
 };

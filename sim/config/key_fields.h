@@ -70,6 +70,8 @@ extern const struct key_table cost_keys, engine_keys, parallel_keys, deployment_
 /* ---- keys_cluster.c ---- */
 extern const struct key_table cluster_keys, news_keys, gateway_keys, router_keys, handover_keys,
     links_keys;
+/* ---- keys_migration.c ---- */
+extern const struct key_table migration_keys;
 /* ---- keys_output.c ---- */
 extern const struct key_table slo_keys, output_keys, capacity_keys, objectives_keys;
 /* ---- keys_live.c ---- */

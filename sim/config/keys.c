@@ -89,6 +89,7 @@ const struct key_section key_sections[] = {
      .dflt_policy = "round-robin"},
     {.where = "cluster.gateway", .keys = &gateway_keys},
     {.where = "cluster.handover", .keys = &handover_keys},
+    {.where = "cluster.migration", .keys = &migration_keys},
     {.where = "cluster.links", .keys = &links_keys},
     {.where = "slo", .keys = &slo_keys},
     {.where = "output", .keys = &output_keys},

@@ -8,7 +8,7 @@
  *
  * A preset of a router, configs/routing/NAME.yaml, has these maps of `cluster` instead:
  *
- *     cluster: {router: {policy: ...}, news: {...}, handover: {...}}
+ *     cluster: {router: {policy: ...}, news: {...}, handover: {...}, migration: {...}}
  *
  * and one of a link, configs/links/NAME.yaml,
  *
@@ -38,7 +38,7 @@ struct contents {
     const char *kind;                           /* as data_resolve takes it */
     const char *main;                           /* a map that it must have */
     const char *others[4];                      /* its maps, NULL-ended */
-    const char *limited, *only[4], *only_names; /* of this map only these maps, NULL-ended */
+    const char *limited, *only[5], *only_names; /* of this map only these maps, NULL-ended */
 };
 
 static const struct contents *contents_of(const char *kind)
@@ -54,8 +54,8 @@ static const struct contents *contents_of(const char *kind)
          "cluster",
          {"about", "cluster"},
          "cluster",
-         {"router", "news", "handover"},
-         "router, news or handover"},
+         {"router", "news", "handover", "migration"},
+         "router, news, handover or migration"},
         {"links", "cluster", {"about", "cluster"}, "cluster", {"links"}, "links"},
     };
     size_t i = sizeof all / sizeof *all - 1;

@@ -134,7 +134,8 @@ static const char *not_flown(const struct ifl_policy *policy)
     if (policy->kind != IFL_ROUTE)
         return NULL;
     if (policy->ops.route->balance)
-        return "has `balance`, and no request moves between replicas in this version";
+        return "has `balance`, which is not asked in this version: running requests move by "
+               "cluster.migration";
     return NULL;
 }
 

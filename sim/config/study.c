@@ -11,6 +11,7 @@
 
 #include "config/keys.h"
 #include "config/layers.h"
+#include "config/migration.h"
 #include "config/pools.h"
 #include "config/read.h"
 #include "config/study_parts.h"
@@ -181,6 +182,10 @@ int study_read(const struct study *study, size_t point, struct config *config,
     if (code == 0)
         code = pools_n(upper) > 0 ? read_pools(study, upper, config, error)
                                   : read_over_preset(study, upper, config, error);
+    if (code == 0 && migration_check(upper, config, error) < 0) {
+        code = error->code;
+        config_finish(config);
+    }
     tree_free(upper);
     if (code == 0) {
         snprintf(config->path, sizeof config->path, "%s", study->path);
@@ -310,6 +315,7 @@ static void note_traits(struct study_traits *any, const struct config *config)
     any->flies_engine |= config->executor != EXECUTOR_SIM;
     any->gives_up |= config_gives_up(config);
     any->hands_over |= config_hands_over(config);
+    any->migrates |= config_migrates(config);
     any->has_tiers |= config_has_tiers_anywhere(config);
     any->speculates |= config_speculates_anywhere(config);
 }

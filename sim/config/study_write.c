@@ -29,7 +29,7 @@ static bool of_preset(const char *dotted)
 static bool of_routing(const char *dotted)
 {
     return is_below(dotted, "cluster.router.") || is_below(dotted, "cluster.news.") ||
-           is_below(dotted, "cluster.handover.");
+           is_below(dotted, "cluster.handover.") || is_below(dotted, "cluster.migration.");
 }
 
 /* True if serving and the predictor, or the router and its news, are those of the file, over a
@@ -84,7 +84,8 @@ static int put_pools_serving(const struct study *study, size_t i, struct node *r
 /* The file's own keys of the router. */
 static int put_routing(const struct study *study, struct node *root, struct ifl_error *error)
 {
-    static const char *const maps[] = {"cluster.router", "cluster.news", "cluster.handover"};
+    static const char *const maps[] = {"cluster.router", "cluster.news", "cluster.handover",
+                                       "cluster.migration"};
     int code = 0;
     for (size_t i = 0; i < sizeof maps / sizeof *maps && code == 0; i++) {
         const struct node *own = tree_at(study->user, maps[i]);

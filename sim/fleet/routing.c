@@ -101,7 +101,7 @@ static uint64_t draw(const struct ifl_fleet *fleet, uint32_t index)
     return ifl_draw(routing_of(fleet)->seed, IFL_DRAW_ROUTE, fleet->request->serial, index);
 }
 
-/* No running request moves between replicas, and no router that would move one is loaded. */
+/* No router that would move a running request is loaded: cluster.migration does. */
 static const struct ifl_fleet_ops fleet_ops = {
     .size_bytes = sizeof(struct ifl_fleet_ops),
     .load = load_of,
@@ -446,5 +446,5 @@ IFL_APART void routing_say_end(struct routing *routing, const struct replica *re
     const struct module *router = routing->router;
     if (router->policy->ops.route->on_end)
         router->policy->ops.route->on_end(router->self, show_live(routing, replica, r),
-                                          replica->fixed.number);
+                                          r->sent_to > 0 ? r->sent_to - 1 : replica->fixed.number);
 }

@@ -102,6 +102,41 @@ void live_go_on(struct live_request *r, const struct live_request *from)
     r->note = from->note;
 }
 
+void live_leave_for(const struct live_request *r, struct arrival *a)
+{
+    const struct ifl_request *pub = &r->pub;
+    *a = (struct arrival){
+        .row = r->row,
+        .attempt = r->attempt,
+        .serial = pub->serial,
+        .sent_ns = r->sent_ns,
+        .at_ns = pub->arrival_ns,
+        .n_prompt = pub->n_prompt,
+        .n_output = r->n_output,
+        .n_predicted = pub->n_predicted,
+        .cut = r->cut,
+        .stream_tokens = r->stream_tokens,
+        .named_tokens = r->named_tokens,
+        .repeats = r->repeats,
+        .said = {.client = pub->client,
+                 .priority = pub->priority,
+                 .ttft_slo_ns = pub->ttft_slo_ns,
+                 .tpot_slo_ns = pub->tpot_slo_ns,
+                 .max_tokens = pub->n_max_new,
+                 .samples = pub->n_seqs,
+                 .adapter = pub->adapter,
+                 .session = pub->session,
+                 .accept_percent = r->accept_percent,
+                 .prefix_group = pub->prefix_group,
+                 .prefix_tokens = (int32_t)pub->prefix_tokens},
+        .hash_ids = pub->hash_ids,
+        .n_hash_ids = pub->n_hash_ids,
+        .hash_id_tokens = pub->hash_id_tokens,
+        .note = r->note,
+        .goes_on = r,
+    };
+}
+
 /* Of a request with two replicas. */
 static void describe_part(struct live_request *r, const struct arrival *a)
 {
@@ -158,7 +193,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     pub->n_hash_ids = a->n_hash_ids;
     pub->hash_id_tokens = a->hash_id_tokens;
     pub->is_reserved = !a->hands_over;
-    if (a->handover > 0)
+    if (a->handover > 0 || a->goes_on)
         describe_part(r, a);
 }
 

@@ -42,8 +42,15 @@ struct standing { /* in a ranked list, replica_ranks.c */
 };
 
 /* What a replica gives that computes a prompt for another one: the K/V alone, or also the first
- * token to the client. */
-enum hands { HANDS_NOTHING, HANDS_PROMPT, HANDS_PROMPT_AND_TOKEN };
+ * token to the client. HANDS_REQUEST: it gives away a request that decodes. */
+enum hands { HANDS_NOTHING, HANDS_PROMPT, HANDS_PROMPT_AND_TOKEN, HANDS_REQUEST };
+
+/* Of a request that moves between replicas while it decodes (run/flight_migrate.c). */
+struct live_migrations {
+    int32_t n;         /* that have ended with the request elsewhere */
+    int64_t moving_ns; /* of the stages of these */
+    int64_t down_ns;   /* that it stood still in them */
+};
 
 /* With tiers below the device (replica/tiers.h). */
 struct live_tiers {
@@ -138,6 +145,8 @@ struct live_request {
     uint64_t note;   /* the router's word of it */
     int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
     int64_t resumed_ns; /* when it first started on what it had loaded */
+    uint32_t sent_to;   /* 1 + the replica that it was sent to; 0: this one */
+    struct live_migrations migrations;
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
     struct live_tiers tiers;
     int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
@@ -302,6 +311,8 @@ static inline void live_give(struct live_pool *pool, struct live_request *r)
 }
 /* The record takes over what has happened to the request at another replica. */
 void live_go_on(struct live_request *r, const struct live_request *from);
+/* As an arrival at another replica, which would go on with it, at any time. */
+void live_leave_for(const struct live_request *r, struct arrival *arrival);
 /* Fills a zeroed record with what policies see of a request that arrives. */
 void live_describe(struct live_request *r, const struct arrival *arrival);
 int live_grow_blocks(struct live_request *r, int32_t n);

@@ -58,6 +58,18 @@ static inline void moving_come(struct moving *moving, struct live_request *r)
     moving->n_coming++;
     moving->n_blocks += r->pub.stale.n_blocks;
 }
+/* r has taken n blocks more for what comes. */
+static inline void moving_add_blocks(struct moving *moving, int32_t n)
+{
+    moving->n_blocks += n;
+}
+/* r, which decoded, goes elsewhere. */
+static inline void moving_go(struct moving *moving, struct live_request *r)
+{
+    r->hands_over = HANDS_REQUEST;
+    moving->n++;
+    moving->n_blocks += r->pub.stale.n_blocks;
+}
 /* The loop is to hear that r wants nothing from elsewhere. */
 static inline void moving_do_without(struct moving *moving, struct live_request *r)
 {

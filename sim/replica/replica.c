@@ -315,6 +315,9 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
     };
     if (replica->tiers.on)
         replica_report_tiers(r, record);
+    record->n_migrations = r->migrations.n;
+    record->migrating_ns = r->migrations.moving_ns;
+    record->down_ns = r->migrations.down_ns;
 }
 
 static void tell_leave(struct replica *replica, const struct live_request *r)

@@ -269,6 +269,23 @@ void replica_loaded(struct replica *replica, struct live_request *r, int64_t now
 /* What r, which waits or is MOVING to here, was to load is lost: it waits, and computes all. */
 void replica_lose(struct replica *replica, struct live_request *r, int64_t now_ns);
 
+/* ---- replica_migrate.c: requests that move while they decode (fleet/migration.h). Each of these
+ * is called between plans, and voids the promise ---- */
+
+/* r, which has just joined, takes n blocks for what comes, and is MOVING to here. False: they are
+ * not there, spare_blocks beside them, and it waits. */
+bool replica_expect(struct replica *replica, struct live_request *r, int32_t n,
+                    int32_t spare_blocks, int64_t now_ns);
+/* It takes n more. False, and nothing has changed: they are not there. */
+bool replica_expect_more(struct replica *replica, struct live_request *r, int32_t n,
+                         int64_t now_ns);
+/* r, which decodes and is in no step, stands still, and is MOVING from here. */
+void replica_give_away(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* r, which is MOVING to here, has all that `from` has, its record at the replica that gives it
+ * away: it runs, without the question of a plan. */
+void replica_take_in(struct replica *replica, struct live_request *r,
+                     const struct live_request *from, int64_t now_ns);
+
 /* ---- replica_tiers.c: tiers below the device (tiers.h). Called between plans; the promise is void
  * ---- */
 

@@ -11,8 +11,9 @@
  * computed, so its K/V needs no slot. */
 static int32_t final_slots(const struct replica *replica, const struct live_request *r)
 {
+    const bool prompt_alone = r->hands_over && r->hands_over != HANDS_REQUEST;
     return replica->fixed.gives_up ? replica_keep_final(replica, r)
-                                   : r->pub.n_prompt + (r->hands_over ? 0 : r->n_output - 1);
+                                   : r->pub.n_prompt + (prompt_alone ? 0 : r->n_output - 1);
 }
 
 /* Slots of the blocks of r that it will never use. All slots that its sequences fill in the end

@@ -318,6 +318,23 @@ struct live_request *waiting_next_loaded(const struct waiting *waiting, uint64_t
     return NULL;
 }
 
+static size_t count_preempted(const struct waiter *of, size_t from, size_t to)
+{
+    size_t n = 0;
+    for (size_t i = from; i < to; i++)
+        n += of[i].r && waits(&of[i]) && of[i].r->pub.n_preempted > 0;
+    return n;
+}
+
+size_t waiting_count_preempted(const struct waiting *waiting)
+{
+    const struct waiter_run *near = &waiting->near, *line = &waiting->line;
+    return count_preempted(waiting->front, 0, waiting->n_front) +
+           count_preempted(near->of, near->head, near->tail) +
+           count_preempted(line->of, line->head, line->tail) +
+           count_preempted(waiting->heap, 0, waiting->n_heap);
+}
+
 void waiting_leave(struct waiting *waiting, struct live_request *r)
 {
     ifl_assert(r->ticket != 0);

@@ -82,6 +82,8 @@ void waiting_push_front(struct waiting *waiting, struct live_request *r);
 void waiting_push_loaded(struct waiting *waiting, struct live_request *r);
 /* The next request that is LOADED; *at starts as 0. */
 struct live_request *waiting_next_loaded(const struct waiting *waiting, uint64_t *at);
+/* Requests that wait and were preempted before. Costs a look at each that has a record. */
+size_t waiting_count_preempted(const struct waiting *waiting);
 /* r leaves the queue in this plan; it may come back in the same plan. */
 void waiting_leave(struct waiting *waiting, struct live_request *r);
 /* The records of a short queue stay in the caches, so that each request may have one at once. */

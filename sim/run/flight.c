@@ -388,6 +388,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         until_ns = loop_next_departure_ns(loop);
     if (loop->moves)
         until_ns = ifl_min(until_ns, moves_next_ns(loop->moves));
+    if (loop->migrating)
+        until_ns = ifl_min(until_ns, migrating_next_ns(loop->migrating));
     if (loop->tiering)
         until_ns = ifl_min(until_ns, tiering_next_ns(loop->tiering));
     if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing) && !loop->open)
@@ -407,10 +409,14 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = end_others(loop, error);
     if (rc == 0 && loop->moves)
         rc = moves_end(loop->moves, error);
+    if (rc == 0 && loop->migrating)
+        rc = migrating_end(loop->migrating, error);
     if (rc == 0 && loop->tiering)
         rc = tiering_end(loop->tiering, error);
     if (rc == 0)
         rc = loop_let_leave(loop, error);
+    if (rc == 0 && loop->migrating)
+        rc = migrating_pair(loop->migrating, error);
     loop->asks_held |= routing_hear_news(&loop->routing, loop->now_ns);
     wake(loop);
     return rc < 0 ? rc : 1;
@@ -489,6 +495,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
     if (rc == 0 && flight->handover)
         rc = (loop.moves = moves_create(&loop, error)) ? 0 : error->code;
+    if (rc == 0 && flight->migration)
+        rc = (loop.migrating = migrating_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && flight->tiers)
         rc = (loop.tiering = tiering_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && apart_flies(flight))
@@ -512,6 +520,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
     moves_destroy(loop.moves);
+    migrating_destroy(loop.migrating);
     tiering_destroy(loop.tiering);
     loop_drop_departures(&loop);
     free(loop.places);

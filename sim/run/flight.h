@@ -16,6 +16,7 @@
 
 #include "config/config.h"
 #include "fleet/handover.h"
+#include "fleet/migration.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "fleet/tier_links.h"
@@ -40,7 +41,8 @@ struct flight {
     struct news_options news;    /* of the replicas, for the router */
     struct gateway gateway;      /* if it is there, there is a router */
     uint64_t seed;               /* of the router's draws */
-    const struct handover_rules *handover; /* NULL: requests stay where they are */
+    const struct handover_rules *handover;   /* NULL: requests stay where they are */
+    const struct migration_rules *migration; /* NULL: running requests stay where they are */
     struct handover_size moved;
     const struct tier_links *tiers; /* [n_pools]; NULL: no replica has any */
     struct link_spec link;          /* out of each replica, and into it */

@@ -72,6 +72,21 @@ int loop_note_leaving(struct loop *loop, int64_t at_ns, uint64_t serial, uint32_
     return note(&loop->departures, &of, error);
 }
 
+IFL_APART void loop_move_departure(struct loop *loop, const struct live_request *from,
+                                   uint32_t replica, struct live_request *to)
+{
+    const struct departures *departures = &loop->departures;
+    for (uint32_t slot = 0; slot < departures->slots.n; slot++) {
+        struct departure *of = &departures->of[slot];
+        if (of->r != from || of->serial != to->pub.serial)
+            continue;
+        of->r = to;
+        of->replica = replica;
+    }
+    if (loop->places)
+        outside_move_place(loop, replica, to);
+}
+
 /* A client that has its first token may have no reason to leave any more. */
 static bool is_content(const struct loop *loop, const struct departure *of)
 {
@@ -95,6 +110,9 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
     bool waits = false;
     if (of->r->handover == 0 && loop->tiering &&
         tiering_leave(loop->tiering, replica, of->r, of->status, &waits, error) < 0)
+        return error->code;
+    if (loop->migrating &&
+        migrating_leave(loop->migrating, replica, of->r, of->status, &waits, error) < 0)
         return error->code;
     if (of->r->handover == 0 && !waits)
         replica_leave(replica, of->r, of->status, of->at_ns);

@@ -7,6 +7,7 @@
 #include "base/slots.h"
 #include "fleet/routing.h"
 #include "run/flight.h"
+#include "run/flight_migrate.h"
 #include "run/flight_moves.h"
 #include "run/flight_tiers.h"
 #include "run/lockstep.h"
@@ -52,6 +53,7 @@ struct loop {
     bool has_stamped;     /* some have come */
     struct lockstep lockstep;
     struct moves *moves;            /* NULL: requests stay where they are */
+    struct migrating *migrating;    /* NULL: running requests stay where they are */
     struct tiering *tiering;        /* NULL: there are no tiers below the device */
     struct lone *lone;              /* [replicas]; NULL: they fly together */
     struct outlook *lone_outlook;   /* [replicas] */
@@ -168,6 +170,9 @@ int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t rep
 /* The same of a request that is at that replica, or held, now. */
 int loop_note_leaving(struct loop *loop, int64_t at_ns, uint64_t serial, uint32_t replica,
                       struct live_request *r, struct ifl_error *error);
+/* Another record of the request, at that replica, leaves in its place. */
+void loop_move_departure(struct loop *loop, const struct live_request *from, uint32_t replica,
+                         struct live_request *to);
 /* The request of loop_next_departure_ns leaves. */
 int loop_let_one_leave(struct loop *loop, struct ifl_error *error);
 /* All whose time has come leave. */
@@ -184,6 +189,8 @@ int outside_look(struct loop *loop, struct ifl_error *error);
  * the arrival then says when. */
 void outside_note_place(struct loop *loop, struct arrival *a, uint32_t replica,
                         struct live_request *r);
+/* Another record of the request, at that replica, goes on with it. */
+void outside_move_place(struct loop *loop, uint32_t replica, struct live_request *r);
 /* The tokens of a step that has ended. */
 void outside_tell_step(const struct loop *loop, const struct replica *replica,
                        const struct ifl_done *done);

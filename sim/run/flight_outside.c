@@ -37,6 +37,15 @@ void outside_note_place(struct loop *loop, struct arrival *a, uint32_t replica,
     place->arrived = true;
 }
 
+void outside_move_place(struct loop *loop, uint32_t replica, struct live_request *r)
+{
+    struct place *place = &loop->places[r->row];
+    if (place->serial != r->pub.serial)
+        return;
+    place->r = r;
+    place->replica = replica;
+}
+
 /* Behind all that the loop has handled: nothing, when the first request comes. */
 static int64_t stamp(struct loop *loop, size_t row, enum source_says what)
 {

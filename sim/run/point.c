@@ -137,9 +137,10 @@ static int refuse_kept(const struct config *config, const struct replica_options
         (options->max_samples <= 1 && !options->moves))
         return 0;
     if (options->moves)
-        return ifl_fail_at(error, config->path, 0, 0,
-                           "serving.kv.keep.method gives up K/V and replicas hand requests over, "
-                           "expected all where K/V moves between replicas");
+        return ifl_fail_at(
+            error, config->path, 0, 0,
+            "serving.kv.keep.method gives up K/V and requests move between replicas, "
+            "expected all where K/V moves between replicas");
     return ifl_fail_at(error, config->path, 0, 0,
                        "serving.kv.keep.method gives up K/V and a request has %d samples, expected "
                        "1: they share the K/V of their prompt",
@@ -167,7 +168,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
                       records_work(options) || options->source,
         .max_samples = max_samples(options, point),
         .beams = all->workload.beams,
-        .moves = config_hands_over(all),
+        .moves = config_hands_over(all) || config_migrates(all),
         .loads_before = all->handover.blocks_destination,
         .adapters = adapter_table_options(&point->pools[pool].adapters, config),
     };
@@ -377,6 +378,7 @@ static int fly(const struct point_options *options, struct point *point,
         .news = options->config->news,
         .gateway = options->config->gateway,
         .handover = config_hands_over(options->config) ? &options->config->handover : NULL,
+        .migration = config_migrates(options->config) ? &options->config->migration : NULL,
         .tiers = point->tier_links,
         .moved = machine_kv_moved(&point->pools[0].machine, options->config),
         .link = options->config->links.spec,

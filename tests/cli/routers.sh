@@ -53,7 +53,7 @@ refuses 'unknown preset of a router vllm-pd, did you mean vllm-dp?' \
 cat >mine.yaml <<'E1'
 cluster: {router: round-robin, replicas: 3}
 E1
-refuses 'mine.yaml:1:32: cluster.replicas in a preset, expected router, news or handover' \
+refuses 'mine.yaml:1:32: cluster.replicas in a preset, expected router, news, handover or migration' \
     "$inflight" run base.yaml --set cluster.preset=./mine.yaml
 echo 'serving: {order: fcfs}' >mine.yaml
 refuses 'mine.yaml:1:1: unknown key serving' "$inflight" run base.yaml --set cluster.preset=./mine.yaml

@@ -48,6 +48,7 @@ struct fixture {
     struct gateway gateway;
     bool hands_over;
     struct handover_rules handover;
+    struct migration_rules migration; /* interval_ns 0: no running request moves */
     struct handover_size moved;
     struct link_spec link;
     struct tier_rules tiers[N_TIERS]; /* of the one replica; on false: there is none */

@@ -1,7 +1,7 @@
-/* Conservation in random clusters that hand requests over: every order, both roles and mixed ones,
- * links of every sharing, small pools, prefix caches, clients that leave in the middle of a move.
- * Every request ends once, with all its tokens or as one that left; both replicas are left empty;
- * steady runs do not show. */
+/* Conservation in random clusters that hand requests over, or move running ones: every order, both
+ * roles and mixed ones, links of every sharing, small pools, prefix caches, clients that leave in
+ * the middle of a move. Every request ends once, with all its tokens or as one that left; both
+ * replicas are left empty; steady runs do not show. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +85,23 @@ static void roll_rules(struct fixture *f, struct dice *dice)
     f->hands_over = true;
 }
 
+static void roll_migration(struct fixture *f, struct dice *dice)
+{
+    static const char *const routers[] = {"round-robin", "least-outstanding", "remaining-steps",
+                                          "random"};
+    f->migration =
+        (struct migration_rules){.interval_ns = 10000000 * (int64_t)roll(dice, 1, 30),
+                                 .threshold = roll(dice, 0, 30) - 3,
+                                 .pairs = one_in(dice, 3) ? PAIRS_BALANCED : PAIRS_DEFRAG,
+                                 .request = (enum migration_request)roll(dice, 0, 2),
+                                 .awaited = one_in(dice, 2) ? AWAITED_OF_FIRST : AWAITED_OF_ALL,
+                                 .max_stages = roll(dice, 1, 4),
+                                 .last_stage_blocks = roll(dice, 1, 8),
+                                 .max_moves = roll(dice, 1, 3),
+                                 .watermark_frac = 0.1 * roll(dice, 0, 2)};
+    fixture_module(f, IFL_ROUTE, routers[roll(dice, 0, 3)], NULL);
+}
+
 static int64_t after(struct dice *dice, int32_t n)
 {
     return one_in(dice, n) ? 10000000 * (int64_t)roll(dice, 0, 200) : IFL_NEVER;
@@ -142,7 +159,7 @@ static void roll_cluster(struct cluster *cluster, uint64_t seed)
     f->capture.keep_steps = true;
 }
 
-/* The same clusters in pipelines. A request is in one step, or chunks of its prompt are in several;
+/* Clusters in pipelines, with roles. A request is in one step, or chunks of its prompt are in several;
  * batches are shared, or slots take turns. */
 static void roll_pipeline(struct fixture *f, uint64_t seed)
 {
@@ -153,6 +170,27 @@ static void roll_pipeline(struct fixture *f, uint64_t seed)
                                   .request = one_in(&dice, 2) ? OVERLAP_ONE_STEP : OVERLAP_CHUNKS,
                                   .slots = one_in(&dice, 2),
                                   .waits = one_in(&dice, 2)};
+}
+
+/* Its pools have no roles, and running requests move between their replicas. */
+static void roll_migrating(struct cluster *cluster, uint64_t seed)
+{
+    struct dice dice = {seed, 0};
+    struct fixture *f = &cluster->f;
+    memset(cluster, 0, sizeof *cluster);
+    f->n_pools = (size_t)roll(&dice, 1, 2);
+    f->max_samples = 1;
+    f->seed = seed;
+    for (size_t i = 0; i < f->n_pools; i++) {
+        roll_modules(&cluster->kitchen[i], &dice);
+        roll_pool(&f->pools[i], &cluster->kitchen[i], 0, &dice);
+        f->pools[i].n_replicas++;
+    }
+    f->limits = f->pools[0].limits;
+    roll_links(f, &dice);
+    roll_migration(f, &dice);
+    roll_requests(f, &dice);
+    f->capture.keep_steps = true;
 }
 
 static void free_cluster(struct cluster *cluster)
@@ -204,42 +242,34 @@ static void fly(struct fixture *f, uint64_t seed)
     cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
 }
 
-/* Steps of a pipeline are all planned: steady runs have no say in them. */
-Test(handover, random_pipelines_lose_nothing, .timeout = 600)
+struct counts {
+    uint64_t n, n_moves, n_left, n_finished, n_hidden, n_migrations, n_left_moved;
+};
+
+static void count(const struct fixture *f, struct counts *counts)
 {
-    const uint64_t n = getenv("CLUSTERS") ? strtoull(getenv("CLUSTERS"), NULL, 10) : N_CLUSTERS;
-    const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
-    uint64_t n_moves = 0, n_left = 0, n_finished = 0;
-    for (uint64_t seed = first; seed < first + n; seed++) {
-        static struct cluster cluster;
-        roll_cluster(&cluster, seed);
-        roll_pipeline(&cluster.f, seed);
-        fly(&cluster.f, seed);
-        check_requests(&cluster.f, seed);
-        n_moves += cluster.f.capture.n_moves;
-        for (size_t i = 0; i < cluster.f.capture.n_requests; i++) {
-            const struct ifl_request_record *r = &cluster.f.capture.requests[i];
-            n_left += r->status == IFL_ABORTED || r->status == IFL_TIMED_OUT;
-            n_finished += r->status == IFL_FINISHED;
-        }
-        free_cluster(&cluster);
+    counts->n_moves += f->capture.n_moves;
+    for (size_t i = 0; i < f->capture.n_requests; i++) {
+        const struct ifl_request_record *r = &f->capture.requests[i];
+        const bool left = r->status == IFL_ABORTED || r->status == IFL_TIMED_OUT;
+        counts->n_left += left;
+        counts->n_finished += r->status == IFL_FINISHED;
+        counts->n_hidden += r->moving_hidden_ns > 0;
+        counts->n_migrations += (uint64_t)r->n_migrations;
+        counts->n_left_moved += left && r->n_migrations > 0;
     }
-    if (n == N_CLUSTERS)
-        cr_assert(n_moves > 4 * n && n_left > n && n_finished > 4 * n,
-                  "%llu moves, %llu left, %llu finished", (unsigned long long)n_moves,
-                  (unsigned long long)n_left, (unsigned long long)n_finished);
 }
 
-Test(handover, random_clusters_lose_nothing, .timeout = 600)
+static struct counts fly_many(void (*roll_one)(struct cluster *cluster, uint64_t seed))
 {
     const uint64_t n = getenv("CLUSTERS") ? strtoull(getenv("CLUSTERS"), NULL, 10) : N_CLUSTERS;
     const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
-    uint64_t n_moves = 0, n_left = 0, n_finished = 0, n_hidden = 0;
+    struct counts counts = {.n = n};
     for (uint64_t seed = first; seed < first + n; seed++) {
         static struct cluster skipping, planning, checking;
-        roll_cluster(&skipping, seed);
-        roll_cluster(&planning, seed);
-        roll_cluster(&checking, seed);
+        roll_one(&skipping, seed);
+        roll_one(&planning, seed);
+        roll_one(&checking, seed);
         planning.f.no_steady_runs = true;
         checking.f.check_steady = true;
         fly(&skipping.f, seed);
@@ -248,22 +278,49 @@ Test(handover, random_clusters_lose_nothing, .timeout = 600)
         check_requests(&skipping.f, seed);
         check_same(&skipping.f, &planning.f, seed);
         check_same(&skipping.f, &checking.f, seed);
-        n_moves += skipping.f.capture.n_moves;
-        for (size_t i = 0; i < skipping.f.capture.n_requests; i++) {
-            const struct ifl_request_record *r = &skipping.f.capture.requests[i];
-            n_left += r->status == IFL_ABORTED || r->status == IFL_TIMED_OUT;
-            n_finished += r->status == IFL_FINISHED;
-            n_hidden += r->moving_hidden_ns > 0;
-        }
+        count(&skipping.f, &counts);
         free_cluster(&skipping);
         free_cluster(&planning);
         free_cluster(&checking);
     }
-    if (n == N_CLUSTERS)
-        cr_assert(n_moves > 4 * n && n_left > n && n_finished > 4 * n && n_hidden > n / 10,
-                  "%llu moves, %llu left, %llu finished, %llu hidden", (unsigned long long)n_moves,
-                  (unsigned long long)n_left, (unsigned long long)n_finished,
-                  (unsigned long long)n_hidden);
+    return counts;
+}
+
+Test(handover, random_clusters_lose_nothing, .timeout = 600)
+{
+    const struct counts of = fly_many(roll_cluster);
+    if (of.n == N_CLUSTERS)
+        cr_assert(of.n_moves > 4 * of.n && of.n_left > of.n && of.n_finished > 4 * of.n &&
+                      of.n_hidden > of.n / 10,
+                  "%llu moves, %llu left, %llu finished, %llu hidden",
+                  (unsigned long long)of.n_moves, (unsigned long long)of.n_left,
+                  (unsigned long long)of.n_finished, (unsigned long long)of.n_hidden);
+}
+
+static void roll_cluster_of_pipelines(struct cluster *cluster, uint64_t seed)
+{
+    roll_cluster(cluster, seed);
+    roll_pipeline(&cluster->f, seed);
+}
+
+Test(handover, random_pipelines_lose_nothing, .timeout = 600)
+{
+    const struct counts of = fly_many(roll_cluster_of_pipelines);
+    if (of.n == N_CLUSTERS)
+        cr_assert(of.n_moves > 4 * of.n && of.n_left > of.n && of.n_finished > 4 * of.n,
+                  "%llu moves, %llu left, %llu finished", (unsigned long long)of.n_moves,
+                  (unsigned long long)of.n_left, (unsigned long long)of.n_finished);
+}
+
+Test(handover, running_requests_move_and_nothing_is_lost, .timeout = 600)
+{
+    const struct counts of = fly_many(roll_migrating);
+    if (of.n == N_CLUSTERS)
+        cr_assert(of.n_moves > 2 * of.n_migrations && of.n_migrations > of.n &&
+                      of.n_left_moved > of.n / 50,
+                  "%llu stages, %llu migrations, %llu moved and left",
+                  (unsigned long long)of.n_moves, (unsigned long long)of.n_migrations,
+                  (unsigned long long)of.n_left_moved);
 }
 
 /* ---- a router that names the decode replica as the prompt is done ---- */

@@ -1,0 +1,51 @@
+/* What a cluster needs in which running requests move. */
+#include "config/migration.h"
+
+#include <string.h>
+
+/* What a pool may not be. */
+static const char *against(const struct config *pool)
+{
+    if (pool->executor != EXECUTOR_SIM)
+        return "executor is an engine, expected sim: no engine moves K/V to another one";
+    if (cost_computed(&pool->cost) == COST_RECORDED)
+        return "cost.model is recorded, expected a model that computes how long steps last";
+    if (config_pipelines(pool))
+        return "serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one "
+               "step at a time";
+    if (pool->data_parallel > 1)
+        return "parallel.data is above 1, expected 1";
+    if (config_speculates(pool))
+        return "serving.speculation guesses tokens, expected none";
+    if (pool->serving.kv.allocator == KV_BUDDY)
+        return "serving.kv.allocator is buddy, expected paged: blocks come stage by stage";
+    return pool->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
+}
+
+static const char *against_all(const struct config *config)
+{
+    const struct config *first = config_of_pool(config, 0);
+    if (config_hands_over(config))
+        return "cluster.pools has roles, expected none";
+    if (config->links.gb_per_s > 0 && config->links.token_bytes == 0 && !*first->model)
+        return "cluster.links.token_bytes is missing or 0, expected the bytes of K/V of a token "
+               "where no model is named";
+    for (size_t i = 0; i < config_n_pools(config); i++) {
+        const struct config *pool = config_of_pool(config, i);
+        if (against(pool))
+            return against(pool);
+        if (strcmp(pool->model, first->model) != 0)
+            return "pools have different models, expected one";
+    }
+    return NULL;
+}
+
+int migration_check(const struct node *root, const struct config *config, struct ifl_error *error)
+{
+    const struct node *at = tree_at(root, "cluster.migration");
+    if (!config_migrates(config) || !against_all(config))
+        return 0;
+    return tree_fail(at ? at : root, error,
+                     "%s, where running requests move (cluster.migration.interval_s)",
+                     against_all(config));
+}

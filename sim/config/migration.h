@@ -1,0 +1,11 @@
+/* Checks cluster.migration. */
+#ifndef SIM_CONFIG_MIGRATION_H
+#define SIM_CONFIG_MIGRATION_H
+
+#include "base/tree.h"
+#include "config/config.h"
+
+/* root: where an error is shown, if it has the keys. */
+int migration_check(const struct node *root, const struct config *config, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,82 @@
+/* Requests that move to another replica while they decode: there they have a second record, with
+ * blocks for what comes, and run as all has come (run/flight_migrate.c). */
+#include "replica/replica_parts.h"
+
+#include "inflight/minmax.h"
+
+/* ---- coming ---- */
+
+bool replica_expect(struct replica *replica, struct live_request *r, int32_t n,
+                    int32_t spare_blocks, int64_t now_ns)
+{
+    ifl_assert(r->pub.state == IFL_WAITING && r->pub.stale.n_blocks == 0);
+    const int32_t n_adapter = adapters_lack(&replica->adapters, r->pub.adapter);
+    replica_stir(replica, now_ns);
+    if (n + n_adapter + spare_blocks > replica->kv.device.n_free ||
+        !replica_take_blocks(replica, r, n))
+        return false;
+    waiting_leave(&replica->here.waiting, r);
+    replica_take_adapter(replica, r);
+    r->pub.state = IFL_MOVING;
+    moving_come(&replica->moving, r);
+    return true;
+}
+
+bool replica_expect_more(struct replica *replica, struct live_request *r, int32_t n, int64_t now_ns)
+{
+    ifl_assert(r->pub.state == IFL_MOVING);
+    replica_stir(replica, now_ns);
+    if (!replica_take_blocks(replica, r, n))
+        return false;
+    moving_add_blocks(&replica->moving, n);
+    return true;
+}
+
+static void tell_start(struct replica *replica, const struct live_request *r)
+{
+    FOR_EACH_LISTENER (module, &replica->on.start) {
+        module->policy->on_start(module->self, &replica->view, &r->pub);
+        replica_stir_keys_of(replica, module);
+    }
+}
+
+void replica_take_in(struct replica *replica, struct live_request *r,
+                     const struct live_request *from, int64_t now_ns)
+{
+    ifl_assert(from->pub.state == IFL_MOVING && request_is_current(&from->pub));
+    ifl_assert(from->pub.stale.n_computed == from->pub.stale.n_tokens - 1);
+    replica_stir(replica, now_ns);
+    moving_end(&replica->moving, r);
+    replica_count_out(replica, r);
+    live_go_on(r, from);
+    r->pub.stale.n_tokens = from->pub.stale.n_tokens;
+    r->pub.stale.n_out = from->pub.stale.n_out;
+    r->pub.stale.n_computed = from->pub.stale.n_computed;
+    r->pub.n_prefill = from->pub.n_prefill;
+    r->pub.n_preempted = from->pub.n_preempted;
+    r->n_swap_outs = from->n_swap_outs;
+    r->n_promised = from->n_promised;
+    r->tiers = from->tiers;
+    r->tiers.n_offered = 0;
+    r->tiers.identity = 0;
+    replica_count_in(replica, r);
+    replica_publish_prompt(replica, r, r->pub.stale.n_computed);
+    r->pub.state = IFL_RUNNING;
+    r->pub.started_ns = now_ns;
+    here_start(&replica->here, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    tell_start(replica, r);
+    replica_stir_keys(replica);
+}
+
+/* ---- going ---- */
+
+void replica_give_away(struct replica *replica, struct live_request *r, int64_t now_ns)
+{
+    ifl_assert(r->pub.state == IFL_RUNNING && !replica->in_flight.busy);
+    replica_stir(replica, now_ns);
+    here_stop(&replica->here, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    r->pub.state = IFL_MOVING;
+    moving_go(&replica->moving, r);
+}

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Running requests that move: what is written, that it is written again, and what is refused.
+. "$(dirname "$0")/expect.sh"
+
+cat >trace.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens
+0,40,9
+0,4,1
+E1
+cat >base.yaml <<'E1'
+workload: {trace: trace.csv}
+serving: {preset: vllm-v0, max_model_len: 400, kv: {block_tokens: 4, num_blocks: 40}}
+cost: {model: linear, step_s: 1}
+cluster:
+  replicas: 2
+  migration: {interval_s: 2.5, threshold: 30, last_stage_blocks: 4}
+  links: {gb_per_s: 0.00001, token_bytes: 1000}
+output: {dir: out, steps: true, timeline: true}
+E1
+
+# What is written is what was read, and steady runs do not show.
+succeeds "$inflight" run base.yaml --quiet
+succeeds "$inflight" run out/config.yaml --quiet -o again
+succeeds "$inflight" run base.yaml --quiet -o planned --set serving.steady_runs=false
+succeeds "$inflight" run base.yaml --quiet -o checked --set serving.check_steady=true
+for file in requests.csv steps.csv moves.csv summary.csv; do
+    same_bytes out/$file again/$file
+    same_bytes out/$file planned/$file
+    same_bytes out/$file checked/$file
+done
+same_bytes out/config.yaml again/config.yaml
+
+# Twelve blocks of 4 kB over 10 kB/s, ten of them beside steps; the request stands still for the other two.
+same "$(columns out/moves.csv request_id,from_replica,to_replica,start_s,end_s,hidden_s,blocks,bytes | paste -sd ' ')" \
+    '0,0,1,2.500000000,6.500000000,4.000000000,10,40000 0,0,1,7.000000000,7.800000000,0.000000000,2,8000' 'stages'
+same "$(columns out/requests.csv replica,migrations,migrating_s,down_s,max_itl_s | paste -sd ' ')" \
+    '1,1,4.800000000,0.800000000,1.800000000 1,0,0.000000000,0.000000000,' 'requests'
+same "$(columns out/summary.csv moves,moved_gb,moving_hidden_frac,migrations,migrated,mean_down_s)" \
+    '2,4.8e-05,0.833333333,1,1,0.8' 'a summary'
+same "$(grep -c '"cat":"move"' out/timeline.json)" 4 'both ends of two stages'
+
+# Off, no file and no column says anything of it, and no byte changes.
+succeeds "$inflight" run base.yaml --quiet -o plain --set cluster.migration.interval_s=0
+succeeds "$inflight" run base.yaml --quiet -o without --set cluster.migration=null
+[ ! -e plain/moves.csv ] || complain 'moves.csv without migration'
+for file in requests.csv steps.csv summary.csv; do
+    same_bytes plain/$file without/$file
+    if grep -q 'migrat\|down_s' plain/$file; then complain "columns of $file without migration"; fi
+done
+
+# The preset of the router has it.
+grep -v migration: base.yaml >bare.yaml
+succeeds "$inflight" run bare.yaml --quiet -o preset --set cluster.preset=llumnix-migrate
+same "$(columns preset/summary.csv migrations)" 0 'a threshold of 3 moves nothing here'
+
+# ---- refused, in one line ----
+refuses 'cluster.pools has roles, expected none, where running requests move' \
+    "$inflight" run base.yaml --quiet --set cluster.replicas=null --set cluster.router=pair \
+    --set 'cluster.pools={p: {role: prefill}, d: {role: decode}}'
+refuses 'base.yaml:6:3: parallel.data is above 1, expected 1, where running requests move (cluster.migration.interval_s)' \
+    "$inflight" run base.yaml --quiet --set parallel.data=2
+refuses 'serving.kv.allocator is buddy, expected paged' "$inflight" run base.yaml --quiet --set serving.kv.allocator=buddy
+refuses 'cluster.links.token_bytes is missing or 0' "$inflight" run base.yaml --quiet --set cluster.links.token_bytes=0
+refuses 'cluster.migration.request is shortes, expected one of shortest, longest, last' \
+    "$inflight" run base.yaml --quiet --set cluster.migration.request=shortes
+
+finish
