@@ -7,12 +7,14 @@
 
 struct stage_span {
     int64_t first_ns, last_ns; /* start of the first step and end of the last one */
+    int32_t n_stages;
 };
 
 struct stage_sums {
-    struct exact_sum *work_ns; /* [n_stages] */
+    struct exact_sum *work_ns; /* [n_stages], of all pipelines with so many */
     struct stage_span *spans;  /* [n_pipelines] */
-    int32_t n_stages, n_pipelines;
+    int32_t n_stages;          /* of the longest pipeline */
+    int32_t n_pipelines;
 };
 
 /* Zeroed memory is valid. 0, or IFL_E_NOMEM. */

@@ -160,4 +160,22 @@ refuses 'mixed.yaml:9:3: cluster.pools is set, expected one kind of replica: a c
     "$inflight" export --server vllm mixed.yaml
 refuses 'mixed.yaml: cluster.pools is set, expected one kind of replica, whose deployment' \
     "$inflight" identify mixed.yaml mixed/requests.csv
+# ---- pipelines of two and of four stages ----
+#
+# A prompt of 0.1 s each: 50 ms in each of two stages, 25 in each of four. In the 0.2 s of both the first and the second stage
+# compute 75 ms, the third and the fourth 25 of 100. 0.2 s of work in 0.1 x 2 + 0.1 x 4.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,1000,1\n0,1000,1\n' >two.csv
+cat >stages.yaml <<'E1'
+workload: {trace: two.csv}
+serving: {preset: vllm-v1, max_model_len: 4096, kv: {num_blocks: 400}, in_flight: {pipelined: true}}
+cost: {model: linear, prefill_token_s: 0.0001}
+cluster: {router: round-robin, pools: {a: {parallel: {pipeline: 2}}, b: {parallel: {pipeline: 4}}}}
+output: {plots: false}
+E1
+for order in '{a: {parallel: {pipeline: 2}}, b: {parallel: {pipeline: 4}}}' '{a: {parallel: {pipeline: 4}}, b: {parallel: {pipeline: 2}}}'; do
+    succeeds "$inflight" run stages.yaml --quiet -o stages --set "cluster.pools=$order"
+    same "$(columns stages/summary.csv stages,bubble_frac,stage_use_frac)" '4,0.666666667,0.375000 0.375000 0.250000 0.250000' \
+        'stages of pipelines of different lengths'
+done
+
 finish
