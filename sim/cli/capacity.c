@@ -8,6 +8,7 @@
 
 #include "base/new_file.h"
 #include "cli/capacity_cells.h"
+#include "cli/capacity_check.h"
 #include "cli/capacity_files.h"
 #include "cli/capacity_plan.h"
 #include "cli/commands.h"
@@ -15,6 +16,7 @@
 #include "cli/dry_run.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
+#include "cli/placement_files.h"
 #include "cli/ranks.h"
 #include "cli/run_files.h"
 
@@ -45,106 +47,6 @@ static struct record *new_record(const struct quest *quest)
 }
 
 /* ---- a search ---- */
-
-static int fail_key(const struct config *config, const char *text, struct ifl_error *error)
-{
-    return ifl_fail_at(error, config->path, 0, 0, "%s", text);
-}
-
-static int check_prices(const struct config *config, struct ifl_error *error)
-{
-    const struct gpu_rates *prices = &config->capacity.usd_per_gpu_hour;
-    for (size_t i = 0; i < config_n_pools(config); i++) {
-        const char *hardware = config_of_pool(config, i)->hardware;
-        if (prices->n > 0 && hardware[0] && isnan(gpu_rate_of(prices, hardware)))
-            return ifl_fail_at(error, config->path, 0, 0,
-                               "capacity.usd_per_gpu_hour has no price of %s, expected one of "
-                               "every hardware, or none at all",
-                               hardware);
-    }
-    return 0;
-}
-
-static int check_numbers(const struct config *config, struct ifl_error *error)
-{
-    const struct capacity_config *of = &config->capacity;
-    if (of->min_rate_rps > of->max_rate_rps)
-        return ifl_fail_at(error, config->path, 0, 0,
-                           "capacity.min_rate_rps is %g, expected at most max_rate_rps, %g",
-                           of->min_rate_rps, of->max_rate_rps);
-    return check_prices(config, error);
-}
-
-static bool says_slo(const struct config *config)
-{
-    return config->ttft_slo_s > 0 || config->tpot_slo_s > 0;
-}
-
-static int check_objectives(const struct config *config, struct ifl_error *error)
-{
-    const struct objectives *of = &config->capacity.objectives;
-    struct objective asked[MAX_OBJECTIVES];
-    const size_t n = objectives_asked(&config->capacity, asked);
-    const bool shares = of->attainment_frac > 0 || of->client_attainment_frac > 0;
-    if (n == 1 && of->finished_frac == 0)
-        return fail_key(config,
-                        "capacity.objectives is missing or empty, expected a limit such as "
-                        "p95_ttft_s where capacity.criterion is objectives",
-                        error);
-    if (shares && !says_slo(config))
-        return fail_key(config,
-                        "slo.ttft_s and slo.tpot_s are missing, expected at least one where "
-                        "capacity.objectives asks for attainment",
-                        error);
-    return 0;
-}
-
-static int check_target(const struct config *config, struct ifl_error *error)
-{
-    if (config->capacity.target_rps == 0)
-        return 0;
-    if (config->capacity.criterion == CAPACITY_GOODPUT)
-        return fail_key(config,
-                        "capacity.criterion is goodput, which is no limit, expected another one, "
-                        "or capacity.objectives, where there is a capacity.target_rps",
-                        error);
-    if (config->n_pools > 0)
-        return fail_key(config,
-                        "cluster.pools stand beside capacity.target_rps, which searches the number "
-                        "of one kind of replica, expected one of the two",
-                        error);
-    if (config->replicas > config->capacity.max_replicas)
-        return ifl_fail_at(error, config->path, 0, 0,
-                           "capacity.max_replicas is %d, expected at least cluster.replicas, %d, "
-                           "where the search begins",
-                           config->capacity.max_replicas, config->replicas);
-    return 0;
-}
-
-static int check(const struct config *config, struct ifl_error *error)
-{
-    const struct ifl_arrivals *arrivals = &config->workload.arrivals;
-    const enum capacity_criterion criterion = config->capacity.criterion;
-    if (config->executor != EXECUTOR_SIM)
-        return fail_key(config, "executor is not sim, expected sim where capacity is searched",
-                        error);
-    if (arrivals->process != IFL_ARRIVE_POISSON && arrivals->process != IFL_ARRIVE_GAMMA &&
-        arrivals->process != IFL_ARRIVE_CONSTANT)
-        return fail_key(config,
-                        "workload.arrivals.process has no rate, expected poisson, gamma or "
-                        "constant where capacity is searched",
-                        error);
-    if (arrivals->n_pieces)
-        return fail_key(config, "workload.arrivals.pieces fix the rate that is searched", error);
-    if (criterion == CAPACITY_SARATHI && config->capacity.p99_tbt_s <= 0)
-        return fail_key(config, "capacity.p99_tbt_s is missing or 0, expected above 0", error);
-    if ((criterion == CAPACITY_DISTSERVE || criterion == CAPACITY_GOODPUT) && !says_slo(config))
-        return fail_key(config, "slo.ttft_s and slo.tpot_s are missing, expected at least one",
-                        error);
-    if (criterion == CAPACITY_OBJECTIVES && check_objectives(config, error) < 0)
-        return error->code;
-    return check_target(config, error) < 0 ? error->code : check_numbers(config, error);
-}
 
 /* The profile's, where the configuration has none. */
 static int look_up_watts(struct quest *quest, const struct config *config,
@@ -189,7 +91,7 @@ static int read_row(const struct study *study, size_t row, struct config *config
     for (*n_read = 0; *n_read < n; ++*n_read)
         if (study_read(study, row * n + *n_read, &configs[*n_read], error) < 0)
             return error->code;
-    return check(&configs[0], error);
+    return capacity_check(&configs[0], error);
 }
 
 /* Threads of each search: more than one only where there are fewer searches than threads. */
@@ -323,6 +225,7 @@ static void fill_row(const struct record *record, struct capacity_row *row)
 struct answers {
     struct capacity_row *rates;
     struct plan_row *plans;
+    struct choices choices; /* of a placement */
 };
 
 static bool has_target(const struct quest *quest)
@@ -404,15 +307,25 @@ static int write_searches(struct quest *quest, struct answers *answers)
     return quest->n_members > 0 ? new_file_close(&members, rc, error) : rc;
 }
 
-/* An earlier search may have left the other kind of answer. */
+static const struct placement *placement_of(const struct quest *quest)
+{
+    return study_placement(quest->launch.study);
+}
+
+/* An earlier search may have left another kind of answer. */
 static int write_answers(struct quest *quest, struct answers *answers)
 {
-    static const char *const names[] = {"capacity.csv", "plan.csv"};
+    static const char *const names[] = {"capacity.csv", "plan.csv", "candidates.csv",
+                                        "placements.csv"};
     struct ifl_error *error = &quest->launch.error;
     const struct study *study = quest->launch.study;
     char path[IFL_PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%s", quest->files.dir, names[!has_target(quest)]);
-    remove(path);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", quest->files.dir, names[i]);
+        remove(path);
+    }
+    if (placement_of(quest))
+        return placement_write(quest->files.dir, study, answers->rates, &answers->choices, error);
     snprintf(path, sizeof path, "%s/%s", quest->files.dir, names[has_target(quest)]);
     if (has_target(quest)) {
         plan_mark(answers->plans, quest->n_rows);
@@ -422,16 +335,32 @@ static int write_answers(struct quest *quest, struct answers *answers)
     return capacity_write(path, study, answers->rates, quest->n_rows, error);
 }
 
+/* What is chosen among candidates is flown as a whole. */
+static int settle(struct quest *quest, struct answers *answers)
+{
+    const struct capacity_options options = {.n_threads = (size_t)quest->launch.n_threads,
+                                             .traces = &quest->traces,
+                                             .profiles = &quest->profiles,
+                                             .stop = &interrupt_asked,
+                                             .n_ended = &quest->crew.n_ended};
+    return placement_of(quest) ? placement_settle(quest->launch.study, &options, answers->rates,
+                                                  &answers->choices, &quest->launch.error)
+                               : 0;
+}
+
 static int write_files(struct quest *quest, struct answers *answers)
 {
-    if (write_searches(quest, answers) < 0 || write_answers(quest, answers) < 0)
+    if (write_searches(quest, answers) < 0 || settle(quest, answers) < 0 ||
+        write_answers(quest, answers) < 0)
         return quest->launch.error.code;
     return run_files_write_config(&quest->files, &quest->launch.error);
 }
 
 static void print(const struct quest *quest, const struct answers *answers)
 {
-    if (has_target(quest))
+    if (placement_of(quest))
+        placement_print(stdout, quest->launch.study, answers->rates, &answers->choices);
+    else if (has_target(quest))
         plan_print(stdout, quest->launch.study, answers->plans, quest->n_rows);
     else
         capacity_print(stdout, quest->launch.study, answers->rates, quest->n_rows);
@@ -443,6 +372,8 @@ static int judge(struct quest *quest, const struct answers *answers)
     size_t first = 0;
     struct ifl_error *error = &quest->launch.error;
     const size_t n_failed = count_failed(quest, answers, &first);
+    if (placement_of(quest))
+        return placement_judge(quest->launch.study, answers->rates, &answers->choices, error);
     if (n_failed == quest->n_rows) {
         *error = *error_of(quest, answers, first);
         return error->code;
@@ -458,15 +389,23 @@ static int judge(struct quest *quest, const struct answers *answers)
 static void draw(const struct quest *quest, const struct answers *answers)
 {
     struct ifl_error error;
-    if (has_target(quest) && study_first(quest->launch.study)->output.plots &&
-        plan_draw(quest->files.dir, quest->launch.study, answers->plans, quest->n_rows, &error) < 0)
+    const struct study *study = quest->launch.study;
+    int rc = 0;
+    if (!study_first(study)->output.plots)
+        return;
+    if (placement_of(quest) && answers->choices.n > 0)
+        rc = placement_draw(quest->files.dir, study, &answers->choices, &error);
+    else if (has_target(quest))
+        rc = plan_draw(quest->files.dir, study, answers->plans, quest->n_rows, &error);
+    if (rc < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 
 static int finish(struct quest *quest)
 {
     struct answers answers = {calloc(quest->n_rows, sizeof *answers.rates),
-                              calloc(quest->n_rows, sizeof *answers.plans)};
+                              calloc(quest->n_rows, sizeof *answers.plans),
+                              {0}};
     int rc = answers.rates && answers.plans ? 0 : ifl_fail_nomem(&quest->launch.error);
     if (rc == 0)
         rc = write_files(quest, &answers);
@@ -480,6 +419,7 @@ static int finish(struct quest *quest)
         rc = judge(quest, &answers);
     free(answers.rates);
     free(answers.plans);
+    choices_free(&answers.choices);
     return rc;
 }
 
@@ -501,7 +441,7 @@ static int check_axes(struct quest *quest)
     if (study_sweeps(quest->launch.study, "cost.ensemble"))
         return ifl_fail(&quest->launch.error, IFL_E_INPUT,
                         "cost.ensemble is swept, expected one number of members for all searches");
-    return check(study_first(quest->launch.study), &quest->launch.error);
+    return capacity_check(study_first(quest->launch.study), &quest->launch.error);
 }
 
 static int prepare(struct quest *quest)
@@ -538,10 +478,10 @@ static int search_all(struct quest *quest)
     trace_shelf_init(&quest->traces, (struct ifl_notes){0});
     profile_shelf_init(&quest->profiles);
     int rc = crew_work(&quest->crew, error);
-    trace_shelf_finish(&quest->traces);
-    profile_shelf_finish(&quest->profiles);
     if (rc == 0 && ranks_own() == 0)
         rc = finish(quest);
+    trace_shelf_finish(&quest->traces);
+    profile_shelf_finish(&quest->profiles);
     rc = ranks_agree(rc, error);
     if (rc < 0 && ranks_own() == 0)
         parts_salvage(&quest->files.parts, quest->n_rows, error);
@@ -550,7 +490,7 @@ static int search_all(struct quest *quest)
 
 static int run_command(int argc, char **argv)
 {
-    struct quest quest = {0};
+    struct quest quest = {.launch = {.places = true}};
     if (launch_read(&quest.launch, &command_capacity, argc, argv) < 0)
         return 2;
     gsl_set_error_handler_off();
@@ -573,7 +513,8 @@ const struct command command_capacity = {
                "--set capacity.criterion=goodput -o results/capacity",
     .notes =
         "The objectives are the keys under `capacity` and `slo`. With capacity.target_rps: the "
-        "fewest replicas for that rate.",
+        "fewest replicas for that rate. With capacity.placement: the parallelism and the replicas "
+        "of each pool.",
     .completion = COMPLETE_CONFIG,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -152,3 +152,13 @@ void capacity_name_binding(const struct capacity *found, char *text, size_t n_by
             at += (size_t)snprintf(text + at, n_bytes - at, "%s%s", at ? "+" : "",
                                    objective_name(&found->objectives[i]));
 }
+
+/* What is wrong, without the pool, which its row names, and the arithmetic behind a
+ * colon, which the CSV has. */
+void capacity_print_failure(FILE *out, const struct ifl_error *error)
+{
+    const char *pool = strncmp(error->text, "pool ", 5) == 0 ? strstr(error->text, ": ") : NULL;
+    const char *text = pool ? pool + 2 : error->text, *colon = strstr(text, ": ");
+    const int n = colon ? (int)(colon - text) : (int)strlen(text);
+    fprintf(out, "  failed: %.*s\n", n, text);
+}

@@ -38,6 +38,8 @@ const char *cell_short_key(const struct study *study, size_t axis);
 int cell_widest(const struct study *study, size_t axis, size_t n);  /* of n rows, at most 40 */
 void cell_print_real(FILE *out, int width, int decimals, double x); /* "-" for NaN */
 void cell_print_keys(FILE *out, const struct study *study, size_t n);
+/* "  failed: ..." and a line feed: what is wrong, without the arithmetic behind a colon. */
+void capacity_print_failure(FILE *out, const struct ifl_error *error);
 void cell_print_values(FILE *out, const struct study *study, size_t n, size_t row);
 
 #endif

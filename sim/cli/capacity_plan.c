@@ -226,14 +226,6 @@ static void print_foot(FILE *out, const struct plan_row *rows, size_t n)
                 any_given ? "capacity.watts_per_gpu all the time" : "");
 }
 
-/* What is wrong, without the arithmetic behind a colon, which plan.csv has. */
-static void print_failure(FILE *out, const struct ifl_error *error)
-{
-    const char *colon = strstr(error->text, ": ");
-    const int n = colon ? (int)(colon - error->text) : (int)strlen(error->text);
-    fprintf(out, "  failed: %.*s\n", n, error->text);
-}
-
 void plan_print(FILE *out, const struct study *study, const struct plan_row *rows, size_t n)
 {
     struct objective asked[MAX_OBJECTIVES];
@@ -247,7 +239,7 @@ void plan_print(FILE *out, const struct study *study, const struct plan_row *row
     for (size_t i = 0; i < n; i++) {
         cell_print_values(out, study, n, i);
         if (rows[i].error.code) {
-            print_failure(out, &rows[i].error);
+            capacity_print_failure(out, &rows[i].error);
             continue;
         }
         print_row(out, &rows[i]);

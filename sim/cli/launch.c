@@ -89,7 +89,8 @@ static int check_jobs(struct launch *launch)
 
 int launch_load(struct launch *launch)
 {
-    const struct study_options study = {launch->config_path, launch->sets.of, launch->sets.n};
+    const struct study_options study = {launch->config_path, launch->sets.of, launch->sets.n,
+                                        launch->places};
     int rc = ranks_join(&launch->error);
     inputs_init(&launch->inputs, launch->plugins.of, launch->plugins.n);
     if (rc < 0)

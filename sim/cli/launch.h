@@ -14,6 +14,7 @@ struct launch {
     const char *out_dir;
     long long n_threads;
     bool quiet, timing, resume, plot, dry_run;
+    bool places; /* capacity.placement, if it is there, is the sweep */
     struct text_list configs, sets, plugins;
     char config_path[512];
     struct study *study;

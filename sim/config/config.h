@@ -239,6 +239,21 @@ struct objectives {
     double attainment_frac, client_attainment_frac, finished_frac; /* at least */
 };
 
+/* capacity.placement: which deployments of the pools are tried (placement.h). */
+enum placement_search { PLACEMENT_APART, PLACEMENT_SEGMENTS, PLACEMENT_TOGETHER };
+enum { MAX_DEGREES = 16 };
+struct degrees {
+    int32_t n, of[MAX_DEGREES];
+};
+struct placement_config {
+    bool on;
+    int32_t search; /* enum placement_search */
+    struct degrees tensor, pipeline, counts;
+    int32_t node_gpus, max_nodes; /* 0: any number of GPUs in a node */
+    int32_t max_gpus;             /* 0: no such budget */
+    double max_usd_per_hour;      /* 0: no such budget */
+};
+
 struct capacity_config {
     enum capacity_criterion criterion;
     double p99_tbt_s, delay_s, attainment_frac;
@@ -247,6 +262,7 @@ struct capacity_config {
     double target_rps; /* 0: none, the rate itself is searched */
     int32_t max_replicas;
     struct gpu_rates usd_per_gpu_hour, watts_per_gpu;
+    struct placement_config placement;
 };
 
 /* What `inflight serve` adds to a configuration. */
@@ -475,6 +491,7 @@ struct study_options {
     const char *path;
     const char *const *sets; /* "path.to.key=value", value in YAML */
     size_t n_sets;
+    bool places; /* capacity.placement, if it is there, is the sweep (placement.h) */
 };
 
 /* Loads, edits, expands the sweep and checks every point. */

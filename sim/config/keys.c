@@ -95,6 +95,7 @@ const struct key_section key_sections[] = {
     {.where = "output", .keys = &output_keys},
     {.where = "capacity", .keys = &capacity_keys},
     {.where = "capacity.objectives", .keys = &objectives_keys},
+    {.where = "capacity.placement", .keys = &placement_keys},
     {.where = "live", .keys = &live_keys},
     {.where = "live.limits", .keys = &live_limits_keys},
     {.where = "live.answers", .keys = &live_answers_keys},

@@ -61,6 +61,36 @@ static const struct key_by_hand capacity_by_hand[] = {
 
 const struct key_table capacity_keys = {FIELDS(capacity), BY_HAND(capacity)};
 
+static const struct ifl_param placement_fields[] = {
+    CHOICE("search", capacity.placement.search, "apart|segments|together", PLACEMENT_APART,
+           "apart: prefill and decode replicas each alone, then as many as the target needs "
+           "(DistServe, algorithm 1); segments: a pair whose parts share nodes (algorithm 2); "
+           "together: every combination of tensor, pipeline and counts of all pools"),
+    INT("node_gpus", capacity.placement.node_gpus, 0, 0, 65536, "GPUs",
+        "of a node: parallel.tensor stays within it; 0: any number"),
+    INT("max_nodes", capacity.placement.max_nodes, 1, 1, 65536, "nodes",
+        "that a replica, or with segments a pair, may span"),
+    INT("max_gpus", capacity.placement.max_gpus, 0, 0, ANY, "GPUs",
+        "of a placement in all; 0: no such budget"),
+    REAL("max_usd_per_hour", capacity.placement.max_usd_per_hour, 0, 0, 1e12, "USD/h",
+         "of a placement in all, at usd_per_gpu_hour; 0: no such budget"),
+};
+
+static const struct key_by_hand placement_by_hand[] = {
+    {"tensor", "a list of at most 16 whole numbers", "[1, 2, 4, 8]",
+     "values of parallel.tensor that are tried in each pool"},
+    {"pipeline", "a list of at most 16 whole numbers", "[1]",
+     "values of parallel.pipeline; with segments, of the stages in one node"},
+    {"counts", "a list of at most 16 whole numbers", "[1]",
+     "together: replicas of each pool; the others find theirs"},
+    {"given", "a list of maps", "nothing",
+     "keys of a pool that hold at some degrees, such as costs or K/V blocks that were measured: "
+     "{pool: NAME, tensor: 2, pipeline: 1, KEY: VALUE, ...}; without pool, tensor or pipeline: of "
+     "all"},
+};
+
+const struct key_table placement_keys = {FIELDS(placement), BY_HAND(placement)};
+
 #define LATENCY_OBJECTIVES(metric, what)                                                           \
     REAL("mean_" #metric, capacity.objectives.metric.mean, 0, SMALL, A_BILLION, "s",               \
          "most mean " what),                                                                       \

@@ -230,11 +230,52 @@ static const struct ifl_param price = {
 static const struct ifl_param watts = {"watts_per_gpu", IFL_REAL, 0, 0, 1e-3, 1e6, NULL, "W",
                                        "watts"};
 
+/* capacity.placement.KEY: a list of whole numbers, each once; left out: the defaults. */
+static int read_degrees(const struct node *root, const char *key, const struct degrees *dflt,
+                        struct degrees *of, struct ifl_error *error)
+{
+    const struct ifl_param param = {key, IFL_INT, 0, 1, 1, 65536, NULL, "", "a degree"};
+    char found[128], where[MAX_KEY_CHARS];
+    const struct node *list = tree_at(root, key_join("capacity.placement", key, where));
+    *of = *dflt;
+    if (!list || tree_is_null(list))
+        return 0;
+    if (list->kind != NODE_LIST || list->n == 0 || list->n > MAX_DEGREES)
+        return tree_fail(list, error, "%s is %s, expected a list of 1 to %d whole numbers", where,
+                         list->kind != NODE_LIST ? tree_describe(list, found)
+                         : list->n == 0          ? "empty"
+                                                 : "longer",
+                         MAX_DEGREES);
+    for (of->n = 0; of->n < (int32_t)list->n; of->n++) {
+        const struct node *node = list->of[of->n];
+        if (field_read(node, "capacity.placement", &param, &of->of[of->n], error) < 0)
+            return error->code;
+        for (int32_t i = 0; i < of->n; i++)
+            if (of->of[i] == of->of[of->n])
+                return tree_fail(node, error, "%s has %d twice, expected each number once", where,
+                                 of->of[i]);
+    }
+    return 0;
+}
+
+static int read_placement(const struct node *root, struct placement_config *of,
+                          struct ifl_error *error)
+{
+    static const struct degrees powers = {4, {1, 2, 4, 8}}, one = {1, {1}};
+    const struct node *map = tree_at(root, "capacity.placement");
+    of->on = map && !tree_is_null(map);
+    if (read_degrees(root, "tensor", &powers, &of->tensor, error) < 0 ||
+        read_degrees(root, "pipeline", &one, &of->pipeline, error) < 0)
+        return error->code;
+    return read_degrees(root, "counts", &one, &of->counts, error);
+}
+
 static int read_capacity(const struct node *root, struct capacity_config *capacity,
                          struct ifl_error *error)
 {
     if (read_rates(root, "capacity", &price, &capacity->usd_per_gpu_hour, error) < 0 ||
-        read_rates(root, "capacity", &watts, &capacity->watts_per_gpu, error) < 0)
+        read_rates(root, "capacity", &watts, &capacity->watts_per_gpu, error) < 0 ||
+        read_placement(root, &capacity->placement, error) < 0)
         return error->code;
     return settle_criterion(root, capacity, error);
 }

@@ -170,6 +170,28 @@ int study_layers(const struct study *study, size_t point, struct node **root,
     return code;
 }
 
+/* Of a placement the rate of each candidate is searched, and the target is met by what is made of
+ * them. */
+int study_read_layers(const struct study *study, const struct node *upper, size_t replication,
+                      struct config *config, struct ifl_error *error)
+{
+    int code = pools_check_shape(upper, error);
+    if (code == 0)
+        code = pools_n(upper) > 0 ? read_pools(study, upper, config, error)
+                                  : read_over_preset(study, upper, config, error);
+    if (code == 0 && migration_check(upper, config, error) < 0) {
+        code = error->code;
+        config_finish(config);
+    }
+    if (code == 0) {
+        snprintf(config->path, sizeof config->path, "%s", study->path);
+        reseed(config, replication);
+    }
+    if (code == 0 && study->placement)
+        config->capacity.target_rps = 0;
+    return code;
+}
+
 int study_read(const struct study *study, size_t point, struct config *config,
                struct ifl_error *error)
 {
@@ -178,19 +200,8 @@ int study_read(const struct study *study, size_t point, struct config *config,
     int code = upper ? sweep_lay(study->sweep, point / n_replications(study), upper, error)
                      : ifl_fail_nomem(error);
     if (code == 0)
-        code = pools_check_shape(upper, error);
-    if (code == 0)
-        code = pools_n(upper) > 0 ? read_pools(study, upper, config, error)
-                                  : read_over_preset(study, upper, config, error);
-    if (code == 0 && migration_check(upper, config, error) < 0) {
-        code = error->code;
-        config_finish(config);
-    }
+        code = study_read_layers(study, upper, point % n_replications(study), config, error);
     tree_free(upper);
-    if (code == 0) {
-        snprintf(config->path, sizeof config->path, "%s", study->path);
-        reseed(config, point % n_replications(study));
-    }
     return code;
 }
 
@@ -257,7 +268,7 @@ static int learn_presets_of(struct study *study, const char *preset, const struc
     return code;
 }
 
-static int learn_presets(struct study *study, struct ifl_error *error)
+int study_learn_presets(struct study *study, struct ifl_error *error)
 {
     const struct node *pools = tree_at(study->user, "cluster.pools");
     char where[MAX_KEY_CHARS], preset[MAX_KEY_CHARS];
@@ -337,7 +348,7 @@ static int check_points(struct study *study, struct ifl_error *error)
     size_t n_combinations;
     if (sweep_check(study->sweep, &n_combinations, error) < 0 ||
         variants_touched(study->sweep, &study->touched, error) < 0 ||
-        learn_presets(study, error) < 0 || study_read(study, 0, &study->first, error) < 0)
+        study_learn_presets(study, error) < 0 || study_read(study, 0, &study->first, error) < 0)
         return error->code;
     study->has_first = true;
     note_traits(&study->any, &study->first);
@@ -375,6 +386,8 @@ static int load(struct study *study, const struct study_options *options, struct
         if (code == 0)
             code = variants_prepare(study->sweep, error);
     }
+    if (code == 0 && options->places)
+        code = placement_expand(study, error);
     if (code == 0)
         code = check_points(study, error);
     if (code == IFL_E_INPUT && !*error->file)
@@ -411,6 +424,7 @@ void study_free(struct study *study)
     tree_free(study->user);
     tree_free(study->sweep);
     tree_free(study->touched);
+    placement_free(study->placement);
     free(study);
 }
 

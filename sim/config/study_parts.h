@@ -4,6 +4,7 @@
 
 #include "base/tree.h"
 #include "config/config.h"
+#include "config/placement.h"
 
 struct known_preset {
     const char *kind; /* borrowed */
@@ -23,7 +24,16 @@ struct study {
     bool has_first;
     struct study_traits any; /* of its points */
     size_t n_points;
+    struct placement *placement; /* NULL: the sweep is the file's own */
 };
+
+/* ---- study.c, for placement.c ---- */
+
+/* Loads the presets that the file and the sweep name and that are not known yet. */
+int study_learn_presets(struct study *study, struct ifl_error *error);
+/* The configuration of that replication from the file's layers, with pools. */
+int study_read_layers(const struct study *study, const struct node *upper, size_t replication,
+                      struct config *config, struct ifl_error *error);
 
 static inline size_t study_n_swept(const struct study *study)
 {

@@ -126,6 +126,9 @@ static int gather_resolved(const struct study *study, struct node *root, struct 
         code = tree_put(root, "workload.predictor", predictor, error);
     if (code == 0 && routers_differ(study))
         code = put_routing(study, root, error);
+    const struct node *given = tree_at(study->user, "capacity.placement.given");
+    if (code == 0 && given)
+        code = tree_put(root, "capacity.placement.given", given, error);
     return code == 0 && study->touched ? put_touched(study, "", study->touched, root, error) : code;
 }
 
@@ -136,7 +139,7 @@ static int gather(const struct study *study, struct node *root, struct ifl_error
     const bool with_pools = pools_n(study->user) > 0 || tree_at(study->touched, "cluster.pools");
     int code = study->touched && with_pools ? tree_overlay(root, study->user, error)
                                             : gather_resolved(study, root, error);
-    if (code == 0 && study_n_swept(study))
+    if (code == 0 && study_n_swept(study) && !study->placement)
         code = put_copy(root, "sweep", study->sweep, error);
     return code;
 }

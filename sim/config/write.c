@@ -126,6 +126,29 @@ static int put_rates(const struct key_skip *skip, const char *path, const struct
     return put_yaml(root, path, text, error);
 }
 
+static int put_degrees(const struct key_skip *skip, const struct placement_config *of,
+                       struct node *root, struct ifl_error *error)
+{
+    const struct {
+        const char *path;
+        const struct degrees *of;
+    } lists[] = {{"capacity.placement.tensor", &of->tensor},
+                 {"capacity.placement.pipeline", &of->pipeline},
+                 {"capacity.placement.counts", &of->counts}};
+    int code = 0;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && code == 0; i++) {
+        char text[16 * MAX_DEGREES] = "";
+        size_t at = 0;
+        for (int32_t k = 0; k < lists[i].of->n; k++)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", k ? ", " : "[",
+                                   lists[i].of->of[k]);
+        snprintf(text + at, sizeof text - at, "]");
+        if (!skip->skips(skip->context, lists[i].path))
+            code = put_yaml(root, lists[i].path, text, error);
+    }
+    return code;
+}
+
 /* Copies what the configuration says. The profile, which has the rest, is written by its name. */
 static int put_deployment(const struct key_skip *skip, const char *where, const struct node *map,
                           struct node *root, struct ifl_error *error)
@@ -152,8 +175,13 @@ static int put_section(const struct key_skip *skip, const struct key_section *se
         return strcmp(section->where, "deployment") != 0
                    ? 0
                    : put_deployment(skip, section->where, config->deployment, root, error);
+    const bool places = strcmp(section->where, "capacity.placement") == 0;
+    if (places && !config->capacity.placement.on)
+        return 0;
     int code = put_fields(skip, section->where, section->keys->fields, section->keys->n_fields,
                           config, root, error);
+    if (code == 0 && places)
+        code = put_degrees(skip, &config->capacity.placement, root, error);
     if (code == 0 && strcmp(section->where, "workload.arrivals") == 0)
         code = put_pieces(skip, &config->workload.arrivals, root, error);
     if (code == 0 && strcmp(section->where, "capacity") == 0)

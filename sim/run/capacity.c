@@ -371,25 +371,48 @@ IFL_FOR_ASSERTS static inline bool gsl_does_not_abort(void)
     return was == gsl_set_error_handler_off();
 }
 
-int capacity_find(const struct capacity_options *options, struct capacity *capacity,
-                  struct ifl_error *error)
+static int search_begin(struct search *search, const struct capacity_options *options,
+                        struct capacity *capacity, struct ifl_error *error)
 {
     ifl_assert(options->n_threads >= 1 && options->n_replications >= 1);
     ifl_assert(options->members || options->configs->cost.ensemble == 0);
     ifl_assert(gsl_does_not_abort());
     const size_t n = options->n_replications;
-    struct search search = {.options = options,
-                            .found = capacity,
-                            .summaries = calloc(n, sizeof *search.summaries),
-                            .sample = calloc(n, sizeof *search.sample),
-                            .error = error};
-    if (!search.summaries || !search.sample)
-        search.code = ifl_fail_nomem(error);
-    else
+    *search = (struct search){.options = options,
+                              .found = capacity,
+                              .summaries = calloc(n, sizeof *search->summaries),
+                              .sample = calloc(n, sizeof *search->sample),
+                              .error = error};
+    if (!search->summaries || !search->sample)
+        search->code = ifl_fail_nomem(error);
+    return search->code;
+}
+
+static int search_end(struct search *search)
+{
+    free(search->summaries);
+    free(search->sample);
+    return search->code;
+}
+
+int capacity_find(const struct capacity_options *options, struct capacity *capacity,
+                  struct ifl_error *error)
+{
+    struct search search;
+    if (search_begin(&search, options, capacity, error) == 0)
         find(&search, options->configs[0].replicas);
     if (search.code == 0 && capacity->status == CAPACITY_FOUND && count_members(options) > 0)
         add_ensemble(&search);
-    free(search.summaries);
-    free(search.sample);
-    return search.code;
+    return search_end(&search);
+}
+
+int capacity_fly_at(const struct capacity_options *options, double rate_rps,
+                    struct capacity *capacity, struct ifl_error *error)
+{
+    struct search search;
+    *capacity = (struct capacity){0};
+    capacity->n_objectives = objectives_asked(&options->configs[0].capacity, capacity->objectives);
+    if (search_begin(&search, options, capacity, error) == 0)
+        capacity_try(&search, rate_rps, 0);
+    return search_end(&search);
 }

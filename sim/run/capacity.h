@@ -110,5 +110,8 @@ struct capacity_options {
 /* GSL's error handler must be off. */
 int capacity_find(const struct capacity_options *options, struct capacity *capacity,
                   struct ifl_error *error);
+/* One trial at that rate: capacity->trials[0], with the objectives. */
+int capacity_fly_at(const struct capacity_options *options, double rate_rps,
+                    struct capacity *capacity, struct ifl_error *error);
 
 #endif

@@ -1,0 +1,73 @@
+/* The candidates of capacity.placement: deployments of the pools of a cluster whose capacities are
+ * searched, as points of a sweep that the file does not write down.
+ *
+ *   apart     One pool at a time, a replica of it; the other pool takes no time and has K/V blocks
+ *             for all, so that only the phase of the one can miss the objectives. Each phase is
+ *             then replicated on its own (Zhong et al., DistServe, OSDI 2024, algorithm 1, for
+ * nodes with a fast network between them). segments  One replica of each of the two pools. Stages
+ * are cut into segments, one a node; the segments of both that have the same number share a node,
+ * so that K/V moves within it (algorithm 2, for nodes with a slow network between them). In a node
+ *
+ *                 tensor_p pipeline_p + tensor_d pipeline_d <= node_gpus,
+ *
+ *             and both span the same number of nodes. Where several numbers of nodes give the same
+ *             parallelism the fewest are taken: no more than the node differs.
+ *   together  Every combination of the parallelism and of the counts of all pools. */
+#ifndef SIM_CONFIG_PLACEMENT_H
+#define SIM_CONFIG_PLACEMENT_H
+
+#include "config/config.h"
+
+enum { MAX_PLACED_POOLS = 8 };
+
+/* What a candidate says of a pool. */
+struct placed {
+    int32_t tensor, pipeline;
+    int32_t count; /* 0: the pool takes no time, and its GPUs do not count */
+};
+
+struct placement {
+    struct placement_config config;
+    double target_rps; /* 0: none */
+    size_t n_pools;
+    struct {
+        char name[MAX_POOL_NAME];
+        int32_t role;            /* enum pool_role */
+        int32_t n_ranks;         /* parallel.data */
+        int32_t free_blocks;     /* where it takes no time */
+        double usd_per_gpu_hour; /* NaN: unknown */
+    } pools[MAX_PLACED_POOLS];
+    struct placed *of; /* [n][n_pools]; candidate i is combination i of the study */
+    size_t n, cap;
+    size_t n_outside; /* combinations outside the node or the budget */
+};
+
+/* Where the file has the key: makes the candidates of a study that is being loaded, and the sweep
+ * that tries them. The file may have no other one. */
+struct study;
+int placement_expand(struct study *study, struct ifl_error *error);
+void placement_free(struct placement *placement);
+/* NULL: the study places nothing. */
+const struct placement *study_placement(const struct study *study);
+
+static inline const struct placed *placement_at(const struct placement *placement, size_t i)
+{
+    ifl_assert(i < placement->n);
+    return &placement->of[i * placement->n_pools];
+}
+
+/* The GPUs of all its pools, and what they cost; NaN without a price of each. */
+int32_t placement_gpus(const struct placement *placement, const struct placed *parts);
+double placement_usd_per_hour(const struct placement *placement, const struct placed *parts);
+/* True if neither budget is exceeded. */
+bool placement_affords(const struct placement *placement, const struct placed *parts);
+/* "prompts 2 x tp4 pp1, decodes 1 x tp2 pp2"; pools that take no time are left out. */
+void placement_name(const struct placement *placement, const struct placed *parts, char *text,
+                    size_t n_bytes);
+
+/* The configuration of a deployment that is none of the candidates, or is one. On success the
+ * caller owes config_finish. */
+int placement_read(const struct study *study, const struct placed *parts, size_t replication,
+                   struct config *config, struct ifl_error *error);
+
+#endif
