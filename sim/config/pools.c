@@ -121,8 +121,20 @@ static size_t first_with(const struct config *config, int32_t without)
     return i;
 }
 
+/* A prompt that a plan starts at once may load from tiers; one that waits for its load apart would
+ * move twice at one replica. */
+static bool loads_apart(const struct config *pool)
+{
+    for (int t = 0; t < N_TIERS; t++) {
+        const struct tier_config *tier = &pool->serving.kv.tiers[t];
+        if (tier_is_there(tier) && tier_has_link(tier) && tier->loads == TIER_LOADS_APART)
+            return true;
+    }
+    return false;
+}
+
 /* What a pool with a role may not be. */
-static const char *against_role(const struct config *pool)
+static const char *against_role(const struct config *pool, int32_t role)
 {
     const struct in_flight_config *in_flight = &pool->serving.in_flight;
     if (config_engines(pool) > 1)
@@ -133,8 +145,10 @@ static const char *against_role(const struct config *pool)
                "one-step or chunks";
     if (pool->data_parallel > 1)
         return "parallel.data is above 1, expected 1";
-    if (config_has_tiers(pool))
-        return "serving.kv.tiers is set, expected none";
+    if (config_has_tiers(pool) && role != POOL_PREFILLS)
+        return "serving.kv.tiers is set, expected none but with role prefill";
+    if (loads_apart(pool))
+        return "serving.kv.tiers has a tier with loads apart, expected before or layers";
     return pool->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
 }
 
@@ -158,9 +172,10 @@ static int check_roles(const struct node *pools, const struct config *config,
                              "where pools have roles: its K/V moves between them",
                              config->pools[i].name, *pool->model ? pool->model : "none",
                              config->pools[prefills].name, *model ? model : "none");
-        if (against_role(pool))
+        const char *against = against_role(pool, config->pools[i].role);
+        if (against)
             return tree_fail(pools->of[i], error, "pool %s: %s where pools have roles",
-                             config->pools[i].name, against_role(pool));
+                             config->pools[i].name, against);
     }
     return 0;
 }

@@ -99,6 +99,9 @@ void live_go_on(struct live_request *r, const struct live_request *from)
     r->stalled_ns = from->stalled_ns;
     r->stalled_prefill_ns = from->stalled_prefill_ns;
     r->cached_tokens = from->cached_tokens;
+    memcpy(r->tiers.found_tokens, from->tiers.found_tokens, sizeof r->tiers.found_tokens);
+    r->tiers.load_ns = from->tiers.load_ns;
+    r->tiers.exposed_ns = from->tiers.exposed_ns;
     r->note = from->note;
 }
 

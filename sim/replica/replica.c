@@ -313,7 +313,7 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
         .wasted_tokens = r->cut ? r->pub.stale.n_computed - r->cached_tokens : r->n_lost,
         .status = how_it_ended(r),
     };
-    if (replica->tiers.on)
+    if (replica->tiers.on || r->handover > 0)
         replica_report_tiers(r, record);
     record->n_migrations = r->migrations.n;
     record->migrating_ns = r->migrations.moving_ns;

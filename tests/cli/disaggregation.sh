@@ -56,6 +56,12 @@ succeeds "$inflight" run base.yaml --quiet -o swept --set 'sweep={cluster.pools.
 same "$(awk -F, '{ print NF }' swept/requests.csv | sort -u | wc -l)" 1 'one number of columns'
 
 # ---- refused, in one line ----
+# tiers: below prefill pools alone, with loads that a step waits for
+store='cluster.pools.p.serving.kv.tiers.store={blocks: 100, latency_s: 0.01, loads: apart}'
+refuses 'pool p: serving.kv.tiers has a tier with loads apart, expected before or layers where pools have roles' \
+    "$inflight" run base.yaml --quiet --set "$store"
+refuses 'pool d: serving.kv.tiers is set, expected none but with role prefill where pools have roles' \
+    "$inflight" run base.yaml --quiet --set 'cluster.pools.d.serving.kv.tiers.store={blocks: 100}'
 refuses 'base.yaml:7:3: cluster.pools has no pool with the role decode and a count above 0, expected one beside those that prefill' \
     "$inflight" run base.yaml --quiet --set cluster.pools.d.role=prefill
 refuses 'cluster.pools has no pool with the role prefill and a count above 0' \

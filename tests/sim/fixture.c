@@ -119,7 +119,7 @@ static int create_replicas(const struct fixture *f, struct replica *replicas,
                                           .speculation = f->speculation,
                                           .adapters = f->adapters_of};
         for (int t = 0; t < N_TIERS; t++)
-            options.tiers[t] = f->tiers[t].on ? &tiers[t] : NULL;
+            options.tiers[t] = f->tiers[t].on && i == 0 ? &tiers[t] : NULL;
         for (uint32_t k = 0; k < of.n_replicas && rc == 0; k++, number++) {
             options.number = number;
             rc = replica_create(&replicas[number], &options, error);
@@ -169,6 +169,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     const uint32_t n_replicas = lay_out(f, pools);
     struct replica *replicas = calloc(n_replicas, sizeof *replicas);
     struct kv_tier tiers[N_TIERS] = {0};
+    struct tier_links tier_links[FIXTURE_MAX_POOLS];
     struct module router = {0};
     struct workload workload = {0};
     struct inspector x = {
@@ -186,7 +187,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .migration = f->migration.interval_ns > 0 ? &f->migration : NULL,
         .moved = f->moved,
         .link = f->link,
-        .tiers = has_tiers(f) ? &f->tier_links : NULL,
+        .tiers = has_tiers(f) ? tier_links : NULL,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,
@@ -194,6 +195,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .steady_runs = !f->no_steady_runs,
         .check_steady = f->check_steady,
     };
+    for (size_t i = 0; i < FIXTURE_MAX_POOLS; i++)
+        tier_links[i] = f->tier_links;
     executor_sim_create(&x.sim, NULL, n_replicas, error);
     create_costs(f, &x.sim, costs, error);
     if (f->overlap.n_stages > 1) {

@@ -51,7 +51,8 @@ struct fixture {
     struct migration_rules migration; /* interval_ns 0: no running request moves */
     struct handover_size moved;
     struct link_spec link;
-    struct tier_rules tiers[N_TIERS]; /* of the one replica; on false: there is none */
+    struct tier_rules tiers[N_TIERS]; /* of the one replica, or shared by those of
+                                         the first pool; on false: there is none */
     struct tier_links tier_links;
     uint64_t seed;       /* of the router's draws */
     int32_t max_samples; /* the most in the trace's column */

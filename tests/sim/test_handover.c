@@ -131,6 +131,46 @@ static void roll_requests(struct fixture *f, struct dice *dice)
     }
 }
 
+static void roll_router(struct fixture *f, struct dice *dice, uint64_t seed)
+{
+    static const char *const routers[][2] = {
+        {"pair", NULL},
+        {"pair", "{prefill: turns, decode: blocks}"},
+        {"conductor", NULL},
+        {"conductor", "{balancing: 2, transfer_token_s: 0.0001}"},
+        {"conductor", "{reject: early, tbt_s: 1, decode_token_s: 0.01, ttft_s: 0.01, max_reqs: 4}"},
+        {"conductor", "{reject: predicted, tbt_s: 1, decode_token_s: 0.01, decode_s: 0.5}"},
+    };
+    const int32_t of_pairs = one_in(dice, 2) ? 0 : 1;
+    const int32_t i = seed % 3 ? of_pairs : (int32_t)(2 + seed / 3 % 4);
+    fixture_module(f, IFL_ROUTE, routers[i][0], routers[i][1]);
+}
+
+/* A store that the replicas of the first pool share, which computes prompts alone. */
+static void roll_store(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed + (UINT64_C(1) << 40), 0};
+    const struct fixture_pool *pool = &f->pools[0];
+    if (one_in(&dice, 2) || pool->roles != IFL_PREFILLS || pool->prefix_cache == PREFIX_CACHE_NONE)
+        return;
+    struct tier_rules *tier = &f->tiers[TIER_STORE];
+    *tier = (struct tier_rules){.on = true,
+                                .n_units = roll(&dice, 1, 60),
+                                .unit_blocks = roll(&dice, 1, 3),
+                                .store_after = 1,
+                                .stores = TIER_STORES_COMPUTED,
+                                .loads = (enum tier_load)roll(&dice, 1, 2),
+                                .keeps = roll(&dice, 0, 1),
+                                .linked = roll(&dice, 0, 3),
+                                .hit_frac = one_in(&dice, 2) ? 0.4 : 0};
+    f->tier_links.block_bytes = 1;
+    f->tier_links.n_layers = roll(&dice, 1, 4);
+    f->tier_links.spec[TIER_STORE] =
+        (struct link_spec){.latency_ns = tier->linked ? 20000000 : 0,
+                           .bytes_per_s = 100 * roll(&dice, 0, 1),
+                           .sharing = (enum link_sharing)roll(&dice, 0, 3)};
+}
+
 struct cluster {
     struct fixture f;
     struct fixture kitchen[FIXTURE_MAX_POOLS];
@@ -151,8 +191,8 @@ static void roll_cluster(struct cluster *cluster, uint64_t seed)
         roll_pool(&f->pools[i], &cluster->kitchen[i], mixed ? 0 : role, &dice);
     }
     f->limits = f->pools[0].limits;
-    fixture_module(f, IFL_ROUTE, "pair",
-                   one_in(&dice, 2) ? NULL : "{prefill: turns, decode: blocks}");
+    roll_store(f, seed);
+    roll_router(f, &dice, seed);
     roll_links(f, &dice);
     roll_rules(f, &dice);
     roll_requests(f, &dice);
@@ -243,7 +283,7 @@ static void fly(struct fixture *f, uint64_t seed)
 }
 
 struct counts {
-    uint64_t n, n_moves, n_left, n_finished, n_hidden, n_migrations, n_left_moved;
+    uint64_t n, n_moves, n_left, n_finished, n_hidden, n_found, n_migrations, n_left_moved;
 };
 
 static void count(const struct fixture *f, struct counts *counts)
@@ -255,6 +295,7 @@ static void count(const struct fixture *f, struct counts *counts)
         counts->n_left += left;
         counts->n_finished += r->status == IFL_FINISHED;
         counts->n_hidden += r->moving_hidden_ns > 0;
+        counts->n_found += r->tier_tokens[TIER_STORE] > 0;
         counts->n_migrations += (uint64_t)r->n_migrations;
         counts->n_left_moved += left && r->n_migrations > 0;
     }
@@ -291,10 +332,11 @@ Test(handover, random_clusters_lose_nothing, .timeout = 600)
     const struct counts of = fly_many(roll_cluster);
     if (of.n == N_CLUSTERS)
         cr_assert(of.n_moves > 4 * of.n && of.n_left > of.n && of.n_finished > 4 * of.n &&
-                      of.n_hidden > of.n / 10,
-                  "%llu moves, %llu left, %llu finished, %llu hidden",
+                      of.n_hidden > of.n / 10 && of.n_found > of.n / 10,
+                  "%llu moves, %llu left, %llu finished, %llu hidden, %llu found in a store",
                   (unsigned long long)of.n_moves, (unsigned long long)of.n_left,
-                  (unsigned long long)of.n_finished, (unsigned long long)of.n_hidden);
+                  (unsigned long long)of.n_finished, (unsigned long long)of.n_hidden,
+                  (unsigned long long)of.n_found);
 }
 
 static void roll_cluster_of_pipelines(struct cluster *cluster, uint64_t seed)
