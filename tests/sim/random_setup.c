@@ -27,7 +27,7 @@ static bool roll_batching(struct fixture *f, struct dice *dice)
 {
     static const char *const afters[] = {"everyone", "others", "until-victim"};
     char params[512];
-    const int32_t kind = roll(dice, 0, 5);
+    const int32_t kind = roll(dice, 0, 6);
     const bool spares = roll(dice, 0, 1);
     if (kind == 0) {
         snprintf(params, sizeof params,
@@ -67,6 +67,10 @@ static bool roll_batching(struct fixture *f, struct dice *dice)
                  roll(dice, 1, 12), roll(dice, 0, 1) * roll(dice, 8, 200), roll(dice, 0, 6),
                  roll(dice, 0, 2), roll(dice, 0, 1) ? "true" : "false");
         fixture_module(f, IFL_BATCHING, "prefill-turns", params);
+    } else if (kind == 6) {
+        snprintf(params, sizeof params, "{max_reqs: %d, max_batched_tokens: %d, max_missed: %d}",
+                 roll(dice, 1, 12), roll(dice, 1, 60), roll(dice, 1, 5));
+        fixture_module(f, IFL_BATCHING, "pausing", params);
     } else {
         snprintf(params, sizeof params, "{max_seqs: %d, chunk_tokens: %d}",
                  roll(dice, f->max_samples, 12), roll(dice, 1, 40));

@@ -26,12 +26,14 @@ static const struct recipe recipes[] = {
     {"retracting", "{max_seqs: 6, max_prefill_tokens: 100}", "discounted", "-"},
     {"alternate", "{max_seqs: 6, chunk_tokens: 30}", "prompt-fits", NULL},
     {"capacity", "{max_seqs: 6, max_batched_tokens: 100}", "reserve", "{fate: never}"},
+    {"pausing", "{max_reqs: 5, max_batched_tokens: 30, max_missed: 2}", "prompt-fits", NULL},
+    {"pausing", "{max_batched_tokens: 3}", "reserve", "{fate: never}"},
 };
 
 static void roll_modules(struct fixture *kitchen, struct dice *dice)
 {
     static const char *const orders[] = {"fcfs", "sjf", "priority"};
-    const struct recipe *recipe = &recipes[roll(dice, 0, 7)];
+    const struct recipe *recipe = &recipes[roll(dice, 0, 9)];
     const bool retracts = strcmp(recipe->batching, "retracting") == 0;
     const bool fcfs = retracts || strcmp(recipe->batching, "capacity") == 0;
     fixture_module(kitchen, IFL_BATCHING, recipe->batching, recipe->params);
@@ -140,9 +142,10 @@ static void roll_router(struct fixture *f, struct dice *dice, uint64_t seed)
         {"conductor", "{balancing: 2, transfer_token_s: 0.0001}"},
         {"conductor", "{reject: early, tbt_s: 1, decode_token_s: 0.01, ttft_s: 0.01, max_reqs: 4}"},
         {"conductor", "{reject: predicted, tbt_s: 1, decode_token_s: 0.01, decode_s: 0.5}"},
+        {"mixed-pools", "{long_queue_tokens: 60}"},
     };
     const int32_t of_pairs = one_in(dice, 2) ? 0 : 1;
-    const int32_t i = seed % 3 ? of_pairs : (int32_t)(2 + seed / 3 % 4);
+    const int32_t i = seed % 2 ? of_pairs : (int32_t)(2 + seed / 2 % 5);
     fixture_module(f, IFL_ROUTE, routers[i][0], routers[i][1]);
 }
 
@@ -343,13 +346,14 @@ static void roll_cluster_of_pipelines(struct cluster *cluster, uint64_t seed)
 {
     roll_cluster(cluster, seed);
     roll_pipeline(&cluster->f, seed);
+    cluster->f.tiers[TIER_STORE].on = false; /* config/tiers.h */
 }
 
 Test(handover, random_pipelines_lose_nothing, .timeout = 600)
 {
     const struct counts of = fly_many(roll_cluster_of_pipelines);
     if (of.n == N_CLUSTERS)
-        cr_assert(of.n_moves > 4 * of.n && of.n_left > of.n && of.n_finished > 4 * of.n,
+        cr_assert(of.n_moves > 4 * of.n && of.n_left > of.n / 2 && of.n_finished > 4 * of.n,
                   "%llu moves, %llu left, %llu finished", (unsigned long long)of.n_moves,
                   (unsigned long long)of.n_left, (unsigned long long)of.n_finished);
 }

@@ -1,0 +1,128 @@
+/* Prompts first, whole; decodes take what is left of the step, and those that find no room pause:
+ * they keep their K/V and miss the step (splitwise-sim 8f99e7d, instance.py, SplitwiseInstance).
+ *
+ *   1. decodes that have missed max_missed steps, in order of start
+ *   2. waiting prompts, in rank order, until one does not fit
+ *   3. decodes that missed the last step, then those that did not, in order of start
+ *   4. requests whose K/V has come from elsewhere
+ *
+ * The first one of a step always fits, whatever its length. The simulator has prompts count as
+ * missing steps, too, and a decode batch that goes on unchanged count as one step. */
+#include "inflight/minmax.h"
+#include "inflight/policy.h"
+
+struct pausing {
+    int32_t max_reqs;
+    int32_t max_batched_tokens;
+    int32_t max_missed;
+};
+
+struct mine {
+    int32_t n_missed; /* steps in a row, while it runs */
+};
+
+static const struct ifl_param params[] = {
+    {"max_reqs", IFL_INT, offsetof(struct pausing, max_reqs), 512, 1, 1 << 20, NULL, "requests",
+     "most requests of a step (max_batch_size)"},
+    {"max_batched_tokens", IFL_INT, offsetof(struct pausing, max_batched_tokens), 2048, 1, 1 << 30,
+     NULL, "tokens", "most tokens of a step of several requests (max_batch_tokens)"},
+    {"max_missed", IFL_INT, offsetof(struct pausing, max_missed), 4, 1, 1 << 20, NULL, "steps",
+     "a decode that has missed so many goes before prompts (max_preemptions)"},
+};
+
+static bool has_room(const struct pausing *p, const struct ifl_step *step, int32_t n)
+{
+    if (step->n_requests == 0)
+        return true;
+    return step->n_tokens + n <= p->max_batched_tokens && step->n_requests < p->max_reqs;
+}
+
+/* Decodes that have missed from `least` to `most` steps, in order of start. */
+static void give_decodes(const struct pausing *p, struct ifl_step *step, int32_t least,
+                         int32_t most)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor))) {
+        const struct mine *mine = ifl_mine(p, r);
+        if (!ifl_decodes(r) || ifl_n_now(r) > 0 || mine->n_missed < least || mine->n_missed > most)
+            continue;
+        if (!has_room(p, step, 1))
+            return;
+        ifl_give(step, r, 1 + ifl_drafts(step, r), 0);
+    }
+}
+
+/* loaded: those whose K/V has come; else the others. */
+static void start(const struct pausing *p, struct ifl_step *step, enum ifl_list list, bool loaded)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, list, &cursor))) {
+        if ((r->state == IFL_LOADED) != loaded)
+            continue;
+        if (!has_room(p, step, ifl_todo(r)) ||
+            !ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
+            return;
+    }
+}
+
+/* Prompts of which a swap or a preemption left a part. */
+static void go_on_with_prompts(const struct pausing *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        if (ifl_n_now(r) == 0 && has_room(p, step, ifl_todo(r)))
+            ifl_give(step, r, ifl_todo(r), 0);
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct pausing *p = self;
+    const size_t n_running = view->n_running;
+    give_decodes(p, step, p->max_missed, INT32_MAX);
+    go_on_with_prompts(p, step);
+    if (view->n_swapped == 0)
+        start(p, step, IFL_IN_WAITING, false);
+    give_decodes(p, step, 1, p->max_missed - 1);
+    give_decodes(p, step, 0, 0);
+    if (step->n_preempted > 0)
+        return;
+    ifl_return_swapped(step, INT32_MAX);
+    start(p, step, IFL_IN_WAITING, true);
+    if (step->n_waiting == 0 && step->n_swapped_in == 0 && (size_t)step->n_requests == n_running)
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    (void)view;
+    ((struct mine *)ifl_mine(self, r))->n_missed = 0;
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    (void)view;
+    for (size_t i = 0; i < running.n; i++) {
+        struct mine *mine = ifl_mine(self, running.of[i]);
+        mine->n_missed = ifl_took_part(step, running.of[i]) ? 0 : mine->n_missed + 1;
+    }
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_pausing = {
+    .kind = IFL_BATCHING,
+    .name = "pausing",
+    .doc = "prompts first, decodes in what is left; the others miss the step (splitwise-sim)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct pausing),
+    .request_bytes = sizeof(struct mine),
+    .on_start = on_start,
+    .on_step_start = on_step_start,
+    .steady = ifl_always_steady,
+    .ops.batching = &ops,
+};
