@@ -301,3 +301,12 @@ int block_check(const struct ifl_engine_options *limits, enum ifl_engine_pool po
         return ifl_fail(error, IFL_E_DEVICE, "block %u is asked for, the pool has %d", block, n);
     return 0;
 }
+
+int blocks_check(const struct ifl_engine_options *limits, const uint32_t *blocks, size_t n,
+                 struct ifl_error *error)
+{
+    for (size_t i = 0; i < n; i++)
+        if (block_check(limits, IFL_DEVICE_POOL, blocks[i], error) < 0)
+            return error->code;
+    return 0;
+}

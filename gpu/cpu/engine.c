@@ -253,6 +253,30 @@ static int cpu_write_block(void *self, enum ifl_engine_pool pool, uint32_t block
     return 0;
 }
 
+static int cpu_send_blocks(void *self, const uint32_t *blocks, size_t n, void *bytes,
+                           struct ifl_error *error)
+{
+    const struct cpu_engine *engine = self;
+    if (blocks_check(&engine->limits, blocks, n, error) < 0)
+        return error->code;
+    for (size_t i = 0; i < n; i++)
+        memcpy((unsigned char *)bytes + i * engine->block_bytes,
+               block_at(engine, IFL_DEVICE_POOL, blocks[i]), engine->block_bytes);
+    return 0;
+}
+
+static int cpu_receive_blocks(void *self, const uint32_t *blocks, size_t n, const void *bytes,
+                              struct ifl_error *error)
+{
+    const struct cpu_engine *engine = self;
+    if (blocks_check(&engine->limits, blocks, n, error) < 0)
+        return error->code;
+    for (size_t i = 0; i < n; i++)
+        memcpy(block_at(engine, IFL_DEVICE_POOL, blocks[i]),
+               (const unsigned char *)bytes + i * engine->block_bytes, engine->block_bytes);
+    return 0;
+}
+
 const struct ifl_engine ifl_engine_v1
 #if defined(__GNUC__)
     __attribute__((visibility("default")))
@@ -272,4 +296,6 @@ const struct ifl_engine ifl_engine_v1
         .describe = cpu_describe,
         .measure = cpu_measure,
         .stage = cpu_stage,
+        .send_blocks = cpu_send_blocks,
+        .receive_blocks = cpu_receive_blocks,
 };

@@ -8,7 +8,8 @@
  *
  * It holds a Llama-style decoder, a paged KV pool and a host pool for swapped blocks. Both pools
  * have the layout [block][layer][K|V][kv_head][token][dim]. `open` takes all memory; a step
- * allocates nothing. Calls to an open engine come from one thread at a time, which may change.
+ * allocates nothing. Calls to an open engine come from one thread at a time, which may change;
+ * stages and the copies of send_blocks and receive_blocks go on beside one another.
  *
  * `executor: NAME` loads inflight_NAME.so (cpu or cuda). An engine built elsewhere, against the
  * installed headers alone, is found in the folder that the environment's INFLIGHT_ENGINE_DIR names.
@@ -19,7 +20,7 @@
  *
  * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type; ABI 4
  * windows of attention for random weights; ABI 5 notes, K/V slots, rows of logits, votes, kept K/V,
- * the data type of K/V, adapters and write_block. */
+ * the data type of K/V, adapters, write_block, stages, send_blocks and receive_blocks. */
 #ifndef INFLIGHT_ENGINE_H
 #define INFLIGHT_ENGINE_H
 
@@ -232,6 +233,16 @@ struct ifl_engine {
      * stages, and is not opened with any. */
     int (*stage)(void *self, int32_t stage, int32_t slot, struct ifl_engine_step *,
                  struct ifl_error *);
+    /* Copy n blocks of the device's pool to `bytes`, and from there, in the pool's layout: [n]
+     * [block_bytes]. Beside a step or its stages that touch none of these blocks, and beside each
+     * other; each is called by one thread at a time. They return when the bytes are there: a step
+     * that is called then sees them. A block number beyond the pool is IFL_E_DEVICE, and nothing is
+     * copied. The bytes are valid in other engines as those of read_block are. Both NULL: K/V does
+     * not move beside the steps of this engine. */
+    int (*send_blocks)(void *self, const uint32_t *blocks, size_t n, void *bytes,
+                       struct ifl_error *);
+    int (*receive_blocks)(void *self, const uint32_t *blocks, size_t n, const void *bytes,
+                          struct ifl_error *);
 };
 
 #define IFL_ENGINE_SYMBOL "ifl_engine_v1"

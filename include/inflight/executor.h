@@ -84,6 +84,15 @@ struct ifl_step_desc {
     size_t n_outs, n_ins, n_copies;
 };
 
+/* K/V that is copied beside the steps: from one replica's device to another's, or between a device
+ * and a tier below it. */
+struct ifl_kv_move {
+    uint64_t tag;                  /* the loop's own word */
+    int32_t from, to;              /* replicas; below 0, -1 - tier: a tier of the other one */
+    const struct ifl_copy *copies; /* [n_copies] blocks of a device, places of a tier; borrowed */
+    size_t n_copies;
+};
+
 /* ---- what an executor answers ---- */
 
 struct ifl_stage_time { /* of a step in a stage of a pipeline */
@@ -109,6 +118,14 @@ struct ifl_done {             /* a step that has ended */
     const int32_t *n_accepted;
 };
 
+struct ifl_kv_moved {
+    uint64_t tag;
+    int64_t sent_ns, start_ns, end_ns; /* submitted; the copy began, and ended */
+};
+
+/* What `next` answers where a move has ended before any step. */
+enum { IFL_NEXT_MOVED = 3 };
+
 struct ifl_executor_ops {
     size_t size_bytes; /* sizeof(struct ifl_executor_ops): it may grow at its end */
     const char *name;
@@ -125,7 +142,8 @@ struct ifl_executor_ops {
     /* 1: *done is the earliest completion, not after until_ns; each step is told once. 0: there is
      * none by then, and now() >= until_ns. Negative: an error, also that of a step that failed.
      * until_ns may be in the past: what has ended is told and nothing is waited for. It is
-     * IFL_NEVER only while a step is in flight. */
+     * IFL_NEVER only while a step is in flight. Of an executor that moves K/V, IFL_NEXT_MOVED: a
+     * move has ended at done->end_ns, and `moved` tells of it. */
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
     /* Optional. The request of this serial has left the run: it has finished, or a plan has dropped
      * it, perhaps before any step computed it. No step in flight and no later step names it. */
@@ -147,6 +165,14 @@ struct ifl_executor_ops {
     /* Optional. The token behind `index` others of that answer of r, which the end of a step has
      * told. */
     int32_t (*token)(void *self, const struct ifl_request *r, int32_t seq, int32_t index);
+    /* Optional, both or none: the executor really moves K/V, for as long as that takes. `move`
+     * returns at once. What goes to a tier is read before a step that is submitted later begins;
+     * what comes to a replica is written when all has been read that went to its tiers before. No
+     * step in flight touches the blocks, nor does a later one before the move has ended, but for
+     * those that go to a tier. `moved`: 1: *moved is the earliest move that has ended by until_ns,
+     * each told once; 0: none has. */
+    int (*move)(void *self, const struct ifl_kv_move *, struct ifl_error *);
+    int (*moved)(void *self, int64_t until_ns, struct ifl_kv_moved *, struct ifl_error *);
 };
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "config/check_engine.h"
 #include "config/keys.h"
 #include "config/layers.h"
 
@@ -228,13 +229,12 @@ int pools_check(const struct node *root, const struct config *config, struct ifl
         return tree_fail(replicas, error,
                          "cluster.replicas is set beside cluster.pools, expected the count of each "
                          "pool alone");
-    if (config->executor != EXECUTOR_SIM)
-        return tree_fail(pools, error,
-                         "cluster.pools is set, expected none where an engine executes: it is one "
-                         "replica");
     if (config_hands_over(config) &&
         (check_roles(pools, config, error) < 0 || check_handover(root, config, error) < 0))
         return error->code;
+    const char *refused = engine_refuses_pools(config);
+    if (refused)
+        return tree_fail(pools, error, "%s where an engine executes", refused);
     if (n < 1 || n > 65536)
         return tree_fail(pools, error,
                          "cluster.pools has %lld replicas in all, ranks of parallel.data counted, "

@@ -194,7 +194,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
 {
     job->step = (struct ifl_engine_step){
         .n_outs = desc->n_outs, .n_ins = desc->n_ins, .n_copies = desc->n_copies};
-    job->done = (struct ifl_done){.step = desc->step};
+    job->done = (struct ifl_done){.step = desc->step, .replica = desc->replica};
     job->code = 0;
     if (reserve(job, desc) < 0 || list_spoilt(job, spoiler) < 0)
         return IFL_E_NOMEM;

@@ -15,8 +15,10 @@
 struct engine_job {
     struct ifl_engine_step step;
     struct ifl_done done;
-    int code;       /* of the engine's answer */
-    uint64_t after; /* so many jobs must have ended before it begins: they sample its tokens */
+    int code; /* of the engine's answer */
+    /* So many jobs must have ended before it begins, for they sample its tokens; and so many moves
+     * of the engine's out lane (engine_lane.h). */
+    uint64_t after, after_stores;
     struct ifl_stage_time stage_times[STAGES_MOST];
     struct ifl_stage_times passed;
     struct ifl_error error;

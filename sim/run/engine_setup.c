@@ -133,7 +133,8 @@ static int tell_adapters(const struct engine_setup *setup, struct told_adapters 
     return 0;
 }
 
-struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error)
+/* What is known without the model and the module. */
+static struct executor_engine_options options_of(const struct engine_setup *setup)
 {
     const struct engine_config *config = &setup->config->engine;
     const bool random = strcmp(config->weights, "random") == 0;
@@ -152,26 +153,47 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .n_requests = setup->n_requests,
         .source = setup->source,
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,
+        .receives = setup->hands_over,
+        .n_places = setup->n_places,
     };
-    struct told_adapters told;
-    if (tell_adapters(setup, &told, &options.open) < 0) {
-        forget_adapters(&told);
-        ifl_fail_nomem(error);
-        return NULL;
-    }
-    set_limits(setup, &options.open);
-    set_stages(setup, &options.open);
-    struct executor_engine *executor = NULL;
-    const bool has_window = setup->gives_up && options.open.window_tokens > 0;
     if (setup->gives_up)
         options.keep = setup->config->serving.kv.keep;
-    if (has_window)
-        fail_window(options.open.window_tokens, error);
-    else if (engine_describe_model(setup->model, &options.open.model, error) == 0)
-        options.engine =
-            engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
-    if (options.engine && propose(setup, &options, error) == 0)
-        executor = executor_engine_create(&options, error);
-    forget_adapters(&told);
+    set_limits(setup, &options.open);
+    set_stages(setup, &options.open);
+    return options;
+}
+
+static int describe(const struct engine_setup *setup, struct told_adapters *told,
+                    struct executor_engine_options *options, struct ifl_error *error)
+{
+    *options = options_of(setup);
+    if (tell_adapters(setup, told, &options->open) < 0)
+        return ifl_fail_nomem(error);
+    if (setup->gives_up && options->open.window_tokens > 0) {
+        fail_window(options->open.window_tokens, error);
+        return error->code;
+    }
+    if (engine_describe_model(setup->model, &options->open.model, error) < 0)
+        return error->code;
+    options->engine =
+        engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
+    return options->engine ? propose(setup, options, error) : error->code;
+}
+
+struct executor_engine *engine_set_up(const struct engine_setup *setups, uint32_t n,
+                                      struct ifl_error *error)
+{
+    struct executor_engine_options *options = calloc(n, sizeof *options);
+    struct told_adapters *told = calloc(n, sizeof *told);
+    struct executor_engine *executor = NULL;
+    int rc = options && told ? 0 : ifl_fail_nomem(error);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        rc = describe(&setups[i], &told[i], &options[i], error);
+    if (rc == 0)
+        executor = executor_engine_create(options, n, error);
+    for (uint32_t i = 0; told && i < n; i++)
+        forget_adapters(&told[i]);
+    free(options);
+    free(told);
     return executor;
 }

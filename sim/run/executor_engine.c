@@ -1,222 +1,76 @@
 #include "run/executor_engine.h"
 
-#include <pthread.h>
-#include <string.h>
-#include <time.h>
+#include <stdlib.h>
 
-#include "base/guard.h"
-#include "inflight/minmax.h"
-#include "run/engine_job.h"
+#include "run/engine_member.h"
 #include "run/executor_paced.h"
-#include "run/token_ids.h"
-
-/* A waiting thread looks at the stop flag that often: a signal sets it and wakes no thread. */
-static const int64_t LOOK_NS = 20000000;
 
 struct executor_engine {
-    const struct ifl_engine *engine;
-    void *self; /* the open engine */
-    char who[64];
-    struct guard_call opens, steps, closes;
-    int32_t n_stages;  /* threads: 1 without a pipeline */
-    int32_t n_slots;   /* of the pipeline: steps in flight; 0: there is none */
-    uint32_t pipeline; /* its number */
-    const volatile sig_atomic_t *stop;
-    const struct source *source;
-    struct token_ids ids;
-    struct engine_spoiler spoiler;
-    struct engine_keep keep;
-    bool guesses, verifies;
-    struct proposer proposer;
-    int64_t epoch_ns; /* time 0 of the run */
-    struct stage_thread {
-        struct executor_engine *of;
-        int32_t stage;
-        pthread_t thread;
-    } threads[STAGES_MOST];
-    int32_t n_threads; /* that have started */
-    bool has_locks;
-    /* under the lock */
-    pthread_mutex_t lock;
-    pthread_cond_t submitted, ended;
-    bool closing, has_failed;
-    uint64_t n_submitted, n_taken;
-    uint64_t n_run[STAGES_MOST]; /* jobs that have left a stage */
-    struct engine_job jobs[EXECUTOR_ENGINE_MAX_IN_FLIGHT];
+    struct engine_hub hub;
+    struct engine_member *members; /* [n] */
+    uint32_t n;
 };
-
-static struct engine_job *job_at(struct executor_engine *x, uint64_t i)
-{
-    return &x->jobs[i % EXECUTOR_ENGINE_MAX_IN_FLIGHT];
-}
-
-/* ---- the clock ---- */
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * IFL_NS_PER_S + now.tv_nsec;
-}
 
 static int64_t engine_now(void *self)
 {
-    const struct executor_engine *x = self;
-    return x->source ? x->source->ops->now(x->source->self) : monotonic_ns() - x->epoch_ns;
-}
-
-static uint64_t n_ended(const struct executor_engine *x)
-{
-    return x->n_run[x->n_stages - 1];
-}
-
-/* ---- the engine's threads ---- */
-
-/* K/V that is given up is gathered at once: the blocks that it frees may be written next. */
-static int keep(struct executor_engine *x, struct engine_job *job)
-{
-    const size_t n_keeps = engine_keep_choose(&x->keep, &job->kept, &job->step);
-    struct ifl_engine_step gather = {.keeps = job->kept.keeps, .n_keeps = n_keeps};
-    if (n_keeps == 0)
-        return 0;
-    const int code = x->engine->step(x->self, &gather, &job->error);
-    job->step.device_ns += gather.device_ns;
-    return code;
-}
-
-static int compute(struct executor_engine *x, int32_t stage, uint64_t i)
-{
-    struct engine_job *job = job_at(x, i);
-    const struct guard_call *before = guard_enter(&x->steps);
-    int code = 0;
-    if (x->guesses)
-        code = proposer_guess(&x->proposer, job, &x->ids, &job->error);
-    if (code == 0)
-        code = x->n_slots > 0
-                   ? x->engine->stage(x->self, stage, (int32_t)(i % (uint64_t)x->n_slots),
-                                      &job->step, &job->error)
-                   : x->engine->step(x->self, &job->step, &job->error);
-    if (code == 0 && x->n_slots == 0)
-        code = keep(x, job);
-    guard_leave(before);
-    return code;
-}
-
-/* A step that has failed passes through the other stages without work. */
-static void run(struct executor_engine *x, int32_t stage, uint64_t i)
-{
-    struct engine_job *job = job_at(x, i);
-    job->stage_times[stage].start_ns = engine_now(x);
-    if (job->code == 0)
-        job->code = compute(x, stage, i);
-}
-
-/* The tokens of requests are read and written under the lock: several threads do. Behind a step
- * that has failed there are none to read. */
-static void begin(struct executor_engine *x, struct engine_job *job)
-{
-    if (x->has_failed)
-        job->code = ifl_fail(&job->error, IFL_E_DEVICE, "an earlier step has failed");
-    else
-        engine_job_look_up(job, &x->ids);
-}
-
-static void end(struct executor_engine *x, struct engine_job *job)
-{
-    if (job->code == 0 && engine_job_remember(job, &x->ids, x->verifies) < 0)
-        job->code = ifl_fail_nomem(&job->error);
-    job->passed = (struct ifl_stage_times){x->pipeline, x->n_stages, job->stage_times};
-    job->done.n_accepted = x->verifies ? job->n_accepted : NULL;
-    job->done.device_ns = job->step.device_ns;
-    job->done.start_ns = job->stage_times[0].start_ns;
-    job->done.end_ns = job->stage_times[x->n_stages - 1].end_ns;
-    job->done.stages = x->n_slots > 0 ? &job->passed : NULL;
-    x->has_failed |= job->code < 0;
-}
-
-static bool is_due(const struct executor_engine *x, int32_t stage)
-{
-    const uint64_t i = x->n_run[stage];
-    return stage > 0 ? i < x->n_run[stage - 1]
-                     : i < x->n_submitted &&
-                           x->jobs[i % EXECUTOR_ENGINE_MAX_IN_FLIGHT].after <= n_ended(x);
-}
-
-static void *serve(void *context)
-{
-    const struct stage_thread *thread = context;
-    const int32_t stage = thread->stage;
-    struct executor_engine *x = thread->of;
-    pthread_mutex_lock(&x->lock);
-    while (!x->closing) {
-        if (!is_due(x, stage)) {
-            pthread_cond_wait(&x->submitted, &x->lock);
-            continue;
-        }
-        const uint64_t i = x->n_run[stage];
-        struct engine_job *job = job_at(x, i);
-        if (stage == 0)
-            begin(x, job);
-        pthread_mutex_unlock(&x->lock);
-        run(x, stage, i);
-        pthread_mutex_lock(&x->lock);
-        job->stage_times[stage].end_ns = engine_now(x);
-        if (stage == x->n_stages - 1)
-            end(x, job);
-        x->n_run[stage]++;
-        pthread_cond_broadcast(stage == x->n_stages - 1 ? &x->ended : &x->submitted);
-        if (stage > 0 && stage == x->n_stages - 1)
-            pthread_cond_broadcast(&x->submitted); /* a job may wait for its tokens */
-        if (stage == x->n_stages - 1 && x->source)
-            x->source->ops->wake(x->source->self);
-    }
-    pthread_mutex_unlock(&x->lock);
-    return NULL;
-}
-
-/* ---- the loop's side ---- */
-
-/* How many jobs have ended when the last one that samples a token of this one's has. */
-static uint64_t last_feeder(struct executor_engine *x, const struct engine_job *job)
-{
-    uint64_t i = x->n_slots > 0 ? x->n_submitted : 0;
-    while (i > n_ended(x) && !engine_job_feeds(job_at(x, i - 1), job))
-        i--;
-    return i;
+    return engine_hub_now(&((struct executor_engine *)self)->hub);
 }
 
 static int engine_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
 {
     struct executor_engine *x = self;
-    if (x->n_submitted - x->n_taken == EXECUTOR_ENGINE_MAX_IN_FLIGHT)
-        return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
-                        EXECUTOR_ENGINE_MAX_IN_FLIGHT);
-    struct engine_job *job = job_at(x, x->n_submitted);
-    if (engine_job_write(job, desc, x->source, &x->spoiler) < 0 ||
-        engine_keep_write(&x->keep, &job->kept, desc, &job->step) < 0)
-        return ifl_fail_nomem(error);
-    pthread_mutex_lock(&x->lock);
-    job->after = last_feeder(x, job);
-    x->n_submitted++;
-    pthread_cond_broadcast(&x->submitted);
-    pthread_mutex_unlock(&x->lock);
-    return 0;
+    ifl_require(desc->replica < x->n);
+    return engine_member_submit(&x->members[desc->replica], desc, error);
 }
 
-/* The source waits in place of the lock, and is woken at each end. */
-static void wait_at_source(struct executor_engine *x, int64_t at_ns)
+/* ---- what has ended ---- */
+
+/* The member whose step ended first; NULL: none has. */
+static struct engine_member *first_to_end(struct executor_engine *x)
 {
-    pthread_mutex_unlock(&x->lock);
-    x->source->ops->wait(x->source->self, at_ns);
-    pthread_mutex_lock(&x->lock);
+    struct engine_member *first = NULL;
+    int64_t end_ns = IFL_NEVER;
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct engine_job *job = engine_member_first(&x->members[i]);
+        if (job && job->done.end_ns < end_ns) {
+            first = &x->members[i];
+            end_ns = job->done.end_ns;
+        }
+    }
+    return first;
 }
 
-static void wait_until(struct executor_engine *x, int64_t at_ns)
+/* The lane whose move ended first; NULL: none has. */
+static struct engine_lane *first_to_come(struct executor_engine *x)
 {
-    at_ns += x->epoch_ns;
-    const struct timespec at = {.tv_sec = (time_t)(at_ns / IFL_NS_PER_S),
-                                .tv_nsec = (long)(at_ns % IFL_NS_PER_S)};
-    pthread_cond_timedwait(&x->ended, &x->lock, &at);
+    struct engine_lane *first = NULL;
+    int64_t end_ns = IFL_NEVER;
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct engine_lane *lanes[] = {&x->members[i].in, &x->members[i].out};
+        for (size_t k = 0; k < 2; k++) {
+            const struct lane_move *move = engine_lane_first(lanes[k]);
+            if (move && move->end_ns < end_ns) {
+                first = lanes[k];
+                end_ns = move->end_ns;
+            }
+        }
+    }
+    return first;
+}
+
+static int take_step(struct engine_member *member, int64_t until_ns, struct ifl_done *done,
+                     struct ifl_error *error)
+{
+    const struct engine_job *job = engine_member_first(member);
+    if (job->code < 0) {
+        *error = job->error;
+        return job->code;
+    }
+    if (job->done.end_ns > until_ns)
+        return 0;
+    *done = job->done;
+    member->n_taken++;
+    return 1;
 }
 
 /* Called with the lock held; returns what `next` does. */
@@ -225,39 +79,78 @@ static int await(struct executor_engine *x, int64_t until_ns, struct ifl_done *d
 {
     for (;;) {
         const int64_t now_ns = engine_now(x);
-        if (x->stop && *x->stop)
+        if (x->hub.stop && *x->hub.stop)
             return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
-        if (x->n_taken < n_ended(x)) {
-            const struct engine_job *job = job_at(x, x->n_taken);
-            if (job->code < 0) {
-                *error = job->error;
-                return job->code;
-            }
-            if (job->done.end_ns > until_ns)
-                return 0;
-            *done = job->done;
-            x->n_taken++;
-            return 1;
+        struct engine_member *member = first_to_end(x);
+        const struct engine_lane *lane = first_to_come(x);
+        const int64_t step_ns = member ? engine_member_first(member)->done.end_ns : IFL_NEVER;
+        const int64_t move_ns = lane ? engine_lane_first(lane)->end_ns : IFL_NEVER;
+        if (member && step_ns <= move_ns)
+            return take_step(member, until_ns, done, error);
+        if (lane && move_ns <= until_ns) {
+            done->end_ns = move_ns;
+            return IFL_NEXT_MOVED;
         }
         if (now_ns >= until_ns)
             return 0;
-        if (x->source && x->source->ops->has(x->source->self))
+        if (x->hub.source && x->hub.source->ops->has(x->hub.source->self))
             return EXECUTOR_SOURCE_SPEAKS;
-        if (x->source)
-            wait_at_source(x, until_ns);
-        else
-            wait_until(x, until_ns - now_ns < LOOK_NS ? until_ns : now_ns + LOOK_NS);
+        engine_hub_wait(&x->hub, now_ns, until_ns);
     }
 }
 
 static int engine_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
 {
     struct executor_engine *x = self;
-    pthread_mutex_lock(&x->lock);
+    pthread_mutex_lock(&x->hub.lock);
     const int rc = await(x, until_ns, done, error);
-    pthread_mutex_unlock(&x->lock);
+    pthread_mutex_unlock(&x->hub.lock);
     return rc;
 }
+
+/* ---- K/V that moves ---- */
+
+static int engine_move(void *self, const struct ifl_kv_move *move, struct ifl_error *error)
+{
+    struct executor_engine *x = self;
+    const bool goes_out = move->to < 0;
+    const int32_t number = goes_out ? move->from : move->to;
+    ifl_require(number >= 0 && (uint32_t)number < x->n && move->from < (int32_t)x->n);
+    struct engine_member *member = &x->members[number];
+    struct engine_member *from = move->from < 0 ? NULL : &x->members[move->from];
+    pthread_mutex_lock(&x->hub.lock);
+    const int rc = engine_lane_submit(goes_out ? &member->out : &member->in, from, move);
+    pthread_mutex_unlock(&x->hub.lock);
+    return rc < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+static int take_move(struct executor_engine *x, int64_t until_ns, struct ifl_kv_moved *moved,
+                     struct ifl_error *error)
+{
+    struct engine_lane *lane = first_to_come(x);
+    const struct lane_move *move = lane ? engine_lane_first(lane) : NULL;
+    if (!move || move->end_ns > until_ns)
+        return 0;
+    if (move->code < 0) {
+        *error = move->error;
+        return move->code;
+    }
+    *moved = (struct ifl_kv_moved){move->tag, move->sent_ns, move->start_ns, move->end_ns};
+    lane->n_taken++;
+    return 1;
+}
+
+static int engine_moved(void *self, int64_t until_ns, struct ifl_kv_moved *moved,
+                        struct ifl_error *error)
+{
+    struct executor_engine *x = self;
+    pthread_mutex_lock(&x->hub.lock);
+    const int rc = take_move(x, until_ns, moved, error);
+    pthread_mutex_unlock(&x->hub.lock);
+    return rc;
+}
+
+/* ---- tokens ---- */
 
 /* Later steps of the request may be adding to its tokens. */
 static int32_t engine_token(void *self, const struct ifl_request *r, int32_t seq, int32_t index)
@@ -265,18 +158,19 @@ static int32_t engine_token(void *self, const struct ifl_request *r, int32_t seq
     struct executor_engine *x = self;
     const struct token_owner owner = {
         .serial = r->serial, .seq = seq, .n_seqs = r->n_seqs, .n_prompt = r->n_prompt};
-    pthread_mutex_lock(&x->lock);
-    const int32_t token = token_ids_get(&x->ids, &owner, r->n_prompt + index);
-    pthread_mutex_unlock(&x->lock);
+    pthread_mutex_lock(&x->hub.lock);
+    const int32_t token = token_ids_get(&x->hub.ids, &owner, r->n_prompt + index);
+    pthread_mutex_unlock(&x->hub.lock);
     return token;
 }
 
-/* The last step of the request has ended, so the engine's thread no longer reads its tokens. */
+/* The last step of the request has ended, so no engine's thread reads its tokens any more. */
 static void engine_forget(void *self, uint64_t serial)
 {
     struct executor_engine *x = self;
-    token_ids_forget(&x->ids, serial);
-    engine_keep_forget(&x->keep, serial);
+    token_ids_forget(&x->hub.ids, serial);
+    for (uint32_t i = 0; i < x->n; i++)
+        engine_keep_forget(&x->members[i].keep, serial);
 }
 
 const struct ifl_executor_ops executor_engine_ops = {
@@ -288,75 +182,62 @@ const struct ifl_executor_ops executor_engine_ops = {
     .next = engine_next,
     .forget = engine_forget,
     .token = engine_token,
+    .move = engine_move,
+    .moved = engine_moved,
 };
 
 /* ---- creating and destroying ---- */
 
-/* The condition variables' deadlines follow the clock that the loop reads. */
-static int create_locks(struct executor_engine *x)
+/* Blocks that move are the same bytes in both engines. */
+static int check_alike(const struct executor_engine *x,
+                       const struct executor_engine_options *options, struct ifl_error *error)
 {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0)
-        return IFL_E_NOMEM;
-    x->has_locks = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-                   pthread_mutex_init(&x->lock, NULL) == 0 &&
-                   pthread_cond_init(&x->submitted, &attributes) == 0 &&
-                   pthread_cond_init(&x->ended, &attributes) == 0;
-    pthread_condattr_destroy(&attributes);
-    return x->has_locks ? 0 : IFL_E_NOMEM;
-}
-
-static int start(struct executor_engine *x, const struct executor_engine_options *options,
-                 struct ifl_error *error)
-{
-    if (x->n_slots > 0 && !x->engine->stage)
-        return ifl_fail(error, IFL_E_INPUT,
-                        "engine %s has no stages, expected parallel.pipeline 1 with it",
-                        x->engine->name);
-    if (create_locks(x) < 0 ||
-        token_ids_create(&x->ids, options->token_seed, options->open.model.n_vocab,
-                         options->n_requests) < 0 ||
-        (options->spoil && engine_spoiler_create(&x->spoiler, options->spoil) < 0))
-        return ifl_fail_nomem(error);
-    const struct guard_call *before = guard_enter(&x->opens);
-    const int rc = x->engine->open(&options->open, &x->self, error);
-    guard_leave(before);
-    if (rc < 0)
-        return rc;
-    if (options->guesses && proposer_open(&x->proposer, &options->proposer, error) < 0)
-        return error->code;
-    x->epoch_ns = monotonic_ns();
-    while (x->n_threads < x->n_stages) {
-        struct stage_thread *thread = &x->threads[x->n_threads];
-        *thread = (struct stage_thread){.of = x, .stage = x->n_threads};
-        if (pthread_create(&thread->thread, NULL, serve, thread) != 0)
-            return ifl_fail(error, IFL_E_NOMEM, "no thread can be started for the engine");
-        x->n_threads++;
+    const struct engine_member *first = &x->members[0];
+    const size_t block_bytes = first->engine->block_bytes(first->self);
+    for (uint32_t i = 1; i < x->n; i++) {
+        const struct engine_member *member = &x->members[i];
+        const size_t n_bytes = member->engine->block_bytes(member->self);
+        if (options[i].open.block_tokens != options[0].open.block_tokens || n_bytes != block_bytes)
+            return ifl_fail(error, IFL_E_INPUT,
+                            "a block of replica %u has %d tokens in %zu bytes and one of replica 0 "
+                            "%d in %zu, expected the same where K/V moves between engines",
+                            i, options[i].open.block_tokens, n_bytes, options[0].open.block_tokens,
+                            block_bytes);
     }
     return 0;
 }
 
+/* Time begins when all engines are open. */
+static int start(struct executor_engine *x, const struct executor_engine_options *options,
+                 struct ifl_error *error)
+{
+    int rc = 0;
+    if (engine_hub_create(&x->hub) < 0 ||
+        token_ids_create(&x->hub.ids, options->token_seed, options->open.model.n_vocab,
+                         options->n_requests) < 0)
+        return ifl_fail_nomem(error);
+    for (uint32_t i = 0; rc == 0 && i < x->n; i++)
+        rc = engine_member_open(&x->members[i], &options[i], error);
+    if (rc == 0 && options->receives)
+        rc = check_alike(x, options, error);
+    engine_hub_begin(&x->hub);
+    return rc;
+}
+
 struct executor_engine *executor_engine_create(const struct executor_engine_options *options,
-                                               struct ifl_error *error)
+                                               uint32_t n, struct ifl_error *error)
 {
     struct executor_engine *x = calloc(1, sizeof *x);
-    if (!x) {
+    if (!x || !(x->members = calloc(n, sizeof *x->members))) {
+        free(x);
         ifl_fail_nomem(error);
         return NULL;
     }
-    x->engine = options->engine;
-    x->n_slots = options->open.n_stages > 0 ? options->open.max_in_flight : 0;
-    x->n_stages = ifl_max(options->open.n_stages, 1);
-    x->pipeline = options->pipeline;
-    x->stop = options->open.stop;
-    x->source = options->source;
-    engine_keep_create(&x->keep, &options->keep, &options->open.model, options->open.block_tokens);
-    x->guesses = options->guesses;
-    x->verifies = options->verifies;
-    snprintf(x->who, sizeof x->who, "engine %s", options->engine->name);
-    x->opens = (struct guard_call){x->who, "open"};
-    x->steps = (struct guard_call){x->who, "step"};
-    x->closes = (struct guard_call){x->who, "close"};
+    x->n = n;
+    x->hub.stop = options->open.stop;
+    x->hub.source = options->source;
+    for (uint32_t i = 0; i < n; i++)
+        engine_member_create(&x->members[i], &x->hub, &options[i]);
     if (start(x, options, error) < 0) {
         executor_engine_destroy(x);
         return NULL;
@@ -366,33 +247,23 @@ struct executor_engine *executor_engine_create(const struct executor_engine_opti
 
 static void stop_threads(struct executor_engine *x)
 {
-    pthread_mutex_lock(&x->lock);
-    x->closing = true;
-    pthread_cond_broadcast(&x->submitted);
-    pthread_mutex_unlock(&x->lock);
-    for (int32_t i = 0; i < x->n_threads; i++)
-        pthread_join(x->threads[i].thread, NULL);
+    pthread_mutex_lock(&x->hub.lock);
+    x->hub.closing = true;
+    pthread_cond_broadcast(&x->hub.submitted);
+    pthread_mutex_unlock(&x->hub.lock);
+    for (uint32_t i = 0; i < x->n; i++)
+        engine_member_stop(&x->members[i]);
 }
 
 void executor_engine_destroy(struct executor_engine *x)
 {
     if (!x)
         return;
-    if (x->n_threads > 0)
+    if (x->hub.has_locks)
         stop_threads(x);
-    const struct guard_call *before = guard_enter(&x->closes);
-    x->engine->close(x->self);
-    proposer_close(&x->proposer);
-    guard_leave(before);
-    for (size_t i = 0; i < EXECUTOR_ENGINE_MAX_IN_FLIGHT; i++)
-        engine_job_finish(&x->jobs[i]);
-    token_ids_destroy(&x->ids);
-    engine_keep_destroy(&x->keep);
-    engine_spoiler_finish(&x->spoiler);
-    if (x->has_locks) {
-        pthread_mutex_destroy(&x->lock);
-        pthread_cond_destroy(&x->submitted);
-        pthread_cond_destroy(&x->ended);
-    }
+    for (uint32_t i = 0; i < x->n; i++)
+        engine_member_close(&x->members[i]);
+    engine_hub_destroy(&x->hub);
+    free(x->members);
     free(x);
 }

@@ -368,6 +368,8 @@ static int end_others(struct loop *loop, struct ifl_error *error)
     int rc = 1;
     while (rc > 0 && loop->n_busy > 0) {
         rc = flight->executor->next(flight->executor_self, loop->now_ns, &done, error);
+        if (rc == IFL_NEXT_MOVED)
+            return 0;
         if (rc > 0 && end_step(loop, &done, error) < 0)
             return error->code;
     }
@@ -403,8 +405,10 @@ static int advance(struct loop *loop, struct ifl_error *error)
         return 1;
     if (rc == 0)
         loop->now_ns = until_ns;
+    if (rc == IFL_NEXT_MOVED)
+        loop->now_ns = ifl_max(loop->now_ns, done.end_ns);
     if (rc > 0)
-        rc = end_step(loop, &done, error);
+        rc = rc == IFL_NEXT_MOVED ? 0 : end_step(loop, &done, error);
     if (rc == 0)
         rc = end_others(loop, error);
     if (rc == 0 && loop->moves)

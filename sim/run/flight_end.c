@@ -17,13 +17,13 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
 {
     struct flight *flight = loop->flight;
     struct ifl_request_record record;
-    if (flight->executor->forget)
-        flight->executor->forget(flight->executor_self, r->pub.serial);
     replica_report(replica, r, &record);
     if (r->handover == 0 && r->silent)
         return 0;
     if (r->handover > 0 && !moves_report(loop->moves, r, &record))
         return 0;
+    if (flight->executor->forget)
+        flight->executor->forget(flight->executor_self, r->pub.serial);
     record.request_id = workload_id(flight->workload, r->row, r->attempt);
     record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
     workload_deliver(flight->workload, &record);

@@ -18,7 +18,7 @@ struct moves *moves_create(struct loop *loop, struct ifl_error *error)
     }
     *moves = (struct moves){.loop = loop, .flight = flight, .rules = flight->handover};
     if (slots_reserve(&moves->slots, &moves->of, sizeof *moves->of) < 0 ||
-        links_create(&moves->links, 2 * flight->n_replicas, &flight->link) < 0) {
+        carrier_create(&moves->carrier, flight, 2 * flight->n_replicas, &flight->link) < 0) {
         ifl_fail_nomem(error);
         moves_destroy(moves);
         return NULL;
@@ -31,7 +31,7 @@ void moves_destroy(struct moves *moves)
 {
     if (!moves)
         return;
-    links_destroy(&moves->links);
+    carrier_destroy(&moves->carrier);
     slots_destroy(&moves->slots);
     slots_destroy(&moves->flying_slots);
     free(moves->of);
@@ -116,6 +116,18 @@ static double left_of_layers(const struct moves *moves, int64_t alone_ns, int64_
     return x > 0 ? left / x : 1;
 }
 
+/* The next n blocks of the prompt, behind those that its decode replica has or that were sent: the
+ * same place in the tables of both. */
+static int list_blocks(struct moves *moves, const struct handover *h, int32_t n)
+{
+    const int32_t n_hit = replica_full_blocks(replica_at(moves, h->to), h->d->pub.stale.n_computed);
+    int rc = 0;
+    for (int32_t i = n_hit + h->n_sent_blocks; n-- > 0 && rc == 0; i++)
+        rc = carrier_add(&moves->carrier,
+                         (struct ifl_copy){live_block(h->p, i), live_block(h->d, i)});
+    return rc;
+}
+
 /* Sends that many blocks, of which those of a step that lasted step_ns went layer by layer. */
 static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int64_t step_ns,
                        struct ifl_error *error)
@@ -128,22 +140,23 @@ static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int
                              .n_pieces = ifl_max(n_blocks * moves->flight->moved.block_pieces, 1),
                              .at_ns = moves->loop->now_ns,
                              .rank = h->arrival.serial};
-    if (slots_reserve(&moves->flying_slots, &moves->flying, sizeof *moves->flying) < 0)
+    if (slots_reserve(&moves->flying_slots, &moves->flying, sizeof *moves->flying) < 0 ||
+        (carrier_copies(&moves->carrier) && list_blocks(moves, h, n_blocks) < 0))
         return ifl_fail_nomem(error);
     const uint32_t tag = slots_take(&moves->flying_slots);
-    const int64_t alone_ns = links_alone_ns(&moves->links, &load);
+    const int64_t alone_ns = links_alone_ns(&moves->carrier.links, &load);
     moves->flying[tag] =
         (struct flying){.handover = slot, .n_blocks = n_blocks, .n_bytes = load.n_bytes};
     if (step_ns > 0) {
         const double left = left_of_layers(moves, alone_ns, step_ns);
         load.n_bytes = (int64_t)(left * (double)load.n_bytes);
         load.n_pieces = (int64_t)(left * (double)load.n_pieces);
-        moves->flying[tag].hidden_ns = alone_ns - links_alone_ns(&moves->links, &load);
+        moves->flying[tag].hidden_ns = alone_ns - links_alone_ns(&moves->carrier.links, &load);
     }
     load.tag = tag;
     h->n_flying++;
     h->n_sent_blocks += n_blocks;
-    return links_send(&moves->links, &load) < 0 ? ifl_fail_nomem(error) : 0;
+    return carrier_send(&moves->carrier, &load, (int32_t)h->from, (int32_t)h->to, error);
 }
 
 /* What is computed and has not been sent; all of the prompt if it is done. Blocks that the decode
@@ -279,7 +292,7 @@ int moves_hear_plan(struct moves *moves, struct replica *replica, struct ifl_err
 
 int64_t moves_next_ns(const struct moves *moves)
 {
-    return ifl_min(links_next_ns(&moves->links), event_next_ns(&moves->leases));
+    return ifl_min(carrier_next_ns(&moves->carrier), event_next_ns(&moves->leases));
 }
 
 static int record_move(struct moves *moves, const struct handover *h, const struct flying *flying,
@@ -390,11 +403,9 @@ int moves_end(struct moves *moves, struct ifl_error *error)
 {
     struct link_arrival arrival;
     int rc;
-    while ((rc = links_take(&moves->links, moves->loop->now_ns, &arrival)) > 0)
+    while ((rc = carrier_take(&moves->carrier, moves->loop->now_ns, &arrival, error)) > 0)
         if (end_transfer(moves, &arrival, error) < 0)
             return error->code;
-    if (rc < 0)
-        return ifl_fail_nomem(error);
     while (rc == 0 && event_next_ns(&moves->leases) <= moves->loop->now_ns)
         rc = end_lease(moves, event_pop(&moves->leases).payload, error);
     return rc;

@@ -3,6 +3,7 @@
 #ifndef SIM_RUN_FLIGHT_MOVES_PARTS_H
 #define SIM_RUN_FLIGHT_MOVES_PARTS_H
 
+#include "run/carrier.h"
 #include "run/flight_loop.h"
 
 /* A request with two replicas. */
@@ -31,8 +32,8 @@ struct moves {
     struct loop *loop;
     struct flight *flight;
     const struct handover_rules *rules;
-    struct links links;  /* 2i: out of replica i; 2i + 1: into it */
-    struct handover *of; /* [slots.n], the first is none */
+    struct carrier carrier; /* links: 2i out of replica i; 2i + 1 into it */
+    struct handover *of;    /* [slots.n], the first is none */
     struct slots slots;
     struct flying *flying; /* [flying_slots.n] */
     struct slots flying_slots;

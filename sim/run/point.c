@@ -102,29 +102,46 @@ static int create_simulator(const struct point_options *options, struct point *p
     return rc;
 }
 
+static struct engine_setup engine_setup_of(const struct point_options *options,
+                                           const struct point *point, size_t pool, uint32_t number)
+{
+    const struct point_pool *of = &point->pools[pool];
+    const struct replica *replica = &point->replicas[number];
+    return (struct engine_setup){
+        .config = config_of_pool(options->config, pool),
+        .model = &of->machine.model,
+        .stages = &of->machine.stages,
+        .draft_model = &of->machine.draft_model,
+        .limits = of->limits,
+        .n_requests = most_requests(options, point),
+        .max_samples = max_samples(options, point),
+        .source = options->source,
+        .gives_up = replica->fixed.gives_up,
+        .pool = &replica->kv.device,
+        .adapters = &of->adapters,
+        .adapter_names = point_trace(options, point)->adapter_names,
+        .stop = options->stop,
+        .notes = options->notes,
+        .hands_over = config_hands_over(options->config),
+    };
+}
+
 static int create_executor(const struct point_options *options, struct point *point,
-                           const struct point_result *result, struct ifl_error *error)
+                           struct ifl_error *error)
 {
     const struct config *config = options->config;
     if (config->executor == EXECUTOR_SIM)
         return create_simulator(options, point, error);
-    const struct engine_setup setup = {
-        .config = config,
-        .model = &point->pools[0].machine.model,
-        .stages = &point->pools[0].machine.stages,
-        .draft_model = &point->pools[0].machine.draft_model,
-        .limits = result->limits,
-        .n_requests = most_requests(options, point),
-        .max_samples = max_samples(options, point),
-        .source = options->source,
-        .gives_up = point->replicas[0].fixed.gives_up,
-        .pool = &point->replicas[0].kv.device,
-        .adapters = &point->pools[0].adapters,
-        .adapter_names = point_trace(options, point)->adapter_names,
-        .stop = options->stop,
-        .notes = options->notes,
-    };
-    point->engine = engine_set_up(&setup, error);
+    struct engine_setup *setups = calloc(point->n_replicas, sizeof *setups);
+    if (!setups)
+        return ifl_fail_nomem(error);
+    for (size_t i = 0; i < point->n_pools; i++)
+        for (uint32_t k = 0; k < point->fleet_pools[i].n; k++) {
+            const uint32_t number = point->fleet_pools[i].first + k;
+            setups[number] = engine_setup_of(options, point, i, number);
+        }
+    point->engine = engine_set_up(setups, point->n_replicas, error);
+    free(setups);
     return point->engine ? 0 : error->code;
 }
 
@@ -144,6 +161,18 @@ static int refuse_kept(const struct config *config, const struct replica_options
     return ifl_fail_at(error, config->path, 0, 0,
                        "serving.kv.keep.method gives up K/V and a request has %d samples, expected "
                        "1: they share the K/V of their prompt",
+                       options->max_samples);
+}
+
+/* An engine's answers to one prompt share blocks, which come from one table alone. */
+static int refuse_samples(const struct config *config, const struct replica_options *options,
+                          struct ifl_error *error)
+{
+    if (config->executor == EXECUTOR_SIM || !options->moves || options->max_samples <= 1)
+        return 0;
+    return ifl_fail_at(error, config->path, 0, 0,
+                       "a request has %d samples and replicas hand requests over, expected 1 where "
+                       "an engine executes",
                        options->max_samples);
 }
 
@@ -181,6 +210,8 @@ static int create_replicas_of(const struct point_options *options, struct point 
                       "prompt, expected one, or serving.draft none");
     if (rc == 0)
         rc = refuse_kept(config, &replica, error);
+    if (rc == 0)
+        rc = refuse_samples(config, &replica, error);
     for (replica.number = of->first; rc == 0 && replica.number < of->first + of->n;
          replica.number++) {
         ++*n_created;
@@ -323,7 +354,7 @@ static int assemble(const struct point_options *options, struct point *point,
     if (rc == 0)
         rc = create_recorder(options, point, error);
     /* Last: an engine's clock starts with it. */
-    return rc == 0 ? create_executor(options, point, result, error) : rc;
+    return rc == 0 ? create_executor(options, point, error) : rc;
 }
 
 /* ---- flying ---- */

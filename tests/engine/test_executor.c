@@ -103,7 +103,7 @@ static struct executor_engine *open_stages(int ms, const volatile sig_atomic_t *
     };
     sleep_ms = ms;
     fails_at_step = n_steps = n_open = n_seen = 0;
-    struct executor_engine *x = executor_engine_create(&options, &error);
+    struct executor_engine *x = executor_engine_create(&options, 1, &error);
     cr_assert_not_null(x, "%s", error.text);
     return x;
 }

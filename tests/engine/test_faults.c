@@ -166,7 +166,7 @@ Test(faults, no_memory_for_the_executor)
     size_t n_failures = 0, n_while_serving = 0;
     for (failing = 1;; failing++) {
         n_allocations = 0;
-        struct executor_engine *x = executor_engine_create(&options, &error);
+        struct executor_engine *x = executor_engine_create(&options, 1, &error);
         const int rc = x ? serve(x, &error) : error.code;
         executor_engine_destroy(x);
         if (rc == 1)

@@ -207,7 +207,7 @@ static void open_engine(struct listener *l, const struct fixture *f, const struc
     options.open.block_tokens = f->limits.block_tokens;
     options.open.n_blocks = f->limits.n_blocks;
     options.open.n_host_blocks = f->limits.n_host_blocks;
-    *l = (struct listener){.engine = executor_engine_create(&options, &error)};
+    *l = (struct listener){.engine = executor_engine_create(&options, 1, &error)};
     cr_assert_not_null(l->engine, "%s", error.text);
 }
 

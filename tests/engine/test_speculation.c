@@ -144,7 +144,7 @@ static void open_engine(struct listener *l, enum guesser guesser, bool verifies,
     options.proposer.engine = guesser == BY_TWIN || guesser == BY_SMALLER ? &ifl_engine_v1 : NULL;
     if (guesser == BY_SMALLER)
         options.proposer.open.model.n_layers = 1;
-    *l = (struct listener){.engine = executor_engine_create(&options, &error)};
+    *l = (struct listener){.engine = executor_engine_create(&options, 1, &error)};
     cr_assert_not_null(l->engine, "%s", error.text);
 }
 

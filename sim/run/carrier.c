@@ -1,0 +1,70 @@
+#include "run/carrier.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "inflight/minmax.h"
+
+int carrier_create(struct carrier *carrier, const struct flight *flight, uint32_t n,
+                   const struct link_spec *spec)
+{
+    const struct ifl_executor_ops *executor = flight->executor;
+    *carrier = (struct carrier){.executor = executor->move ? executor : NULL,
+                                .self = flight->executor_self};
+    return links_create(&carrier->links, n, spec);
+}
+
+void carrier_destroy(struct carrier *carrier)
+{
+    links_destroy(&carrier->links);
+    free(carrier->copies);
+}
+
+int carrier_add(struct carrier *carrier, struct ifl_copy copy)
+{
+    const size_t n = carrier->n_copies;
+    if (n == carrier->cap_copies) {
+        const size_t cap = ifl_max(2 * n, (size_t)64);
+        if (array_grow(&carrier->copies, n, cap, sizeof *carrier->copies) < 0)
+            return IFL_E_NOMEM;
+        carrier->cap_copies = cap;
+    }
+    carrier->copies[carrier->n_copies++] = copy;
+    return 0;
+}
+
+int carrier_send(struct carrier *carrier, const struct link_load *load, int32_t from, int32_t to,
+                 struct ifl_error *error)
+{
+    const struct ifl_kv_move move = {load->tag, from, to, carrier->copies, carrier->n_copies};
+    if (!carrier->executor)
+        return links_send(&carrier->links, load) < 0 ? ifl_fail_nomem(error) : 0;
+    carrier->n_copies = 0;
+    carrier->n_going++;
+    return carrier->executor->move(carrier->self, &move, error);
+}
+
+static int take_copied(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
+                       struct ifl_error *error)
+{
+    struct ifl_kv_moved moved;
+    const int rc = carrier->executor->moved(carrier->self, until_ns, &moved, error);
+    if (rc <= 0)
+        return rc;
+    carrier->n_going--;
+    *arrival = (struct link_arrival){.sent_ns = moved.sent_ns,
+                                     .begun_ns = moved.start_ns,
+                                     .end_ns = moved.end_ns,
+                                     .alone_ns = moved.end_ns - moved.start_ns,
+                                     .tag = moved.tag};
+    return 1;
+}
+
+int carrier_take(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
+                 struct ifl_error *error)
+{
+    if (carrier->executor)
+        return take_copied(carrier, until_ns, arrival, error);
+    const int rc = links_take(&carrier->links, until_ns, arrival);
+    return rc < 0 ? ifl_fail_nomem(error) : rc;
+}

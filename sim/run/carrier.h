@@ -1,0 +1,44 @@
+/* What carries K/V: links in virtual time (fleet/link.h), or an executor that really copies it. */
+#ifndef SIM_RUN_CARRIER_H
+#define SIM_RUN_CARRIER_H
+
+#include "fleet/link.h"
+#include "run/flight.h"
+
+struct carrier {
+    struct links links;
+    const struct ifl_executor_ops *executor; /* NULL: the links carry */
+    void *self;
+    uint32_t n_going;        /* by the executor */
+    struct ifl_copy *copies; /* [n_copies] of what is sent next, where an executor copies */
+    size_t n_copies, cap_copies;
+};
+
+/* n links as the first argument's, for a flight whose executor may really move K/V. 0 or
+ * IFL_E_NOMEM. Zeroed memory is valid for carrier_destroy. */
+int carrier_create(struct carrier *carrier, const struct flight *flight, uint32_t n,
+                   const struct link_spec *spec);
+void carrier_destroy(struct carrier *carrier);
+
+/* True: what is sent names its blocks. */
+static inline bool carrier_copies(const struct carrier *carrier)
+{
+    return carrier->executor != NULL;
+}
+
+/* What is sent next has that block, too. 0 or IFL_E_NOMEM. */
+int carrier_add(struct carrier *carrier, struct ifl_copy copy);
+/* from and to as in struct ifl_kv_move. */
+int carrier_send(struct carrier *carrier, const struct link_load *load, int32_t from, int32_t to,
+                 struct ifl_error *error);
+/* 1: takes what came first by until_ns; 0: nothing has; negative: an error. */
+int carrier_take(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
+                 struct ifl_error *error);
+/* When to take: of links as links_next_ns says. When an executor has copied it tells by itself:
+ * not before the end of time. */
+static inline int64_t carrier_next_ns(const struct carrier *carrier)
+{
+    return carrier->n_going > 0 ? IFL_LAST_NS : links_next_ns(&carrier->links);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* What the engines of an executor share: a clock, one lock, the tokens of requests.
+ *
+ * Ends are stamped under the lock that the loop reads the clock under, so time never runs backwards
+ * for it. */
+#ifndef SIM_RUN_ENGINE_HUB_H
+#define SIM_RUN_ENGINE_HUB_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "run/source.h"
+#include "run/token_ids.h"
+
+struct engine_hub {
+    const volatile sig_atomic_t *stop;
+    const struct source *source; /* NULL: all requests are known */
+    struct token_ids ids;
+    int64_t epoch_ns; /* time 0 of the run */
+    bool has_locks;
+    /* under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t submitted, ended; /* there is work; the loop may have something to hear */
+    bool closing, has_failed;
+};
+
+/* The condition variables' deadlines follow the clock that the loop reads. 0 or IFL_E_NOMEM. */
+int engine_hub_create(struct engine_hub *hub);
+void engine_hub_destroy(struct engine_hub *hub);
+/* Time 0 is now. */
+void engine_hub_begin(struct engine_hub *hub);
+int64_t engine_hub_now(const struct engine_hub *hub);
+/* Under the lock: something has ended, for the loop and for work that waits for it. */
+void engine_hub_tell(struct engine_hub *hub);
+/* Under the lock: waits until at_ns, or until something has ended, or for a short while. */
+void engine_hub_wait(struct engine_hub *hub, int64_t now_ns, int64_t at_ns);
+
+#endif

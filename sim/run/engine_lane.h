@@ -1,0 +1,65 @@
+/* K/V that is copied beside the steps of an engine, on a thread of its own. A lane takes its moves
+ * in order. An engine has two: what comes to its device, from other engines and from its tier, and
+ * what goes to its tier.
+ *
+ *   in    begins when all has been read that was to go to the tier before
+ *   out   a step that is submitted behind it begins when it has ended
+ *
+ * Between two engines bytes go through memory of the lane, some blocks at a time. */
+#ifndef SIM_RUN_ENGINE_LANE_H
+#define SIM_RUN_ENGINE_LANE_H
+
+#include "inflight/engine.h"
+#include "inflight/executor.h"
+
+#include "run/engine_hub.h"
+
+struct engine_member;
+
+/* Host memory for the blocks of a tier, taken as its places are written. */
+struct engine_tier {
+    unsigned char **chunks; /* [n_chunks] of ENGINE_TIER_CHUNK places, NULL before */
+    size_t n_chunks;
+};
+
+enum { ENGINE_TIER_CHUNK = 64 };
+
+struct lane_move {
+    uint64_t tag, after;        /* so many moves of the out lane must have ended */
+    struct engine_member *from; /* NULL: the tier; of the out lane the engine itself */
+    struct ifl_copy *copies;    /* [n_copies] */
+    size_t n_copies, cap_copies;
+    int64_t sent_ns, start_ns, end_ns;
+    int code;
+    struct ifl_error error;
+};
+
+struct engine_lane {
+    struct engine_member *of;
+    bool goes_out;
+    bool has_thread;
+    pthread_t thread;
+    unsigned char *staging;
+    /* under the lock */
+    struct lane_move *moves; /* [cap], a ring */
+    size_t cap;
+    uint64_t n_submitted, n_ended, n_taken;
+};
+
+/* 0 or IFL_E_NOMEM, and IFL_E_INPUT where the engine copies no blocks beside its steps. */
+int engine_lane_open(struct engine_lane *lane, struct engine_member *of, bool goes_out,
+                     struct ifl_error *error);
+/* The hub is closing. Zeroed memory is valid. */
+void engine_lane_close(struct engine_lane *lane);
+
+/* Under the lock. 0 or IFL_E_NOMEM. */
+int engine_lane_submit(struct engine_lane *lane, struct engine_member *from,
+                       const struct ifl_kv_move *move);
+/* Under the lock: the first move that has ended and has not been taken; NULL: none. */
+const struct lane_move *engine_lane_first(const struct engine_lane *lane);
+
+/* Room for so many places. 0 or IFL_E_NOMEM. */
+int engine_tier_create(struct engine_tier *tier, size_t n_places);
+void engine_tier_destroy(struct engine_tier *tier);
+
+#endif

@@ -1,0 +1,63 @@
+/* One engine of an executor, that of a replica, on a thread of its own; in a pipeline a thread a
+ * stage.
+ *
+ * The engine's thread takes jobs from a ring in order, looks up their token ids (those that an
+ * earlier job has yet to generate included), runs them and stamps their ends. A stage takes the
+ * jobs that the stage before it has ended, in the same order; a step enters the first when the
+ * tokens that it begins with have been sampled. */
+#ifndef SIM_RUN_ENGINE_MEMBER_H
+#define SIM_RUN_ENGINE_MEMBER_H
+
+#include "base/guard.h"
+#include "run/engine_job.h"
+#include "run/engine_lane.h"
+#include "run/executor_engine.h"
+
+struct stage_thread {
+    struct engine_member *of;
+    int32_t stage;
+    pthread_t thread;
+};
+
+struct engine_member {
+    struct engine_hub *hub;
+    const struct ifl_engine *engine;
+    void *self; /* the open engine */
+    char who[64];
+    struct guard_call opens, steps, closes, sends, receives;
+    int32_t n_stages;  /* threads: 1 without a pipeline */
+    int32_t n_slots;   /* of the pipeline: steps in flight; 0: there is none */
+    uint32_t pipeline; /* its number */
+    struct engine_spoiler spoiler;
+    struct engine_keep keep;
+    bool guesses, verifies;
+    struct proposer proposer;
+    struct stage_thread threads[STAGES_MOST];
+    int32_t n_threads; /* that have started */
+    bool has_sending;
+    pthread_mutex_t sending; /* its blocks are read by one lane at a time */
+    struct engine_tier tier;
+    struct engine_lane in, out;
+    /* under the hub's lock */
+    uint64_t n_submitted, n_taken;
+    uint64_t n_run[STAGES_MOST]; /* jobs that have left a stage */
+    struct engine_job jobs[EXECUTOR_ENGINE_MAX_IN_FLIGHT];
+};
+
+/* Zeroed memory becomes a member, which stop and close accept. */
+void engine_member_create(struct engine_member *member, struct engine_hub *hub,
+                          const struct executor_engine_options *options);
+/* Opens the engine, whose threads begin at once; in any case it is stopped, when the hub is
+ * closing, and closed. */
+int engine_member_open(struct engine_member *member, const struct executor_engine_options *options,
+                       struct ifl_error *error);
+/* Ends its threads, so that no other member's lane reads its blocks any more. */
+void engine_member_stop(struct engine_member *member);
+void engine_member_close(struct engine_member *member);
+
+int engine_member_submit(struct engine_member *member, const struct ifl_step_desc *desc,
+                         struct ifl_error *error);
+/* Under the lock: the first step that has ended and has not been taken; NULL: none. */
+const struct engine_job *engine_member_first(struct engine_member *member);
+
+#endif
