@@ -14,8 +14,8 @@ struct carrier {
     size_t n_copies, cap_copies;
 };
 
-/* n links as the first argument's, for a flight whose executor may really move K/V. 0 or
- * IFL_E_NOMEM. Zeroed memory is valid for carrier_destroy. */
+/* n links like `spec`, for a flight with an executor that may really move K/V. 0 or IFL_E_NOMEM.
+ * Zeroed memory is valid for carrier_destroy. */
 int carrier_create(struct carrier *carrier, const struct flight *flight, uint32_t n,
                    const struct link_spec *spec);
 void carrier_destroy(struct carrier *carrier);

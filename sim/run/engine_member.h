@@ -47,8 +47,8 @@ struct engine_member {
 /* Zeroed memory becomes a member, which stop and close accept. */
 void engine_member_create(struct engine_member *member, struct engine_hub *hub,
                           const struct executor_engine_options *options);
-/* Opens the engine, whose threads begin at once; in any case it is stopped, when the hub is
- * closing, and closed. */
+/* Opens the engine and starts its threads. In any case it is stopped, when the hub is closing, and
+ * closed. */
 int engine_member_open(struct engine_member *member, const struct executor_engine_options *options,
                        struct ifl_error *error);
 /* Ends its threads, so that no other member's lane reads its blocks any more. */

@@ -25,7 +25,7 @@ static int engine_submit(void *self, const struct ifl_step_desc *desc, struct if
 
 /* ---- what has ended ---- */
 
-/* The member whose step ended first; NULL: none has. */
+/* The member with the step that ended first; NULL: none has ended. */
 static struct engine_member *first_to_end(struct executor_engine *x)
 {
     struct engine_member *first = NULL;
@@ -40,7 +40,7 @@ static struct engine_member *first_to_end(struct executor_engine *x)
     return first;
 }
 
-/* The lane whose move ended first; NULL: none has. */
+/* The lane with the move that ended first; NULL: none has ended. */
 static struct engine_lane *first_to_come(struct executor_engine *x)
 {
     struct engine_lane *first = NULL;
