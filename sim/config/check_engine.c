@@ -7,6 +7,9 @@ static const char *refuse_pool(const struct config *pool, const struct config *f
 {
     if (pool->serving.kv.block_tokens != first->serving.kv.block_tokens)
         return "cluster.pools has different serving.kv.block_tokens, expected one size of blocks";
+    if (config_pipelines(pool))
+        return "cluster.pools has a pool with steps in each stage of a pipeline, expected "
+               "serving.in_flight.pipelined false";
     if (config_speculates(pool) && pool->serving.speculation.proposer == PROPOSER_MODEL)
         return "cluster.pools has a pool with a draft model, whose K/V does not move, expected "
                "serving.speculation.proposer lookup";

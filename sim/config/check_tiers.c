@@ -50,8 +50,6 @@ const char *tiers_against(const struct config *config)
 {
     if (config->serving.kv.prefix_cache == PREFIX_CACHE_NONE)
         return "serving.kv.prefix_cache is none, expected hash or radix";
-    if (config->executor != EXECUTOR_SIM)
-        return "executor is an engine, expected sim: an engine keeps K/V on the device alone";
     if (cost_computed(&config->cost) == COST_RECORDED)
         return "cost.model is recorded, expected a model that computes how long steps last";
     if (config_pipelines(config))
@@ -62,6 +60,25 @@ const char *tiers_against(const struct config *config)
     if (config_speculates(config))
         return "serving.speculation guesses tokens, expected none";
     return config->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
+}
+
+/* An engine really keeps K/V, in host memory. */
+static int check_engine(const struct node *root, const struct config *config,
+                        struct ifl_error *error)
+{
+    const struct tier_config *host = &config->serving.kv.tiers[TIER_HOST];
+    if (config->executor == EXECUTOR_SIM)
+        return 0;
+    for (int t = 0; t < N_TIERS; t++)
+        if (t != TIER_HOST && tier_is_there(&config->serving.kv.tiers[t]))
+            return fail(root, names[t], "blocks",
+                        "is set, expected host alone where an engine executes", error);
+    if (!tier_has_link(host))
+        return fail(root, names[TIER_HOST], "gb_per_s",
+                    "and latency_s are 0, expected a link where an engine executes: what it "
+                    "copies takes time",
+                    error);
+    return 0;
 }
 
 int tiers_check(const struct node *root, const struct config *config, struct ifl_error *error)
@@ -75,5 +92,5 @@ int tiers_check(const struct node *root, const struct config *config, struct ifl
     for (int t = 0; t < N_TIERS; t++)
         if (tier_is_there(&config->serving.kv.tiers[t]) && check_one(root, config, t, error) < 0)
             return error->code;
-    return 0;
+    return check_engine(root, config, error);
 }

@@ -63,6 +63,8 @@ int in_flight_reserve(struct replica *replica, size_t n)
     if (replica->fixed.wants_work &&
         array_grow(&in_flight->work, in_flight->desc.n_work, n_work, sizeof *in_flight->work) < 0)
         return IFL_E_NOMEM;
+    if (in_flight->desc.work) /* of a step that is held until its loads have come */
+        in_flight->desc.work = in_flight->work;
     if (reserve_flown(replica, n, n_work) < 0)
         return IFL_E_NOMEM;
     if (replica->fixed.speculation.on &&

@@ -117,11 +117,29 @@ static bool loads_over_link(const struct replica *replica, const struct live_req
     return false;
 }
 
+/* Where the blocks are really copied from. */
+static void list_loads(struct replica *replica, const struct live_request *r)
+{
+    const struct kv_tier *tier = replica->tiers.of[TIER_HOST];
+    const int32_t end = replica_full_blocks(replica, r->n_below);
+    uint64_t identity = r->identity;
+    for (int32_t i = r->n_hit, n = i; i < end; i++) {
+        identity = kv_identity(r, identity, i, block_tokens(replica));
+        if ((i + 1) % tier->rules.unit_blocks != 0)
+            continue;
+        tiers_list_load(&replica->tiers, tier->places, kv_tier_place(tier, identity), r, n, i + 1);
+        n = i + 1;
+    }
+}
+
 /* What is found is used now. A plan may have pushed some of it out since it was found: it is read
  * before that. */
 static void use(struct replica *replica, const struct live_request *r)
 {
     int32_t n_blocks[N_TIERS] = {0};
+    const struct kv_tier *host = replica->tiers.of[TIER_HOST];
+    if (host && host->places)
+        list_loads(replica, r);
     begin_prompt(replica);
     walk(replica, r, r->n_hit, replica_full_blocks(replica, r->n_below), true, n_blocks);
 }
@@ -198,7 +216,8 @@ static void offer(struct replica *replica, struct live_request *r, int32_t n, in
             struct kv_tier *tier = replica->tiers.of[t];
             if (tier && tier->rules.stores == TIER_STORES_COMPUTED && tier->rules.n_units > 0 &&
                 (i + 1) % tier->rules.unit_blocks == 0 && (tier->rules.answers || i < n_prompt))
-                kv_tier_offer(tier, own->identity);
+                kv_tier_offer(tier, own->identity,
+                              tier->places ? r->blocks + i + 1 - tier->rules.unit_blocks : NULL);
         }
     }
     own->n_offered = ifl_max(own->n_offered, n);

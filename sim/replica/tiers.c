@@ -2,8 +2,25 @@
 
 #include <stdlib.h>
 
+/* A plan cannot fail here: it has no more than a replica's blocks to load. */
+void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t place,
+                     const struct live_request *r, int32_t n, int32_t end)
+{
+    const size_t n_after = tiers->n_copies + (size_t)(end - n);
+    ifl_require(place >= 0);
+    if (n_after > tiers->cap_copies) {
+        const size_t cap = 2 * n_after + 64;
+        ifl_require(array_grow(&tiers->copies, tiers->n_copies, cap, sizeof *tiers->copies) == 0);
+        tiers->cap_copies = cap;
+    }
+    for (int32_t i = n; i < end; i++)
+        tiers->copies[tiers->n_copies++] = (struct ifl_copy){
+            tier_places_read(places, place, i - end + places->unit_blocks), r->blocks[i]};
+}
+
 void tiers_destroy(struct tiers *tiers)
 {
     free(tiers->asked);
+    free(tiers->copies);
     *tiers = (struct tiers){0};
 }

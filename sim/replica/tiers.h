@@ -23,6 +23,8 @@ struct tier_ask {
     int32_t attempt;
     int32_t n_blocks[N_TIERS];
     bool at_once; /* it runs in the plan that asked */
+    /* of tiers.copies, where the first tier has places: its blocks, to those of the request */
+    size_t first_copy, n_copies;
 };
 
 struct tiers {
@@ -30,7 +32,9 @@ struct tiers {
     struct kv_tier *of[N_TIERS]; /* borrowed; NULL: there is none */
     struct tier_ask *asked;      /* [n_asked] since the loop last looked */
     size_t n_asked, cap_asked;
-    uint64_t opened; /* what had changed when the plan began */
+    uint64_t opened;         /* what had changed when the plan began */
+    struct ifl_copy *copies; /* [n_copies] that loads of `asked` are, and those of the next one */
+    size_t n_copies, cap_copies, n_copies_asked;
 };
 
 /* What can be found in them has changed so often. */
@@ -76,8 +80,14 @@ static inline bool tiers_reserve_ask(struct tiers *tiers)
 static inline void tiers_ask(struct tiers *tiers, struct live_request *r, bool at_once)
 {
     struct tier_ask *ask = &tiers->asked[tiers->n_asked++];
-    *ask = (struct tier_ask){
-        .r = r, .serial = r->pub.serial, .row = r->row, .attempt = r->attempt, .at_once = at_once};
+    *ask = (struct tier_ask){.r = r,
+                             .serial = r->pub.serial,
+                             .row = r->row,
+                             .attempt = r->attempt,
+                             .at_once = at_once,
+                             .first_copy = tiers->n_copies_asked,
+                             .n_copies = tiers->n_copies - tiers->n_copies_asked};
+    tiers->n_copies_asked = tiers->n_copies;
     for (int i = 0; i < N_TIERS; i++)
         ask->n_blocks[i] = r->tiers.n_blocks[i];
 }
@@ -85,8 +95,12 @@ static inline void tiers_ask(struct tiers *tiers, struct live_request *r, bool a
 static inline void tiers_clear_asked(struct tiers *tiers)
 {
     tiers->n_asked = 0;
+    tiers->n_copies = tiers->n_copies_asked = 0;
 }
 
+/* Blocks n to end - 1 of r come from that place of the tier, which ends with them. */
+void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t place,
+                     const struct live_request *r, int32_t n, int32_t end);
 void tiers_destroy(struct tiers *tiers);
 
 #endif

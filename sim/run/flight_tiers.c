@@ -5,6 +5,7 @@
 
 #include "inflight/minmax.h"
 
+#include "run/carrier.h"
 #include "run/flight_loop.h"
 
 /* What a request loads. */
@@ -15,6 +16,8 @@ struct load {
     int64_t asked_ns;
     bool holds; /* a step waits for it */
     enum ifl_status left;
+    uint32_t *read; /* [n_read] blocks of the tier, where an executor copies them */
+    size_t n_read;
 };
 
 enum { TO_TIER = UINT32_MAX };
@@ -32,8 +35,8 @@ struct flying {
 struct tiering {
     struct loop *loop;
     struct flight *flight;
-    struct links links; /* place(i, t): to replica i from tier t; behind it: back */
-    struct load *loads; /* [load_slots.n] */
+    struct carrier carrier; /* links: place(i, t) to replica i from tier t; behind it: back */
+    struct load *loads;     /* [load_slots.n] */
     struct slots load_slots;
     struct flying *flying; /* [flying_slots.n] */
     struct slots flying_slots;
@@ -57,8 +60,8 @@ static void set_links(struct tiering *tiering)
              i++) {
             tiering->pool_of[i] = p;
             for (int t = 0; t < N_TIERS; t++) {
-                links_set(&tiering->links, place(i, t), &flight->tiers[p].spec[t]);
-                links_set(&tiering->links, place(i, t) + 1, &flight->tiers[p].spec[t]);
+                links_set(&tiering->carrier.links, place(i, t), &flight->tiers[p].spec[t]);
+                links_set(&tiering->carrier.links, place(i, t) + 1, &flight->tiers[p].spec[t]);
             }
         }
 }
@@ -78,7 +81,7 @@ struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
                                 .n_before = calloc(n, sizeof *tiering->n_before),
                                 .seen_changes = calloc(n, sizeof *tiering->seen_changes)};
     if (!tiering->pool_of || !tiering->n_before || !tiering->seen_changes ||
-        links_create(&tiering->links, place(n, 0), &flight->tiers[0].spec[0]) < 0) {
+        carrier_create(&tiering->carrier, flight, place(n, 0), &flight->tiers[0].spec[0]) < 0) {
         ifl_fail_nomem(error);
         tiering_destroy(tiering);
         return NULL;
@@ -91,7 +94,9 @@ void tiering_destroy(struct tiering *tiering)
 {
     if (!tiering)
         return;
-    links_destroy(&tiering->links);
+    carrier_destroy(&tiering->carrier);
+    for (uint32_t i = 0; i < tiering->load_slots.n; i++)
+        free(tiering->loads[i].read);
     slots_destroy(&tiering->load_slots);
     slots_destroy(&tiering->flying_slots);
     free(tiering->loads);
@@ -133,19 +138,30 @@ static int send(struct tiering *tiering, struct flying flying, uint64_t rank, do
     const uint32_t tag = slots_take(&tiering->flying_slots);
     struct link_load load = load_of(tiering, &flying, rank);
     if (hides > 0) {
-        const int64_t alone_ns = links_alone_ns(&tiering->links, &load);
+        const int64_t alone_ns = links_alone_ns(&tiering->carrier.links, &load);
         load.n_bytes = (int64_t)((1 - hides) * (double)load.n_bytes);
         load.n_pieces = (int64_t)((1 - hides) * (double)load.n_pieces);
-        flying.hidden_ns = alone_ns - links_alone_ns(&tiering->links, &load);
+        flying.hidden_ns = alone_ns - links_alone_ns(&tiering->carrier.links, &load);
     }
     load.tag = tag;
     tiering->flying[tag] = flying;
-    return links_send(&tiering->links, &load) < 0 ? ifl_fail_nomem(error) : 0;
+    const int32_t here = (int32_t)flying.replica, tier = IFL_MOVE_TIER(flying.tier);
+    return flying.load == TO_TIER ? carrier_send(&tiering->carrier, &load, here, tier, error)
+                                  : carrier_send(&tiering->carrier, &load, tier, here, error);
 }
 
 static int64_t bytes_of(const struct tiering *tiering, uint32_t replica, int32_t n_blocks)
 {
     return (int64_t)(links_of(tiering, replica)->block_bytes * n_blocks);
+}
+
+static int list_stores(struct tiering *tiering, const struct kv_tier *tier)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < tier->places->n_stores; i++)
+        rc = carrier_add(&tiering->carrier, tier->places->stores[i]);
+    tier_places_settle(tier->places);
+    return rc;
 }
 
 /* The chain of what the tiers have been given since. Without a link it is there at once. */
@@ -154,6 +170,8 @@ static int flush(struct tiering *tiering, struct replica *replica, struct ifl_er
     int rc = 0;
     for (int t = 0; t < N_TIERS && rc == 0; t++) {
         struct kv_tier *tier = replica->tiers.of[t];
+        if (tier && tier->places && list_stores(tiering, tier) < 0)
+            return ifl_fail_nomem(error);
         if (!tier || tier->n_coming == 0)
             continue;
         struct flying flying = {.load = TO_TIER, .replica = replica->fixed.number, .tier = t};
@@ -206,7 +224,7 @@ static double hidden_part(const struct tiering *tiering, const struct replica *r
             .n_bytes = bytes_of(tiering, replica->fixed.number, ask->n_blocks[tier])};
         const struct link_load load = load_of(tiering, &flying, 0);
         if (ask->at_once && ask->n_blocks[tier] > 0)
-            x += (double)links_alone_ns(&tiering->links, &load);
+            x += (double)links_alone_ns(&tiering->carrier.links, &load);
     }
     const double exposed = fmax(x / n_layers, x - (double)step_ns * (n_layers - 1) / n_layers);
     return x > 0 ? 1 - exposed / x : 0;
@@ -223,10 +241,36 @@ static int64_t duration_ns(const struct tiering *tiering, const struct replica *
     return step_ns;
 }
 
+/* The blocks of a load that is copied. */
+static int list_load(struct tiering *tiering, const struct replica *replica, struct load *load)
+{
+    const struct tier_ask *ask = &load->ask;
+    const struct ifl_copy *copies = replica->tiers.copies + ask->first_copy;
+    int rc = 0;
+    load->read = malloc((ask->n_copies + 1) * sizeof *load->read);
+    if (!load->read)
+        return IFL_E_NOMEM;
+    for (; rc == 0 && load->n_read < ask->n_copies; load->n_read++) {
+        load->read[load->n_read] = copies[load->n_read].from;
+        rc = carrier_add(&tiering->carrier, copies[load->n_read]);
+    }
+    return rc;
+}
+
+static void end_reading(const struct tiering *tiering, struct load *load)
+{
+    struct kv_tier *const *of = tiering->flight->replicas[load->replica].tiers.of;
+    for (size_t i = 0; i < load->n_read; i++)
+        tier_places_done(of[TIER_HOST]->places, load->read[i]);
+    free(load->read);
+    load->read = NULL;
+}
+
 static int begin_load(struct tiering *tiering, struct replica *replica, const struct tier_ask *ask,
                       bool submits, const double hides[N_TIERS], struct ifl_error *error)
 {
     const uint32_t number = replica->fixed.number;
+    const bool copies = carrier_copies(&tiering->carrier); /* then a later step waits, too */
     int rc = 0;
     if (slots_reserve(&tiering->load_slots, &tiering->loads, sizeof *tiering->loads) < 0)
         return ifl_fail_nomem(error);
@@ -235,8 +279,10 @@ static int begin_load(struct tiering *tiering, struct replica *replica, const st
     *load = (struct load){.ask = *ask,
                           .replica = number,
                           .asked_ns = tiering->loop->now_ns,
-                          .holds = ask->at_once && submits,
+                          .holds = ask->at_once && (submits || copies),
                           .left = IFL_FINISHED};
+    if (copies && list_load(tiering, replica, load) < 0)
+        return ifl_fail_nomem(error);
     for (int t = 0; t < N_TIERS && rc == 0; t++) {
         if (ask->n_blocks[t] == 0 || !replica->tiers.of[t]->rules.linked)
             continue;
@@ -265,6 +311,8 @@ int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool sub
                 tiers->of[t]->rules.loads == TIER_LOADS_BY_LAYER)
                 hides[t] = hidden_part(tiering, replica, t, step_ns);
     }
+    if (carrier_copies(&tiering->carrier)) /* what is loaded may take the place of what is stored */
+        rc = flush(tiering, replica, error);
     for (size_t i = 0; i < tiers->n_asked && rc == 0; i++)
         rc = begin_load(tiering, replica, &tiers->asked[i], submits, hides, error);
     tiers_clear_asked(tiers);
@@ -290,7 +338,7 @@ bool tiering_awaited(const struct tiering *tiering, const struct replica *replic
 
 int64_t tiering_next_ns(const struct tiering *tiering)
 {
-    return links_next_ns(&tiering->links);
+    return carrier_next_ns(&tiering->carrier);
 }
 
 static int end_load(struct tiering *tiering, const struct load *load, struct ifl_error *error)
@@ -357,6 +405,7 @@ static int end_transfer(struct tiering *tiering, const struct link_arrival *arri
     struct load *load = &tiering->loads[flying.load];
     if (--load->n_flying > 0)
         return 0;
+    end_reading(tiering, load);
     const struct load ended = *load;
     slots_give(&tiering->load_slots, flying.load);
     return end_load(tiering, &ended, error);
@@ -366,10 +415,10 @@ int tiering_end(struct tiering *tiering, struct ifl_error *error)
 {
     struct link_arrival arrival;
     int rc;
-    while ((rc = links_take(&tiering->links, tiering->loop->now_ns, &arrival)) > 0)
+    while ((rc = carrier_take(&tiering->carrier, tiering->loop->now_ns, &arrival, error)) > 0)
         if (end_transfer(tiering, &arrival, error) < 0)
             return error->code;
-    return rc < 0 ? ifl_fail_nomem(error) : 0;
+    return rc;
 }
 
 /* ---- requests that leave ---- */

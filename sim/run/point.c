@@ -123,6 +123,7 @@ static struct engine_setup engine_setup_of(const struct point_options *options,
         .stop = options->stop,
         .notes = options->notes,
         .hands_over = config_hands_over(options->config),
+        .n_places = point_tier_places(point, number),
     };
 }
 

@@ -70,6 +70,8 @@ int point_create_tiers(const struct config *config, struct point *point, struct 
 /* Those of a replica, NULL where it has none. */
 void point_tiers_of(const struct point *point, const struct fleet_pool *pool, uint32_t number,
                     struct kv_tier *of[N_TIERS]);
+/* Blocks for which an engine has room in the tier of the replica; 0: it has none. */
+size_t point_tier_places(const struct point *point, uint32_t replica);
 void point_destroy_tiers(struct point *point);
 
 /* ---- point_words.c ---- */

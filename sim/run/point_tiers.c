@@ -18,6 +18,8 @@ static double found_frac(const struct point *point, size_t pool)
 static int check_found(const struct config *config, struct ifl_error *error)
 {
     const char *why = tiers_against(config);
+    if (!why && config->executor != EXECUTOR_SIM)
+        why = "executor is an engine, expected sim: an engine computes what it has not kept";
     if (!why && tier_is_there(&config->serving.kv.tiers[TIER_STORE]))
         why = "serving.kv.tiers.store is set, expected one of the two";
     return why ? ifl_fail_at(error, config->path, 0, 0,
@@ -113,6 +115,9 @@ int point_create_tiers(const struct config *config, struct point *point, struct 
                     give(&rules, found_frac(point, p));
                 if (rules.on && (t != TIER_STORE || i == 0) && kv_tier_create(tier, &rules) < 0)
                     return ifl_fail_nomem(error);
+                if (rules.on && config->executor != EXECUTOR_SIM &&
+                    !(tier->places = tier_places_create(rules.unit_blocks)))
+                    return ifl_fail_nomem(error);
             }
     }
     return 0;
@@ -131,6 +136,17 @@ void point_tiers_of(const struct point *point, const struct fleet_pool *pool, ui
             above->below = of[t];
         above = of[t] ? of[t] : above;
     }
+}
+
+/* Beside the units that it holds those that a plan evicts and those that loads under way still
+ * read: no more than the device has blocks, each. */
+size_t point_tier_places(const struct point *point, uint32_t replica)
+{
+    const struct kv_tier *tier = point->tiers ? &point->tiers[replica].of[TIER_HOST] : NULL;
+    if (!tier || !tier->places)
+        return 0;
+    const size_t n_blocks = (size_t)point->replicas[replica].fixed.limits.n_blocks;
+    return ((size_t)tier->rules.n_units + 2 * n_blocks) * (size_t)tier->rules.unit_blocks;
 }
 
 void point_destroy_tiers(struct point *point)

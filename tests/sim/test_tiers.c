@@ -147,7 +147,7 @@ Test(tiers, table)
     cr_assert_eq(kv_tier_create(&tier, &rules), 0);
     for (uint64_t unit = 1; unit <= 3; unit++) {
         kv_tier_begin(&tier);
-        kv_tier_offer(&tier, unit);
+        kv_tier_offer(&tier, unit, NULL);
         cr_assert_not(kv_tier_has(&tier, unit), "on its way it cannot be found");
         kv_tier_land(&tier, kv_tier_take_coming(&tier, &n));
         cr_assert_eq(n, 1);
@@ -155,10 +155,10 @@ Test(tiers, table)
     kv_tier_begin(&tier);
     kv_tier_use(&tier, 1);
     kv_tier_begin(&tier);
-    kv_tier_offer(&tier, 4); /* in the place of 2 */
-    kv_tier_offer(&tier, 5); /* of 3 */
-    kv_tier_offer(&tier, 6); /* of 1 */
-    kv_tier_offer(&tier, 7); /* of none: the others are on their way */
+    kv_tier_offer(&tier, 4, NULL); /* in the place of 2 */
+    kv_tier_offer(&tier, 5, NULL); /* of 3 */
+    kv_tier_offer(&tier, 6, NULL); /* of 1 */
+    kv_tier_offer(&tier, 7, NULL); /* of none: the others are on their way */
     const int32_t chain = kv_tier_take_coming(&tier, &n);
     cr_assert_eq(n, 3);
     kv_tier_land(&tier, chain);

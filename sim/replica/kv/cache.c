@@ -146,16 +146,17 @@ void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)
 }
 
 /* A block, or one of a run that no lookup asks for, goes to the tier below. */
-static void drop_below(struct kv_cache *cache, const struct kv_entry *entry, int32_t n)
+static void drop_below(struct kv_cache *cache, uint32_t block, int32_t n)
 {
+    const struct kv_entry *entry = &cache->entries[block];
     for (int32_t i = 0; i < n; i++)
-        kv_tier_put(cache->options.below, entry->identity, entry->listed && n == 1);
+        kv_tier_put(cache->options.below, entry->identity, entry->listed && n == 1, &block);
 }
 
 static void forget(struct kv_cache *cache, uint32_t block)
 {
     if (cache->options.below)
-        drop_below(cache, &cache->entries[block], cache->entries[block].n_blocks);
+        drop_below(cache, block, cache->entries[block].n_blocks);
     kv_cache_withdraw(cache, block);
     cache->n_evicted += (uint64_t)cache->entries[block].n_blocks;
 }
@@ -293,7 +294,7 @@ static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n
     entry->depth_tokens -= n * block_tokens;
     cache->n_evicted += entry->cached ? (uint64_t)n : 0;
     if (cache->options.below && entry->cached)
-        drop_below(cache, entry, n);
+        drop_below(cache, name, n);
     if (!stays)
         kv_evictor_rerank_first(&cache->evictor, rank_of(cache, name));
     return (struct kv_loss){.n_blocks = n};

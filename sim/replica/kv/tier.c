@@ -51,6 +51,7 @@ void kv_tier_destroy(struct kv_tier *tier)
 {
     free(tier->units);
     free(tier->buckets);
+    tier_places_destroy(tier->places);
     *tier = (struct kv_tier){0};
 }
 
@@ -111,6 +112,13 @@ bool kv_tier_has(const struct kv_tier *tier, uint64_t identity)
     return at != TIER_NONE && tier->units[at].there;
 }
 
+int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity)
+{
+    const int32_t at = find(tier, identity);
+    return at != TIER_NONE && tier->units[at].there ? tier->units[at].place
+                                                    : tier_places_lost(tier->places, identity);
+}
+
 /* Used now, and lost before what stands in front of it in its prompt. */
 static void touch(struct kv_tier *tier, int32_t at)
 {
@@ -136,6 +144,8 @@ static void lose(struct kv_tier *tier, int32_t at)
         tier->touched_last = TIER_NONE;
     tier->n_held--;
     tier->n_changes++;
+    if (tier->places)
+        tier_places_lose(tier->places, tier->units[at].identity, tier->units[at].place);
     discard(tier, at);
 }
 
@@ -163,12 +173,14 @@ static bool make_room(struct kv_tier *tier)
     const uint64_t identity = tier->units[oldest].identity;
     lose(tier, oldest);
     if (tier->below)
-        kv_tier_put(tier->below, identity, true);
+        kv_tier_put(tier->below, identity, true, NULL);
     return true;
 }
 
-static void store(struct kv_tier *tier, int32_t at)
+static void store(struct kv_tier *tier, int32_t at, const uint32_t *blocks)
 {
+    if (tier->places)
+        tier->units[at].place = tier_places_store(tier->places, blocks);
     tier->units[at].stored = true;
     tier->units[at].younger = tier->coming;
     tier->coming = at;
@@ -196,7 +208,7 @@ static int32_t count_offer(struct kv_tier *tier, int32_t at, uint64_t identity)
     return 1;
 }
 
-void kv_tier_offer(struct kv_tier *tier, uint64_t identity)
+void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks)
 {
     int32_t at = find(tier, identity);
     if (at != TIER_NONE && tier->units[at].stored) {
@@ -212,10 +224,10 @@ void kv_tier_offer(struct kv_tier *tier, uint64_t identity)
         discard(tier, at);
     }
     if (make_room(tier))
-        store(tier, add(tier, identity));
+        store(tier, add(tier, identity), blocks);
 }
 
-void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known)
+void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks)
 {
     const uint64_t as = known ? identity : ifl_mix(~++tier->n_anonymous);
     const int32_t at = find(tier, as);
@@ -225,7 +237,7 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known)
         return;
     }
     if (make_room(tier))
-        store(tier, add(tier, as));
+        store(tier, add(tier, as), blocks);
 }
 
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units)

@@ -13,6 +13,8 @@
 
 #include "inflight/error.h"
 
+#include "replica/kv/tier_places.h"
+
 enum { TIER_HOST, TIER_DISK, TIER_STORE, N_TIERS };
 
 /* When K/V is stored: as it is computed; as it is evicted from the tier above, of which the device
@@ -43,6 +45,7 @@ struct tier_unit {
     int32_t older, younger; /* in the order of use; of a unit whose K/V comes: the next of them */
     int32_t n_offers;       /* of a unit that is only counted */
     bool stored, there;     /* it has room; its K/V has come */
+    int32_t place;          /* of its K/V, if the tier has places */
 };
 
 /* Units in order of use; the counted ones of store_after are a second list of this kind. */
@@ -64,6 +67,7 @@ struct kv_tier {
     struct kv_tier *below;    /* gets what this one evicts; NULL: none */
     int32_t coming, n_coming; /* put since tier_take_coming was last called */
     uint64_t n_anonymous;
+    struct tier_places *places; /* owned; NULL: nothing is really stored */
 };
 
 /* 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_tier_destroy. */
@@ -80,10 +84,13 @@ static inline void kv_tier_begin(struct kv_tier *tier)
 /* A request loads the unit, which can be found: it was used now, or, with keeps false, is gone. */
 void kv_tier_use(struct kv_tier *tier, uint64_t identity);
 /* A request has computed the unit, or found it on the device. It is stored if it was offered often
- * enough and is not there, and then comes. Without room it is not. */
-void kv_tier_offer(struct kv_tier *tier, uint64_t identity);
+ * enough and is not there, and then comes. Without room it is not. blocks: of the device, that it
+ * is in; not read unless the tier has places. */
+void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks);
 /* The unit was evicted from the tier above. known: requests may look for it. */
-void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known);
+void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks);
+/* Where the K/V of a unit is that can be found, or could be when the plan began. */
+int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
 
 /* The units put since the last call, in a chain that kv_tier_land takes; TIER_NONE: none. */
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
