@@ -3,16 +3,21 @@
  * A tokenizer is read from the file that comes with the model, plain or gzipped; its kind is seen
  * in its contents:
  *
- *   tokenizer.json     byte-level BPE of Hugging Face's `tokenizers`: GPT-2, Llama 3, Qwen 2 and 3,
- * ... tekken.json        Mistral's Tekken NAME.tiktoken      ranks of tiktoken, a token in base64
- * and its rank a line. The file does not say how texts are split, so its name does: r50k_base,
- * p50k_base, cl100k_base, o200k_base, llama3 or qwen, whatever follows tokenizer.model
- * SentencePiece, unigram or BPE
+ *   tokenizer.json   byte-level BPE of Hugging Face's `tokenizers`: GPT-2, Llama 3, Qwen 2 and 3,
+ * ...
+ *
+ *   tekken.json      Mistral's Tekken
+ *
+ *   NAME.tiktoken    ranks of tiktoken, a token in base64 and its rank a line. The file does not
+ * say how texts are split, so its name does: r50k_base, p50k_base, cl100k_base, o200k_base, llama3
+ * or qwen, whatever follows
+ *
+ *   tokenizer.model  SentencePiece, unigram or BPE
  *
  * or from a folder with one of tokenizer.json, tekken.json and tokenizer.model, in this order. What
  * such a file may say and this reader does not know is refused by name. Texts are encoded as they
- * stand: no token is put in front of them or behind, and the file's post_processor is not read.
- * Added tokens (`<|im_start|>`) of a tokenizer.json are found in texts, as `tokenizers` does;
+ * stand: no token is put in front of them or behind; ifl_tokenizer_frame says which ones servers
+ * put. Added tokens (`<|im_start|>`) of a tokenizer.json are found in texts, as `tokenizers` does;
  * special tokens of the other kinds are not, as `tiktoken` (encode_ordinary) and `sentencepiece` do
  * not.
  *
@@ -22,6 +27,7 @@
 #ifndef INFLIGHT_TOKENIZER_H
 #define INFLIGHT_TOKENIZER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,5 +58,49 @@ int ifl_encode(struct ifl_encoder *encoder, const char *text, size_t n_bytes, co
  * caller frees *text, which ends with a NUL. IFL_E_INPUT if the tokenizer has no such words. */
 int ifl_encoder_make_text(struct ifl_encoder *encoder, size_t n_tokens, uint64_t seed, char **text,
                           struct ifl_error *error);
+
+/* Ids of words of small letters that are a token each with the blank in front of them, whatever
+ * stands before and behind; *ids is the encoder's. IFL_E_INPUT if the tokenizer has no such words.
+ */
+int ifl_encoder_words(struct ifl_encoder *encoder, const uint32_t **ids, size_t *n_ids,
+                      struct ifl_error *error);
+
+/* ---- what servers put around a text ---- */
+
+enum { IFL_FRAME_TOKENS = 8 };
+
+struct ifl_token_frame {
+    uint32_t before[IFL_FRAME_TOKENS], behind[IFL_FRAME_TOKENS];
+    size_t n_before, n_behind;
+};
+
+/* Tokens that a server's add_special_tokens puts around a text: what the post_processor of a
+ * tokenizer.json says, the token of the beginning of a tekken.json and of a tokenizer.model that
+ * has one, none of ranks. IFL_E_INPUT if a post_processor is of a kind that is not known here. */
+int ifl_tokenizer_frame(const struct ifl_tokenizer *tokenizer, struct ifl_token_frame *frame,
+                        struct ifl_error *error);
+
+/* ---- ids to text ---- */
+
+struct ifl_decoder; /* opaque; never changes, so that threads share it */
+
+/* A decoder borrows its tokenizer; the caller closes it first. */
+int ifl_decoder_open(const struct ifl_tokenizer *tokenizer, struct ifl_decoder **decoder,
+                     struct ifl_error *error);
+void ifl_decoder_close(struct ifl_decoder *decoder); /* NULL is allowed */
+
+struct ifl_token_text {
+    const char *bytes; /* UTF-8, or a part of a character; the decoder's. NULL: no such id */
+    size_t n_bytes;
+    bool is_special;  /* answers leave it out (skip_special_tokens) */
+    const char *name; /* of a piece of SentencePiece, UTF-8; else NULL */
+    size_t n_name;
+};
+
+/* The text of a token behind others: a blank at the beginning of a text, which SentencePiece leaves
+ * out there, is not left out. */
+struct ifl_token_text ifl_decoder_token(const struct ifl_decoder *decoder, uint32_t id);
+/* True of models of SentencePiece that put a blank before a text. */
+bool ifl_decoder_drops_blank(const struct ifl_decoder *decoder);
 
 #endif

@@ -47,7 +47,7 @@ static int set(struct serving *s, const char *key, const char *value)
 /* What is recorded is flown again as it was: its trace is the workload, whole. */
 static int set_workload(struct serving *s, const char *trace_path)
 {
-    static const char *const keys[][2] = {{"workload.format", "auto"},
+    static const char *const keys[][2] = {{"workload.format", "inflight"},
                                           {"workload.limit", "0"},
                                           {"workload.skip", "0"},
                                           {"workload.from_s", "0"},

@@ -290,6 +290,10 @@ struct live_faults {
     double dead_from_s;
 };
 
+struct live_chat { /* how messages of a chat are written as one text */
+    char begin[256], message[512], turn[256];
+};
+
 struct live_config {
     char host[64], api_key[256], model_name[128];
     int32_t port;
@@ -297,6 +301,7 @@ struct live_config {
     int32_t metrics; /* enum live_metrics */
     struct live_limits limits;
     struct live_answers answers;
+    struct live_chat chat;
     struct live_faults faults;
 };
 

@@ -75,6 +75,7 @@ extern const struct key_table migration_keys;
 /* ---- keys_output.c ---- */
 extern const struct key_table slo_keys, output_keys, capacity_keys, objectives_keys, placement_keys;
 /* ---- keys_live.c ---- */
-extern const struct key_table live_keys, live_limits_keys, live_answers_keys, live_faults_keys;
+extern const struct key_table live_keys, live_limits_keys, live_answers_keys, live_chat_keys,
+    live_faults_keys;
 
 #endif

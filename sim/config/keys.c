@@ -99,6 +99,7 @@ const struct key_section key_sections[] = {
     {.where = "live", .keys = &live_keys},
     {.where = "live.limits", .keys = &live_limits_keys},
     {.where = "live.answers", .keys = &live_answers_keys},
+    {.where = "live.chat", .keys = &live_chat_keys},
     {.where = "live.faults", .keys = &live_faults_keys},
 };
 const size_t n_key_sections = COUNT_OF(key_sections);

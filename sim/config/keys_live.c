@@ -53,6 +53,17 @@ static const struct ifl_param live_answers_fields[] = {
 
 const struct key_table live_answers_keys = {FIELDS(live_answers)};
 
+static const struct ifl_param live_chat_fields[] = {
+    TEXT("begin", live.chat.begin, "",
+         "with a tokenizer: what stands before the first message, as <|begin_of_text|>"),
+    TEXT("message", live.chat.message, "",
+         "how a message is written, with {role} and {content} in it; empty: as ChatML has it, "
+         "where the tokenizer has <|im_start|>"),
+    TEXT("turn", live.chat.turn, "", "with a message of your own: what the answer follows"),
+};
+
+const struct key_table live_chat_keys = {FIELDS(live_chat)};
+
 static const struct ifl_param live_faults_fields[] = {
     REAL("error_frac", live.faults.error_frac, 0, 0, 1, "of the requests",
          "are answered with 500, drawn by their numbers"),

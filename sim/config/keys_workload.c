@@ -7,9 +7,10 @@ static const struct ifl_param workload_fields[] = {
     INT("max_record_mib", workload.max_record_mib, IFL_MAX_RECORD_MIB, 1, 1 << 20, "MiB",
         "a longer line or JSON object of the trace is refused: it would fill the memory"),
     TEXT("tokenizer", workload.tokenizer_name, NULL,
-         "format sharegpt: counts the texts' tokens: a model's tokenizer.json, tekken.json, "
-         "tokenizer.model or .tiktoken file, or a folder with one; without it: 4 characters a "
-         "token"),
+         "counts the tokens of texts, of a trace of the format sharegpt and of a server's "
+         "requests: a "
+         "model's tokenizer.json, tekken.json, tokenizer.model or .tiktoken file, or a folder with "
+         "one; without it: 4 characters a token"),
     TEXT("prompt_template", workload.prompt_template, NULL,
          "with a tokenizer: the text that a prompt stands in, as the server's chat template makes "
          "it, with {} for the prompt"),

@@ -65,17 +65,22 @@ static void on_step(void *context, const struct replica *replica, const struct i
 }
 
 /* A model is as long as the longest that a pool can take. */
-static void measure_models(struct serve *serve)
+static int list_replicas(struct serve *serve)
 {
     const struct flight *flight = serve->flight;
+    serve->model_of_replica = calloc(flight->n_replicas + 1, sizeof *serve->model_of_replica);
+    if (!serve->model_of_replica)
+        return IFL_E_NOMEM;
     for (size_t i = 0; i < flight->n_pools; i++) {
-        const char *name = config_of_pool(serve->config, i)->model;
-        const int32_t most = flight->replicas[flight->pools[i].first].fixed.limits.max_model_tokens;
-        for (size_t m = 0; m < serve->served.n && flight->pools[i].n > 0; m++)
-            if (strcmp(serve->models[m].config, name) == 0)
-                serve->models[m].max_model_tokens =
-                    ifl_max(serve->models[m].max_model_tokens, most);
+        struct served_model *model = &serve->models[serve->model_of_pool[i]];
+        for (size_t k = 0; k < flight->pools[i].n; k++) {
+            const struct replica *replica = &flight->replicas[flight->pools[i].first + k];
+            serve->model_of_replica[flight->pools[i].first + k] = model->name;
+            model->max_model_tokens =
+                ifl_max(model->max_model_tokens, replica->fixed.limits.max_model_tokens);
+        }
     }
+    return 0;
 }
 
 static void on_begin(void *context, const struct flight *flight)
@@ -83,8 +88,7 @@ static void on_begin(void *context, const struct flight *flight)
     struct serve *serve = context;
     struct ifl_error error;
     serve->flight = flight;
-    measure_models(serve);
-    if (metrics_open(&serve->metrics, flight->n_replicas) < 0) {
+    if (list_replicas(serve) < 0 || metrics_open(&serve->metrics, flight->n_replicas) < 0) {
         ifl_fail_nomem(&error);
         source_fail(serve->source, &error);
         return;
@@ -120,6 +124,7 @@ static int list_models(struct serve *serve, struct ifl_error *error)
             known++;
         if (known == n)
             name_model(serve, n++, config);
+        serve->model_of_pool[i] = known;
     }
     for (size_t i = 0; i < n; i++) {
         json_t *name = json_string(serve->models[i].name);
@@ -128,7 +133,7 @@ static int list_models(struct serve *serve, struct ifl_error *error)
         if (!serve->quoted_names[i])
             return ifl_fail_nomem(error);
     }
-    serve->served = (struct served_models){serve->models, n};
+    serve->served = (struct served_models){serve->models, n, &serve->text};
     return 0;
 }
 
@@ -178,11 +183,11 @@ static int open_source(struct serve *serve, const struct serve_options *options,
     const struct live_limits *limits = &serve->live->limits;
     for (size_t i = 0; i < serve->served.n; i++)
         serve->configured[i] = serve->models[i].config;
-    serve->listener = (struct source_listener){.token = answer_token,
-                                               .ended = answer_ended,
-                                               .step = on_step,
-                                               .begin = on_begin,
-                                               .context = serve};
+    const struct source_listener listener = {.token = answer_token,
+                                             .ended = answer_ended,
+                                             .step = on_step,
+                                             .begin = on_begin,
+                                             .context = serve};
     const struct source_options source = {
         .base = serve->base,
         .n_places = (size_t)limits->in_flight,
@@ -194,8 +199,10 @@ static int open_source(struct serve *serve, const struct serve_options *options,
         .speed = serve->config->executor == EXECUTOR_SIM ? serve->live->speed : 1,
         .keeps_ids = looks_at_tokens(serve->config),
         .names_answers = serve->config->executor == EXECUTOR_SIM,
+        .words = serve->text.words,
+        .n_words = serve->text.n_words,
         .trace_path = options->trace_path,
-        .listener = &serve->listener,
+        .listener = &listener,
     };
     serve->source = source_create(&source, error);
     return serve->source ? 0 : error->code;
@@ -257,6 +264,8 @@ struct serve *serve_open(const struct serve_options *options, struct ifl_error *
     if (rc == 0)
         rc = list_models(serve, error);
     if (rc == 0)
+        rc = served_text_open(&serve->text, serve->config, error);
+    if (rc == 0)
         rc = draw_lengths(serve, error);
     if (rc == 0)
         rc = open_source(serve, options, error);
@@ -317,6 +326,8 @@ void serve_close(struct serve *serve)
         free(serve->quoted_names[i]);
     ifl_trace_free(&serve->lengths);
     metrics_close(&serve->metrics);
+    free(serve->model_of_replica);
+    served_text_close(&serve->text);
     if (serve->base)
         event_base_free(serve->base);
     free(serve);

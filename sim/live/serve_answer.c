@@ -37,13 +37,33 @@ static void put_ids(struct evbuffer *out, const int32_t *ids, size_t n)
     evbuffer_add(out, "]", 1);
 }
 
-static void put_text(struct evbuffer *out, const struct tokens *tokens)
+/* Null where the client has not asked for ids. */
+static void put_asked_ids(const struct exchange *e, const int32_t *ids, size_t n)
 {
-    char text[TOKEN_TEXT_BYTES];
-    for (size_t i = 0; i < tokens->n; i++) {
-        token_text(tokens->of[i], text);
-        evbuffer_add(out, text, TOKEN_TEXT_BYTES - 1);
-    }
+    if (e->ask.returns_ids)
+        put_ids(e->out, ids, n);
+    else
+        evbuffer_add(e->out, "null", 4);
+}
+
+static void put_prompt_ids(const struct part *part)
+{
+    const struct tokens *prompt = &part->exchange->ask.prompts[part->number];
+    put_asked_ids(part->exchange, prompt->of, prompt->n);
+}
+
+static void put_text(const struct exchange *e, size_t choice, int32_t token, bool last)
+{
+    served_text_put(&e->serve->text, &e->flows[choice], token, e->ask.keeps_special, e->out);
+    if (last)
+        served_text_put_end(&e->flows[choice], e->out);
+}
+
+static void put_texts(const struct exchange *e, size_t choice)
+{
+    const struct tokens *answer = &e->answers[choice];
+    for (size_t i = 0; i < answer->n; i++)
+        put_text(e, choice, answer->of[i], i + 1 == answer->n);
 }
 
 static void put_usage(struct evbuffer *out, int64_t n_prompt, int64_t n_answer)
@@ -103,7 +123,8 @@ static void start(struct exchange *e)
     e->started = true;
 }
 
-void answer_flush(struct exchange *e)
+/* Sends what was kept back. */
+static void flush(struct exchange *e)
 {
     const size_t most = (size_t)e->serve->live->limits.unsent_kib << 10;
     if (!e->http || !e->started)
@@ -111,7 +132,6 @@ void answer_flush(struct exchange *e)
     evhttp_send_reply_chunk(e->http, e->out);
     if (http_unsent_bytes(e->http) <= most)
         return;
-    e->serve->metrics.n_slow_readers++;
     evhttp_connection_free(evhttp_request_get_connection(e->http)); /* answer_gone hears it */
 }
 
@@ -123,10 +143,7 @@ static void put_role(const struct part *part, int32_t choice)
                         "\"choices\":[{\"index\":%d,\"delta\":{\"role\":\"assistant\",\"content\":"
                         "\"\"},\"logprobs\":null,\"finish_reason\":null}],\"prompt_token_ids\":",
                         choice);
-    if (e->ask.returns_ids)
-        put_ids(e->out, e->ask.prompts[part->number].of, e->ask.prompts[part->number].n);
-    else
-        evbuffer_add_printf(e->out, "null");
+    put_prompt_ids(part);
     evbuffer_add_printf(e->out, ",\"prompt_text\":null");
     if (e->ask.continuous_usage) {
         put_usage(e->out, part->n_prompt, 0);
@@ -139,17 +156,11 @@ static void put_chat_choice(const struct part *part, int32_t choice, const struc
                             bool last)
 {
     const struct exchange *e = part->exchange;
-    char text[TOKEN_TEXT_BYTES];
-    token_text(t->id, text);
-    evbuffer_add_printf(e->out,
-                        "\"choices\":[{\"index\":%d,\"delta\":{\"content\":\"%s\"},\"logprobs\":"
-                        "null,\"finish_reason\":%s%s,\"token_ids\":",
-                        choice, text, last ? reason_of(part) : "null",
-                        last ? ",\"stop_reason\":null" : "");
-    if (e->ask.returns_ids)
-        put_ids(e->out, &t->id, 1);
-    else
-        evbuffer_add_printf(e->out, "null");
+    evbuffer_add_printf(e->out, "\"choices\":[{\"index\":%d,\"delta\":{\"content\":\"", choice);
+    put_text(e, (size_t)choice, t->id, last);
+    evbuffer_add_printf(e->out, "\"},\"logprobs\":null,\"finish_reason\":%s%s,\"token_ids\":",
+                        last ? reason_of(part) : "null", last ? ",\"stop_reason\":null" : "");
+    put_asked_ids(e, &t->id, 1);
     evbuffer_add(e->out, "}]", 2);
 }
 
@@ -157,21 +168,18 @@ static void put_completion_choice(const struct part *part, int32_t choice,
                                   const struct source_token *t, bool last)
 {
     const struct exchange *e = part->exchange;
-    char text[TOKEN_TEXT_BYTES];
-    token_text(t->id, text);
-    evbuffer_add_printf(e->out,
-                        "\"choices\":[{\"index\":%d,\"text\":\"%s\",\"logprobs\":null,"
-                        "\"finish_reason\":%s,\"stop_reason\":null,\"prompt_token_ids\":",
-                        choice, text, last ? reason_of(part) : "null");
-    if (e->ask.returns_ids && t->index == 0)
-        put_ids(e->out, e->ask.prompts[part->number].of, e->ask.prompts[part->number].n);
+    evbuffer_add_printf(e->out, "\"choices\":[{\"index\":%d,\"text\":\"", choice);
+    put_text(e, (size_t)choice, t->id, last);
+    evbuffer_add_printf(
+        e->out,
+        "\",\"logprobs\":null,\"finish_reason\":%s,\"stop_reason\":null,\"prompt_token_ids\":",
+        last ? reason_of(part) : "null");
+    if (t->index == 0)
+        put_prompt_ids(part);
     else
-        evbuffer_add_printf(e->out, "null");
+        evbuffer_add(e->out, "null", 4);
     evbuffer_add_printf(e->out, ",\"token_ids\":");
-    if (e->ask.returns_ids)
-        put_ids(e->out, &t->id, 1);
-    else
-        evbuffer_add_printf(e->out, "null");
+    put_asked_ids(e, &t->id, 1);
     evbuffer_add(e->out, "}]", 2);
 }
 
@@ -218,7 +226,7 @@ static void put_whole_choice(const struct exchange *e, size_t i)
     evbuffer_add_printf(e->out, "%s{\"index\":%zu,%s\"", i ? "," : "", i,
                         e->ask.chat ? "\"message\":{\"role\":\"assistant\",\"content\":"
                                     : "\"text\":");
-    put_text(e->out, answer);
+    put_texts(e, i);
     evbuffer_add_printf(e->out,
                         "\"%s,\"logprobs\":null,\"finish_reason\":%s,\"stop_reason\":null,"
                         "\"token_ids\":",
@@ -226,16 +234,10 @@ static void put_whole_choice(const struct exchange *e, size_t i)
                                       "\"function_call\":null,\"reasoning\":null}"
                                     : "",
                         reason_of(part));
-    if (e->ask.returns_ids)
-        put_ids(e->out, answer->of, answer->n);
-    else
-        evbuffer_add_printf(e->out, "null");
+    put_asked_ids(e, answer->of, answer->n);
     if (!e->ask.chat) {
         evbuffer_add_printf(e->out, ",\"prompt_logprobs\":null,\"prompt_token_ids\":");
-        if (e->ask.returns_ids)
-            put_ids(e->out, e->ask.prompts[part->number].of, e->ask.prompts[part->number].n);
-        else
-            evbuffer_add_printf(e->out, "null");
+        put_prompt_ids(part);
     }
     evbuffer_add_printf(e->out, ",\"routed_experts\":null}");
 }
@@ -318,11 +320,19 @@ void answer_free(struct exchange *e)
     for (size_t i = 0; e->answers && i < e->ask.n_prompts * (size_t)e->ask.n; i++)
         tokens_free(&e->answers[i]);
     free(e->answers);
+    free(e->flows);
     free(e->parts);
     ask_free(&e->ask);
     if (e->out)
         evbuffer_free(e->out);
     free(e);
+}
+
+void answer_leave(struct exchange *e)
+{
+    for (size_t i = 0; i < e->ask.n_prompts; i++)
+        if (e->parts[i].row >= 0)
+            source_leave(e->serve->source, (size_t)e->parts[i].row);
 }
 
 /* evhttp has let go of the request if it has no connection any more: then it is freed here. */
@@ -334,9 +344,7 @@ void answer_gone(struct evhttp_connection *connection, void *context)
     e->http = NULL;
     if (!evhttp_request_get_connection(http))
         evhttp_send_reply_end(http);
-    for (size_t i = 0; i < e->ask.n_prompts; i++)
-        if (e->parts[i].row >= 0)
-            source_leave(e->serve->source, (size_t)e->parts[i].row);
+    answer_leave(e);
     answer_free(e);
 }
 
@@ -370,9 +378,7 @@ static void fail(struct exchange *e, const struct ifl_request_record *record)
     struct answer_error refusal;
     e->failed = true;
     explain(record, &refusal);
-    for (size_t i = 0; i < e->ask.n_prompts; i++)
-        if (e->parts[i].row >= 0)
-            source_leave(e->serve->source, (size_t)e->parts[i].row);
+    answer_leave(e);
     finish(e, &refusal);
 }
 
@@ -389,11 +395,11 @@ void answer_refuse_all(struct serve *serve)
 
 /* ---- what the source says ---- */
 
-static bool is_dead(const struct serve *serve, const struct source_token *token)
+static bool is_dead(const struct serve *serve, int64_t replica, int64_t at_ns)
 {
     const struct live_faults *faults = &serve->live->faults;
-    return faults->dead_replica >= 0 && token->replica == (uint32_t)faults->dead_replica &&
-           ifl_s_from_ns(token->at_ns) >= faults->dead_from_s;
+    return faults->dead_replica >= 0 && replica == faults->dead_replica &&
+           ifl_s_from_ns(at_ns) >= faults->dead_from_s;
 }
 
 static bool is_to_drop(const struct serve *serve, const struct exchange *e)
@@ -408,7 +414,7 @@ void answer_token(void *context, void *owner, const struct source_token *token)
     struct serve *serve = context;
     struct part *part = owner;
     serve->metrics.of[token->replica].n_answer_tokens++;
-    if (!part || is_dead(serve, token))
+    if (!part || is_dead(serve, token->replica, token->at_ns))
         return;
     struct exchange *e = part->exchange;
     const int32_t choice = (int32_t)part->number * e->ask.n + token->seq;
@@ -432,7 +438,7 @@ void answer_token(void *context, void *owner, const struct source_token *token)
     put_token(part, choice, token);
     /* The last chunk goes with what is behind it. */
     if (token->index + 1 < part->n_output)
-        answer_flush(e);
+        flush(e);
 }
 
 void answer_ended(void *context, void *owner, const struct ifl_request_record *record)
@@ -449,9 +455,7 @@ void answer_ended(void *context, void *owner, const struct ifl_request_record *r
     e->record = *record;
     e->n_open--;
     e->n_cached_tokens += record->cached_tokens;
-    if (serve->live->faults.dead_replica >= 0 && record->status == IFL_FINISHED &&
-        record->replica == serve->live->faults.dead_replica &&
-        ifl_s_from_ns(record->finish_ns) >= serve->live->faults.dead_from_s)
+    if (record->status == IFL_FINISHED && is_dead(serve, record->replica, record->finish_ns))
         return; /* the client waits on */
     if (record->status != IFL_FINISHED)
         fail(e, record);

@@ -91,8 +91,8 @@ static bool read_name(const json_t *body, const char *key, char name[ASK_NAME_BY
     if (!json_is_string(found))
         return refuse_form(refusal, key, "string_type", "Input should be a valid string", found);
     const char *text = json_string_value(found);
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
+    for (size_t i = 0; i < json_string_length(found); i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
             return refuse(refusal, 400, bad_value, key,
                           "%s has a control character, expected a name on one line. "
                           "(parameter=%s)",
@@ -108,7 +108,7 @@ static bool read_name(const json_t *body, const char *key, char name[ASK_NAME_BY
 static json_t *parse(const char *body, size_t n_bytes, struct answer_error *refusal)
 {
     json_error_t error;
-    json_t *root = json_loadb(body, n_bytes, 0, &error);
+    json_t *root = json_loadb(body, n_bytes, JSON_ALLOW_NUL, &error);
     if (root && json_is_object(root))
         return root;
     if (root) {
@@ -172,15 +172,29 @@ static bool refuse_memory(struct answer_error *refusal)
                   "The server is out of memory. Please try again later.");
 }
 
-static bool add_text(struct ask *ask, const json_t *text, struct answer_error *refusal)
+/* What a tokenizer does not take, or no memory. */
+static bool refuse_text(int code, const struct ifl_error *error, const char *param,
+                        struct answer_error *refusal)
 {
-    struct tokens *prompt = add_prompt(ask);
-    return (prompt &&
-            tokens_add_text(prompt, json_string_value(text), json_string_length(text)) == 0) ||
-           refuse_memory(refusal);
+    return code == IFL_E_INPUT
+               ? refuse(refusal, 400, bad_value, param, "%.600s (parameter=%s)", error->text, param)
+               : refuse_memory(refusal);
 }
 
-static bool add_ids(struct ask *ask, const json_t *ids, struct answer_error *refusal)
+static bool add_text(struct ask *ask, const struct served_text *by, const json_t *text,
+                     struct answer_error *refusal)
+{
+    struct tokens *prompt = add_prompt(ask);
+    struct ifl_error error;
+    if (!prompt)
+        return refuse_memory(refusal);
+    const int rc = served_text_add(by, json_string_value(text), json_string_length(text),
+                                   ask->is_framed, prompt, &error);
+    return rc == 0 || refuse_text(rc, &error, "prompt", refusal);
+}
+
+static bool add_ids(struct ask *ask, const struct served_text *by, const json_t *ids,
+                    struct answer_error *refusal)
 {
     struct tokens *prompt = add_prompt(ask);
     size_t i;
@@ -191,7 +205,7 @@ static bool add_ids(struct ask *ask, const json_t *ids, struct answer_error *ref
         if (!json_is_integer(id))
             return refuse_form(refusal, "prompt", "int_type", "Input should be a valid integer",
                                id);
-        if (value < 0 || value > INT32_MAX)
+        if (!served_text_knows(by, value))
             return refuse(refusal, 400, bad_value, "prompt",
                           "Token id %lld is out of vocabulary (parameter=prompt)",
                           (long long)value);
@@ -208,14 +222,15 @@ static bool refuse_empty(struct answer_error *refusal)
                   "(parameter=prompt)");
 }
 
-static bool read_prompts(struct ask *ask, const json_t *body, struct answer_error *refusal)
+static bool read_prompts(struct ask *ask, const json_t *body, const struct served_text *by,
+                         struct answer_error *refusal)
 {
     const json_t *prompt = json_object_get(body, "prompt"), *one;
     size_t i;
     if (!prompt || json_is_null(prompt))
         return refuse_empty(refusal);
     if (json_is_string(prompt))
-        return json_string_length(prompt) > 0 ? add_text(ask, prompt, refusal)
+        return json_string_length(prompt) > 0 ? add_text(ask, by, prompt, refusal)
                                               : refuse_empty(refusal);
     if (!json_is_array(prompt))
         return refuse_form(refusal, "prompt", "string_type", "Input should be a valid string",
@@ -223,7 +238,7 @@ static bool read_prompts(struct ask *ask, const json_t *body, struct answer_erro
     if (json_array_size(prompt) == 0)
         return refuse_empty(refusal);
     if (json_is_integer(json_array_get(prompt, 0)))
-        return add_ids(ask, prompt, refusal);
+        return add_ids(ask, by, prompt, refusal);
     if (json_array_size(prompt) > MOST_PROMPTS)
         return refuse(refusal, 400, bad_value, "prompt",
                       "%zu prompts, expected at most %d. (parameter=prompt)",
@@ -234,26 +249,24 @@ static bool read_prompts(struct ask *ask, const json_t *body, struct answer_erro
         const bool is_text = json_is_string(one) && json_string_length(one) > 0;
         if (!is_list && !is_text)
             return refuse_empty(refusal);
-        if (!(is_list ? add_ids(ask, one, refusal) : add_text(ask, one, refusal)))
+        if (!(is_list ? add_ids(ask, by, one, refusal) : add_text(ask, by, one, refusal)))
             return false;
     }
     return true;
 }
 
 /* The content of a message: a text, or parts of which texts count. */
-static bool add_message(struct tokens *prompt, const json_t *message, struct answer_error *refusal)
+static bool add_parts(struct served_chat *chat, const char *role, const json_t *content,
+                      struct answer_error *refusal)
 {
-    const json_t *content = json_object_get(message, "content"), *part;
-    const char *role = json_string_value(json_object_get(message, "role"));
+    const json_t *part;
     size_t i;
-    if (!role)
-        return refuse_form(refusal, "messages", "missing", "Field required", message);
     if (json_is_string(content))
-        return tokens_add_message(prompt, role, json_string_value(content),
-                                  json_string_length(content)) == 0 ||
+        return served_chat_part(chat, role, json_string_value(content),
+                                json_string_length(content)) == 0 ||
                refuse_memory(refusal);
     if (!content || json_is_null(content))
-        return tokens_add_message(prompt, role, "", 0) == 0 || refuse_memory(refusal);
+        return served_chat_part(chat, role, "", 0) == 0 || refuse_memory(refusal);
     if (!json_is_array(content))
         return refuse_form(refusal, "messages", "string_type", "Input should be a valid string",
                            content);
@@ -263,33 +276,61 @@ static bool add_message(struct tokens *prompt, const json_t *message, struct ans
         if (!json_is_string(text))
             return refuse(refusal, 400, bad_value, "messages",
                           "Only text is a content here. (parameter=messages)");
-        if (tokens_add_message(prompt, role, json_string_value(text), json_string_length(text)) < 0)
+        if (served_chat_part(chat, role, json_string_value(text), json_string_length(text)) < 0)
             return refuse_memory(refusal);
     }
     return true;
 }
 
-static bool read_messages(struct ask *ask, const json_t *body, struct answer_error *refusal)
+static bool add_message(struct served_chat *chat, const json_t *message,
+                        struct answer_error *refusal)
 {
-    const json_t *messages = json_object_get(body, "messages"), *message;
+    const char *role = json_string_value(json_object_get(message, "role"));
+    if (!json_is_object(message))
+        return refuse_form(refusal, "messages", "dict_type", "Input should be a valid dictionary",
+                           message);
+    if (!role)
+        return refuse_form(refusal, "messages", "missing", "Field required", message);
+    if (served_chat_message(chat, role) < 0)
+        return refuse_memory(refusal);
+    return add_parts(chat, role, json_object_get(message, "content"), refusal) &&
+           (served_chat_message_end(chat, role) == 0 || refuse_memory(refusal));
+}
+
+static bool add_messages(struct served_chat *chat, const json_t *messages,
+                         struct answer_error *refusal)
+{
+    const json_t *message;
+    struct ifl_error error;
     size_t i;
+    if (served_chat_begin(chat) < 0)
+        return refuse_memory(refusal);
+    json_array_foreach(messages, i, message)
+    {
+        if (!add_message(chat, message, refusal))
+            return false;
+    }
+    if (served_chat_turn(chat) < 0)
+        return refuse_memory(refusal);
+    const int rc = served_chat_end(chat, &error);
+    return rc == 0 || refuse_text(rc, &error, "messages", refusal);
+}
+
+static bool read_messages(struct ask *ask, const json_t *body, const struct served_text *by,
+                          struct answer_error *refusal)
+{
+    const json_t *messages = json_object_get(body, "messages");
     if (!messages)
         return refuse_form(refusal, "messages", "missing", "Field required", body);
     if (!json_is_array(messages))
         return refuse_form(refusal, "messages", "list_type", "Input should be a valid list",
                            messages);
-    struct tokens *prompt = add_prompt(ask);
-    if (!prompt)
-        return refuse_memory(refusal);
-    json_array_foreach(messages, i, message)
-    {
-        if (!json_is_object(message))
-            return refuse_form(refusal, "messages", "dict_type",
-                               "Input should be a valid dictionary", message);
-        if (!add_message(prompt, message, refusal))
-            return false;
-    }
-    return tokens_add_turn(prompt) == 0 || refuse_memory(refusal);
+    if (*by->no_chat)
+        return refuse(refusal, 400, bad_value, "messages", "%s", by->no_chat);
+    struct served_chat chat = {.text = by, .tokens = add_prompt(ask)};
+    const bool good = chat.tokens ? add_messages(&chat, messages, refusal) : refuse_memory(refusal);
+    served_chat_free(&chat);
+    return good;
 }
 
 /* ---- lengths ---- */
@@ -306,8 +347,11 @@ static bool check_lengths(struct ask *ask, int32_t max_tokens, const struct serv
 {
     const int32_t most = model->max_model_tokens;
     size_t longest = 0;
-    for (size_t i = 0; i < ask->n_prompts; i++)
+    for (size_t i = 0; i < ask->n_prompts; i++) {
         longest = ifl_max(longest, ask->prompts[i].n);
+        if (ask->prompts[i].n == 0) /* a tokenizer may see nothing in blanks */
+            return refuse(refusal, 400, bad_value, NULL, "The decoder prompt cannot be empty");
+    }
     if (max_tokens > most)
         return refuse(refusal, 400, bad_value, "max_tokens",
                       "max_tokens=%d cannot be greater than max_model_len=%d. Please request "
@@ -366,7 +410,9 @@ static bool read_lengths(struct ask *ask, const json_t *body, const struct serve
 static bool read_options(struct ask *ask, const json_t *body, struct answer_error *refusal)
 {
     const json_t *options = json_object_get(body, "stream_options");
+    bool skips_special = true;
     ask->logprobs = -1;
+    ask->is_framed = true;
     if (options && !json_is_null(options) && !json_is_object(options))
         return refuse_form(refusal, "stream_options", "model_attributes_type",
                            "Input should be a valid dictionary or object to extract fields from",
@@ -375,12 +421,15 @@ static bool read_options(struct ask *ask, const json_t *body, struct answer_erro
         !read_flag(body, "ignore_eos", &ask->ignores_eos, refusal) ||
         !read_flag(body, "echo", &ask->echoes, refusal) ||
         !read_flag(body, "return_token_ids", &ask->returns_ids, refusal) ||
+        !read_flag(body, "add_special_tokens", &ask->is_framed, refusal) ||
+        !read_flag(body, "skip_special_tokens", &skips_special, refusal) ||
         !read_whole(body, "priority", &ask->priority, refusal) ||
         (!ask->chat && !read_whole(body, "logprobs", &ask->logprobs, refusal)) ||
         !read_name(body, "user", ask->user, refusal) ||
         !read_name(body, "session_id", ask->session, refusal) ||
         !read_name(body, "request_id", ask->request_id, refusal))
         return false;
+    ask->keeps_special = !skips_special;
     if (ask->echoes)
         return refuse(refusal, 400, bad_value, "echo",
                       "echo is not supported here, expected false. (parameter=echo)");
@@ -399,10 +448,11 @@ bool ask_read(struct ask *ask, bool chat, const char *body, size_t n_bytes,
 {
     *ask = (struct ask){.chat = chat};
     json_t *root = parse(body, n_bytes, refusal);
-    const bool good =
-        root && read_options(ask, root, refusal) && read_model(ask, root, models, refusal) &&
-        (chat ? read_messages(ask, root, refusal) : read_prompts(ask, root, refusal)) &&
-        read_lengths(ask, root, models, most_samples, refusal);
+    const bool good = root && read_options(ask, root, refusal) &&
+                      read_model(ask, root, models, refusal) &&
+                      (chat ? read_messages(ask, root, models->text, refusal)
+                            : read_prompts(ask, root, models->text, refusal)) &&
+                      read_lengths(ask, root, models, most_samples, refusal);
     json_decref(root);
     return good;
 }
@@ -413,8 +463,28 @@ bool ask_read_prompt(struct ask *ask, const char *body, size_t n_bytes,
     *ask = (struct ask){0};
     json_t *root = parse(body, n_bytes, refusal);
     const bool chat = root && json_object_get(root, "messages");
+    ask->is_framed = true;
     const bool good = root && read_model(ask, root, models, refusal) &&
-                      (chat ? read_messages(ask, root, refusal) : read_prompts(ask, root, refusal));
+                      read_flag(root, "add_special_tokens", &ask->is_framed, refusal) &&
+                      read_flag(root, "return_token_strs", &ask->names_tokens, refusal) &&
+                      (chat ? read_messages(ask, root, models->text, refusal)
+                            : read_prompts(ask, root, models->text, refusal));
+    json_decref(root);
+    return good;
+}
+
+bool ask_read_tokens(struct ask *ask, const char *body, size_t n_bytes,
+                     const struct served_models *models, struct answer_error *refusal)
+{
+    *ask = (struct ask){0};
+    json_t *root = parse(body, n_bytes, refusal);
+    const json_t *ids = json_object_get(root, "tokens");
+    bool good = root && read_model(ask, root, models, refusal);
+    if (good && !json_is_array(ids))
+        good =
+            ids ? refuse_form(refusal, "tokens", "list_type", "Input should be a valid list", ids)
+                : refuse_form(refusal, "tokens", "missing", "Field required", root);
+    good = good && add_ids(ask, models->text, ids, refusal);
     json_decref(root);
     return good;
 }

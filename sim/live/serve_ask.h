@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "live/serve_text.h"
+#include "live/serve_tokenizer.h"
 
 struct served_model {
     const char *name;   /* as clients say it */
@@ -17,6 +17,7 @@ struct served_model {
 struct served_models {
     const struct served_model *of; /* [n] */
     size_t n;
+    const struct served_text *text; /* of all of them */
 };
 
 /* An answer that is an error. */
@@ -31,6 +32,9 @@ enum { ASK_NAME_BYTES = 128 };
 
 struct ask {
     bool chat, stream, include_usage, continuous_usage, returns_ids, ignores_eos, echoes;
+    bool is_framed;     /* add_special_tokens */
+    bool keeps_special; /* not skip_special_tokens */
+    bool names_tokens;  /* of /tokenize: return_token_strs */
     int32_t max_tokens;
     int32_t min_tokens, n, priority;
     int32_t logprobs; /* -1: none */
@@ -47,6 +51,9 @@ bool ask_read(struct ask *ask, bool chat, const char *body, size_t n_bytes,
               struct answer_error *refusal);
 /* The same of /tokenize: the prompt alone. */
 bool ask_read_prompt(struct ask *ask, const char *body, size_t n_bytes,
+                     const struct served_models *models, struct answer_error *refusal);
+/* The ids of /detokenize, as a prompt. */
+bool ask_read_tokens(struct ask *ask, const char *body, size_t n_bytes,
                      const struct served_models *models, struct answer_error *refusal);
 void ask_free(struct ask *ask);
 

@@ -203,8 +203,8 @@ struct writer {
     const struct serve_metrics *metrics;
     const struct flight *flight;
     struct evbuffer *out;
-    const char *(*model_of)(void *context, size_t pool);
-    void *context;
+    const char *const *models; /* of replicas */
+    const char *model;         /* of the server */
 };
 
 /* As Python writes a float. */
@@ -227,21 +227,12 @@ static void put_head(const struct writer *w, const char *name, const char *kind,
     evbuffer_add_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", name, doc, name, kind);
 }
 
-static size_t pool_of(const struct flight *flight, size_t replica)
-{
-    size_t pool = 0;
-    while (replica - flight->pools[pool].first >= flight->pools[pool].n)
-        pool++;
-    return pool;
-}
-
 static void put_value(const struct writer *w, const char *name, const char *labels, size_t replica,
                       double value)
 {
     char text[40];
     evbuffer_add_printf(w->out, "%s{engine=\"%zu\",%smodel_name=\"%s\"} %s\n", name, replica,
-                        labels, w->model_of(w->context, pool_of(w->flight, replica)),
-                        real(value, text));
+                        labels, w->models[replica], real(value, text));
 }
 
 static double created(const struct writer *w, size_t replica)
@@ -277,7 +268,7 @@ static void put_histogram(const struct writer *w, enum histogram_name name, size
 {
     const struct histogram_spec *spec = &specs[name];
     const struct histogram *of = &w->metrics->of[replica].of[name];
-    const char *model = w->model_of(w->context, pool_of(w->flight, replica));
+    const char *model = w->models[replica];
     const double most = spec->of_length ? longest(w, replica) : DBL_MAX;
     char bound[40];
     uint64_t n = 0;
@@ -404,7 +395,7 @@ static void put_rejections(const struct writer *w)
     evbuffer_add_printf(w->out,
                         "vllm:admission_rejections_total{model_name=\"%s\",reason="
                         "\"max_num_queued_reqs\"} %s\n",
-                        w->model_of(w->context, 0), real((double)w->metrics->n_shed, text));
+                        w->model, real((double)w->metrics->n_shed, text));
 }
 
 static void put_vllm(const struct writer *w)
@@ -445,10 +436,10 @@ static void put_sglang(const struct writer *w)
 }
 
 void metrics_write(const struct serve_metrics *metrics, const struct flight *flight,
-                   enum live_metrics names, const char *(*model_of)(void *context, size_t pool),
-                   void *context, struct evbuffer *out)
+                   enum live_metrics names, const char *const *models, const char *model,
+                   struct evbuffer *out)
 {
-    const struct writer w = {metrics, flight, out, model_of, context};
+    const struct writer w = {metrics, flight, out, models, model};
     if (names != LIVE_METRICS_SGLANG)
         put_vllm(&w);
     if (names != LIVE_METRICS_VLLM)

@@ -51,7 +51,7 @@ struct serve_metrics {
     uint64_t n_recent;
     struct replica_metrics *of; /* [n_replicas] */
     size_t n_replicas;
-    uint64_t n_shed, n_slow_readers;
+    uint64_t n_shed;
     double created; /* seconds since 1970 */
 };
 
@@ -65,9 +65,10 @@ void metrics_step(struct serve_metrics *metrics, const struct replica *replica);
 /* A request of n answers has ended; max_tokens 0: not known any more. */
 void metrics_ended(struct serve_metrics *metrics, const struct ifl_request_record *record,
                    int32_t n, int32_t max_tokens, bool stopped);
-/* The text. `model_of` tells the name of the model of a pool. */
+/* The text. `models`, of n_replicas, are the names of their models; `model` is that of the server.
+ */
 void metrics_write(const struct serve_metrics *metrics, const struct flight *flight,
-                   enum live_metrics names, const char *(*model_of)(void *context, size_t pool),
-                   void *context, struct evbuffer *out);
+                   enum live_metrics names, const char *const *models, const char *model,
+                   struct evbuffer *out);
 
 #endif

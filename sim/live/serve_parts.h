@@ -7,6 +7,7 @@
 #include "live/serve.h"
 #include "live/serve_ask.h"
 #include "live/serve_metrics.h"
+#include "live/serve_tokenizer.h"
 #include "live/source.h"
 
 enum { SERVE_MOST_MODELS = 64 };
@@ -21,12 +22,14 @@ struct serve {
     struct live_source *source;
     struct http *http;
     struct event *terminated, *interrupted, *every, *stalls;
-    struct source_listener listener;
     const struct flight *flight; /* NULL: not yet */
     struct served_model models[SERVE_MOST_MODELS];
     char model_names[SERVE_MOST_MODELS][128];
     const char *configured[SERVE_MOST_MODELS]; /* the same as the configuration has them */
     char *quoted_names[SERVE_MOST_MODELS];     /* in JSON */
+    size_t model_of_pool[MAX_POOLS];           /* index of `models` */
+    const char **model_of_replica;             /* [flight->n_replicas] its name */
+    struct served_text text;
     struct served_models served;
     struct ifl_trace lengths; /* of answers, drawn in advance */
     struct serve_metrics metrics;
@@ -45,8 +48,8 @@ struct part {
     struct exchange *exchange;
     size_t number; /* of the prompt */
     int64_t row;   /* of the source; -1: it has ended */
-    int32_t n_prompt, n_output, n_told;
-    int64_t sent_ns, first_ns, last_ns;
+    int32_t n_prompt, n_output;
+    int64_t sent_ns, last_ns;
 };
 
 /* A client's request and its answer. */
@@ -57,8 +60,9 @@ struct exchange {
     struct ask ask;
     char id[ASK_NAME_BYTES + 16];
     long created;
-    struct part *parts;     /* [ask.n_prompts] */
-    struct evbuffer *out;   /* what is to be sent next */
+    struct part *parts;      /* [ask.n_prompts] */
+    struct evbuffer *out;    /* what is to be sent next */
+    struct text_flow *flows; /* [ask.n_prompts * ask.n] of the answers' texts */
     struct tokens *answers; /* [ask.n_prompts * ask.n], where the answer is sent at its end, or with
                                its tokens */
     size_t n_open;          /* prompts that have not ended */
@@ -73,9 +77,9 @@ struct exchange {
 /* Listeners of the source: the owner is a struct part. */
 void answer_token(void *context, void *owner, const struct source_token *token);
 void answer_ended(void *context, void *owner, const struct ifl_request_record *record);
-/* Sends what was kept back. */
-void answer_flush(struct exchange *exchange);
-/* The client has gone: the prompts leave the flight. */
+/* The prompts leave the flight. */
+void answer_leave(struct exchange *exchange);
+/* The client has gone. */
 void answer_gone(struct evhttp_connection *connection, void *exchange);
 void answer_free(struct exchange *exchange);
 /* The flight is over: exchanges that are left end with an error. */

@@ -66,9 +66,8 @@ static void get_health(struct serve *serve, struct evhttp_request *http)
 
 static void get_version(struct serve *serve, struct evhttp_request *http)
 {
-    (void)serve;
     reply_json(http, json_pack("{s:s,s:s,s:s}", "version", INFLIGHT_VERSION, "server", "inflight",
-                               "tokenizer", "four bytes of text are a token"));
+                               "tokenizer", serve->text.name));
 }
 
 static void get_load(struct serve *serve, struct evhttp_request *http)
@@ -76,22 +75,12 @@ static void get_load(struct serve *serve, struct evhttp_request *http)
     reply_json(http, json_pack("{s:I}", "server_load", (json_int_t)serve->n_exchanges));
 }
 
-static const char *model_of(void *context, size_t pool)
-{
-    const struct serve *serve = context;
-    const char *name = config_of_pool(serve->config, pool)->model;
-    for (size_t i = 0; i < serve->served.n; i++)
-        if (strcmp(serve->models[i].config, name) == 0)
-            return serve->models[i].name;
-    return serve->models[0].name;
-}
-
 static void get_metrics(struct serve *serve, struct evhttp_request *http)
 {
     struct evbuffer *out = evbuffer_new();
     if (out)
         metrics_write(&serve->metrics, serve->flight, (enum live_metrics)serve->live->metrics,
-                      model_of, serve, out);
+                      serve->model_of_replica, serve->models[0].name, out);
     reply_buffer(http, "text/plain; version=1.0.0; charset=utf-8", out);
     if (out)
         evbuffer_free(out);
@@ -115,15 +104,12 @@ static void get_stats(struct serve *serve, struct evhttp_request *http)
 {
     const struct flight *flight = serve->flight;
     json_t *replicas = json_array();
-    size_t pool = 0;
     for (size_t i = 0; i < flight->n_replicas; i++) {
         const struct replica *r = &flight->replicas[i];
         const struct replica_metrics *m = &serve->metrics.of[i];
-        while (i - flight->pools[pool].first >= flight->pools[pool].n)
-            pool++;
         json_array_append_new(
             replicas,
-            json_pack("{s:s,s:I,s:I,s:I,s:i,s:i,s:I,s:I}", "model", model_of(serve, pool),
+            json_pack("{s:s,s:I,s:I,s:I,s:i,s:i,s:I,s:I}", "model", serve->model_of_replica[i],
                       "waiting", (json_int_t)r->here.waiting.n, "running",
                       (json_int_t)r->here.running.n, "swapped", (json_int_t)r->here.n_swapped,
                       "kv_used", r->fixed.limits.n_blocks - r->kv.device.n_free, "kv_total",
@@ -159,6 +145,15 @@ static json_t *json_of_tokens(const struct tokens *tokens)
     return list;
 }
 
+/* Each as the vocabulary writes it. */
+static json_t *names_of_tokens(const struct served_text *text, const struct tokens *tokens)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < tokens->n; i++)
+        json_array_append_new(list, served_text_name(text, tokens->of[i]));
+    return list;
+}
+
 static void post_tokenize(struct serve *serve, struct evhttp_request *http)
 {
     struct answer_error refusal;
@@ -166,9 +161,11 @@ static void post_tokenize(struct serve *serve, struct evhttp_request *http)
     size_t n_bytes;
     const char *body = take_body(http, &n_bytes);
     if (ask_read_prompt(&ask, body ? body : "", n_bytes, &serve->served, &refusal))
-        reply_json(http, json_pack("{s:I,s:i,s:o,s:n}", "count", (json_int_t)ask.prompts[0].n,
+        reply_json(http, json_pack("{s:I,s:i,s:o,s:o}", "count", (json_int_t)ask.prompts[0].n,
                                    "max_model_len", serve->models[ask.model].max_model_tokens,
-                                   "tokens", json_of_tokens(&ask.prompts[0]), "token_strs"));
+                                   "tokens", json_of_tokens(&ask.prompts[0]), "token_strs",
+                                   ask.names_tokens ? names_of_tokens(&serve->text, &ask.prompts[0])
+                                                    : json_null()));
     else
         answer_refuse(http, &refusal);
     ask_free(&ask);
@@ -176,23 +173,22 @@ static void post_tokenize(struct serve *serve, struct evhttp_request *http)
 
 static void post_detokenize(struct serve *serve, struct evhttp_request *http)
 {
-    json_error_t error;
-    size_t n_bytes, i;
+    struct answer_error refusal;
+    struct ask ask;
+    size_t n_bytes;
     const char *body = take_body(http, &n_bytes);
-    json_t *root = json_loadb(body ? body : "", n_bytes, 0, &error), *id;
     struct evbuffer *text = evbuffer_new();
-    char word[TOKEN_TEXT_BYTES];
-    (void)serve;
-    evbuffer_add(text, "{\"prompt\":\"", 11);
-    json_array_foreach(json_object_get(root, "tokens"), i, id)
-    {
-        token_text((int32_t)(json_integer_value(id) & INT32_MAX), word);
-        evbuffer_add(text, word, TOKEN_TEXT_BYTES - 1);
+    if (text && ask_read_tokens(&ask, body ? body : "", n_bytes, &serve->served, &refusal)) {
+        evbuffer_add(text, "{\"prompt\":\"", 11);
+        served_text_put_whole(&serve->text, &ask.prompts[0], text);
+        evbuffer_add(text, "\"}", 2);
+        reply_buffer(http, as_json, text);
+    } else {
+        answer_refuse(http, &refusal);
     }
-    evbuffer_add(text, "\"}", 2);
-    json_decref(root);
-    reply_buffer(http, as_json, text);
-    evbuffer_free(text);
+    ask_free(&ask);
+    if (text)
+        evbuffer_free(text);
 }
 
 /* ---- completions ---- */
@@ -272,9 +268,10 @@ static struct exchange *open_exchange(struct serve *serve, struct evhttp_request
     serve->n_exchanges++;
     for (size_t i = 0; e->parts && i < ask->n_prompts; i++)
         e->parts[i].row = -1;
+    e->flows = calloc(ask->n_prompts * (size_t)ask->n, sizeof *e->flows);
     if (!ask->stream)
         e->answers = calloc(ask->n_prompts * (size_t)ask->n, sizeof *e->answers);
-    if (e->parts && e->out && (ask->stream || e->answers)) {
+    if (e->parts && e->out && e->flows && (ask->stream || e->answers)) {
         name_exchange(e);
         return e;
     }
@@ -300,13 +297,12 @@ static void send_exchange(struct serve *serve, struct evhttp_request *http, stru
         http_hold(http, &serve->live->limits, answer_gone, e);
         return;
     }
-    for (size_t i = 0; e && i < e->ask.n_prompts; i++)
-        if (e->parts[i].row >= 0)
-            source_leave(serve->source, (size_t)e->parts[i].row);
-    if (e)
+    if (e) {
+        answer_leave(e);
         answer_free(e);
-    else
+    } else {
         ask_free(ask);
+    }
     refuse(&refusal, 503, "ServiceUnavailableError", NULL,
            "The server is at its limit of requests. Please try again later.");
     answer_refuse(http, &refusal);

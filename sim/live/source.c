@@ -61,6 +61,7 @@ struct live_source {
     struct ifl_error error; /* code 0: none */
     struct source_trace recording;
     const struct flight *flight;
+    int64_t token_ns; /* from the engine to the client */
 
     int64_t epoch_ns; /* of the steady clock, when the first request came; 0: none did */
     int64_t polled_ns;
@@ -177,10 +178,14 @@ static int room_for_tokens(struct place *place, int32_t n)
     return place->cap_tokens ? 0 : IFL_E_NOMEM;
 }
 
-int32_t source_answer_token(uint64_t request_id, int32_t seq, int32_t index)
+/* The token that stands for that one of the row's answer, where no engine says another. */
+static int32_t answer_token(const struct live_source *s, size_t row, int32_t seq, int32_t index)
 {
-    const uint64_t draw = ifl_draw((uint64_t)seq, IFL_DRAW_TOKEN, request_id, (uint64_t)index);
-    return (int32_t)(draw % SOURCE_VOCABULARY);
+    const uint64_t draw =
+        ifl_draw((uint64_t)seq, IFL_DRAW_TOKEN, s->trace.request_id[row], (uint64_t)index);
+    const struct source_options *options = &s->options;
+    return options->words ? (int32_t)options->words[draw % options->n_words]
+                          : (int32_t)(draw % SOURCE_VOCABULARY);
 }
 
 /* The identity of a token covers all tokens before it, as readers of traces make it. */
@@ -194,7 +199,7 @@ static void name_tokens(struct live_source *s, struct place *place, size_t row,
         return;
     memcpy(place->tokens, request->tokens, (size_t)request->n_prompt * sizeof *place->tokens);
     for (int32_t i = request->n_prompt; i < n; i++)
-        place->tokens[i] = source_answer_token(s->trace.request_id[row], 0, i - request->n_prompt);
+        place->tokens[i] = answer_token(s, row, 0, i - request->n_prompt);
     uint64_t before = 0;
     for (int32_t i = 0; i < n; i++)
         place->ids[i] = before = ifl_mix(before ^ ifl_mix((uint64_t)place->tokens[i]));
@@ -291,19 +296,9 @@ void source_fail(struct live_source *s, const struct ifl_error *error)
         s->error = *error;
 }
 
-size_t source_n_requests(const struct live_source *s)
-{
-    return s->options.n_places - s->n_free - s->n_retired;
-}
-
 uint64_t source_n_sent(const struct live_source *s)
 {
     return s->n_sent;
-}
-
-uint64_t source_request_id(const struct live_source *s, size_t row)
-{
-    return s->trace.request_id[row];
 }
 
 int64_t source_sent_ns(const struct live_source *s, size_t row)
@@ -399,8 +394,8 @@ static void tell(struct live_source *s, const struct heard *heard)
 static void hear(struct live_source *s, struct heard *heard)
 {
     struct ifl_error error;
-    heard->token.at_ns += s->options.token_ns;
-    if (s->options.token_ns == 0) {
+    heard->token.at_ns += s->token_ns;
+    if (s->token_ns == 0) {
         tell(s, heard);
         return;
     }
@@ -423,8 +418,7 @@ static void token(void *self, const struct source_token *token)
     struct live_source *s = self;
     struct heard heard = {.token = *token};
     if (token->id < 0)
-        heard.token.id =
-            source_answer_token(s->trace.request_id[token->row], token->seq, token->index);
+        heard.token.id = answer_token(s, token->row, token->seq, token->index);
     hear(s, &heard);
 }
 
@@ -446,7 +440,7 @@ static void begin(void *self, const struct flight *flight)
 {
     struct live_source *s = self;
     s->flight = flight;
-    s->options.token_ns = flight->workload->token_ns;
+    s->token_ns = flight->workload->token_ns;
     s->listener.begin(s->listener.context, flight);
 }
 

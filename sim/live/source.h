@@ -2,9 +2,9 @@
  * the flight has to say about each request.
  *
  * One thread flies and serves: while the flight waits for the clock, the source runs libevent's
- * loop, in which a server takes requests (source_take_place, source_send) and notices that clients
- * have gone (source_leave). What the flight says comes back through struct source_listener, in
- * order, and token_ns later than the engine has it.
+ * loop, in which a server takes requests (source_send) and notices that clients have gone
+ * (source_leave). What the flight says comes back through struct source_listener, in order, and
+ * later than the engine has it by what the front end takes for a token.
  *
  * The clock stands at 0 until the first request comes, so that a recording begins with it. */
 #ifndef SIM_LIVE_SOURCE_H
@@ -37,10 +37,11 @@ struct source_options {
     uint32_t most_clients;     /* clients with names of their own */
     const char *const *models; /* [n_models] that a request may name; borrowed */
     size_t n_models;
-    double speed;           /* seconds of the flight per second */
-    int64_t token_ns;       /* from the engine to the client */
-    bool keeps_ids;         /* prompts have an identity, and are recorded with it */
-    bool names_answers;     /* so have the answers, whose tokens are drawn */
+    double speed;          /* seconds of the flight per second */
+    bool keeps_ids;        /* prompts have an identity, and are recorded with it */
+    bool names_answers;    /* so have the answers, whose tokens are drawn */
+    const uint32_t *words; /* [n_words] that tokens are drawn from; NULL: SOURCE_VOCABULARY */
+    size_t n_words;
     const char *trace_path; /* the recording; NULL: none */
     const struct source_listener *listener;
 };
@@ -76,14 +77,10 @@ void source_close(struct live_source *source);
 int source_flush(struct live_source *source, struct ifl_error *error);
 /* The flight ends with that error. */
 void source_fail(struct live_source *source, const struct ifl_error *error);
-size_t source_n_requests(const struct live_source *source); /* in the flight */
-uint64_t source_n_sent(const struct live_source *source);   /* so far */
-/* The identity of the row's request, in requests.csv. */
-uint64_t source_request_id(const struct live_source *source, size_t row);
+uint64_t source_n_sent(const struct live_source *source); /* so far */
 /* When it was sent, as the flight has it. */
 int64_t source_sent_ns(const struct live_source *source, size_t row);
-/* The token that stands for that one of an answer, where no engine says another. */
-int32_t source_answer_token(uint64_t request_id, int32_t seq, int32_t index);
-enum { SOURCE_VOCABULARY = 2205 }; /* of these */
+/* Tokens of answers are numbers below it, where neither an engine nor options.words has others. */
+enum { SOURCE_VOCABULARY = 2205 };
 
 #endif

@@ -1,15 +1,25 @@
 #include "run/workload_load.h"
 
+#include <string.h>
+
 /* Sequences that a request may have. */
 enum { MAX_SAMPLES = 1024 };
+
+/* Where the format says that a trace has counts of tokens there is nothing for a tokenizer to do:
+ * the recording of a server keeps the name of the one that counted. */
+static bool may_have_texts(const struct workload_config *w)
+{
+    return strcmp(w->format, "inflight") != 0;
+}
 
 static int take_rows(const struct workload_source *source, struct ifl_trace *trace,
                      struct ifl_error *error)
 {
     const struct workload_config *w = source->workload;
+    const bool asks = *w->tokenizer && may_have_texts(w);
     const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib,
-                                        *w->tokenizer ? w->tokenizer : NULL,
-                                        *w->prompt_template ? w->prompt_template : NULL};
+                                        asks ? w->tokenizer : NULL,
+                                        asks && *w->prompt_template ? w->prompt_template : NULL};
     if (!source->instead)
         return trace_shelf_cut(source->traces, &file, &w->window, &source->notes, trace, error);
     return ifl_trace_cut(source->instead, &(struct ifl_trace_window){0}, w->trace, &source->notes,

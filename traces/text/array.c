@@ -1,6 +1,7 @@
 /* Arrays that grow by doubling. */
-#include "text/text.h"
+#include "text/array.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int text_reserve(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error)

@@ -8,28 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FULL_BYTES = 1 << 25, FULL_TEXTS = 1 << 18, BYTES_A_THREAD = 1 << 17 };
+#include "text/array.h"
 
-static int grow(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error)
-{
-    void *old;
-    if (need <= *cap)
-        return 0;
-    memcpy(&old, array, sizeof old);
-    void *items = realloc(old, 2 * need * item_bytes);
-    if (!items)
-        return ifl_fail_nomem(error);
-    memcpy(array, &items, sizeof items);
-    *cap = 2 * need;
-    return 0;
-}
+enum { FULL_BYTES = 1 << 25, FULL_TEXTS = 1 << 18, BYTES_A_THREAD = 1 << 17 };
 
 int text_batch_add(struct text_batch *batch, const char *const parts[3], const size_t n_bytes[3],
                    size_t record, size_t turn, struct ifl_error *error)
 {
     const size_t n = n_bytes[0] + n_bytes[1] + n_bytes[2];
-    if (grow(&batch->items, &batch->cap, batch->n + 1, sizeof *batch->items, error) < 0 ||
-        grow(&batch->bytes, &batch->cap_bytes, batch->n_bytes + n + 1, 1, error) < 0)
+    if (text_reserve(&batch->items, &batch->cap, batch->n + 1, sizeof *batch->items, error) < 0 ||
+        text_reserve(&batch->bytes, &batch->cap_bytes, batch->n_bytes + n + 1, 1, error) < 0)
         return error->code;
     batch->items[batch->n++] =
         (struct text_item){.at = batch->n_bytes, .n_bytes = n, .record = record, .turn = turn};

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
+
 struct text_counter {
     struct ifl_tokenizer *tokenizer;
     const struct ifl_trace_file *file;
@@ -64,16 +66,10 @@ void text_counter_close(struct text_counter *counter)
 static int flush(struct text_counter *c, struct ifl_error *error)
 {
     struct text_batch *batch = &c->batch;
-    const size_t need = c->n_counts + batch->n;
-    if (text_batch_encode(batch, error) < 0)
+    if (text_batch_encode(batch, error) < 0 ||
+        text_reserve(&c->counts, &c->cap_counts, c->n_counts + batch->n, sizeof *c->counts, error) <
+            0)
         return error->code;
-    if (need > c->cap_counts) {
-        uint32_t *counts = realloc(c->counts, 2 * need * sizeof *counts);
-        if (!counts)
-            return ifl_fail_nomem(error);
-        c->counts = counts;
-        c->cap_counts = 2 * need;
-    }
     for (size_t i = 0; i < batch->n; i++)
         c->counts[c->n_counts++] = (uint32_t)batch->items[i].n_ids; /* below TEXT_MAX_BYTES */
     text_batch_clear(batch);

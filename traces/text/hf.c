@@ -84,6 +84,9 @@ static int read_vocab(struct reading *r, const struct alphabet *alphabet, json_t
             json_integer_value(id) >= INT32_MAX)
             return REFUSE(r, "model.vocab has no id from 0 on for \"%s\"", shown);
         const int n_bytes = spell(alphabet, word, n, bytes);
+        if (n_bytes < 0 && text_extras_add(&r->tokenizer->extras, word, n,
+                                           (uint32_t)json_integer_value(id), false, r->error) < 0)
+            return r->error->code;
         if (n_bytes > 0 && text_vocab_add(&r->tokenizer->vocab, bytes, (size_t)n_bytes,
                                           (uint32_t)json_integer_value(id), r->error) < 0)
             return r->error->code;
@@ -315,6 +318,17 @@ static int read_pre_tokenizer(struct reading *r, const json_t *pre_tokenizer)
 
 /* ---- added tokens ---- */
 
+/* Its text is spelt in the alphabet where it can be, as a token of the vocabulary. */
+static int name_added(struct reading *r, const struct text_added_token *added, bool is_special)
+{
+    struct alphabet alphabet;
+    char bytes[TEXT_MAX_TOKEN_BYTES];
+    make_alphabet(&alphabet);
+    const int n = spell(&alphabet, added->content, added->n_bytes, bytes);
+    return text_extras_add(&r->tokenizer->extras, n < 0 ? added->content : bytes,
+                           n < 0 ? added->n_bytes : (size_t)n, added->id, is_special, r->error);
+}
+
 static int read_added(struct reading *r, const json_t *token, size_t i)
 {
     const json_t *id = json_object_get(token, "id"), *content = json_object_get(token, "content");
@@ -332,6 +346,8 @@ static int read_added(struct reading *r, const json_t *token, size_t i)
         .lstrip = json_is_true(json_object_get(token, "lstrip")),
         .rstrip = json_is_true(json_object_get(token, "rstrip")),
     };
+    if (name_added(r, &added, json_is_true(json_object_get(token, "special"))) < 0)
+        return r->error->code;
     if (!normalized)
         return text_added_add(&r->tokenizer->added, &added, r->error);
     char *normal;
@@ -367,5 +383,6 @@ int text_read_hf(const struct text_file *file, const json_t *root, struct ifl_to
         rc = read_model(&r, json_object_get(root, "model"));
     if (rc == 0)
         rc = read_pre_tokenizer(&r, json_object_get(root, "pre_tokenizer"));
+    text_read_frame(json_object_get(root, "post_processor"), tokenizer);
     return rc < 0 ? rc : read_all_added(&r, json_object_get(root, "added_tokens"));
 }

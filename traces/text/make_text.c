@@ -11,6 +11,7 @@ enum { MOST_WORDS = 4096, MAX_WORD_BYTES = 24, FEWEST_WORDS = 2 };
 
 struct text_words {
     char of[MOST_WORDS][MAX_WORD_BYTES]; /* without the blank */
+    uint32_t ids[MOST_WORDS];
     size_t n;
     bool blank_first; /* the first word of a text needs one of its own */
 };
@@ -39,6 +40,7 @@ static int try_word(struct ifl_encoder *encoder, const char *word, size_t n,
     const int rc = ifl_encode(encoder, text + from, (size_t)(n_text - from), &ids, &n_ids, error);
     if (rc == 0 && n_ids == 3 && ids[0] == ids[1] && ids[1] == ids[2]) {
         memcpy(words->of[words->n], word, n);
+        words->ids[words->n] = ids[1];
         words->of[words->n++][n] = '\0';
     }
     return rc;
@@ -137,4 +139,17 @@ int ifl_encoder_make_text(struct ifl_encoder *encoder, size_t n_tokens, uint64_t
     return rc < 0 ? rc
                   : ifl_fail(error, IFL_E_INPUT,
                              "the tokenizer's words do not stay tokens next to each other");
+}
+
+int ifl_encoder_words(struct ifl_encoder *encoder, const uint32_t **ids, size_t *n_ids,
+                      struct ifl_error *error)
+{
+    struct text_words *words;
+    *n_ids = 0;
+    const int rc = words_of(encoder, &words, error);
+    if (rc < 0)
+        return rc;
+    *ids = words->ids;
+    *n_ids = words->n;
+    return 0;
 }

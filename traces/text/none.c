@@ -45,6 +45,47 @@ int ifl_encoder_make_text(struct ifl_encoder *encoder, size_t n_tokens, uint64_t
     return ifl_fail(error, IFL_E_INPUT, "this inflight was built without tokenizers");
 }
 
+int ifl_encoder_words(struct ifl_encoder *encoder, const uint32_t **ids, size_t *n_ids,
+                      struct ifl_error *error)
+{
+    (void)encoder, (void)ids;
+    *n_ids = 0;
+    return ifl_fail(error, IFL_E_INPUT, "this inflight was built without tokenizers");
+}
+
+int ifl_tokenizer_frame(const struct ifl_tokenizer *tokenizer, struct ifl_token_frame *frame,
+                        struct ifl_error *error)
+{
+    (void)tokenizer;
+    *frame = (struct ifl_token_frame){0};
+    return ifl_fail(error, IFL_E_INPUT, "this inflight was built without tokenizers");
+}
+
+int ifl_decoder_open(const struct ifl_tokenizer *tokenizer, struct ifl_decoder **decoder,
+                     struct ifl_error *error)
+{
+    (void)tokenizer;
+    *decoder = NULL;
+    return ifl_fail(error, IFL_E_INPUT, "this inflight was built without tokenizers");
+}
+
+void ifl_decoder_close(struct ifl_decoder *decoder)
+{
+    ifl_require(!decoder);
+}
+
+struct ifl_token_text ifl_decoder_token(const struct ifl_decoder *decoder, uint32_t id)
+{
+    (void)decoder, (void)id;
+    return (struct ifl_token_text){0};
+}
+
+bool ifl_decoder_drops_blank(const struct ifl_decoder *decoder)
+{
+    (void)decoder;
+    return false;
+}
+
 const char *text_library_versions(char *out, size_t size)
 {
     snprintf(out, size, "none");

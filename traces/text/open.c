@@ -71,9 +71,12 @@ static int read_library(const struct text_file *file, struct ifl_tokenizer *toke
     tokenizer->sentencepiece = text_sentencepiece_open(file->bytes, file->n_bytes, why, sizeof why);
     for (char *c = why; *c; c++)
         *c = (unsigned char)*c < ' ' ? '?' : *c;
-    return tokenizer->sentencepiece
-               ? 0
-               : ifl_fail_at(error, file->path, 0, 0, "SentencePiece does not read it: %s", why);
+    if (!tokenizer->sentencepiece)
+        return ifl_fail_at(error, file->path, 0, 0, "SentencePiece does not read it: %s", why);
+    const int begin = text_sentencepiece_begin(tokenizer->sentencepiece);
+    if (begin >= 0)
+        tokenizer->frame = (struct ifl_token_frame){.before = {(uint32_t)begin}, .n_before = 1};
+    return 0;
 }
 
 /* JSON begins with a brace; the first field of a model of SentencePiece with the byte 10, which
@@ -146,6 +149,7 @@ void ifl_tokenizer_close(struct ifl_tokenizer *tokenizer)
         return;
     if (tokenizer->sentencepiece)
         text_sentencepiece_close(tokenizer->sentencepiece);
+    text_extras_free(&tokenizer->extras);
     text_added_free(&tokenizer->added);
     text_added_free(&tokenizer->added_normalized);
     for (size_t i = 0; i < TEXT_MAX_STAGES; i++)

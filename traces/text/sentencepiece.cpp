@@ -16,6 +16,9 @@ int text_sentencepiece_encode(const text_sentencepiece *model, const char *text,
                               int (*take)(void *self, const int *ids, size_t n), void *self);
 int text_sentencepiece_n(const text_sentencepiece *model);
 const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, size_t *n);
+int text_sentencepiece_kind(const text_sentencepiece *model, int id);
+int text_sentencepiece_begin(const text_sentencepiece *model);
+bool text_sentencepiece_drops_blank(const text_sentencepiece *model);
 
 struct text_sentencepiece {
     sentencepiece::SentencePieceProcessor processor;
@@ -67,5 +70,36 @@ const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, si
     const std::string &piece = model->processor.IdToPiece(id);
     *n = piece.size();
     return piece.c_str();
+}
+
+/* The numbers of enum text_piece. */
+int text_sentencepiece_kind(const text_sentencepiece *model, int id)
+{
+    const auto &processor = model->processor;
+    return processor.IsControl(id)   ? 1
+           : processor.IsUnknown(id) ? 2
+           : processor.IsByte(id)    ? 3
+                                     : 0;
+}
+
+int text_sentencepiece_begin(const text_sentencepiece *model)
+{
+    return model->processor.bos_id();
+}
+
+bool text_sentencepiece_drops_blank(const text_sentencepiece *model)
+{
+    const auto &processor = model->processor;
+    try {
+        std::vector<int> ids;
+        std::string text;
+        if (!processor.Encode("a a", &ids).ok() || ids.empty() ||
+            !processor.Decode(std::vector<int>(1, ids[0]), &text).ok())
+            return false;
+        return processor.IdToPiece(ids[0]).compare(0, 3, "\xe2\x96\x81") == 0 &&
+               (text.empty() || text[0] != ' ');
+    } catch (...) {
+        return false;
+    }
 }
 }

@@ -38,6 +38,20 @@ int text_end_ranks(const struct text_file *file, struct ifl_tokenizer *tokenizer
     return text_merges_of_ranks(&tokenizer->merges, &tokenizer->vocab, error);
 }
 
+/* Special tokens are no text in answers. Older files do not name them; the second is <s> in all
+ * (mistral-common, tokens/tokenizers/tekken.py). */
+static int add_specials(const json_t *specials, uint32_t n, struct ifl_tokenizer *tokenizer,
+                        struct ifl_error *error)
+{
+    int rc = 0;
+    for (uint32_t id = 0; rc == 0 && id < n; id++)
+        rc = text_extras_add(&tokenizer->extras, "", 0, id, true, error);
+    const char *name = json_string_value(json_object_get(json_array_get(specials, 1), "token_str"));
+    if (n > 1 && (!name || strcmp(name, "<s>") == 0))
+        tokenizer->frame = (struct ifl_token_frame){.before = {1}, .n_before = 1};
+    return rc;
+}
+
 int text_read_tekken(const struct text_file *file, const json_t *root,
                      struct ifl_tokenizer *tokenizer, struct ifl_error *error)
 {
@@ -54,6 +68,9 @@ int text_read_tekken(const struct text_file *file, const json_t *root,
     tokenizer->shift = (uint32_t)n_special;
     int rc = text_add_stage(tokenizer, TEXT_KEEP, json_string_value(pattern),
                             json_string_length(pattern), "config.pattern", error);
+    if (rc == 0)
+        rc = add_specials(json_object_get(root, "special_tokens"), (uint32_t)n_special, tokenizer,
+                          error);
     for (size_t i = 0; rc == 0 && i < (size_t)n; i++)
         rc = read_token(file, json_array_get(vocab, i), i, tokenizer, error);
     return rc < 0 ? rc : text_end_ranks(file, tokenizer, error);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "inflight/tokenizer.h"
+#include "text/array.h"
 
 #define TEXT_NO_ID UINT32_MAX
 
@@ -24,11 +25,6 @@ enum {
     TEXT_MAX_STAGES = 12,
     TEXT_FILE_MIB = 256 /* of a tokenizer's file, unpacked */
 };
-
-/* ---- array.c: arrays that grow ---- */
-
-/* Makes room for `need` items; *array and *cap change only after a success. */
-int text_reserve(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error);
 
 /* ---- vocab.c: tokens by their bytes, and the other way round ---- */
 
@@ -128,6 +124,25 @@ int text_match(struct text_matcher *matcher, const pcre2_code *code, const char 
 int text_check_utf8(struct text_matcher *matcher, const pcre2_code *any, const char *text, size_t n,
                     struct ifl_error *error);
 
+/* ---- decode.c: texts of ids that are not in the vocabulary ---- */
+
+struct text_extra {
+    size_t at; /* in `bytes` */
+    uint32_t n_bytes, id;
+    bool is_special;
+};
+
+struct text_extras {
+    char *bytes;
+    size_t n_bytes, cap_bytes;
+    struct text_extra *of;
+    size_t n, cap;
+};
+
+int text_extras_add(struct text_extras *extras, const char *bytes, size_t n_bytes, uint32_t id,
+                    bool is_special, struct ifl_error *error);
+void text_extras_free(struct text_extras *extras);
+
 /* ---- added.c: tokens that are cut out of the text before anything else ---- */
 
 struct text_added_token {
@@ -164,6 +179,12 @@ int text_sentencepiece_n(const struct text_sentencepiece *model);
 /* The piece, U+2581 for blanks; borrowed. */
 const char *text_sentencepiece_piece(const struct text_sentencepiece *model, int id, size_t *n);
 
+enum text_piece { TEXT_PIECE_TEXT, TEXT_PIECE_CONTROL, TEXT_PIECE_UNKNOWN, TEXT_PIECE_BYTE };
+enum text_piece text_sentencepiece_kind(const struct text_sentencepiece *model, int id);
+/* True if it puts a blank before a text, which it drops where it makes a text of ids. */
+bool text_sentencepiece_drops_blank(const struct text_sentencepiece *model);
+int text_sentencepiece_begin(const struct text_sentencepiece *model); /* id of it; -1: none */
+
 /* ---- nfc.c ---- */
 
 enum text_nfc_tables { TEXT_NO_NFC, TEXT_NFC_UNICODE_9, TEXT_NFC };
@@ -195,8 +216,11 @@ struct ifl_tokenizer {
     bool whole_words; /* a word that is in the vocabulary is one token, whatever the merges */
     struct text_vocab vocab;
     struct text_merges merges;
-    uint32_t shift;  /* what is added to ids (Tekken: behind its special tokens) */
-    pcre2_code *any; /* matches everything: checks UTF-8 */
+    struct text_extras extras;
+    struct ifl_token_frame frame;
+    char odd_frame[64]; /* a post_processor that is not known; "": none */
+    uint32_t shift;     /* what is added to ids (Tekken: behind its special tokens) */
+    pcre2_code *any;    /* matches everything: checks UTF-8 */
 };
 
 /* encode.c: the text as the tokenizer normalises it. *normal is `text` itself, or memory that is to
@@ -223,6 +247,9 @@ struct text_file {
 
 int text_read_hf(const struct text_file *file, const json_t *root, struct ifl_tokenizer *tokenizer,
                  struct ifl_error *error);
+/* post.c: reads the post_processor; what it does not know is no error until the frame is asked for.
+ */
+void text_read_frame(const json_t *post_processor, struct ifl_tokenizer *tokenizer);
 int text_read_tekken(const struct text_file *file, const json_t *root,
                      struct ifl_tokenizer *tokenizer, struct ifl_error *error);
 int text_read_ranks(const struct text_file *file, struct ifl_tokenizer *tokenizer,
