@@ -8,6 +8,7 @@ usage: serve_hostile.py INFLIGHT
 import json
 import random
 import resource
+import select
 import socket
 import sys
 import threading
@@ -71,7 +72,7 @@ def headers(server):
 
 def malformed(server):
     rng = random.Random(1)
-    bodies = [b'', b'{', b'[]', b'null', b'{"prompt":}', b'{"prompt":"\xff\xfe"}', b'{"prompt":"a\\u0000b"}',
+    bodies = [b'', b'{', b'[]', b'null', b'{"prompt":}', b'{"prompt":"\xff\xfe"}', b'{"prompt":"x","user":"a\\u0000b"}',
               b'[' * 100000, b'{"prompt":' + b'[' * 5000, b'{"prompt":"x","max_tokens":1e999}',
               b'{"prompt":"x","max_tokens":99999999999999999999}', b'{"prompt":[1,"a"]}', b'{"prompt":[[1],[]]}',
               b'{"prompt":{"a":1}}', b'{"prompt":"x","n":-1}', b'{"prompt":"x","stream":"yes"}',
@@ -96,7 +97,7 @@ def slow_reader(server):
     body = {'prompt': 'x', 'max_tokens': 1500, 'ignore_eos': True, 'stream': True, 'n': 16}
     link = server.send('POST', '/v1/completions', body)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and load_of(server) > 1:
         time.sleep(0.1)
     check(load_of(server) <= 1, 'a client that does not read is let go')
@@ -109,22 +110,28 @@ def load_of(server):
 
 def many_connections(server):
     """Half-open ones and whole ones, beyond the limit: those in excess get 503, idle ones are closed."""
-    links, in_excess, at_rest = [], 0, 0
+    links, in_excess = [], 0
     for _ in range(1000):
         link = server.connect()
         link.sendall(b'GET /health HT')
         links.append(link)
-    time.sleep(1.5)
-    for link in links:
-        link.setblocking(False)
-        try:
-            got = link.recv(1000)
-        except BlockingIOError:
-            at_rest += 1
-            continue
-        in_excess += b' 503 ' in got
+    waiting = set(links)
+    until = time.monotonic() + 60
+    while len(waiting) > 400 and time.monotonic() < until:
+        for link in list(waiting):
+            link.setblocking(False)
+            try:
+                in_excess += b' 503 ' in link.recv(1000)
+            except BlockingIOError:
+                continue
+            except ConnectionResetError:
+                pass
+            waiting.discard(link)
+        time.sleep(0.1)
+    at_rest = len(waiting)
     check(in_excess > 0 and at_rest <= 400, '1000 connections, %d stay, %d in excess get 503' % (at_rest, in_excess))
-    time.sleep(6)
+    while time.monotonic() < until and server.ask('GET', '/health')[0] != 200:
+        time.sleep(0.5)
     check(server.ask('GET', '/health')[0] == 200, 'idle connections make room')
     for link in links:
         link.close()
@@ -137,17 +144,21 @@ def half_bodies(server):
         for _ in range(40):
             link = server.send('POST', '/v1/completions', b'x' * 200000, {'Content-Length': '250000'})
             links.append(link)
-        time.sleep(0.5)
-        refused_at = 0
-        for link in links:
-            link.setblocking(False)
-            try:
-                refused_at += b' 503 ' in link.recv(1000)
-            except (BlockingIOError, ConnectionResetError):
-                pass
+        refused_at, heard = 0, select.select(links, [], [], 60)[0]
+        while heard:
+            links_left = [link for link in links if link not in heard]
+            for link in heard:
+                try:
+                    refused_at += b' 503 ' in link.recv(1000)
+                except ConnectionResetError:
+                    pass
+                link.close()
+            links = links_left
+            heard = select.select(links, [], [], 0.5)[0]
         check(1 <= refused_at <= 25, 'half bodies of 8 MB where 4 MiB may be: %d get 503' % refused_at)
         for link in links:
             link.close()
+        load_of(server)  # what was closed before is noticed before
         time.sleep(0.2)
 
 
@@ -182,7 +193,7 @@ def gone(server):
                 link.recv(10)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\1\0\0\0\0\0\0\0')
             link.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and load_of(server) > 1:
         time.sleep(0.05)
     check(load_of(server) <= 1, 'requests of clients that have gone leave')

@@ -31,7 +31,7 @@ class Server:
         self.port = self.wait_for_port()
 
     def wait_for_port(self):
-        for _ in range(600):
+        for _ in range(1800):
             found = re.search(r'serving at http://[^:]+:(\d+)/', self.said())
             if found:
                 return int(found.group(1))

@@ -1,17 +1,22 @@
 # Sourced by the scripts beside it, behind ../cli/expect.sh.
 
+# Waits until the command succeeds, however busy the machine is.
+within_a_minute() {
+    waited=0
+    until "$@" 2>/dev/null; do
+        [ $waited -lt 1200 ] || return 1
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+}
+
 # serve ARGUMENT...: starts the stub; its URL is in $url, what it heard in heard.jsonl.
 serve() {
     stop_server
     rm -f port
     python3 "$scripts/stub.py" port --log heard.jsonl "$@" &
     server=$!
-    waited=0
-    while [ ! -f port ] && [ $waited -lt 100 ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-    [ -f port ] || { echo "no server after 10 s"; exit 1; }
+    within_a_minute [ -f port ] || { echo "no server after a minute"; exit 1; }
     url=http://127.0.0.1:$(cat port)
 }
 
@@ -25,7 +30,12 @@ trap 'stop_server; rm -rf "$work"' EXIT
 
 # heard EXPRESSION WANTED: of what the server heard, as lists `requests`, `ends` and `gone` of a line each.
 heard() {
-    found=$(python3 - "$1" <<'END'
+    found=$(of_heard "$1")
+    same "$found" "$2" "heard: $1"
+}
+hears() { [ "$(of_heard "$1")" = "$2" ]; }
+of_heard() {
+    python3 - "$1" <<'END'
 import json, sys
 lines = [json.loads(line) for line in open('heard.jsonl')]
 requests = [line for line in lines if 'body' in line]
@@ -35,6 +45,4 @@ gone = [line for line in lines if 'gone' in line]
 headers = [line['headers'] for line in lines if 'headers' in line]
 print(eval(sys.argv[1]))
 END
-)
-    same "$found" "$2" "heard: $1"
 }
