@@ -422,6 +422,9 @@ struct ifl_points {
               struct ifl_error *error);
 };
 
+/* Those of a run of one point without swept keys; the summary is borrowed. */
+struct ifl_points ifl_one_point(const struct ifl_summary *summary);
+
 /* Writes the file `path`: one row per point, swept keys first. The row of a failed point has its
  * keys and its error; its other cells are empty. A failed write leaves no file of its own and an
  * older file as it was. */

@@ -86,3 +86,20 @@ int ifl_write_summary(const char *path, const struct ifl_points *points, struct 
         return error->code;
     return whole_finish(&file, write_points(&file, points, error), error);
 }
+
+static int get_only(void *context, size_t point, const char **values, struct ifl_summary *summary,
+                    struct ifl_error *error)
+{
+    (void)point;
+    (void)values;
+    (void)error;
+    if (summary)
+        *summary = *(const struct ifl_summary *)context;
+    return 0;
+}
+
+struct ifl_points ifl_one_point(const struct ifl_summary *summary)
+{
+    return (struct ifl_points){
+        .n_points = 1, .context = (void *)(uintptr_t)summary, .at = get_only};
+}

@@ -82,9 +82,10 @@ static int add_server(struct answers *answers, const char *url, struct ifl_error
             rc = ifl_fail(error, IFL_E_DEVICE, "%s: HTTP %ld, expected metrics", answers->urls[i],
                           got.status);
         if (rc == 0 && got.status == 200)
-            answers->of[answers->n++] = (struct import_answer){answers->urls[i], got.text, got.n};
+            answers->of[answers->n++] =
+                (struct import_answer){answers->urls[i], got.text.of, got.text.n};
         else
-            free(got.text);
+            replay_text_free(&got.text);
     }
     return rc;
 }

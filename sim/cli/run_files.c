@@ -12,7 +12,6 @@
 #include "cli/ranks.h"
 #include "cli/resume.h"
 
-#include "base/new_file.h"
 #include "inflight/minmax.h"
 
 static const char *const report_names[N_REPORTS] = {
@@ -334,9 +333,6 @@ int run_files_write_config(const struct run_files *files, struct ifl_error *erro
 {
     ifl_assert(are_closed(files));
     char path[IFL_PATH_BYTES];
-    struct new_file file;
     final_path(files, config_name, path);
-    if (new_file_open(&file, path, error) < 0)
-        return error->code;
-    return new_file_close(&file, study_write(files->study, file.out, error), error);
+    return study_write_file(files->study, path, error);
 }

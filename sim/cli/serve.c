@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/new_file.h"
 #include "cli/commands.h"
 #include "cli/dir_lock.h"
 #include "cli/launch.h"
@@ -109,28 +108,13 @@ static void path_in(const struct serving *s, const char *name, char path[IFL_PAT
 static int write_config(struct serving *s)
 {
     char path[IFL_PATH_BYTES];
-    struct new_file file;
     path_in(s, "config.yaml", path);
-    if (new_file_open(&file, path, &s->launch.error) < 0)
-        return s->launch.error.code;
-    return new_file_close(&file, study_write(s->launch.study, file.out, &s->launch.error),
-                          &s->launch.error);
+    return study_write_file(s->launch.study, path, &s->launch.error);
 }
 
-static int get_point(void *context, size_t point, const char **values, struct ifl_summary *summary,
-                     struct ifl_error *error)
+static int write_summary(struct serving *s, const struct ifl_summary *summary)
 {
-    (void)point;
-    (void)values;
-    (void)error;
-    if (summary)
-        *summary = *(const struct ifl_summary *)context;
-    return 0;
-}
-
-static int write_summary(struct serving *s, struct ifl_summary *summary)
-{
-    const struct ifl_points points = {1, 0, NULL, summary, get_point};
+    const struct ifl_points points = ifl_one_point(summary);
     char path[IFL_PATH_BYTES];
     path_in(s, "summary.csv", path);
     int rc = ifl_write_summary(path, &points, &s->launch.error);

@@ -7,7 +7,6 @@
 #include "inflight/page.h"
 
 #include "base/data.h"
-#include "base/new_file.h"
 #include "cli/interrupt.h"
 #include "cli/out_dir.h"
 #include "run/point.h"
@@ -56,11 +55,8 @@ static int make_dirs(struct work *work)
 static int write_config(struct work *work)
 {
     char path[IFL_PATH_BYTES + 16];
-    struct new_file file;
     snprintf(path, sizeof path, "%s/config.yaml", work->simulated_dir);
-    if (new_file_open(&file, path, &work->error) < 0)
-        return work->error.code;
-    return new_file_close(&file, study_write(work->study, file.out, &work->error), &work->error);
+    return study_write_file(work->study, path, &work->error);
 }
 
 static int simulate(struct work *work)
@@ -85,8 +81,9 @@ static int simulate(struct work *work)
         .stop = &interrupt_asked,
     };
     int rc = point_fly(&options, &result, &work->error);
+    const struct ifl_points points = ifl_one_point(&result.summary);
     if (rc == 0)
-        rc = replay_write_summary(summary, &result.summary, &work->error);
+        rc = ifl_write_summary(summary, &points, &work->error);
     trace_shelf_finish(&traces);
     profile_shelf_finish(&profiles);
     return rc == 0 ? write_config(work) : rc;

@@ -535,6 +535,8 @@ void config_finish(struct config *config);
 
 /* The resolved study as YAML with version and seed: running it again gives the same bytes. */
 int study_write(const struct study *study, FILE *out, struct ifl_error *error);
+/* The same into a file, which is whole or not there. */
+int study_write_file(const struct study *study, const char *path, struct ifl_error *error);
 /* A hash of the text that study_write writes and of the presets. Studies with the same hash have
  * the same reports, provided that the other files they name are the same (cli/inputs.h). */
 int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error);

@@ -6,6 +6,7 @@
 
 #include "inflight/random.h"
 
+#include "base/new_file.h"
 #include "config/keys.h"
 #include "config/pools.h"
 #include "config/read.h"
@@ -157,6 +158,14 @@ int study_write(const struct study *study, FILE *out, struct ifl_error *error)
         code = tree_print(root, out, error);
     tree_free(root);
     return code;
+}
+
+int study_write_file(const struct study *study, const char *path, struct ifl_error *error)
+{
+    struct new_file file;
+    return new_file_open(&file, path, error) < 0
+               ? error->code
+               : new_file_close(&file, study_write(study, file.out, error), error);
 }
 
 /* The presets' contents, for the hash: study_write writes only their names if policies change. */

@@ -128,7 +128,7 @@ static int take_argument(const char *name, const char *value, struct place at, s
     return flag ? facts_argument(facts, flag, value, written, at, false, error) : 0;
 }
 
-/* The list of models: who serves, from where, and how long a request may be. */
+/* The list of models: the server, where its model is from, and how long a request may be. */
 static int read_models(const json_t *model, struct place at, struct facts *facts,
                        struct ifl_error *error)
 {

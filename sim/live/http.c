@@ -14,8 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "inflight/minmax.h"
 #include "inflight/time.h"
+#include "live/timeval.h"
 
 enum { SPARE_FDS = 128, BACKLOG = 4096, PAUSE_MS = 100, SWEEP_NS = 100000000 };
 
@@ -45,12 +47,6 @@ static const char overload[] =
     "{\"error\":{\"message\":\"The server has no room for this connection. Please try again "
     "later.\",\"type\":\"ServiceUnavailableError\",\"code\":503}}";
 
-static struct timeval idle_of(const struct live_limits *limits)
-{
-    const time_t whole = (time_t)limits->idle_s;
-    return (struct timeval){whole, (suseconds_t)((limits->idle_s - (double)whole) * 1e6)};
-}
-
 /* ---- connections ---- */
 
 static uint64_t inode_of(int fd)
@@ -72,9 +68,7 @@ static void forget(struct http *http, struct peer *peer)
 /* Forgets connections that are closed; now and then, for each is asked about. */
 static void sweep(struct http *http)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const int64_t now_ns = (int64_t)now.tv_sec * IFL_NS_PER_S + now.tv_nsec;
+    const int64_t now_ns = clock_steady_ns();
     if (now_ns - http->swept_ns < SWEEP_NS)
         return;
     http->swept_ns = now_ns;
@@ -263,7 +257,7 @@ static void on_request(struct evhttp_request *request, void *context)
 static int open_server(struct http *http, struct ifl_error *error)
 {
     const struct live_limits *limits = &http->options.live->limits;
-    const struct timeval idle = idle_of(limits);
+    const struct timeval idle = timeval_of_s(limits->idle_s);
     http->n_fds = raise_fds((size_t)limits->connections);
     http->peers = calloc(http->n_fds, sizeof *http->peers);
     http->evhttp = evhttp_new(http->options.base);
@@ -363,7 +357,7 @@ void http_hold(struct evhttp_request *request, const struct live_limits *limits,
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);
-    const struct timeval idle = idle_of(limits);
+    const struct timeval idle = timeval_of_s(limits->idle_s);
     bufferevent_data_cb read, write;
     bufferevent_event_cb event;
     void *of;
@@ -378,7 +372,7 @@ static void restore(struct evhttp_request *request, void *context)
 {
     const struct live_limits *limits = context;
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
-    const struct timeval idle = idle_of(limits);
+    const struct timeval idle = timeval_of_s(limits->idle_s);
     if (connection)
         bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), &idle, &idle);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/turns.h"
 #include "inflight/minmax.h"
 #include "run/workload_load.h"
 
@@ -24,7 +25,7 @@ static int fail_answer(const struct replay_server *server, const char *path,
                        const struct replay_got *got, struct ifl_error *error)
 {
     char text[200];
-    replay_answer_error(got->text, got->n, text, sizeof text);
+    replay_answer_error(got->text.of, got->text.n, text, sizeof text);
     return ifl_fail(error, IFL_E_DEVICE, "%s%s: HTTP %ld%s%s", server->url, path, got->status,
                     *text ? ": " : "", text);
 }
@@ -36,13 +37,13 @@ void replay_version(const struct replay_server *server, char text[128])
     *text = '\0';
     if (replay_http_get(server, "/version", LONGEST_ANSWER_BYTES, READY_S, &got, &ignored) == 0 &&
         got.status == 200) {
-        json_t *root = json_loadb(got.text, got.n, 0, NULL);
+        json_t *root = json_loadb(got.text.of, got.text.n, 0, NULL);
         const char *version = json_string_value(json_object_get(root, "version"));
         snprintf(text, 128, "%.127s", version ? version : "");
         replay_printable(text);
         json_decref(root);
     }
-    free(got.text);
+    replay_text_free(&got.text);
 }
 
 /* The first model that the server names. A model that the options name needs no such list. */
@@ -53,7 +54,7 @@ static int ask_model(const struct replay_server *server, const char *wanted, cha
     int rc = replay_http_get(server, "/v1/models", LONGEST_ANSWER_BYTES, READY_S, &got, error);
     if (rc == 0 && got.status != 200 && (!wanted || got.status >= 500))
         rc = fail_answer(server, "/v1/models", &got, error);
-    json_t *root = rc == 0 ? json_loadb(got.text, got.n, 0, NULL) : NULL;
+    json_t *root = rc == 0 ? json_loadb(got.text.of, got.text.n, 0, NULL) : NULL;
     const json_t *first = json_array_get(json_object_get(root, "data"), 0);
     const char *id = wanted ? wanted : json_string_value(json_object_get(first, "id"));
     if (rc == 0 && !id)
@@ -62,7 +63,7 @@ static int ask_model(const struct replay_server *server, const char *wanted, cha
     if (rc == 0)
         snprintf(model, 256, "%s", id);
     json_decref(root);
-    free(got.text);
+    replay_text_free(&got.text);
     return rc;
 }
 
@@ -79,10 +80,10 @@ static void pause_ms(long ms)
 /* Asks until the server answers, or its time is over. */
 static int reach(const struct replay_options *options, char model[256], struct ifl_error *error)
 {
-    const int64_t until_ns = replay_now_ns() + ifl_ns_from_s(options->wait_s);
+    const int64_t until_ns = clock_steady_ns() + ifl_ns_from_s(options->wait_s);
     for (;;) {
         const int rc = ask_model(&options->server, options->body.model, model, error);
-        if (rc != IFL_E_DEVICE || replay_now_ns() >= until_ns || asked_to_stop(options))
+        if (rc != IFL_E_DEVICE || clock_steady_ns() >= until_ns || asked_to_stop(options))
             return rc;
         pause_ms(250);
     }
@@ -150,8 +151,7 @@ static bool prepare_one(struct replay *replay)
     arrival.row = row;
     struct replay_text *text = &replay->ready[row];
     if (replay_make_body(replay, &arrival, text, &ignored) < 0) { /* made again when it is due */
-        free(text->of);
-        *text = (struct replay_text){0};
+        replay_text_free(text);
         return false;
     }
     replay->n_ready_bytes += text->n;
@@ -238,7 +238,7 @@ static int warm_up(struct replay *replay, struct ifl_error *error)
     const uint64_t n = replay->options->n_warmup;
     int rc = 0;
     replay->warming = true;
-    replay->start_ns = replay_now_ns();
+    replay->start_ns = clock_steady_ns();
     replay->vocabulary.seed = ~replay->options->vocabulary.seed;
     for (uint64_t i = 0; rc == 0 && i < n; i++) {
         struct arrival arrival;
@@ -304,7 +304,7 @@ static int measure(struct replay *replay, struct replay_result *result, struct i
 {
     while (prepare_one(replay) && replay->next_ready < 64)
         continue;
-    replay->start_ns = replay_now_ns() + LEAD_NS;
+    replay->start_ns = clock_steady_ns() + LEAD_NS;
     const double began_s = cpu_s();
     int rc = fly(replay, error);
     result->client.cpu_s = cpu_s() - began_s;
@@ -324,7 +324,7 @@ static void destroy(struct replay *replay)
     replay_http_close(replay->http);
     for (size_t i = 0; i < replay->trace.n; i++) {
         if (replay->ready)
-            free(replay->ready[i].of);
+            replay_text_free(&replay->ready[i]);
         if (replay->known)
             free(replay->known[i].ids);
     }
@@ -358,6 +358,7 @@ int replay_run(const struct replay_options *options, struct replay_result *resul
     replay->body = options->body;
     replay->vocabulary = options->vocabulary;
     raise_limits();
+    turns_ask_for_short();
     int rc = load(replay, error);
     if (rc == 0)
         rc = reach(options, result->model, error);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "inflight/minmax.h"
 #include "inflight/time.h"
 
@@ -43,13 +44,6 @@ struct replay_http {
     struct replay_call *calls; /* under way */
     struct replay_call *idle;  /* with a handle that may be used again */
 };
-
-int64_t replay_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * IFL_NS_PER_S + now.tv_nsec;
-}
 
 /* ---- how the server is reached ---- */
 
@@ -141,7 +135,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *context)
 {
     struct replay_call *call = context;
     const bool goes_on =
-        call->handler.take(call->handler.context, call, replay_now_ns(), bytes, size * n);
+        call->handler.take(call->handler.context, call, clock_steady_ns(), bytes, size * n);
     return goes_on ? size * n : 0;
 }
 
@@ -168,7 +162,7 @@ static int on_timer(CURLM *multi, long ms, void *context)
 {
     struct replay_http *http = context;
     (void)multi;
-    http->curl_ns = ms < 0 ? IFL_NEVER : replay_now_ns() + (int64_t)ms * 1000000;
+    http->curl_ns = ms < 0 ? IFL_NEVER : clock_steady_ns() + (int64_t)ms * 1000000;
     return 0;
 }
 
@@ -301,7 +295,7 @@ static void look_for_ends(struct replay_http *http)
             continue;
         char *private = NULL;
         curl_off_t connect_us = 0;
-        struct replay_end end = {.now_ns = replay_now_ns(), .connect_ns = -1};
+        struct replay_end end = {.now_ns = clock_steady_ns(), .connect_ns = -1};
         const CURLcode code = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
         struct replay_call *call = (struct replay_call *)(void *)private;
@@ -342,7 +336,7 @@ struct replay_call *replay_http_start(struct replay_http *http, const char *path
     } else {
         curl_easy_setopt(call->easy, CURLOPT_HTTPGET, 1L);
     }
-    call->started_ns = replay_now_ns();
+    call->started_ns = clock_steady_ns();
     set = set && curl_multi_add_handle(http->multi, call->easy) == CURLM_OK;
     if (!set) {
         put_away(call);
@@ -401,7 +395,7 @@ int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_erro
 {
     struct epoll_event events[EVENTS];
     const int64_t next_ns = ifl_min(until_ns, http->curl_ns);
-    const bool is_due = http->started || next_ns <= replay_now_ns();
+    const bool is_due = http->started || next_ns <= clock_steady_ns();
     int n_running;
     http->started = false;
     if (!is_due)
@@ -409,7 +403,8 @@ int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_erro
     const int n = epoll_wait(http->epoll, events, EVENTS, is_due ? 0 : -1);
     if (n < 0 && errno != EINTR)
         return ifl_fail(error, IFL_E_DEVICE, "cannot wait for sockets: %s", strerror(errno));
-    for (int i = 0; i < n; i++) {
+    /* What is due goes first: events that are left are told again. */
+    for (int i = 0; i < n && (i == 0 || clock_steady_ns() < until_ns); i++) {
         uint64_t n_expired;
         if (events[i].data.fd != http->timer)
             curl_multi_socket_action(http->multi, events[i].data.fd, to_curl(events[i].events),
@@ -417,7 +412,7 @@ int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_erro
         else if (read(http->timer, &n_expired, sizeof n_expired) > 0)
             http->timer_ns = IFL_NEVER;
     }
-    if (http->curl_ns <= replay_now_ns()) {
+    if (http->curl_ns <= clock_steady_ns()) {
         http->curl_ns = IFL_NEVER;
         curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
     }
@@ -441,16 +436,9 @@ static bool take_got(void *context, struct replay_call *call, int64_t now_ns, co
     struct replay_got *got = getting->got;
     (void)call;
     (void)now_ns;
-    getting->too_long = got->n + n > getting->most_bytes;
-    char *text = getting->too_long ? NULL : realloc(got->text, got->n + n + 1);
-    getting->no_memory = !text && !getting->too_long;
-    if (!text)
-        return false;
-    memcpy(text + got->n, bytes, n);
-    got->text = text;
-    got->n += n;
-    got->text[got->n] = '\0';
-    return true;
+    getting->too_long = got->text.n + n > getting->most_bytes;
+    getting->no_memory = !getting->too_long && replay_text_add(&got->text, bytes, n) < 0;
+    return !getting->too_long && !getting->no_memory;
 }
 
 static void end_got(void *context, const struct replay_end *end)
@@ -465,20 +453,24 @@ static void end_got(void *context, const struct replay_end *end)
 int replay_http_get(const struct replay_server *server, const char *path, size_t most_bytes,
                     double timeout_s, struct replay_got *got, struct ifl_error *error)
 {
-    *got = (struct replay_got){.text = calloc(1, 1)};
+    *got = (struct replay_got){0};
     struct getting getting = {.got = got, .most_bytes = most_bytes};
     const struct replay_handler handler = {take_got, end_got, &getting};
     struct replay_http *http = NULL;
-    int rc = got->text ? replay_http_open(server, &http, error) : ifl_fail_nomem(error);
+    int rc = replay_http_open(server, &http, error);
     if (rc < 0)
         return rc;
-    const int64_t until_ns = replay_now_ns() + ifl_ns_from_s(timeout_s);
+    const int64_t until_ns = clock_steady_ns() + ifl_ns_from_s(timeout_s);
     if (!replay_http_start(http, path, NULL, 0, &handler))
         rc = ifl_fail_nomem(error);
-    while (rc == 0 && !getting.done && replay_now_ns() < until_ns)
+    while (rc == 0 && !getting.done && clock_steady_ns() < until_ns)
         rc = replay_http_wait(http, until_ns, error);
     replay_http_close(http);
     replay_printable(getting.why);
+    if (replay_text_add(&got->text, "", 1) < 0)
+        getting.no_memory = true;
+    else
+        got->text.n--;
     if (rc == 0 && getting.no_memory)
         rc = ifl_fail_nomem(error);
     if (rc == 0 && getting.too_long)

@@ -11,6 +11,8 @@
 
 #include "inflight/error.h"
 
+#include "live/replay_text.h"
+
 enum { REPLAY_HEADERS_BYTES = 64 << 10 };
 
 struct replay_server { /* how a server is reached */
@@ -46,8 +48,6 @@ struct replay_handler {
     void *context;
 };
 
-int64_t replay_now_ns(void);
-
 /* The caller owes replay_http_close on success. The server is borrowed. */
 int replay_http_open(const struct replay_server *server, struct replay_http **http,
                      struct ifl_error *error);
@@ -73,8 +73,7 @@ int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_erro
 
 struct replay_got {
     long status;
-    char *text; /* NUL-ended; the caller frees it, after an error, too */
-    size_t n;
+    struct replay_text text; /* a NUL follows; the caller frees it, after an error, too */
 };
 /* GETs `path` of the server, at most most_bytes of it. IFL_E_DEVICE if no answer comes within
  * timeout_s; every status is an answer. */

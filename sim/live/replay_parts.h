@@ -3,6 +3,7 @@
 #ifndef SIM_LIVE_REPLAY_PARTS_H
 #define SIM_LIVE_REPLAY_PARTS_H
 
+#include "base/clock.h"
 #include "base/event_heap.h"
 #include "live/replay.h"
 #include "live/replay_answer.h"
@@ -38,7 +39,7 @@ struct replay {
 
 static inline int64_t replay_now(const struct replay *replay)
 {
-    return replay_now_ns() - replay->start_ns;
+    return clock_steady_ns() - replay->start_ns;
 }
 
 /* Keeps the first error of a callback. */

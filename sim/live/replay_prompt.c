@@ -2,22 +2,9 @@
 
 #include <string.h>
 
-#include "base/array.h"
 #include "inflight/minmax.h"
+#include "live/row_fields.h"
 #include "run/token_ids.h"
-
-int replay_text_add(struct replay_text *text, const char *bytes, size_t n)
-{
-    if (text->n + n > text->cap) {
-        const size_t more = text->n + n + (text->n + n) / 2 + 256;
-        if (array_grow(&text->of, text->n, more, 1) < 0)
-            return IFL_E_NOMEM;
-        text->cap = more;
-    }
-    memcpy(text->of + text->n, bytes, n);
-    text->n += n;
-    return 0;
-}
 
 void replay_prompt_ids(const struct replay_vocabulary *vocabulary, const struct arrival *arrival,
                        const struct replay_known *known, int32_t *ids)
@@ -43,19 +30,6 @@ void replay_prompt_ids(const struct replay_vocabulary *vocabulary, const struct 
         ids[i] = vocabulary->first_id + token_ids_get(&drawn, &owner, i);
 }
 
-static char *put_id(char *at, uint32_t id)
-{
-    char digits[10];
-    int n = 0;
-    do {
-        digits[n++] = (char)('0' + id % 10);
-        id /= 10;
-    } while (id > 0);
-    while (n > 0)
-        *at++ = digits[--n];
-    return at;
-}
-
 int replay_prompt_list(const int32_t *ids, int32_t n, struct replay_text *text)
 {
     char part[64 * 12];
@@ -63,7 +37,7 @@ int replay_prompt_list(const int32_t *ids, int32_t n, struct replay_text *text)
     for (int32_t i = 0; rc == 0 && i < n;) {
         char *at = part;
         for (const int32_t end = ifl_min(i + 64, n); i < end; i++) {
-            at = put_id(at, (uint32_t)ids[i]);
+            at = row_put_digits(at, (uint32_t)ids[i], 1);
             *at++ = ',';
         }
         rc = replay_text_add(text, part, (size_t)(at - part) - (i == n));

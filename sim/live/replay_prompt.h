@@ -12,15 +12,8 @@
 
 #include "inflight/error.h"
 
+#include "live/replay_text.h"
 #include "replica/live_request.h"
-
-struct replay_text { /* grows; zeroed memory is empty */
-    char *of;
-    size_t n, cap;
-};
-
-/* Appends; 0 or IFL_E_NOMEM. */
-int replay_text_add(struct replay_text *text, const char *bytes, size_t n);
 
 struct replay_vocabulary {
     uint64_t seed;

@@ -43,7 +43,7 @@ const char replay_requests_header[] =
 
 size_t replay_request_bytes(const struct replay_record *record)
 {
-    return 36 * REPLAY_NUMBER_BYTES + (record->error ? 2 * strlen(record->error) + 4 : 0);
+    return 36 * ROW_NUMBER_BYTES + (record->error ? 2 * strlen(record->error) + 4 : 0);
 }
 
 static int64_t since(int64_t time_ns, int64_t from_ns)
@@ -72,49 +72,49 @@ static char *put_life(char *at, const struct replay_record *r)
 {
     const int64_t ttft_ns = replay_ttft_ns(r), e2e_ns = replay_e2e_ns(r);
     const bool queued = r->queue_ns != IFL_NEVER;
-    at = replay_put_whole(at, 0);
-    at = replay_put_whole(at, (int64_t)r->id);
-    at = replay_put_whole(at, 0);
-    at = replay_put_text(at, ifl_status_names[r->status]);
-    at = replay_put_seconds(at, r->due_ns);
-    at = replay_put_seconds(at, queued ? r->sent_ns + r->queue_ns : IFL_NEVER);
-    at = replay_put_seconds(at, r->first_token_ns);
-    at = replay_put_seconds(at, r->status == IFL_FINISHED ? r->last_token_ns : r->end_ns);
-    at = replay_put_whole(at, r->prompt_tokens);
-    at = replay_put_whole(at, r->output_tokens);
-    at = replay_put_count(at, r->cached_tokens);
-    at = replay_put_seconds(at, ttft_ns);
-    at = replay_put_seconds(at, tpot_ns(r));
-    at = replay_put_seconds(at, e2e_ns);
-    at = replay_put_seconds(at, longest_gap_ns(r));
-    at = replay_put_whole(at, 0);
-    at = replay_put_whole(at, 0);
-    at = replay_put_seconds(at, r->queue_ns);
-    at = replay_put_seconds(at, queued ? since(ttft_ns, r->queue_ns) : IFL_NEVER);
-    at = replay_put_seconds(at, e2e_ns == IFL_NEVER ? IFL_NEVER : e2e_ns - ttft_ns);
-    at = replay_put_seconds(at, IFL_NEVER);
-    at = replay_put_seconds(at, r->ttft_slo_ns);
-    return replay_put_seconds(at, r->tpot_slo_ns);
+    at = row_put_whole(at, 0);
+    at = row_put_whole(at, (int64_t)r->id);
+    at = row_put_whole(at, 0);
+    at = row_put_text(at, ifl_status_names[r->status]);
+    at = row_put_seconds(at, r->due_ns);
+    at = row_put_seconds(at, queued ? r->sent_ns + r->queue_ns : IFL_NEVER);
+    at = row_put_seconds(at, r->first_token_ns);
+    at = row_put_seconds(at, r->status == IFL_FINISHED ? r->last_token_ns : r->end_ns);
+    at = row_put_whole(at, r->prompt_tokens);
+    at = row_put_whole(at, r->output_tokens);
+    at = row_put_count(at, r->cached_tokens);
+    at = row_put_seconds(at, ttft_ns);
+    at = row_put_seconds(at, tpot_ns(r));
+    at = row_put_seconds(at, e2e_ns);
+    at = row_put_seconds(at, longest_gap_ns(r));
+    at = row_put_whole(at, 0);
+    at = row_put_whole(at, 0);
+    at = row_put_seconds(at, r->queue_ns);
+    at = row_put_seconds(at, queued ? since(ttft_ns, r->queue_ns) : IFL_NEVER);
+    at = row_put_seconds(at, e2e_ns == IFL_NEVER ? IFL_NEVER : e2e_ns - ttft_ns);
+    at = row_put_seconds(at, IFL_NEVER);
+    at = row_put_seconds(at, r->ttft_slo_ns);
+    return row_put_seconds(at, r->tpot_slo_ns);
 }
 
 char *replay_put_request(char *at, const struct replay_record *r)
 {
     const bool finished = r->status == IFL_FINISHED;
     at = put_life(at, r);
-    at = replay_put_seconds(at, r->due_ns);
-    at = replay_put_seconds(at, r->sent_ns);
-    at = replay_put_seconds(at, r->sent_ns - r->due_ns);
-    at = replay_put_seconds(at, r->connect_ns < 0 ? IFL_NEVER : r->connect_ns);
-    at = replay_put_seconds(at, r->first_byte_ns);
-    at = replay_put_seconds(at, r->end_ns);
-    at = replay_put_seconds(at, since(r->first_token_ns, r->due_ns));
-    at = replay_put_seconds(at, finished ? since(r->last_token_ns, r->due_ns) : IFL_NEVER);
-    at = replay_put_count(at, r->prompt_tokens_server);
-    at = replay_put_whole(at, r->counted);
-    at = replay_put_whole(at, r->n_chunks);
-    at = replay_put_count(at, r->http_status > 0 ? r->http_status : -1);
-    at = replay_put_text(at, r->error ? r->error : "");
-    return replay_put_end(at);
+    at = row_put_seconds(at, r->due_ns);
+    at = row_put_seconds(at, r->sent_ns);
+    at = row_put_seconds(at, r->sent_ns - r->due_ns);
+    at = row_put_seconds(at, r->connect_ns < 0 ? IFL_NEVER : r->connect_ns);
+    at = row_put_seconds(at, r->first_byte_ns);
+    at = row_put_seconds(at, r->end_ns);
+    at = row_put_seconds(at, since(r->first_token_ns, r->due_ns));
+    at = row_put_seconds(at, finished ? since(r->last_token_ns, r->due_ns) : IFL_NEVER);
+    at = row_put_count(at, r->prompt_tokens_server);
+    at = row_put_whole(at, r->counted);
+    at = row_put_whole(at, r->n_chunks);
+    at = row_put_count(at, r->http_status > 0 ? r->http_status : -1);
+    at = row_put_text(at, r->error ? r->error : "");
+    return row_put_end(at);
 }
 
 /* ---- sums ---- */
@@ -190,24 +190,4 @@ int replay_spread_of(const struct replay_records *records, enum replay_latency l
                      struct replay_spread *of, struct ifl_error *error)
 {
     return spread(records, sample_latency, (int)latency, of, error);
-}
-
-/* ---- a run of one point ---- */
-
-static int get_summary(void *context, size_t point, const char **values,
-                       struct ifl_summary *summary, struct ifl_error *error)
-{
-    (void)point;
-    (void)values;
-    (void)error;
-    if (summary)
-        *summary = **(const struct ifl_summary *const *)context;
-    return 0;
-}
-
-int replay_write_summary(const char *path, const struct ifl_summary *summary,
-                         struct ifl_error *error)
-{
-    const struct ifl_points points = {1, 0, NULL, &summary, get_summary};
-    return ifl_write_summary(path, &points, error);
 }

@@ -15,7 +15,6 @@ struct replay_stream;
 
 struct replay_record {
     uint64_t id;
-    size_t row;
     bool is_retry;
     enum ifl_status status;
     int64_t due_ns, sent_ns;
@@ -63,10 +62,6 @@ char *replay_put_request(char *at, const struct replay_record *record);
 struct replay_spread { /* of a sample; NaN where it is empty */
     double p50, p90, p99, max;
 };
-
-/* Writes summary.csv of a run of one point. */
-int replay_write_summary(const char *path, const struct ifl_summary *summary,
-                         struct ifl_error *error);
 
 /* What the client itself did. */
 struct replay_client {

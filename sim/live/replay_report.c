@@ -108,7 +108,8 @@ static int write_summary(const struct replay *replay, struct replay_result *resu
         rc = ifl_recorder_finish(recorder, &result->summary, error);
     ifl_recorder_destroy(recorder);
     snprintf(path, sizeof path, "%s/summary.csv", replay->options->out_dir);
-    return rc == 0 ? replay_write_summary(path, &result->summary, error) : rc;
+    const struct ifl_points points = ifl_one_point(&result->summary);
+    return rc == 0 ? ifl_write_summary(path, &points, error) : rc;
 }
 
 /* ---- the JSON of vllm bench serve ---- */

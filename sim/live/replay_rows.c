@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inflight/time.h"
-
 static int fail(const struct replay_rows *rows, const char *what, struct ifl_error *error)
 {
     return ifl_fail(error, IFL_E_IO, "%s: %s: %s; the rows before are there", rows->path, what,
@@ -79,72 +77,4 @@ int replay_rows_close(struct replay_rows *rows, int code, struct ifl_error *erro
     if (code == 0 && rc < 0)
         *error = late;
     return code < 0 ? code : rc;
-}
-
-/* ---- fields ---- */
-
-static char *put_digits(char *at, uint64_t value, int least)
-{
-    char digits[20];
-    int n = 0;
-    do {
-        digits[n++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0 || n < least);
-    while (n > 0)
-        *at++ = digits[--n];
-    return at;
-}
-
-char *replay_put_whole(char *at, int64_t value)
-{
-    if (value < 0)
-        *at++ = '-';
-    at = put_digits(at, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 1);
-    *at++ = ',';
-    return at;
-}
-
-char *replay_put_count(char *at, int64_t value)
-{
-    if (value >= 0)
-        return replay_put_whole(at, value);
-    *at++ = ',';
-    return at;
-}
-
-char *replay_put_seconds(char *at, int64_t ns)
-{
-    const uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    if (ns != IFL_NEVER) {
-        if (ns < 0)
-            *at++ = '-';
-        at = put_digits(at, size / IFL_NS_PER_S, 1);
-        *at++ = '.';
-        at = put_digits(at, size % IFL_NS_PER_S, 9);
-    }
-    *at++ = ',';
-    return at;
-}
-
-char *replay_put_text(char *at, const char *text)
-{
-    const bool quotes = strpbrk(text, ",\"\n\r") != NULL;
-    if (quotes)
-        *at++ = '"';
-    for (; *text; text++) {
-        if (*text == '"')
-            *at++ = '"';
-        *at++ = *text;
-    }
-    if (quotes)
-        *at++ = '"';
-    *at++ = ',';
-    return at;
-}
-
-char *replay_put_end(char *at)
-{
-    at[-1] = '\n';
-    return at;
 }

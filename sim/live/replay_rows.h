@@ -11,8 +11,9 @@
 #include "inflight/error.h"
 #include "inflight/report.h"
 
+#include "live/row_fields.h"
+
 enum { REPLAY_ROWS_BYTES = 1 << 16 };
-#define REPLAY_NUMBER_BYTES ((size_t)24) /* of a number and its comma */
 
 struct replay_rows {
     int fd; /* -1: closed */
@@ -36,15 +37,5 @@ static inline void replay_rows_end(struct replay_rows *rows, const char *end)
 int replay_rows_flush(struct replay_rows *rows, struct ifl_error *error);
 /* Flushes and closes; `code` is what has gone wrong before. Returns it, or what goes wrong now. */
 int replay_rows_close(struct replay_rows *rows, int code, struct ifl_error *error);
-
-/* A field and a comma: nine decimals, nothing for IFL_NEVER. Returns the place behind it. */
-char *replay_put_seconds(char *at, int64_t ns);
-char *replay_put_whole(char *at, int64_t value);
-/* Nothing if the number is negative. */
-char *replay_put_count(char *at, int64_t value);
-/* In quotes where it needs them; at most 2 x its length + 3. */
-char *replay_put_text(char *at, const char *text);
-/* Turns the last comma into the end of the row. */
-char *replay_put_end(char *at);
 
 #endif

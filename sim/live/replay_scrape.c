@@ -16,8 +16,7 @@ struct replay_scrape {
     struct replay_rows rows;
     struct replay_call *call; /* NULL: none is under way */
     int64_t next_ns, asked_ns;
-    char *text;
-    size_t n, cap;
+    struct replay_text text;
     uint64_t n_looks, n_failed;
 };
 
@@ -36,7 +35,7 @@ void replay_scrape_destroy(struct replay_scrape *scrape)
 {
     if (!scrape)
         return;
-    free(scrape->text);
+    replay_text_free(&scrape->text);
     free(scrape);
 }
 
@@ -65,25 +64,25 @@ static char *put_part(char *at, const char *part, size_t n)
     memcpy(text, part, n);
     text[n] = '\0';
     replay_printable(text);
-    return replay_put_text(at, text);
+    return row_put_text(at, text);
 }
 
 static int put_samples(struct replay_scrape *scrape, int64_t now_ns, struct ifl_error *error)
 {
-    const char *at = scrape->text;
+    const char *at = scrape->text.of;
     struct sample sample;
-    while (sample_next(&at, scrape->text + scrape->n, &sample)) {
+    while (sample_next(&at, scrape->text.of + scrape->text.n, &sample)) {
         if (!is_wanted(&sample))
             continue;
         char *row = replay_rows_room(&scrape->rows, 2 * SAMPLE_BYTES + 128, error);
         if (!row)
             return error->code;
-        row = replay_put_seconds(row, scrape->asked_ns);
-        row = replay_put_seconds(row, now_ns);
+        row = row_put_seconds(row, scrape->asked_ns);
+        row = row_put_seconds(row, now_ns);
         row = put_part(row, sample.name, sample.n_name);
         row = put_part(row, sample.labels ? sample.labels : "", sample.n_labels);
         row = put_part(row, sample.value, sample.n_value);
-        replay_rows_end(&scrape->rows, replay_put_end(row));
+        replay_rows_end(&scrape->rows, row_put_end(row));
     }
     return replay_rows_flush(&scrape->rows, error);
 }
@@ -94,19 +93,7 @@ static bool take(void *context, struct replay_call *call, int64_t now_ns, const 
     struct replay_scrape *scrape = context;
     (void)call;
     (void)now_ns;
-    if (scrape->n + n > METRICS_BYTES)
-        return false;
-    if (scrape->n + n > scrape->cap) {
-        const size_t cap = ifl_max(scrape->n + n, 2 * scrape->cap);
-        char *text = realloc(scrape->text, cap);
-        if (!text)
-            return false;
-        scrape->text = text;
-        scrape->cap = cap;
-    }
-    memcpy(scrape->text + scrape->n, bytes, n);
-    scrape->n += n;
-    return true;
+    return scrape->text.n + n <= METRICS_BYTES && replay_text_add(&scrape->text, bytes, n) == 0;
 }
 
 static void done(void *context, const struct replay_end *end)
@@ -126,7 +113,7 @@ static void done(void *context, const struct replay_end *end)
 static int ask(struct replay_scrape *scrape, int64_t now_ns, struct ifl_error *error)
 {
     const struct replay_handler handler = {take, done, scrape};
-    scrape->n = 0;
+    scrape->text.n = 0;
     scrape->asked_ns = now_ns;
     scrape->n_looks++;
     scrape->call = replay_http_start(scrape->replay->http, "/metrics", NULL, 0, &handler);
@@ -160,8 +147,8 @@ int replay_scrape_finish(struct replay *replay, int code, struct ifl_error *erro
     int rc = code;
     if (rc == 0 && !scrape->call)
         rc = ask(scrape, replay_now(replay), error);
-    const int64_t until_ns = replay_now_ns() + LAST_LOOK_NS;
-    while (rc == 0 && scrape->call && replay_now_ns() < until_ns)
+    const int64_t until_ns = clock_steady_ns() + LAST_LOOK_NS;
+    while (rc == 0 && scrape->call && clock_steady_ns() < until_ns)
         rc = replay_http_wait(replay->http, until_ns, error);
     if (scrape->call)
         replay_http_cancel(replay->http, scrape->call);

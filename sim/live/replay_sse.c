@@ -1,31 +1,13 @@
 #include "live/replay_sse.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/array.h"
 
 void replay_sse_reset(struct replay_sse *sse)
 {
-    free(sse->line);
-    free(sse->data);
+    replay_text_free(&sse->line);
+    replay_text_free(&sse->data);
     *sse = (struct replay_sse){
         .most_bytes = sse->most_bytes, .event = sse->event, .context = sse->context};
-}
-
-static int append(char **to, size_t *n, size_t *cap, const char *bytes, size_t n_bytes)
-{
-    const size_t wanted = *n + n_bytes;
-    if (wanted > *cap) {
-        const size_t more = wanted < 1024 ? 1024 : wanted + wanted / 2;
-        if (array_grow(to, *n, more, 1) < 0)
-            return -1;
-        *cap = more;
-    }
-    if (n_bytes > 0)
-        memcpy(*to + *n, bytes, n_bytes);
-    *n = wanted;
-    return 0;
 }
 
 /* The blank line behind an event's data. */
@@ -33,9 +15,10 @@ static enum replay_sse_end dispatch(struct replay_sse *sse)
 {
     const bool has = sse->has_data;
     sse->has_data = false;
-    const size_t n = sse->n_data;
-    sse->n_data = 0;
-    return !has || sse->event(sse->context, sse->data, n) ? REPLAY_SSE_GOES_ON : REPLAY_SSE_STOPPED;
+    const size_t n = sse->data.n;
+    sse->data.n = 0;
+    return !has || sse->event(sse->context, sse->data.of, n) ? REPLAY_SSE_GOES_ON
+                                                             : REPLAY_SSE_STOPPED;
 }
 
 /* The value of a "data" line, NULL for any other line. */
@@ -59,28 +42,27 @@ static enum replay_sse_end take_line(struct replay_sse *sse, const char *line, s
     const char *value = value_of(line, n, &n_value);
     if (!value)
         return REPLAY_SSE_GOES_ON;
-    if (sse->n_data + n_value >= sse->most_bytes)
+    if (sse->data.n + n_value >= sse->most_bytes)
         return REPLAY_SSE_LONG_EVENT;
-    if (sse->has_data && append(&sse->data, &sse->n_data, &sse->cap_data, "\n", 1) < 0)
+    if (sse->has_data && replay_text_add(&sse->data, "\n", 1) < 0)
         return REPLAY_SSE_NO_MEMORY;
     sse->has_data = true;
-    return append(&sse->data, &sse->n_data, &sse->cap_data, value, n_value) < 0
-               ? REPLAY_SSE_NO_MEMORY
-               : REPLAY_SSE_GOES_ON;
+    return replay_text_add(&sse->data, value, n_value) < 0 ? REPLAY_SSE_NO_MEMORY
+                                                           : REPLAY_SSE_GOES_ON;
 }
 
 /* A line that ends in these bytes: of those before them, what they begin with is kept. */
 static enum replay_sse_end end_line(struct replay_sse *sse, const char *bytes, size_t n)
 {
-    if (sse->n_line + n > sse->most_bytes)
+    if (sse->line.n + n > sse->most_bytes)
         return REPLAY_SSE_LONG_LINE;
-    if (sse->n_line == 0)
+    if (sse->line.n == 0)
         return take_line(sse, bytes, n);
-    if (append(&sse->line, &sse->n_line, &sse->cap_line, bytes, n) < 0)
+    if (replay_text_add(&sse->line, bytes, n) < 0)
         return REPLAY_SSE_NO_MEMORY;
-    const size_t n_line = sse->n_line;
-    sse->n_line = 0;
-    return take_line(sse, sse->line, n_line);
+    const size_t n_line = sse->line.n;
+    sse->line.n = 0;
+    return take_line(sse, sse->line.of, n_line);
 }
 
 static size_t length_of_line(const char *bytes, size_t n)
@@ -103,11 +85,10 @@ enum replay_sse_end replay_sse_take(struct replay_sse *sse, const char *bytes, s
         sse->after_cr = false;
         const size_t n_line = length_of_line(bytes, n);
         if (n_line == n) {
-            if (sse->n_line + n > sse->most_bytes)
+            if (sse->line.n + n > sse->most_bytes)
                 return REPLAY_SSE_LONG_LINE;
-            return append(&sse->line, &sse->n_line, &sse->cap_line, bytes, n) < 0
-                       ? REPLAY_SSE_NO_MEMORY
-                       : REPLAY_SSE_GOES_ON;
+            return replay_text_add(&sse->line, bytes, n) < 0 ? REPLAY_SSE_NO_MEMORY
+                                                             : REPLAY_SSE_GOES_ON;
         }
         const enum replay_sse_end end = end_line(sse, bytes, n_line);
         if (end != REPLAY_SSE_GOES_ON)

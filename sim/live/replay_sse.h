@@ -10,14 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "live/replay_text.h"
+
 struct replay_sse {
     size_t most_bytes; /* of a line, and of an event's data */
     /* Takes the data of an event, not NUL-ended, borrowed until it returns. False: read no on. */
     bool (*event)(void *context, const char *data, size_t n);
     void *context;
     /* private: an unfinished line, and the data of an unfinished event */
-    char *line, *data;
-    size_t n_line, n_data, cap_line, cap_data;
+    struct replay_text line, data;
     bool has_data;
     bool after_cr; /* a line feed that comes now ends no line of its own */
 };

@@ -123,14 +123,14 @@ static int put_chunk(struct replay_stream *stream, int32_t n_tokens, struct ifl_
     const struct replay_record *record = record_of(stream);
     if (!replay->options->keeps_chunks || replay->warming)
         return 0;
-    char *at = replay_rows_room(&replay->chunks, 4 * REPLAY_NUMBER_BYTES, error);
+    char *at = replay_rows_room(&replay->chunks, 4 * ROW_NUMBER_BYTES, error);
     if (!at)
         return error->code;
-    at = replay_put_whole(at, (int64_t)record->id);
-    at = replay_put_whole(at, record->n_chunks - 1);
-    at = replay_put_seconds(at, stream->now_ns);
-    at = replay_put_count(at, stream->answer.counted ? n_tokens : -1);
-    replay_rows_end(&replay->chunks, replay_put_end(at));
+    at = row_put_whole(at, (int64_t)record->id);
+    at = row_put_whole(at, record->n_chunks - 1);
+    at = row_put_seconds(at, stream->now_ns);
+    at = row_put_count(at, stream->answer.counted ? n_tokens : -1);
+    replay_rows_end(&replay->chunks, row_put_end(at));
     return 0;
 }
 
@@ -493,7 +493,6 @@ static int make_record(struct replay_stream *stream, struct ifl_error *error)
         return ifl_fail_nomem(error);
     stream->at = replay->records.n - 1;
     record->id = workload_id(&replay->workload, arrival->row, arrival->attempt);
-    record->row = arrival->row;
     record->is_retry = workload_is_retry(&replay->workload, arrival->row, arrival->attempt);
     record->due_ns = arrival->sent_ns;
     record->connect_ns = -1;

@@ -5,19 +5,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/turns.h"
 #include "inflight/minmax.h"
+#include "live/timeval.h"
 
 /* The recording is written so often. */
 static const struct timeval every = {0, 200000};
 
 enum { N_LENGTHS = 8192 };
-
-static double wall_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* ---- while it serves ---- */
 
@@ -208,14 +204,9 @@ static int open_source(struct serve *serve, const struct serve_options *options,
     return serve->source ? 0 : error->code;
 }
 
-static struct timeval seconds(double s)
-{
-    return (struct timeval){(time_t)s, (suseconds_t)((s - (double)(time_t)s) * 1e6)};
-}
-
 static int open_events(struct serve *serve, struct ifl_error *error)
 {
-    const struct timeval stalls = seconds(serve->live->faults.stall_every_s);
+    const struct timeval stalls = timeval_of_s(serve->live->faults.stall_every_s);
     serve->terminated = evsignal_new(serve->base, SIGTERM, on_signal, serve);
     serve->interrupted = evsignal_new(serve->base, SIGINT, on_signal, serve);
     serve->every = event_new(serve->base, -1, EV_PERSIST, on_every, serve);
@@ -251,13 +242,15 @@ struct serve *serve_open(const struct serve_options *options, struct ifl_error *
         ifl_fail_nomem(error);
         return NULL;
     }
+    if (options->config->executor == EXECUTOR_SIM) /* an engine has to be done */
+        turns_ask_for_short();
     signal(SIGPIPE, SIG_IGN); /* a client that has gone is no reason to end */
     serve->config = options->config;
     serve->live = &options->config->live;
     serve->most_samples = most_samples(options->config);
     serve->ready = options->ready;
     serve->ready_context = options->context;
-    serve->started_s = wall_s();
+    serve->started_s = clock_steady_s();
     serve->started_at = (long)time(NULL);
     serve->metrics.created = (double)serve->started_at;
     int rc = open_base(serve, error);
@@ -300,8 +293,8 @@ uint64_t serve_n_requests(const struct serve *serve)
 /* What is in the sockets' buffers is on its way; what is not goes now, for a moment. */
 static void drain(struct serve *serve)
 {
-    const double until_s = wall_s() + 0.2;
-    while (wall_s() < until_s && event_base_loop(serve->base, EVLOOP_NONBLOCK) == 0)
+    const double until_s = clock_steady_s() + 0.2;
+    while (clock_steady_s() < until_s && event_base_loop(serve->base, EVLOOP_NONBLOCK) == 0)
         nanosleep(&(struct timespec){0, 2000000}, NULL);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 #include "live/serve_page.h"
@@ -116,13 +117,10 @@ static void get_stats(struct serve *serve, struct evhttp_request *http)
                       r->fixed.limits.n_blocks, "answer_tokens", (json_int_t)m->n_answer_tokens,
                       "ended", (json_int_t)m->n_ended));
     }
-    struct timespec wall;
-    clock_gettime(CLOCK_MONOTONIC, &wall);
     reply_json(http,
                json_pack("{s:f,s:f,s:I,s:I,s:o,s:o,s:o}", "now_s",
-                         ifl_s_from_ns(source_now_ns(serve->source)), "wall_s",
-                         (double)wall.tv_sec + (double)wall.tv_nsec * 1e-9, "sent",
-                         (json_int_t)source_n_sent(serve->source), "connections",
+                         ifl_s_from_ns(source_now_ns(serve->source)), "wall_s", clock_steady_s(),
+                         "sent", (json_int_t)source_n_sent(serve->source), "connections",
                          (json_int_t)http_n_connections(serve->http), "replicas", replicas,
                          "ttft_s", recent(serve->metrics.recent_ttft_s, serve->metrics.n_recent),
                          "tpot_s", recent(serve->metrics.recent_tpot_s, serve->metrics.n_recent)));
@@ -403,10 +401,7 @@ static void reply_detail(struct evhttp_request *http, int status, const char *de
 
 static bool is_ready(const struct serve *serve)
 {
-    struct timespec wall;
-    clock_gettime(CLOCK_MONOTONIC, &wall);
-    const double now_s = (double)wall.tv_sec + (double)wall.tv_nsec * 1e-9;
-    return now_s - serve->started_s >= serve->live->faults.start_s && !serve->stopping;
+    return clock_steady_s() - serve->started_s >= serve->live->faults.start_s && !serve->stopping;
 }
 
 static void refuse_to_answer(const struct serve *serve, struct evhttp_request *http)

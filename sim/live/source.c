@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 #include "live/names.h"
 #include "live/source_later.h"
+#include "live/timeval.h"
 #include "run/flight.h"
 
 /* The event loop is looked at that often where the flight never waits. */
@@ -72,19 +73,12 @@ struct live_source {
 
 /* ---- the clock ---- */
 
-static int64_t steady_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * IFL_NS_PER_S + now.tv_nsec;
-}
-
 int64_t source_now_ns(const struct live_source *s)
 {
     const double speed = s->options.speed;
     if (s->epoch_ns == 0)
         return 0;
-    const int64_t passed_ns = steady_ns() - s->epoch_ns;
+    const int64_t passed_ns = clock_steady_ns() - s->epoch_ns;
     return speed == 1 ? passed_ns : (int64_t)((double)passed_ns * speed);
 }
 
@@ -135,17 +129,17 @@ static void run_events(struct live_source *s, int64_t at_ns)
     if (clock_goes && at_ns != IFL_NEVER) {
         const double left_s = (double)(at_ns - source_now_ns(s)) * 1e-9 / s->options.speed;
         const double wait_s = fmin(fmax(left_s, 0), 3600);
-        const struct timeval wait = {(time_t)wait_s,
-                                     (suseconds_t)((wait_s - (double)(time_t)wait_s) * 1e6) + 1};
+        struct timeval wait = timeval_of_s(wait_s);
+        wait.tv_usec++; /* not before it */
         evtimer_add(s->timer, &wait);
     }
     event_base_loop(s->options.base, EVLOOP_ONCE);
-    s->polled_ns = steady_ns();
+    s->polled_ns = clock_steady_ns();
 }
 
 static void poll_events(struct live_source *s)
 {
-    const int64_t steady = steady_ns();
+    const int64_t steady = clock_steady_ns();
     if (steady - s->polled_ns < POLL_NS)
         return;
     event_base_loop(s->options.base, EVLOOP_NONBLOCK);
@@ -349,7 +343,7 @@ static void stamp(void *self, size_t row, enum source_says what, int64_t at_ns)
     struct place *place = &s->places[row];
     struct ifl_error error;
     if (s->epoch_ns == 0)
-        s->epoch_ns = steady_ns();
+        s->epoch_ns = clock_steady_ns();
     if (what == SOURCE_ARRIVAL) {
         place->sent_ns = at_ns;
         if (s->options.trace_path)

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "inflight/minmax.h"
+#include "live/row_fields.h"
 
 /* abort_s stands in a cell of this width, to be filled in later: readers ignore blanks. */
 enum { ABORT_CHARS = 20, FLUSH_BYTES = 1 << 16, MOST_NAME_BYTES = 256 };
@@ -77,14 +78,6 @@ static char *room(struct source_trace *file, size_t n, struct ifl_error *error)
     return file->buffer + file->n_bytes;
 }
 
-static char *put_seconds(char *at, int width, int64_t ns)
-{
-    char text[40];
-    snprintf(text, sizeof text, "%" PRId64 ".%09" PRId64, (int64_t)(ns / IFL_NS_PER_S),
-             (int64_t)(ns % IFL_NS_PER_S));
-    return at + sprintf(at, "%*s", width, text);
-}
-
 static char *put_name(char *at, const char *name)
 {
     at += csv_write(at, 2 * MOST_NAME_BYTES + 2, name, strnlen(name, MOST_NAME_BYTES));
@@ -92,21 +85,10 @@ static char *put_name(char *at, const char *name)
     return at;
 }
 
-static char *put_number(char *at, uint64_t number)
-{
-    char digits[24], *first = digits + sizeof digits;
-    do
-        *--first = (char)('0' + number % 10);
-    while (number /= 10);
-    const size_t n = (size_t)(digits + sizeof digits - first);
-    memcpy(at, first, n);
-    return at + n;
-}
-
 static char *put_tokens(char *at, const struct source_row *row)
 {
     for (int32_t i = 0; i < row->n_tokens; i++) {
-        at = put_number(at, (uint32_t)row->tokens[i]);
+        at = row_put_digits(at, (uint32_t)row->tokens[i], 1);
         *at++ = i + 1 < row->n_tokens ? ' ' : '\n';
     }
     if (row->n_tokens == 0)
@@ -124,9 +106,9 @@ int source_trace_add(struct source_trace *file, const struct source_row *row, ui
     char *const begin = room(file, most, error), *at = begin;
     if (!begin)
         return error->code;
-    at = put_number(at, row->request_id);
+    at = row_put_digits(at, row->request_id, 1);
     *at++ = ',';
-    at = put_seconds(at, 0, row->sent_ns);
+    at = row_put_time(at, row->sent_ns);
     at += sprintf(at, ",%" PRId32 ",%" PRId32 ",", trace->n_prompt[i], trace->n_output[i]);
     at = put_name(at, row->client);
     at += sprintf(at, "%" PRId32 ",%" PRId32 ",%" PRId32 ",", trace->priority[i],
@@ -143,9 +125,10 @@ int source_trace_add(struct source_trace *file, const struct source_row *row, ui
 int source_trace_abort(struct source_trace *file, uint64_t abort_at, int64_t abort_ns,
                        struct ifl_error *error)
 {
-    char cell[2 * ABORT_CHARS];
-    const char *end = put_seconds(cell, ABORT_CHARS, abort_ns);
-    ifl_require(end == cell + ABORT_CHARS);
+    char text[2 * ABORT_CHARS], cell[2 * ABORT_CHARS];
+    *row_put_time(text, abort_ns) = '\0';
+    const int n = snprintf(cell, sizeof cell, "%*s", ABORT_CHARS, text);
+    ifl_require(n == ABORT_CHARS);
     if (abort_at >= file->flushed_bytes)
         memcpy(file->buffer + (abort_at - file->flushed_bytes), cell, ABORT_CHARS);
     else if (pwrite(file->fd, cell, ABORT_CHARS, (off_t)abort_at) != ABORT_CHARS)

@@ -364,9 +364,9 @@ Test(rows, are_whole_when_the_file_may_not_grow)
     cr_assert_eq(replay_rows_open(rows, path, "name,number\n", &error), 0);
     for (int i = 0; i < 100; i++) {
         char *at = replay_rows_room(rows, 64, &error);
-        at = replay_put_text(at, "a \"row\", quoted");
-        at = replay_put_whole(at, i);
-        replay_rows_end(rows, replay_put_end(at));
+        at = row_put_text(at, "a \"row\", quoted");
+        at = row_put_whole(at, i);
+        replay_rows_end(rows, row_put_end(at));
     }
     struct rlimit limit;
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -383,12 +383,12 @@ Test(rows, are_whole_when_the_file_may_not_grow)
 Test(rows, write_nanoseconds_exactly)
 {
     char text[128];
-    char *at = replay_put_seconds(text, 1);
-    at = replay_put_seconds(at, -1500000000);
-    at = replay_put_seconds(at, IFL_NEVER);
-    at = replay_put_count(at, -1);
-    at = replay_put_whole(at, INT64_MIN);
-    *replay_put_end(at) = '\0';
+    char *at = row_put_seconds(text, 1);
+    at = row_put_seconds(at, -1500000000);
+    at = row_put_seconds(at, IFL_NEVER);
+    at = row_put_count(at, -1);
+    at = row_put_whole(at, INT64_MIN);
+    *row_put_end(at) = '\0';
     cr_expect_str_eq(text, "0.000000001,-1.500000000,,,-9223372036854775808\n");
 }
 
