@@ -233,7 +233,9 @@ static void print_candidate(FILE *out, const struct placement *placement,
         cell_print_real(out, 8, 2, usd);
         cell_print_real(out, 8, 3, row->rps / usd);
     }
-    fprintf(out, "  %s %s\n", is_best(placement, rows, i) ? "*" : " ", row->binding);
+    if (*row->binding)
+        fprintf(out, "  %s %s", is_best(placement, rows, i) ? "*" : " ", row->binding);
+    fputc('\n', out);
 }
 
 static void print_choice(FILE *out, const struct placement *placement,
@@ -245,9 +247,9 @@ static void print_choice(FILE *out, const struct placement *placement,
     cell_print_real(out, 8, 3, choice->rps / choice->n_gpus);
     if (choices->priced)
         cell_print_real(out, 8, 2, choice->usd_per_hour);
-    fprintf(out, "  %s%s", choice->by_algorithm ? "a" : "", choice->chosen ? "$" : "");
     if (choice->flown_rps > 0) {
-        fprintf(out, "  flown at %.4g:", choice->flown_rps);
+        fprintf(out, "  %s%s  flown at %.4g:", choice->by_algorithm ? "a" : " ",
+                choice->chosen ? "$" : " ", choice->flown_rps);
         for (size_t k = 0; k < choices->n_objectives; k++)
             if (choices->objectives[k].offset != OBJECTIVE_FINISHED ||
                 choice->flown.of[k].margin > 0)

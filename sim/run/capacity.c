@@ -374,9 +374,6 @@ IFL_FOR_ASSERTS static inline bool gsl_does_not_abort(void)
 static int search_begin(struct search *search, const struct capacity_options *options,
                         struct capacity *capacity, struct ifl_error *error)
 {
-    ifl_assert(options->n_threads >= 1 && options->n_replications >= 1);
-    ifl_assert(options->members || options->configs->cost.ensemble == 0);
-    ifl_assert(gsl_does_not_abort());
     const size_t n = options->n_replications;
     *search = (struct search){.options = options,
                               .found = capacity,
@@ -398,6 +395,9 @@ static int search_end(struct search *search)
 int capacity_find(const struct capacity_options *options, struct capacity *capacity,
                   struct ifl_error *error)
 {
+    ifl_assert(options->n_threads >= 1 && options->n_replications >= 1);
+    ifl_assert(options->members || options->configs->cost.ensemble == 0);
+    ifl_assert(gsl_does_not_abort());
     struct search search;
     if (search_begin(&search, options, capacity, error) == 0)
         find(&search, options->configs[0].replicas);
