@@ -17,12 +17,12 @@ TEXT = """
 workload: {tokenizer: %s}
 serving: {preset: vllm-v1-sync, max_model_len: 4096, kv: {num_blocks: 4000}}
 cost: {model: linear, step_s: 0.001}
-live: {%s}
+live: {limits: {in_flight: 256, recorded: 10000}%s}
 """
 
 
 def serve(program, fixtures, name, live=''):
-    return Server(program, TEXT % (os.path.join(fixtures, name), live), '-q')
+    return Server(program, TEXT % (os.path.join(fixtures, name), live and ', ' + live), '-q')
 
 
 def ask(server, path, **body):

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "inflight/random.h"
 #include "text/text.h"
 
 #define FIXTURE(name) "tests/tokenizers/fixtures/" name
@@ -286,4 +287,67 @@ Test(tokenizer, parts_that_are_not_known)
     expect_refused(read_with("", BYTES, "{\"id\": 1, \"content\": \"x\", \"single_word\": true}"),
                    "added_tokens[0] is a single_word");
     expect_refused(read_with("", BYTES, "{\"content\": \"x\"}"), "added_tokens[0] has no id");
+}
+
+/* Words that are merged here, and kept, against the library, which has the whole text. */
+Test(tokenizer, words_of_sentencepiece_are_those_of_its_library)
+{
+    static const char *const parts[] = {"a",   "b",        "the", "tokens", "return", "req",
+                                        " ",   " ",        "  ",  "\n",     "\t",     ".",
+                                        "(x)", "\xc3\xa9", "0",   "\r",     "e",      "Zq"};
+    struct ifl_tokenizer *tokenizer = open_fixture(FIXTURE("spm-bpe.model.gz"));
+    struct ifl_error error;
+    struct ifl_encoder *own = open_encoder(tokenizer), *whole;
+    struct ifl_tokenizer by_library = *tokenizer;
+    by_library.by_words = false;
+    cr_assert(tokenizer->by_words && tokenizer->by_merges);
+    whole = open_encoder(&by_library);
+    for (uint64_t i = 0; i < 20000; i++) {
+        char text[400] = "";
+        const uint64_t n_parts = 1 + i % 40;
+        for (uint64_t k = 0; k < n_parts; k++)
+            strcat(text,
+                   parts[ifl_draw(i, IFL_DRAW_TEXT_WORD, k, 0) % (sizeof parts / sizeof *parts)]);
+        const uint32_t *ids, *wanted;
+        size_t n, n_wanted;
+        cr_assert_eq(ifl_encode(own, text, strlen(text), &ids, &n, &error), 0);
+        cr_assert_eq(ifl_encode(whole, text, strlen(text), &wanted, &n_wanted, &error), 0);
+        cr_assert(n == n_wanted && memcmp(ids, wanted, n * sizeof *ids) == 0, "\"%s\"", text);
+    }
+    ifl_encoder_close(own);
+    ifl_encoder_close(whole);
+    ifl_tokenizer_close(tokenizer);
+}
+
+/* Ids come back as the text that they are of, byte by byte. */
+Test(tokenizer, a_decoder_has_the_bytes_of_every_token)
+{
+    static const char *const files[] = {FIXTURE("gpt2.json.gz"), FIXTURE("llama3.json.gz"),
+                                        FIXTURE("tekken.json.gz"), FIXTURE("spm-bpe.model.gz")};
+    static const char text[] = "it's \xf0\x9f\x98\x80 12 \xe4\xb8\xad\n\n return(x)";
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct ifl_tokenizer *tokenizer = open_fixture(files[i]);
+        struct ifl_encoder *encoder = open_encoder(tokenizer);
+        struct ifl_decoder *decoder;
+        struct ifl_error error;
+        const uint32_t *ids;
+        size_t n, n_text = 0;
+        char found[200];
+        cr_assert_eq(ifl_decoder_open(tokenizer, &decoder, &error), 0, "%s", error.text);
+        cr_assert_eq(ifl_encode(encoder, text, sizeof text - 1, &ids, &n, &error), 0);
+        for (size_t k = 0; k < n; k++) {
+            const struct ifl_token_text token = ifl_decoder_token(decoder, ids[k]);
+            cr_assert(token.bytes && n_text + token.n_bytes < sizeof found);
+            memcpy(found + n_text, token.bytes, token.n_bytes);
+            n_text += token.n_bytes;
+        }
+        const size_t n_blank = ifl_decoder_drops_blank(decoder);
+        cr_expect(n_text == sizeof text - 1 + n_blank &&
+                      memcmp(found + n_blank, text, sizeof text - 1) == 0,
+                  "%s: %.*s", files[i], (int)n_text, found);
+        cr_expect_null(ifl_decoder_token(decoder, UINT32_MAX).bytes);
+        ifl_decoder_close(decoder);
+        ifl_encoder_close(encoder);
+        ifl_tokenizer_close(tokenizer);
+    }
 }

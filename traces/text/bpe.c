@@ -59,13 +59,9 @@ static void close_gap(uint32_t *of, size_t at, size_t n)
     memmove(of + at, of + at + 1, (n - at - 1) * sizeof *of);
 }
 
-static void merge_short(const struct ifl_tokenizer *tokenizer, const char *word, size_t n_bytes,
-                        struct symbols *symbols)
+static void merge_short(const struct ifl_tokenizer *tokenizer, struct symbols *symbols)
 {
-    symbols->n = n_bytes;
-    for (size_t i = 0; i < n_bytes; i++)
-        symbols->id[i] = tokenizer->vocab.id_of_byte[(unsigned char)word[i]];
-    for (size_t i = 0; i < n_bytes; i++)
+    for (size_t i = 0; i < symbols->n; i++)
         look_up(&tokenizer->merges, symbols, i);
     for (;;) {
         size_t best = 0;
@@ -185,7 +181,7 @@ static int word_long(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer
 
 /* ---- any word ---- */
 
-static int append(struct text_ids *ids, const uint32_t *of, size_t n, struct ifl_error *error)
+int text_ids_append(struct text_ids *ids, const uint32_t *of, size_t n, struct ifl_error *error)
 {
     const int rc = text_reserve(&ids->of, &ids->cap, ids->n + n, sizeof *ids->of, error);
     if (rc < 0)
@@ -195,28 +191,43 @@ static int append(struct text_ids *ids, const uint32_t *of, size_t n, struct ifl
     return 0;
 }
 
-static void keep(struct text_cached *cached, const char *word, size_t n_bytes,
-                 const struct symbols *symbols)
+static struct text_cached *slot_of(struct text_bpe *bpe, const char *word, size_t n_bytes)
 {
-    if (n_bytes > CACHED_BYTES || symbols->n > CACHED_IDS)
+    return &bpe->cache[text_hash(word, n_bytes) % N_CACHED];
+}
+
+bool text_bpe_known(struct text_bpe *bpe, const char *word, size_t n_bytes, const uint32_t **ids,
+                    size_t *n_ids)
+{
+    if (n_bytes > CACHED_BYTES)
+        return false;
+    const struct text_cached *cached = slot_of(bpe, word, n_bytes);
+    *ids = cached->ids;
+    *n_ids = cached->n_ids;
+    return cached->n_bytes == n_bytes && memcmp(cached->word, word, n_bytes) == 0;
+}
+
+void text_bpe_keep(struct text_bpe *bpe, const char *word, size_t n_bytes, const uint32_t *ids,
+                   size_t n_ids)
+{
+    if (n_bytes > CACHED_BYTES || n_ids > CACHED_IDS)
         return;
+    struct text_cached *cached = slot_of(bpe, word, n_bytes);
     cached->n_bytes = (uint8_t)n_bytes;
-    cached->n_ids = (uint8_t)symbols->n;
+    cached->n_ids = (uint8_t)n_ids;
     memcpy(cached->word, word, n_bytes);
-    memcpy(cached->ids, symbols->id, symbols->n * sizeof *symbols->id);
+    memcpy(cached->ids, ids, n_ids * sizeof *ids);
 }
 
 int text_bpe_word(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, const char *word,
                   size_t n_bytes, struct text_ids *ids, struct ifl_error *error)
 {
     struct symbols symbols;
-    struct text_cached *cached = &bpe->cache[0];
+    const uint32_t *known;
+    size_t n_known;
     ifl_assert(n_bytes > 0);
-    if (n_bytes <= CACHED_BYTES) {
-        cached = &bpe->cache[text_hash(word, n_bytes) % N_CACHED];
-        if (cached->n_bytes == n_bytes && memcmp(cached->word, word, n_bytes) == 0)
-            return append(ids, cached->ids, cached->n_ids, error);
-    }
+    if (text_bpe_known(bpe, word, n_bytes, &known, &n_known))
+        return text_ids_append(ids, known, n_known, error);
     symbols.n = 0;
     if (tokenizer->whole_words && n_bytes <= TEXT_MAX_TOKEN_BYTES) {
         symbols.id[0] = text_vocab_find(&tokenizer->vocab, word, n_bytes);
@@ -224,8 +235,30 @@ int text_bpe_word(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, c
     }
     if (symbols.n == 0 && n_bytes > SHORT)
         return word_long(bpe, tokenizer, word, n_bytes, ids, error);
-    if (symbols.n == 0)
-        merge_short(tokenizer, word, n_bytes, &symbols);
-    keep(cached, word, n_bytes, &symbols);
-    return append(ids, symbols.id, symbols.n, error);
+    if (symbols.n == 0) {
+        for (; symbols.n < n_bytes; symbols.n++)
+            symbols.id[symbols.n] = tokenizer->vocab.id_of_byte[(unsigned char)word[symbols.n]];
+        merge_short(tokenizer, &symbols);
+    }
+    text_bpe_keep(bpe, word, n_bytes, symbols.id, symbols.n);
+    return text_ids_append(ids, symbols.id, symbols.n, error);
+}
+
+int text_bpe_letters(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, const char *word,
+                     size_t n_bytes, struct text_ids *ids, struct ifl_error *error)
+{
+    struct symbols symbols = {.n = 1, .id = {tokenizer->blank}};
+    if (n_bytes >= SHORT || word[0] == ' ')
+        return 0;
+    for (size_t i = 0; i < n_bytes; i++) {
+        if (i > 0 && word[i] == ' ' && word[i - 1] == ' ') /* pieces of blanks have another order */
+            return 0;
+        symbols.id[symbols.n] = tokenizer->vocab.id_of_byte[(unsigned char)word[i]];
+        if (symbols.id[symbols.n++] == TEXT_NO_ID)
+            return 0;
+    }
+    merge_short(tokenizer, &symbols);
+    text_bpe_keep(bpe, word, n_bytes, symbols.id, symbols.n);
+    const int rc = text_ids_append(ids, symbols.id, symbols.n, error);
+    return rc < 0 ? rc : 1;
 }

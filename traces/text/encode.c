@@ -211,16 +211,14 @@ static int take_library_ids(void *self, const int *ids, size_t n)
 {
     const struct library_ids *to = self;
     struct text_ids *own = &to->encoder->ids;
-    if (text_reserve(&own->of, &own->cap, n, sizeof *own->of, to->error) < 0)
+    if (text_reserve(&own->of, &own->cap, own->n + n, sizeof *own->of, to->error) < 0)
         return -2;
     for (size_t i = 0; i < n; i++)
-        own->of[i] = (uint32_t)ids[i];
-    own->n = n;
+        own->of[own->n++] = (uint32_t)ids[i];
     return 0;
 }
 
-static int encode_by_library(struct ifl_encoder *e, const char *text, size_t n,
-                             struct ifl_error *error)
+static int ask_library(struct ifl_encoder *e, const char *text, size_t n, struct ifl_error *error)
 {
     struct library_ids to = {e, error};
     const int rc =
@@ -228,6 +226,54 @@ static int encode_by_library(struct ifl_encoder *e, const char *text, size_t n,
     if (rc == -2)
         return error->code;
     return rc == 0 ? 0 : ifl_fail(error, IFL_E_INPUT, "SentencePiece cannot encode the text");
+}
+
+/* ASCII that is seen: no normaliser of the library changes it or what stands beside it by it. */
+static bool is_plain(char letter)
+{
+    return letter > ' ' && letter < 0x7f;
+}
+
+/* The end of the words from `at` on that belong together: a blank between two plain letters. */
+static size_t end_of_words(const char *text, size_t at, size_t n)
+{
+    for (size_t i = at + 1; i + 1 < n; i++)
+        if (text[i] == ' ' && is_plain(text[i - 1]) && is_plain(text[i + 1]))
+            return i;
+    return n;
+}
+
+static int encode_words(struct ifl_encoder *e, const char *text, size_t n, struct ifl_error *error)
+{
+    const uint32_t *known;
+    size_t n_known, end;
+    int rc = 0;
+    for (size_t at = 0; rc == 0 && at < n; at = end + 1) {
+        end = end_of_words(text, at, n);
+        if (text_bpe_known(&e->bpe, text + at, end - at, &known, &n_known)) {
+            rc = text_ids_append(&e->ids, known, n_known, error);
+            continue;
+        }
+        const size_t before = e->ids.n;
+        rc = e->tokenizer->by_merges
+                 ? text_bpe_letters(&e->bpe, e->tokenizer, text + at, end - at, &e->ids, error)
+                 : 0;
+        if (rc != 0) {
+            rc = rc < 0 ? rc : 0;
+            continue;
+        }
+        rc = ask_library(e, text + at, end - at, error);
+        if (rc == 0)
+            text_bpe_keep(&e->bpe, text + at, end - at, e->ids.of + before, e->ids.n - before);
+    }
+    return rc;
+}
+
+static int encode_by_library(struct ifl_encoder *e, const char *text, size_t n,
+                             struct ifl_error *error)
+{
+    return e->tokenizer->by_words ? encode_words(e, text, n, error)
+                                  : ask_library(e, text, n, error);
 }
 
 /* ---- both ---- */

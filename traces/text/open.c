@@ -73,10 +73,11 @@ static int read_library(const struct text_file *file, struct ifl_tokenizer *toke
         *c = (unsigned char)*c < ' ' ? '?' : *c;
     if (!tokenizer->sentencepiece)
         return ifl_fail_at(error, file->path, 0, 0, "SentencePiece does not read it: %s", why);
+    tokenizer->by_words = text_sentencepiece_by_words(tokenizer->sentencepiece);
     const int begin = text_sentencepiece_begin(tokenizer->sentencepiece);
     if (begin >= 0)
         tokenizer->frame = (struct ifl_token_frame){.before = {(uint32_t)begin}, .n_before = 1};
-    return 0;
+    return text_read_pieces(tokenizer, error);
 }
 
 /* JSON begins with a brace; the first field of a model of SentencePiece with the byte 10, which

@@ -1,4 +1,5 @@
 /* libsentencepiece is C++; this is all of it that C sees. No exception leaves the file. */
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <sentencepiece_processor.h>
@@ -19,6 +20,9 @@ const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, si
 int text_sentencepiece_kind(const text_sentencepiece *model, int id);
 int text_sentencepiece_begin(const text_sentencepiece *model);
 bool text_sentencepiece_drops_blank(const text_sentencepiece *model);
+bool text_sentencepiece_by_words(const text_sentencepiece *model);
+double text_sentencepiece_score(const text_sentencepiece *model, int id);
+bool text_sentencepiece_is_unused(const text_sentencepiece *model, int id);
 
 struct text_sentencepiece {
     sentencepiece::SentencePieceProcessor processor;
@@ -82,6 +86,16 @@ int text_sentencepiece_kind(const text_sentencepiece *model, int id)
                                      : 0;
 }
 
+double text_sentencepiece_score(const text_sentencepiece *model, int id)
+{
+    return model->processor.GetScore(id);
+}
+
+bool text_sentencepiece_is_unused(const text_sentencepiece *model, int id)
+{
+    return model->processor.IsUnused(id);
+}
+
 int text_sentencepiece_begin(const text_sentencepiece *model)
 {
     return model->processor.bos_id();
@@ -98,6 +112,31 @@ bool text_sentencepiece_drops_blank(const text_sentencepiece *model)
             return false;
         return processor.IdToPiece(ids[0]).compare(0, 3, "\xe2\x96\x81") == 0 &&
                (text.empty() || text[0] != ' ');
+    } catch (...) {
+        return false;
+    }
+}
+
+bool text_sentencepiece_by_words(const text_sentencepiece *model)
+{
+    static const std::string blank = "\xe2\x96\x81";
+    const auto &processor = model->processor;
+    try {
+        std::vector<std::string> pieces;
+        if (processor.IsUnknown(processor.PieceToId(blank)) ||
+            !processor.Encode("a", &pieces).ok() || pieces.empty() ||
+            pieces[0].compare(0, blank.size(), blank) != 0)
+            return false;
+        for (int id = 0; id < processor.GetPieceSize(); id++) {
+            const std::string &piece = processor.IdToPiece(id);
+            const float score = processor.GetScore(id);
+            size_t letter = 0;
+            while (piece.compare(letter, blank.size(), blank) == 0)
+                letter += blank.size();
+            if (score != std::floor(score) || piece.find(blank, letter) != std::string::npos)
+                return false;
+        }
+        return true;
     } catch (...) {
         return false;
     }

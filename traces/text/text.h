@@ -94,11 +94,23 @@ struct text_ids {
     size_t n, cap;
 };
 
+int text_ids_append(struct text_ids *ids, const uint32_t *of, size_t n, struct ifl_error *error);
+/* The table of short words that were seen: true if this one is there. The ids are its. */
+bool text_bpe_known(struct text_bpe *bpe, const char *word, size_t n_bytes, const uint32_t **ids,
+                    size_t *n_ids);
+/* Puts it there, if it is short. */
+void text_bpe_keep(struct text_bpe *bpe, const char *word, size_t n_bytes, const uint32_t *ids,
+                   size_t n_ids);
 int text_bpe_open(struct text_bpe *bpe, struct ifl_error *error);
 void text_bpe_close(struct text_bpe *bpe);
 /* Appends the ids of a word; n_bytes is 1 or more. */
 int text_bpe_word(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, const char *word,
                   size_t n_bytes, struct text_ids *ids, struct ifl_error *error);
+
+/* 1: appends the ids of a short word of letters that are tokens, behind the token of a blank. 0: it
+ * is another one, and nothing is appended. */
+int text_bpe_letters(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, const char *word,
+                     size_t n_bytes, struct text_ids *ids, struct ifl_error *error);
 
 /* ---- pattern.c: regular expressions of `tokenizers` and tiktoken, by PCRE2 ---- */
 
@@ -176,9 +188,22 @@ int text_sentencepiece_encode(const struct text_sentencepiece *model, const char
                               size_t n_bytes, int (*take)(void *self, const int *ids, size_t n),
                               void *self);
 int text_sentencepiece_n(const struct text_sentencepiece *model);
+/* True if words that are encoded one by one, each with a blank put before it by the library, give
+ * the ids of the text, whose words have one blank between them:
+ *   - the library puts a blank before a text;
+ *   - the blank is a piece, and no piece has one behind another letter, so none spans two words;
+ *   - scores are whole numbers, so that their sums do not depend on where they begin.
+ * Models of BPE are so unless they were trained across blanks. */
+bool text_sentencepiece_by_words(const struct text_sentencepiece *model);
 /* The piece, U+2581 for blanks; borrowed. */
 const char *text_sentencepiece_piece(const struct text_sentencepiece *model, int id, size_t *n);
 
+/* words.c: merges of the pieces of a model of BPE that can be encoded by words; by_merges tells
+ * whether that is the order in which its library merges: scores fall from id to id, and no piece is
+ * a symbol of its own that is cut out before. */
+int text_read_pieces(struct ifl_tokenizer *tokenizer, struct ifl_error *error);
+double text_sentencepiece_score(const struct text_sentencepiece *model, int id);
+bool text_sentencepiece_is_unused(const struct text_sentencepiece *model, int id);
 enum text_piece { TEXT_PIECE_TEXT, TEXT_PIECE_CONTROL, TEXT_PIECE_UNKNOWN, TEXT_PIECE_BYTE };
 enum text_piece text_sentencepiece_kind(const struct text_sentencepiece *model, int id);
 /* True if it puts a blank before a text, which it drops where it makes a text of ids. */
@@ -209,6 +234,9 @@ struct text_stage {
 
 struct ifl_tokenizer {
     struct text_sentencepiece *sentencepiece; /* NULL: all below counts */
+    bool by_words;                            /* text_sentencepiece_by_words */
+    bool by_merges; /* plain words need no library: `blank`, vocab and merges are of its pieces */
+    uint32_t blank; /* id of U+2581 */
     struct text_added added, added_normalized;
     enum text_nfc_tables nfc;
     struct text_stage stages[TEXT_MAX_STAGES];
