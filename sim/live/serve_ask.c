@@ -407,11 +407,49 @@ static bool read_lengths(struct ask *ask, const json_t *body, const struct serve
     return true;
 }
 
+/* No probabilities are known here: as of a vLLM with --max-logprobs 0, of which the sampled token's
+ * alone would be left. */
+static bool refuse_logprobs(struct answer_error *refusal, const char *key, const char *of,
+                            int32_t n)
+{
+    if (n < -1)
+        return refuse(refusal, 400, bad_value, key,
+                      "`%s` must be a positive value or -1. (parameter=%s, value=%d)", key, key, n);
+    if (n == 0)
+        return refuse(refusal, 400, bad_value, key,
+                      "%s logprobs are not available here. (parameter=%s, value=0)", of, key);
+    return refuse(
+        refusal, 400, bad_value, key,
+        "Requested %s logprobs of %d, which is greater than max allowed: 0 (parameter=%s, "
+        "value=%d)",
+        of, n, key, n);
+}
+
+static bool check_logprobs(const json_t *body, bool chat, struct answer_error *refusal)
+{
+    const char *key = chat ? "top_logprobs" : "logprobs";
+    int32_t of_answer = INT32_MIN, of_prompt = INT32_MIN;
+    bool wanted = !chat;
+    if ((chat && !read_flag(body, "logprobs", &wanted, refusal)) ||
+        !read_whole(body, key, &of_answer, refusal) ||
+        !read_whole(body, "prompt_logprobs", &of_prompt, refusal))
+        return false;
+    if (chat && !wanted && of_answer != INT32_MIN && of_answer != 0)
+        return refuse(refusal, 400, bad_value, key,
+                      "when using `top_logprobs`, `logprobs` must be set to true. "
+                      "(parameter=top_logprobs)");
+    if (chat && wanted)
+        return refuse_logprobs(refusal, key, "sample", ifl_max(of_answer, 0));
+    if (!chat && of_answer != INT32_MIN)
+        return refuse_logprobs(refusal, key, "sample", of_answer);
+    return of_prompt == INT32_MIN ||
+           refuse_logprobs(refusal, "prompt_logprobs", "prompt", of_prompt);
+}
+
 static bool read_options(struct ask *ask, const json_t *body, struct answer_error *refusal)
 {
     const json_t *options = json_object_get(body, "stream_options");
     bool skips_special = true;
-    ask->logprobs = -1;
     ask->is_framed = true;
     if (options && !json_is_null(options) && !json_is_object(options))
         return refuse_form(refusal, "stream_options", "model_attributes_type",
@@ -424,8 +462,7 @@ static bool read_options(struct ask *ask, const json_t *body, struct answer_erro
         !read_flag(body, "add_special_tokens", &ask->is_framed, refusal) ||
         !read_flag(body, "skip_special_tokens", &skips_special, refusal) ||
         !read_whole(body, "priority", &ask->priority, refusal) ||
-        (!ask->chat && !read_whole(body, "logprobs", &ask->logprobs, refusal)) ||
-        !read_name(body, "user", ask->user, refusal) ||
+        !check_logprobs(body, ask->chat, refusal) || !read_name(body, "user", ask->user, refusal) ||
         !read_name(body, "session_id", ask->session, refusal) ||
         !read_name(body, "request_id", ask->request_id, refusal))
         return false;

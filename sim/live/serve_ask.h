@@ -37,7 +37,6 @@ struct ask {
     bool names_tokens;  /* of /tokenize: return_token_strs */
     int32_t max_tokens;
     int32_t min_tokens, n, priority;
-    int32_t logprobs; /* -1: none */
     size_t model;     /* index */
     char user[ASK_NAME_BYTES], session[ASK_NAME_BYTES], request_id[ASK_NAME_BYTES];
     struct tokens *prompts; /* [n_prompts], owned */

@@ -105,6 +105,7 @@ def main():
         assert answer[1]['content-type'] == 'text/event-stream; charset=utf-8', answer
         continuous(server)
         identities(server)
+        logprobs(server)
 
 
 def continuous(server):
@@ -115,6 +116,26 @@ def continuous(server):
     assert got[0]['choices'][0]['prompt_token_ids'] == [7, 8, 9] and got[1]['choices'][0]['prompt_token_ids'] is None
     assert all(len(e['choices'][0]['token_ids']) == 1 for e in got[:-2]), got
     print('ok continuous usage')
+
+
+def logprobs(server):
+    """None are known: the words of vLLM 0.32 (sampling_params.py and protocol.py, beside max_logprobs 0)."""
+    def refused(path, **body):
+        status, _, text = server.post(path, {'prompt': 'x', 'messages': [{'role': 'user', 'content': 'x'}], **body})
+        return status, json.loads(text).get('error', {}).get('message', '')
+    completions, chat = '/v1/completions', '/v1/chat/completions'
+    for path, body, words in (
+            (completions, {'logprobs': 3}, 'Requested sample logprobs of 3, which is greater than max allowed: 0'),
+            (completions, {'logprobs': 0}, 'sample logprobs are not available here'),
+            (completions, {'logprobs': -2}, '`logprobs` must be a positive value or -1.'),
+            (completions, {'prompt_logprobs': 1}, 'Requested prompt logprobs of 1, which is greater than max allowed: 0'),
+            (chat, {'logprobs': True, 'top_logprobs': 5}, 'Requested sample logprobs of 5, which is greater'),
+            (chat, {'top_logprobs': 5}, 'when using `top_logprobs`, `logprobs` must be set to true.')):
+        status, said = refused(path, **body)
+        assert status == 400 and said.startswith(words), (body, status, said)
+    for path, body in ((completions, {'logprobs': None}), (chat, {'logprobs': False, 'top_logprobs': 0})):
+        assert refused(path, max_tokens=1, **body)[0] == 200, body
+    print('ok logprobs')
 
 
 def identities(server):
