@@ -128,7 +128,7 @@ def vllm_bench(bench):
 
 def aiperf(bench):
     trace = bench.put('t.jsonl', ''.join(json.dumps(
-        {'timestamp': 100 * i, 'input_length': 200 + 40 * i, 'output_length': 5 + i, 'hash_ids': [i]}) + '\n' for i in range(12)))
+        {'timestamp': 100 * i, 'input_length': 200 + 40 * i, 'output_length': 5 + i, 'hash_ids': [i]}) + '\n' for i in range(4)))
     with bench.server() as server:
         bench.run('aiperf', 'profile', '-m', 'm', '--url', server.url[7:], '--endpoint-type', 'completions',
                   '--streaming', '--tokenizer', bench.tokenizer, '--input-file', trace, '--custom-dataset-type',
@@ -136,7 +136,7 @@ def aiperf(bench):
                   '--extra-inputs', 'ignore_eos:true', '--ui', 'none',
                   env={key: value for key, value in OFFLINE.items() if key != 'HF_HUB_OFFLINE'})
         rows = recorded(server)
-    assert rows == [(200 + 40 * i, 5 + i) for i in range(12)], rows
+    assert rows == [(200 + 40 * i, 5 + i) for i in range(4)], rows
 
 
 def guidellm(bench):
