@@ -162,10 +162,13 @@ static int predict(const struct identify_report *report, const struct recording 
         fprintf(report->table, "%s: %zu requests predicted\n", r->path, r->n);
         print_judged(report->table, "before", &before);
         print_judged(report->table, "after", &after);
-        for (int l = 0; l < N_LATENCIES; l++)
+        for (int l = 0; l < N_LATENCIES; l++) {
+            const double mean = mean_of(trial.of[l], r->n);
+            double low = draws[l][n_out], high = draws[l][PREDICTION_DRAWS - 1 - n_out];
+            judge_widen(l, mean, &low, &high);
             fprintf(report->table, "  mean %-11s %9.4g s, 90%% %.4g to %.4g s, recorded %.4g s\n",
-                    latency_names[l], mean_of(trial.of[l], r->n), draws[l][n_out],
-                    draws[l][PREDICTION_DRAWS - 1 - n_out], mean_of(r->of[l], r->n));
+                    latency_names[l], mean, low, high, mean_of(r->of[l], r->n));
+        }
     }
     trial_close(&trial);
     return rc;

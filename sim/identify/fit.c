@@ -383,16 +383,17 @@ static int fit_both(struct fit *fit, struct ifl_error *error)
     return rc == 0 ? fit_front(fit, 2, error) : rc;
 }
 
-/* A pool that is far off makes the host look faster or slower than it is, so it comes first. */
-static int find_pool(struct fit *fit, double least_blocks, double most_blocks,
-                     struct ifl_error *error)
+/* A pool that is far off makes the host look faster or slower than it is, so it comes first; and a
+ * share in a cache that is far off makes the server look as if it had no time to spare. */
+static int find_profiled(struct fit *fit, enum parameter p, double low, double high,
+                         struct ifl_error *error)
 {
     double *r = malloc((fit->residuals->n + 1) * sizeof *r);
     int rc = r ? fit_predict(fit, fit->value, error) : ifl_fail_nomem(error);
     if (rc == 0) {
         rescale(fit, TPOT, r);
         rescale(fit, TTFT, r);
-        rc = profile_search(fit, BLOCKS, PROFILE_COARSE, least_blocks, most_blocks, false, error);
+        rc = profile_search(fit, p, PROFILE_COARSE, low, high, false, error);
     }
     free(r);
     return rc;
@@ -401,8 +402,10 @@ static int find_pool(struct fit *fit, double least_blocks, double most_blocks,
 int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct ifl_error *error)
 {
     int rc = 0;
-    if (fit->is_free[BLOCKS])
-        rc = find_pool(fit, least_blocks, most_blocks, error);
+    if (fit->is_free[CACHE_HIT])
+        rc = find_profiled(fit, CACHE_HIT, 0, most_found, error);
+    if (rc == 0 && fit->is_free[BLOCKS])
+        rc = find_profiled(fit, BLOCKS, least_blocks, most_blocks, error);
     if (rc == 0)
         rc = fit_both(fit, error);
     if (rc == 0 && fit->is_free[CACHE_HIT])

@@ -1,7 +1,22 @@
 #include "identify/judge.h"
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+
+double judge_model_error(enum latency latency)
+{
+    static const double of[N_LATENCIES] = {[TTFT] = 0.0388, [TPOT] = 0.0109, [E2E] = 0.0246};
+    return of[latency];
+}
+
+void judge_widen(enum latency latency, double mean, double *low, double *high)
+{
+    const double model =
+        gsl_cdf_tdist_Pinv(0.95, JUDGE_MODEL_RUNS) * log1p(judge_model_error(latency));
+    *low = mean * exp(-hypot(model, fmax(0, log(mean / *low))));
+    *high = mean * exp(hypot(model, fmax(0, log(*high / mean))));
+}
 
 int judge(const struct recording *recording, const struct trial *trial, size_t from, size_t to,
           struct judged *judged, struct ifl_error *error)

@@ -1,4 +1,5 @@
 /* The profile of a parameter: the loss at each of its values, the other parameters fitted anew. */
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_fit.h>
 #include <math.h>
 #include <string.h>
@@ -28,15 +29,27 @@ static int lose(struct fit *fit, struct profile_point *point)
     return 0;
 }
 
-/* A front end that takes time off would stand for prompts that are found in a cache. */
-static int keep_front(struct fit *fit, struct ifl_error *error)
+/* A front end or a sequence that takes time off would stand for prompts that are found in a cache.
+ */
+static int keep_possible(struct fit *fit, struct ifl_error *error)
 {
     bool moves = false;
-    for (enum parameter q = FRONT_REQUEST; q <= FRONT_PROMPT_TOKEN; q++) {
-        moves = moves || fit->value[q] < 0;
-        fit->value[q] = fmax(fit->value[q], 0);
+    for (enum parameter q = HOST_SEQ; q <= FRONT_PROMPT_TOKEN; q++) {
+        const double least = fmax(fit->value[q], parameter_rows[q].low);
+        moves = moves || least > fit->value[q];
+        fit->value[q] = least;
     }
     return moves ? fit_predict(fit, fit->value, error) : 0;
+}
+
+/* With another share in a cache the same waits are those of another pool. */
+static int follow_pool(struct fit *fit, struct ifl_error *error)
+{
+    enum { POINTS = 9 };
+    const double ratio = 1.25, middle = fit->value[BLOCKS];
+    return fit->is_free[BLOCKS]
+               ? profile_search(fit, BLOCKS, POINTS, middle / ratio, middle * ratio, false, error)
+               : 0;
 }
 
 /* The loss at a point, the other parameters fitted anew if asked. Scales stay. */
@@ -46,11 +59,13 @@ static int visit(struct fit *fit, enum parameter p, struct profile_point *point,
     double scale[N_LATENCIES];
     memcpy(scale, fit->scale, sizeof scale);
     fit->value[p] = parameter_rows[p].is_whole ? round(point->at) : point->at;
-    int rc = fit_predict(fit, fit->value, error);
+    int rc = refit && p == CACHE_HIT ? follow_pool(fit, error) : 0;
+    if (rc == 0)
+        rc = fit_predict(fit, fit->value, error);
     if (rc == 0 && refit)
         rc = fit_refit(fit, error);
-    if (rc == 0 && p == CACHE_HIT)
-        rc = keep_front(fit, error);
+    if (rc == 0 && fit->is_free[CACHE_HIT])
+        rc = keep_possible(fit, error);
     memcpy(fit->scale, scale, sizeof scale);
     memcpy(point->value, fit->value, sizeof point->value);
     return rc < 0 ? rc : lose(fit, point);
@@ -106,6 +121,17 @@ static double draw_best(const struct fit *fit, const struct profile_point *point
     return points[best].at;
 }
 
+/* A bootstrap of n spans has the variance of n - 1 and the tails of a normal number: as Student's t
+ * for n - 1. */
+static void widen(const struct fit *fit, enum parameter p, double middle, double *low, double *high)
+{
+    const double n = (double)fit->residuals->n_spans;
+    const double by =
+        sqrt(n / (n - 1)) * gsl_cdf_tdist_Pinv(0.95, n - 1) / gsl_cdf_ugaussian_Pinv(0.95);
+    *low = parameter_moved(p, middle, by * parameter_distance(p, middle, *low));
+    *high = parameter_moved(p, middle, by * parameter_distance(p, middle, *high));
+}
+
 /* The profile is known between its points only: half a distance to both sides. */
 static void bound(struct fit *fit, enum parameter p, const struct profile_point *points, size_t n)
 {
@@ -115,8 +141,10 @@ static void bound(struct fit *fit, enum parameter p, const struct profile_point 
     for (uint64_t i = 0; i < PROFILE_DRAWS; i++)
         draws[i] = draw_best(fit, points, n, i);
     qsort(draws, PROFILE_DRAWS, sizeof *draws, by_size);
-    const double low = parameter_moved(p, draws[PROFILE_DRAWS / 20], -half);
-    const double high = parameter_moved(p, draws[PROFILE_DRAWS - 1 - PROFILE_DRAWS / 20], half);
+    double low = parameter_moved(p, draws[PROFILE_DRAWS / 20], -half);
+    double high = parameter_moved(p, draws[PROFILE_DRAWS - 1 - PROFILE_DRAWS / 20], half);
+    if (p == CACHE_HIT)
+        widen(fit, p, draws[PROFILE_DRAWS / 2], &low, &high);
     fit->low[p] = fmax(row->low, row->is_whole ? floor(low) : low);
     fit->high[p] = fmin(row->high, row->is_whole ? ceil(high) : high);
 }

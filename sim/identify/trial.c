@@ -70,13 +70,21 @@ static void hear(void *context, const struct ifl_request_record *record)
                        front_s(flown->value, flown->recording, i);
 }
 
-/* The shift is the same for all values of the parameters. */
+static int by_time(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The shift is the same for all values of the parameters. Requests stay in their order, which the
+ * stamps say however late each is: of requests that came at once it decides about their waits. */
 static int arrive(const struct recording *r, unsigned shift, struct ifl_trace *trace,
                   struct ifl_error *error)
 {
     for (size_t i = 0; shift && i < r->n; i++)
         trace->arrival_ns[i] +=
             ifl_ns_from_s(ifl_uniform(ifl_draw(0, IFL_DRAW_TRIAL, i, shift)) * r->tpot_s);
+    qsort(trace->arrival_ns, trace->n, sizeof *trace->arrival_ns, by_time);
     return ifl_trace_sort(trace, NULL, error);
 }
 

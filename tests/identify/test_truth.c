@@ -349,13 +349,15 @@ static struct finding find_share(uint64_t number, double share, double prompt_to
     return found->of[CACHE_HIT];
 }
 
-/* The front end is free beside the share, and requests wait for memory in some of the runs. */
+/* The front end is free beside the share, and requests wait for memory in some of the runs. Where
+ * prompts take hardly longer in the engine than the front end may take, the two cannot be told
+ * apart, and the finding says so. */
 Test(truth, share_in_a_cache_is_found)
 {
     static const double shares[] = {0, 0.2, 0.5, 0.8};
     const char *asked = getenv("IDENTIFY_DEPLOYMENTS");
     const int n = asked ? atoi(asked) : 4;
-    unsigned inside = 0;
+    unsigned inside = 0, n_found = 0;
     struct identified found;
     gsl_set_error_handler_off();
     if (getenv("IDENTIFY_SHOW"))
@@ -363,15 +365,21 @@ Test(truth, share_in_a_cache_is_found)
     for (int i = 0; i < n; i++) {
         const double share = shares[(i + i / N_WITH_CACHE) % 4];
         const struct finding f = find_share(300 + (uint64_t)i, share, 0, &found);
+        if (f.state == UNKNOWN) {
+            cr_expect(strstr(f.why, "too wide"), "%d: %s", i, f.why);
+            continue;
+        }
         cr_expect_eq(f.state, FOUND, "%d: %s", i, f.why);
         cr_expect_float_eq(f.value, share, 0.1, "%d: %g, expected %g", i, f.value, share);
         cr_expect_eq(found.deployment.cache.hit_frac, f.value);
         inside += share >= f.low && share <= f.high;
+        n_found++;
     }
     if (show)
         fclose(show);
+    cr_assert(4 * n_found >= 3 * (unsigned)n, "%u of %d found", n_found, n);
     /* As few as a coverage of 0.85 has once in a thousand times. */
-    cr_assert(gsl_cdf_binomial_P(inside, 0.85, (unsigned)n) > 1e-3, "%u of %d inside", inside, n);
+    cr_assert(gsl_cdf_binomial_P(inside, 0.85, n_found) > 1e-3, "%u of %u inside", inside, n_found);
 }
 
 /* Prompts of a block or two take no longer than a decode. */
@@ -383,4 +391,33 @@ Test(truth, share_in_a_cache_is_not_determined_by_short_prompts)
     cr_expect_eq(f.state, UNKNOWN, "%g in %g to %g", f.value, f.low, f.high);
     cr_expect(strstr(f.why, "too wide"), "%s", f.why);
     cr_expect_eq(found.deployment.cache.hit_frac, 0);
+}
+
+/* Requests that come at once start in their order, however their stamps are shifted. */
+Test(trial, shifts_keep_the_order)
+{
+    enum { N = 60 };
+    struct deployment_case c = {.system = &systems[0]};
+    struct ifl_trace trace;
+    struct trial trial;
+    struct ifl_error error;
+    gsl_set_error_handler_off();
+    load(&c);
+    draw_truth(&c, 0);
+    c.truth[FRONT_REQUEST] = c.truth[FRONT_PROMPT_TOKEN] = 0;
+    const struct trial_setting setting = setting_of(&c);
+    draw_requests(&c, &trace, 0, N, 1e9);
+    must(recording_take(&c.recording, "in memory", &trace,
+                        &(struct recording_options){.config = &c.config, .fit_frac = 1}, &error),
+         &error);
+    must(trial_open(&trial, N, &error), &error);
+    for (unsigned shift = 1; shift <= 4; shift++) {
+        must(trial_fly(&setting, &c.recording, c.truth, shift, &trial, &error), &error);
+        for (size_t i = 1; i < N; i++)
+            cr_expect_geq(trial.wait_s[i], trial.wait_s[i - 1] - 2 * c.recording.tpot_s,
+                          "shift %u: request %zu starts before request %zu", shift, i, i - 1);
+    }
+    trial_close(&trial);
+    recording_free(&c.recording);
+    unload(&c);
 }
