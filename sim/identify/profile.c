@@ -132,12 +132,21 @@ static void widen(const struct fit *fit, enum parameter p, double middle, double
     *high = parameter_moved(p, middle, by * parameter_distance(p, middle, *high));
 }
 
+/* Half of what a step of the parameter is that no request shows: a share finds whole blocks. */
+static double half_grain(const struct fit *fit, enum parameter p)
+{
+    const struct residuals *residuals = fit->residuals;
+    const int32_t block_tokens = residuals->setting->config->serving.kv.block_tokens;
+    return p == CACHE_HIT ? block_tokens / residuals->recordings->prompt / 2 : 0;
+}
+
 /* The profile is known between its points only: half a distance to both sides. */
 static void bound(struct fit *fit, enum parameter p, const struct profile_point *points, size_t n)
 {
     const struct parameter_row *row = &parameter_rows[p];
     double draws[PROFILE_DRAWS];
-    const double half = parameter_distance(p, points[0].at, points[1].at) / 2;
+    const double half =
+        fmax(parameter_distance(p, points[0].at, points[1].at) / 2, half_grain(fit, p));
     for (uint64_t i = 0; i < PROFILE_DRAWS; i++)
         draws[i] = draw_best(fit, points, n, i);
     qsort(draws, PROFILE_DRAWS, sizeof *draws, by_size);

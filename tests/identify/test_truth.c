@@ -352,7 +352,7 @@ static struct finding find_share(uint64_t number, double share, double prompt_to
 /* The front end is free beside the share, and requests wait for memory in some of the runs. Where
  * prompts take hardly longer in the engine than the front end may take, the two cannot be told
  * apart, and the finding says so. */
-Test(truth, share_in_a_cache_is_found)
+Test(cache, share_is_found)
 {
     static const double shares[] = {0, 0.2, 0.5, 0.8};
     const char *asked = getenv("IDENTIFY_DEPLOYMENTS");
@@ -383,7 +383,7 @@ Test(truth, share_in_a_cache_is_found)
 }
 
 /* Prompts of a block or two take no longer than a decode. */
-Test(truth, share_in_a_cache_is_not_determined_by_short_prompts)
+Test(cache, short_prompts_do_not_determine_a_share)
 {
     struct identified found;
     gsl_set_error_handler_off();
