@@ -49,6 +49,7 @@ static const char *const ifl_tier_names[IFL_N_TIERS] = {"host", "disk", "store"}
 /* A request that has left. Times are IFL_NEVER where undefined. */
 struct ifl_request_record {
     uint64_t request_id;
+    uint64_t serial; /* of recorders whose requests are `numbered` */
     /* Arrival and tokens are the client's: before and behind a front end. first_scheduled_ns: start
      * of the first step that computes tokens of it. */
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
@@ -262,6 +263,10 @@ struct ifl_recorder_options {
     uint64_t timeline_every; /* the timeline shows every so many-th step and request; 0 is 1 */
     const char *label;       /* UTF-8, names the point in the timeline; borrowed by the recorder */
     size_t n_requests;       /* most request records that will come, below 2^32 - 1; more abort */
+    /* The serials of the records are different, count from 0, and rise with arrival_ns. Then a row
+     * of requests.csv is written once all requests that arrived before it have left, and memory is
+     * needed for those alone that have left before an earlier one. */
+    bool numbered;
     /* requests.csv, steps.csv and work.csv have their names from the beginning, and grow as
      * ifl_recorder_flush is called; what is there when the program ends stays. Until
      * ifl_recorder_finish the rows of requests.csv stand in the order of ends. */
@@ -397,9 +402,8 @@ struct ifl_summary {
  * those that MSER-5 finds in TTFT and in end-to-end latency. It is 0 if there is no warm-up, or if
  * fewer than 50 requests finished. All requests of the run must have been recorded. A second
  * recorder with this from_ns in its options, for the same run again, leaves the warm-up out. Fails
- * only with IFL_E_NOMEM. */
-int ifl_recorder_warmup(const struct ifl_recorder *recorder, int64_t *from_ns,
-                        struct ifl_error *error);
+ * only with IFL_E_NOMEM, and with IFL_E_IO where requests are kept in a file. */
+int ifl_recorder_warmup(struct ifl_recorder *recorder, int64_t *from_ns, struct ifl_error *error);
 
 /* Completes the files under their final names and computes the summary. Called once, when all
  * records have come; then ifl_recorder_destroy. After an error in writing no file has its name.

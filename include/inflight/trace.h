@@ -87,6 +87,13 @@ struct ifl_trace_window {
     uint64_t skip, limit;   /* limit 0: all */
 };
 
+/* True if it keeps all rows as they are. */
+static inline bool ifl_trace_keeps_all(const struct ifl_trace_window *w)
+{
+    return w->min_prompt <= 1 && w->min_output <= 1 && w->max_prompt == 0 && w->max_total == 0 &&
+           !w->shuffle && w->from_ns == 0 && w->to_ns == 0 && w->skip == 0 && w->limit == 0;
+}
+
 /* Default limit of one line, or one JSON object, of a trace: enough for a recorded run of 60,000
  * answers of 200 tokens, each gap with 20 digits, in one object. */
 enum { IFL_MAX_RECORD_MIB = 256 };

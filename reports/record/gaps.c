@@ -71,10 +71,17 @@ static int bin_pairs(struct gaps *gaps, struct ifl_error *error)
     return IFL_OK;
 }
 
+/* The memory of all those pairs is given back: what the end of the run needs is as large. */
 static int bin_from_now_on(struct gaps *gaps, struct ifl_error *error)
 {
     gaps->cap = gaps->max_pairs = ifl_min(gaps->cap, BATCH_PAIRS);
-    return bin_pairs(gaps, error);
+    if (bin_pairs(gaps, error))
+        return error->code;
+    int64_t *gap_ns = realloc(gaps->gap_ns, gaps->cap * sizeof *gap_ns);
+    gaps->gap_ns = gap_ns ? gap_ns : gaps->gap_ns;
+    uint32_t *requests = realloc(gaps->requests, gaps->cap * sizeof *requests);
+    gaps->requests = requests ? requests : gaps->requests;
+    return IFL_OK;
 }
 
 static int sort_first(struct gaps *gaps, size_t n, size_t *n_different, struct ifl_error *error)
@@ -223,12 +230,4 @@ int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *
         return error->code;
     of->mean_ns = gaps->n_gaps ? exact_value(gaps->total_ns) / (double)gaps->n_gaps : (double)NAN;
     return IFL_OK;
-}
-
-void *gaps_release(struct gaps *gaps)
-{
-    void *memory = gaps->gap_ns;
-    gaps->gap_ns = NULL;
-    gaps->n = gaps->cap = 0;
-    return memory;
 }

@@ -21,8 +21,8 @@
 #define GAPS_MAX_PAIRS ((size_t)1 << 22) /* 48 MiB */
 
 struct gaps {
-    int64_t *gap_ns;    /* [cap] and more, owned */
-    uint32_t *requests; /* [cap] and more, owned: the number of requests with the gap */
+    int64_t *gap_ns;    /* [cap], owned */
+    uint32_t *requests; /* [cap], owned: the number of requests with the gap */
     size_t n, cap, max_pairs;
     bool binned; /* most of them are in the histogram, and the last ones will be */
     struct histogram histogram;
@@ -38,8 +38,5 @@ int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int64_t tot
                  int32_t requests, struct ifl_error *error);
 /* Called once at the end: computes the quantiles and reorders the pairs. */
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error);
-/* Called after gaps_describe: the memory of the pairs, which the caller frees, or NULL. It is large
- * and its pages are mapped already, so that reuse saves page faults. */
-void *gaps_release(struct gaps *gaps);
 
 #endif

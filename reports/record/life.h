@@ -118,6 +118,15 @@ static inline bool life_meets_slos(const struct life *life)
            (tpot_slo_ns == IFL_NEVER || life_meets(life_tpot_ns(life), tpot_slo_ns));
 }
 
+/* Identities use all 64 bits: flipping the top one keeps their order in signed keys. */
+static inline int64_t life_id_key(const struct life *life)
+{
+    return (int64_t)(life->request_id ^ (uint64_t)1 << 63);
+}
+
+/* Of requests without such fields. */
+extern const struct rare life_has_none;
+
 /* Columns of requests.csv that few runs have. */
 struct life_columns {
     const char *pool, *adapter; /* their names; NULL: there is no such column */

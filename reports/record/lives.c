@@ -2,48 +2,55 @@
 
 #include <stdlib.h>
 
+#include "record/early_lives.h"
 #include "tables/sort.h"
 
-int lives_open(struct lives *lives, size_t cap, struct ifl_error *error)
+int lives_open(struct lives *lives, size_t cap, bool numbered, struct ifl_error *error)
 {
     const size_t n = cap ? cap : 1;
-    *lives = (struct lives){.at = malloc(n * sizeof *lives->at),
-                            .nth = calloc(n, sizeof *lives->nth),
-                            .rares = malloc(n * sizeof *lives->rares),
-                            .cap = cap};
+    *lives = (struct lives){.cap = cap, .numbered = numbered};
+    if (numbered)
+        return early_open(&lives->early, error);
+    lives->at = malloc(n * sizeof *lives->at);
+    lives->nth = calloc(n, sizeof *lives->nth);
+    lives->rares = malloc(n * sizeof *lives->rares);
     return lives->at && lives->nth && lives->rares ? IFL_OK : ifl_fail_nomem(error);
 }
 
 void lives_close(struct lives *lives)
 {
+    early_close(&lives->early);
     free(lives->at);
     free(lives->nth);
     free(lives->rares);
+    free(lives->order);
 }
 
 static struct life *find_place(struct lives *lives, uint64_t request_id)
 {
-    ifl_require(lives->n < lives->cap);
     size_t place = request_id;
     if (request_id >= lives->cap || lives->nth[place] > 0) {
         while (lives->nth[lives->spare] > 0)
             lives->spare++;
         place = lives->spare;
     }
-    lives->nth[place] = (uint32_t)++lives->n;
+    lives->nth[place] = (uint32_t)lives->n;
     return &lives->at[place];
 }
 
-static const struct rare *keep_rare(struct lives *lives, const struct ifl_request_record *record)
+const struct rare life_has_none = {.ttft_slo_ns = IFL_NEVER, .tpot_slo_ns = IFL_NEVER};
+
+static bool has_rare(const struct ifl_request_record *record)
 {
-    static const struct rare none = {.ttft_slo_ns = IFL_NEVER, .tpot_slo_ns = IFL_NEVER};
-    if (record->stalled_ns == 0 && record->ttft_slo_ns == IFL_NEVER &&
-        record->tpot_slo_ns == IFL_NEVER && record->cached_tokens == 0 &&
-        record->preemptions == 0 && record->swap_outs == 0 && record->wasted_tokens == 0 &&
-        record->adapter == 0 && !record->is_retry && !record->has_two_replicas &&
-        !record->has_tiers && record->n_migrations == 0)
-        return &none;
-    struct rare *rare = &lives->rares[lives->n_rares++];
+    return record->stalled_ns != 0 || record->ttft_slo_ns != IFL_NEVER ||
+           record->tpot_slo_ns != IFL_NEVER || record->cached_tokens != 0 ||
+           record->preemptions != 0 || record->swap_outs != 0 || record->wasted_tokens != 0 ||
+           record->adapter != 0 || record->is_retry || record->has_two_replicas ||
+           record->has_tiers || record->n_migrations != 0;
+}
+
+static void fill_rare(const struct ifl_request_record *record, struct rare *rare)
+{
     *rare = (struct rare){.stalled_ns = record->stalled_ns,
                           .stalled_prefill_ns = record->stalled_prefill_ns,
                           .ttft_slo_ns = record->ttft_slo_ns,
@@ -69,23 +76,41 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
                           .down_ns = record->down_ns};
     for (int t = 0; t < IFL_N_TIERS; t++)
         rare->tier_tokens[t] = record->tier_tokens[t];
-    return rare;
 }
 
-const struct life *lives_add(struct lives *lives, const struct ifl_request_record *record)
+static void fill(const struct ifl_request_record *record, struct life *life, struct rare *rare)
 {
-    struct life *life = find_place(lives, record->request_id);
+    const bool rarely = has_rare(record);
+    if (rarely)
+        fill_rare(record, rare);
     *life = (struct life){.request_id = record->request_id,
                           .arrival_ns = record->arrival_ns,
                           .first_scheduled_ns = record->first_scheduled_ns,
                           .first_token_ns = record->first_token_ns,
                           .finish_ns = record->finish_ns,
                           .max_itl_ns = record->max_itl_ns < 0 ? IFL_NEVER : record->max_itl_ns,
-                          .rare = keep_rare(lives, record),
+                          .rare = rarely ? rare : &life_has_none,
                           .prompt_tokens = record->prompt_tokens,
                           .output_tokens = record->output_tokens,
                           .replica = record->replica,
                           .status = (uint8_t)record->status};
+}
+
+const struct life *lives_add(struct lives *lives, const struct ifl_request_record *record,
+                             struct ifl_error *error)
+{
+    ifl_require(lives->n < lives->cap);
+    lives->n++;
+    if (lives->numbered) {
+        const size_t place = early_place(&lives->early, record->serial, error);
+        if (place == EARLY_NOMEM)
+            return NULL;
+        fill(record, &lives->early.at[place], &lives->early.rares[place]);
+        return &lives->early.at[place];
+    }
+    struct life *life = find_place(lives, record->request_id);
+    fill(record, life, &lives->rares[lives->n_rares]);
+    lives->n_rares += life->rare != &life_has_none;
     return life;
 }
 
@@ -113,18 +138,12 @@ static bool order_by_place(const struct lives *lives, uint32_t *order)
     return in_order;
 }
 
-/* Identities use all 64 bits: flipping the top one keeps their order in signed keys. */
-static int64_t id_key(const struct life *life)
-{
-    return (int64_t)(life->request_id ^ (uint64_t)1 << 63);
-}
-
 /* Sorts lives [from, to) of the order, which arrived at the same time, by request_id. */
 static int order_ties(const struct life *lives, uint32_t *order, int64_t *key, size_t from,
                       size_t to, struct ifl_error *error)
 {
     for (size_t i = from; i < to; i++)
-        key[i] = id_key(&lives[order[i]]);
+        key[i] = life_id_key(&lives[order[i]]);
     return sort_by_key(key + from, order + from, to - from, error);
 }
 
@@ -137,7 +156,7 @@ static int order_by_arrival(const struct lives *lives, uint32_t *order, int64_t 
         if (lives->nth[place] > 0)
             order[lives->nth[place] - 1] = (uint32_t)place;
     for (size_t i = 0; i < n; i++)
-        key[i] = life_at(lives->at, order, n, i)->arrival_ns;
+        key[i] = lives->at[order[i]].arrival_ns;
     if (sort_by_key(key, order, n, error))
         return error->code;
     for (size_t from = 0, to; from < n; from = to) {
@@ -149,14 +168,51 @@ static int order_by_arrival(const struct lives *lives, uint32_t *order, int64_t 
     return IFL_OK;
 }
 
-int lives_order(const struct lives *lives, uint32_t *order, struct ifl_error *error)
+static int put_in_order(struct lives *lives, struct ifl_error *error)
 {
-    if (order_by_place(lives, order))
+    lives->order = malloc((lives->n ? lives->n : 1) * sizeof *lives->order);
+    if (!lives->order)
+        return ifl_fail_nomem(error);
+    if (order_by_place(lives, lives->order))
         return IFL_OK;
     int64_t *key = malloc(lives->n * sizeof *key);
     if (!key)
         return ifl_fail_nomem(error);
-    const int code = order_by_arrival(lives, order, key, error);
+    const int code = order_by_arrival(lives, lives->order, key, error);
     free(key);
     return code;
+}
+
+int lives_end(struct lives *lives, struct ifl_error *error)
+{
+    if (lives->ended)
+        return IFL_OK;
+    lives->ended = true;
+    if (lives->numbered)
+        return IFL_OK;
+    lives->n_left = lives->n;
+    return put_in_order(lives, error);
+}
+
+/* If the order is not that of the indices, every access would miss the cache, so a life a few
+ * positions ahead is prefetched. */
+static const struct life *next_in_order(struct lives *lives)
+{
+    enum { AHEAD = 6 };
+    if (lives->n_left == 0)
+        return NULL;
+    const uint32_t *order = &lives->order[lives->n - lives->n_left];
+    const struct life *soon = &lives->at[order[lives->n_left > AHEAD ? AHEAD : 0]];
+    __builtin_prefetch(soon);
+    __builtin_prefetch(&soon->status);
+    lives->n_left--;
+    return &lives->at[*order];
+}
+
+int lives_next(struct lives *lives, const struct life **life, struct ifl_error *error)
+{
+    if (lives->numbered)
+        return early_next(&lives->early, lives->ended, life, error);
+    *life = lives->ended ? next_in_order(lives) : NULL;
+    return IFL_OK;
 }

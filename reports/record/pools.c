@@ -7,17 +7,21 @@
 #include "tables/columns.h"
 #include "tables/row.h"
 
-static int number_replicas(struct pools *pools)
+static int number_replicas(struct pools *pools, size_t n_requests)
 {
+    struct ifl_error unread; /* there is no memory */
     for (size_t i = 0; i < pools->n; i++)
         pools->n_replicas += (size_t)pools->of[i].n_replicas;
     pools->pool_of = calloc(pools->n_replicas + 1, sizeof *pools->pool_of);
     pools->steps = calloc(pools->n, sizeof *pools->steps);
-    if (!pools->pool_of || !pools->steps)
+    pools->tallies = calloc(pools->n, sizeof *pools->tallies);
+    if (!pools->pool_of || !pools->steps || !pools->tallies)
         return IFL_E_NOMEM;
     for (size_t i = 0; i < pools->n; i++) {
         const struct ifl_pool *pool = &pools->of[i];
         pools->steps[i].last_end_ns = INT64_MIN;
+        if (tally_open(&pools->tallies[i], n_requests, &unread))
+            return IFL_E_NOMEM;
         for (int32_t r = pool->first; r < pool->first + pool->n_replicas; r++)
             pools->pool_of[r] = (uint32_t)i;
     }
@@ -56,7 +60,7 @@ int pools_open(struct pools *pools, const struct ifl_recorder_options *options,
                struct ifl_error *error)
 {
     *pools = (struct pools){.of = options->pools, .n = options->n_pools};
-    if (pools->n > 0 && number_replicas(pools) < 0)
+    if (pools->n > 0 && number_replicas(pools, options->n_requests) < 0)
         return ifl_fail_nomem(error);
     if (pools->n == 0 || !options->pools_path)
         return IFL_OK;
@@ -69,6 +73,9 @@ void pools_close(struct pools *pools)
     whole_discard(&pools->file);
     free(pools->pool_of);
     free(pools->steps);
+    for (size_t i = 0; pools->tallies && i < pools->n; i++)
+        tally_close(&pools->tallies[i]);
+    free(pools->tallies);
 }
 
 static int write_row(struct pools *pools, int32_t point, const struct ifl_pool *pool,
@@ -93,55 +100,41 @@ static int write_row(struct pools *pools, int32_t point, const struct ifl_pool *
     return IFL_OK;
 }
 
+void pools_take(struct pools *pools, const struct life *life)
+{
+    if (life->replica >= 0)
+        tally_life(&pools->tallies[pools->pool_of[life->replica]], life);
+}
+
 /* Its latencies, counts and steps. Rates of pools add up: they all are per second of the run. */
-static int sum_up(const struct pools *pools, size_t i, const struct life *lives,
-                  const uint32_t *order, size_t n, const struct tally *run, int64_t last_end_ns,
+static int sum_up(const struct pools *pools, size_t i, const struct summary_input *run,
                   struct ifl_summary *summary, struct ifl_error *error)
 {
     struct distribution latencies[N_LATENCIES], no_gaps;
     struct step_sums steps = pools->steps[i];
-    struct tally tally;
+    struct summary_input own = *run;
     quantile_describe(NULL, NULL, 0, &no_gaps);
     no_gaps.mean_ns = (double)NAN;
-    steps.last_end_ns = last_end_ns;
-    if (tally_open(&tally, n, NULL, error))
-        return error->code;
-    for (size_t k = 0; k < n; k++)
-        tally_life(&tally, &lives[order[k]]);
-    tally.first_arrival_ns = run->first_arrival_ns;
-    tally.last_finish_ns = run->last_finish_ns;
-    const struct summary_input input = {lives, order, n, &tally, &steps, &no_gaps};
-    const int code = summarize(&input, latencies, summary, error);
-    tally_close(&tally);
-    return code;
+    steps.last_end_ns = run->steps->last_end_ns;
+    own.lives.pool_of = pools->pool_of;
+    own.lives.pool = (uint32_t)i;
+    own.tally = &pools->tallies[i];
+    own.steps = &steps;
+    own.itl = &no_gaps;
+    return summarize(&own, latencies, summary, error);
 }
 
-static size_t take_own(const struct pools *pools, size_t i, const struct life *lives,
-                       const uint32_t *order, size_t n, uint32_t *own)
-{
-    size_t n_own = 0;
-    for (size_t k = 0; k < n; k++) {
-        const int32_t replica = lives[order[k]].replica;
-        if (replica >= 0 && pools->pool_of[replica] == i)
-            own[n_own++] = order[k];
-    }
-    return n_own;
-}
-
-int pools_write(struct pools *pools, int32_t point, const struct life *lives, const uint32_t *order,
-                size_t n, const struct tally *run, int64_t last_end_ns, struct ifl_error *error)
+int pools_write(struct pools *pools, int32_t point, const struct summary_input *run,
+                struct ifl_error *error)
 {
     struct ifl_summary summary;
+    int code = IFL_OK;
     if (!whole_is_open(&pools->file))
         return IFL_OK;
-    uint32_t *own = malloc((n + 1) * sizeof *own);
-    int code = own ? IFL_OK : ifl_fail_nomem(error);
     for (size_t i = 0; i < pools->n && !code; i++) {
-        const size_t n_own = take_own(pools, i, lives, order, n, own);
-        code = sum_up(pools, i, lives, own, n_own, run, last_end_ns, &summary, error);
+        code = sum_up(pools, i, run, &summary, error);
         if (!code)
             code = write_row(pools, point, &pools->of[i], &summary, error);
     }
-    free(own);
     return code;
 }

@@ -2,7 +2,6 @@
 #ifndef INFLIGHT_REPORTS_POOLS_H
 #define INFLIGHT_REPORTS_POOLS_H
 
-#include "record/lives.h"
 #include "record/summary.h"
 #include "tables/whole_file.h"
 
@@ -11,6 +10,7 @@ struct pools {
     size_t n;
     uint32_t *pool_of;       /* [replicas], owned */
     struct step_sums *steps; /* [n], owned: of each pool's steps */
+    struct tally *tallies;   /* [n], owned: of each pool's lives */
     size_t n_replicas;
     struct whole_file file; /* pools.csv */
 };
@@ -29,9 +29,10 @@ static inline const char *pools_name(const struct pools *pools, int32_t replica)
     return pools->of[pools->pool_of[replica]].name;
 }
 
-/* A row for each pool, of its lives among lives[order[0, n)]. `run`: the tally of all of these, of
- * which the rates take the time. */
-int pools_write(struct pools *pools, int32_t point, const struct life *lives, const uint32_t *order,
-                size_t n, const struct tally *run, int64_t last_end_ns, struct ifl_error *error);
+/* Adds a life that counts; they come in order of arrival. */
+void pools_take(struct pools *pools, const struct life *life);
+/* A row for each pool. `run`: what the row of all pools is made of. */
+int pools_write(struct pools *pools, int32_t point, const struct summary_input *run,
+                struct ifl_error *error);
 
 #endif

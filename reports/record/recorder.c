@@ -28,7 +28,11 @@ struct ifl_recorder {
     bool shows_steps; /* steps or timeline is open */
     bool speculates;
     struct lives lives;
-    int64_t now_ns; /* the end of the last step */
+    struct life_log log;
+    struct tally tally;       /* of those that count */
+    int64_t first_arrival_ns; /* of all */
+    size_t n_taken, n_warmup; /* of `log`; the first ones, which do not count */
+    int64_t now_ns;           /* the end of the last step */
     void (*on_request)(void *context, const struct ifl_request_record *record);
     void *on_request_context;
     struct gaps gaps;
@@ -150,8 +154,13 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
                                       .adapter_names = options->adapter_names,
                                       .n_adapters = options->n_adapters};
     gaps_init(&recorder->gaps, GAPS_MAX_PAIRS);
-    if (lives_open(&recorder->lives, options->n_requests, error) ||
-        open_files(recorder, options, error)) {
+
+    /* The timeline needs each life at its end. */
+    const bool numbered = options->numbered && !options->timeline_path;
+    const char *beside = options->requests_path ? options->requests_path : options->quantiles_path;
+    if (tally_open(&recorder->tally, options->n_requests, error) ||
+        lives_open(&recorder->lives, options->n_requests, numbered, error) ||
+        life_log_open(&recorder->log, beside, error) || open_files(recorder, options, error)) {
         ifl_recorder_destroy(recorder);
         return NULL;
     }
@@ -176,6 +185,8 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     gaps_finish(&recorder->gaps);
     stage_sums_free(&recorder->stages);
     lives_close(&recorder->lives);
+    life_log_close(&recorder->log);
+    tally_close(&recorder->tally);
     free(recorder);
 }
 
@@ -191,16 +202,50 @@ static int write_life(const struct ifl_recorder *recorder, struct whole_file *fi
     return life_write(file, recorder->point, &columns, life, error);
 }
 
+/* The next life in order of arrival: its row, and the sums. */
+static int take_life(struct ifl_recorder *recorder, const struct life *life,
+                     struct ifl_error *error)
+{
+    const bool counts = recorder->from_ns <= 0 || life->arrival_ns >= recorder->from_ns;
+    if (recorder->n_taken++ == 0)
+        recorder->first_arrival_ns = life->arrival_ns;
+    recorder->n_warmup += !counts;
+    if (whole_is_open(&recorder->requests) &&
+        write_life(recorder, &recorder->requests, life, error))
+        return error->code;
+    if (counts)
+        tally_life(&recorder->tally, life);
+    if (counts && recorder->pools.n > 0)
+        pools_take(&recorder->pools, life);
+    return life_log_add(&recorder->log, life, error);
+}
+
+/* Those that are known to be the next ones. */
+IFL_APART static int take_lives(struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    const struct life *life;
+    int code = lives_next(&recorder->lives, &life, error);
+    while (!code && life) {
+        code = take_life(recorder, life, error);
+        if (!code)
+            code = lives_next(&recorder->lives, &life, error);
+    }
+    return code;
+}
+
 IFL_HOT int ifl_record_request(struct ifl_recorder *recorder,
                                const struct ifl_request_record *record, struct ifl_error *error)
 {
-    const struct life *life = lives_add(&recorder->lives, record);
+    const struct life *life = lives_add(&recorder->lives, record, error);
+    if (!life)
+        return error->code;
     if (whole_is_open(&recorder->timeline.file))
         timeline_request(&recorder->timeline, life);
     if (recorder->on_request)
         recorder->on_request(recorder->on_request_context, record);
-    return whole_is_open(&recorder->ends) ? write_life(recorder, &recorder->ends, life, error)
-                                          : IFL_OK;
+    if (whole_is_open(&recorder->ends) && write_life(recorder, &recorder->ends, life, error))
+        return error->code;
+    return lives_may_go(&recorder->lives) ? take_lives(recorder, error) : IFL_OK;
 }
 
 int ifl_recorder_flush(struct ifl_recorder *recorder, struct ifl_error *error)
@@ -458,67 +503,34 @@ static int write_quantiles(struct ifl_recorder *recorder,
     return IFL_OK;
 }
 
-static size_t count_warmup(const struct ifl_recorder *recorder, const uint32_t *order)
+static int sum_up(struct ifl_recorder *recorder, struct ifl_summary *summary,
+                  struct ifl_error *error)
 {
-    size_t n = 0;
-    while (recorder->from_ns > 0 && n < recorder->lives.n &&
-           recorder->lives.at[order[n]].arrival_ns < recorder->from_ns)
-        n++;
-    return n;
-}
-
-/* Writes the row of each life and adds it to the summary. */
-static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
-                      struct tally *tally, struct ifl_error *error)
-{
-    const size_t n = recorder->lives.n;
-    const bool writes = whole_is_open(&recorder->requests);
-    for (size_t i = 0; i < n; i++) {
-        const struct life *life = life_at(recorder->lives.at, order, n, i);
-        if (writes && write_life(recorder, &recorder->requests, life, error))
-            return error->code;
-        if (i >= n_warmup)
-            tally_life(tally, life);
-    }
-    return IFL_OK;
-}
-
-static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
-                  struct tally *tally, struct ifl_summary *summary, struct ifl_error *error)
-{
-    const struct summary_input input = {.lives = recorder->lives.at,
-                                        .order = order + n_warmup,
-                                        .n = recorder->lives.n - n_warmup,
-                                        .tally = tally,
-                                        .steps = &recorder->sums,
-                                        .itl = &recorder->itl};
+    const struct summary_input input = {
+        .lives = {.log = &recorder->log, .from = recorder->n_warmup},
+        .tally = &recorder->tally,
+        .run = &recorder->tally,
+        .steps = &recorder->sums,
+        .itl = &recorder->itl,
+    };
     struct distribution latencies[N_LATENCIES];
     if (summarize(&input, latencies, summary, error) ||
-        pools_write(&recorder->pools, recorder->point, input.lives, input.order, input.n, tally,
-                    recorder->sums.last_end_ns, error))
+        pools_write(&recorder->pools, recorder->point, &input, error))
         return error->code;
     stage_sums_describe(&recorder->stages, summary);
     move_log_describe(&recorder->moves, summary);
     summary->n_adapters = recorder->n_adapters;
     summary->has_tiers = recorder->tiers;
     summary->migrates = recorder->migrates;
-    summary->n_warmup = n_warmup;
+    summary->n_warmup = recorder->n_warmup;
     summary->warmup_s =
-        n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives.at[order[0]].arrival_ns) : 0;
+        recorder->n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->first_arrival_ns) : 0;
     return write_quantiles(recorder, latencies, error);
 }
 
-static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tally *tally,
-                      struct ifl_summary *summary, struct ifl_error *error)
+static int take_rest(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    if (lives_order(&recorder->lives, order, error))
-        return error->code;
-    const size_t n_warmup = count_warmup(recorder, order);
-    if (take_lives(recorder, order, n_warmup, tally, error))
-        return error->code;
-    if (whole_is_open(&recorder->timeline.file) && timeline_end(&recorder->timeline, error))
-        return error->code;
-    return sum_up(recorder, order, n_warmup, tally, summary, error);
+    return lives_end(&recorder->lives, error) ? error->code : take_lives(recorder, error);
 }
 
 /* All files are closed before the first gets its name: with a full disk none appears. */
@@ -541,33 +553,31 @@ static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summary,
                         struct ifl_error *error)
 {
-    struct tally tally;
-    uint32_t *order = malloc((recorder->lives.n ? recorder->lives.n : 1) * sizeof *order);
-    int code =
-        order ? gaps_describe(&recorder->gaps, &recorder->itl, error) : ifl_fail_nomem(error);
-    if (code) {
-        free(order);
-        return code;
-    }
-    code = tally_open(&tally, recorder->lives.n, gaps_release(&recorder->gaps), error);
-    if (!code)
-        code = write_rest(recorder, order, &tally, summary, error);
-    tally_close(&tally);
-    free(order);
-    return code ? code : publish(recorder, error);
+    if (gaps_describe(&recorder->gaps, &recorder->itl, error))
+        return error->code;
+    gaps_finish(&recorder->gaps);
+    if (take_rest(recorder, error))
+        return error->code;
+    if (whole_is_open(&recorder->timeline.file) && timeline_end(&recorder->timeline, error))
+        return error->code;
+    return sum_up(recorder, summary, error) ? error->code : publish(recorder, error);
 }
 
-int ifl_recorder_warmup(const struct ifl_recorder *recorder, int64_t *from_ns,
-                        struct ifl_error *error)
+int ifl_recorder_warmup(struct ifl_recorder *recorder, int64_t *from_ns, struct ifl_error *error)
 {
-    uint32_t *order = malloc((recorder->lives.n ? recorder->lives.n : 1) * sizeof *order);
-    size_t n_warmup = 0;
-    if (!order)
-        return ifl_fail_nomem(error);
-    int code = lives_order(&recorder->lives, order, error);
-    if (!code)
-        code = warmup_requests(recorder->lives.at, order, recorder->lives.n, &n_warmup, error);
-    *from_ns = code || n_warmup == 0 ? 0 : recorder->lives.at[order[n_warmup]].arrival_ns;
-    free(order);
-    return code;
+    size_t n_warmup = 0, i = 0;
+    struct life_reader reader;
+    *from_ns = 0;
+    if (take_rest(recorder, error) ||
+        warmup_requests(&recorder->log, recorder->n_taken, &n_warmup, error))
+        return error->code;
+    if (n_warmup == 0)
+        return IFL_OK;
+    int rc = life_reader_open(&reader, &recorder->log, error) < 0 ? error->code : 1;
+    while (rc > 0 && i++ <= n_warmup)
+        rc = life_reader_next(&reader, error);
+    life_reader_close(&reader);
+    if (rc > 0)
+        *from_ns = reader.life.arrival_ns;
+    return rc < 0 ? rc : IFL_OK;
 }

@@ -34,65 +34,62 @@
 #include <gsl/gsl_fit.h>
 #include <math.h>
 
-#include "record/lives.h"
-
-#define N_BINS 20
+#define N_BINS SATURATION_BINS
 #define MIN_PER_BIN ((size_t)2)
 #define MIN_SLOPE 0.02
 #define MIN_STANDARD_ERRORS 3
 
-struct backlog {
-    int64_t from_ns;
-    double bins_per_ns;
-    size_t n_arrived; /* requests since from_ns; arrived_tokens are their tokens */
-    double arrived_tokens;
-    double in_bin[N_BINS];     /* what growth within a bin adds to the bin's mean */
-    double behind[N_BINS + 1]; /* growth before a bin that all of the bin sees */
-};
-
 /* Adds `tokens` to the backlog from at_ns on. */
-static void grow(struct backlog *backlog, int64_t at_ns, double tokens)
+static void grow(struct saturation *saturation, int64_t at_ns, double tokens)
 {
-    const double place = (double)(at_ns - backlog->from_ns) * backlog->bins_per_ns;
+    const double place = (double)(at_ns - saturation->from_ns) * saturation->bins_per_ns;
     if (place < 0) {
-        backlog->behind[0] += tokens;
+        saturation->behind[0] += tokens;
     } else if (place < N_BINS) {
         const size_t bin = (size_t)place;
-        backlog->in_bin[bin] += tokens * ((double)(bin + 1) - place);
-        backlog->behind[bin + 1] += tokens;
+        saturation->in_bin[bin] += tokens * ((double)(bin + 1) - place);
+        saturation->behind[bin + 1] += tokens;
     }
 }
 
-static void add_stalls(struct backlog *backlog, const struct life *life, double tokens)
+static void add_stalls(struct saturation *saturation, const struct life *life, double tokens)
 {
     const double stalled_ns = (double)life->rare->stalled_ns;
     const double stalled =
         tokens * stalled_ns / (double)(life->finish_ns - life->first_scheduled_ns);
-    grow(backlog, life->first_scheduled_ns, stalled);
-    grow(backlog, life->finish_ns, -stalled);
+    grow(saturation, life->first_scheduled_ns, stalled);
+    grow(saturation, life->finish_ns, -stalled);
 }
 
-static void add_life(struct backlog *backlog, const struct life *life)
+void saturation_begin(struct saturation *saturation, int64_t first_ns, int64_t last_ns)
+{
+    const int64_t half_ns = first_ns + (last_ns - first_ns) / 2;
+    *saturation = (struct saturation){.from_ns = half_ns};
+    if (half_ns != last_ns)
+        saturation->bins_per_ns = N_BINS / (double)(last_ns - half_ns);
+}
+
+void saturation_add(struct saturation *saturation, const struct life *life)
 {
     const double tokens = (double)life->prompt_tokens + life->output_tokens;
-    if (life->first_scheduled_ns == IFL_NEVER)
+    if (life->first_scheduled_ns == IFL_NEVER || saturation->bins_per_ns <= 0)
         return;
-    if (life->arrival_ns > backlog->from_ns) {
-        backlog->n_arrived++;
-        backlog->arrived_tokens += tokens;
+    if (life->arrival_ns > saturation->from_ns) {
+        saturation->n_arrived++;
+        saturation->arrived_tokens += tokens;
     }
-    grow(backlog, life->arrival_ns, tokens);
-    grow(backlog, life->first_scheduled_ns, -tokens);
+    grow(saturation, life->arrival_ns, tokens);
+    grow(saturation, life->first_scheduled_ns, -tokens);
     if (life->rare->stalled_ns > 0 && life_finished(life))
-        add_stalls(backlog, life, tokens);
+        add_stalls(saturation, life, tokens);
 }
 
-static void average(const struct backlog *backlog, double mean[N_BINS])
+static void average(const struct saturation *saturation, double mean[N_BINS])
 {
     double level = 0;
     for (size_t bin = 0; bin < N_BINS; bin++) {
-        level += backlog->behind[bin];
-        mean[bin] = level + backlog->in_bin[bin];
+        level += saturation->behind[bin];
+        mean[bin] = level + saturation->in_bin[bin];
     }
 }
 
@@ -115,23 +112,11 @@ static bool grows_each_quarter(const double mean[N_BINS])
     return quarter[0] < quarter[1] && quarter[1] < quarter[2] && quarter[2] < quarter[3];
 }
 
-bool saturation_found(const struct life *lives, const uint32_t *order, size_t n)
+bool saturation_found(const struct saturation *saturation)
 {
-    ifl_assert(lives_ascend(lives, order, n));
-    if (n == 0)
-        return false;
-    const int64_t first_ns = lives[order[0]].arrival_ns;
-    const int64_t last_ns = lives[order[n - 1]].arrival_ns;
-    const int64_t half_ns = first_ns + (last_ns - first_ns) / 2;
-    if (half_ns == last_ns)
-        return false;
-    struct backlog backlog = {.from_ns = half_ns,
-                              .bins_per_ns = N_BINS / (double)(last_ns - half_ns)};
-    for (size_t i = 0; i < n; i++)
-        add_life(&backlog, life_at(lives, order, n, i));
-    if (backlog.n_arrived < MIN_PER_BIN * N_BINS)
-        return false;
     double mean[N_BINS];
-    average(&backlog, mean);
-    return climbs(mean, backlog.arrived_tokens / N_BINS) && grows_each_quarter(mean);
+    if (saturation->n_arrived < MIN_PER_BIN * N_BINS)
+        return false;
+    average(saturation, mean);
+    return climbs(mean, saturation->arrived_tokens / N_BINS) && grows_each_quarter(mean);
 }

@@ -8,7 +8,21 @@
 
 #include "record/life.h"
 
-/* Judges lives[order[i]], 0 <= i < n, in order of arrival. */
-bool saturation_found(const struct life *lives, const uint32_t *order, size_t n);
+#define SATURATION_BINS 20
+
+struct saturation {
+    int64_t from_ns;
+    double bins_per_ns; /* 0: all arrive at once */
+    size_t n_arrived;   /* requests since from_ns; arrived_tokens are their tokens */
+    double arrived_tokens;
+    double in_bin[SATURATION_BINS];     /* what growth within a bin adds to the bin's mean */
+    double behind[SATURATION_BINS + 1]; /* growth before a bin that all of the bin sees */
+};
+
+/* Of lives whose first and last arrivals are these. */
+void saturation_begin(struct saturation *saturation, int64_t first_ns, int64_t last_ns);
+/* Adds a life; lives come in order of arrival. */
+void saturation_add(struct saturation *saturation, const struct life *life);
+bool saturation_found(const struct saturation *saturation);
 
 #endif

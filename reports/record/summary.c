@@ -4,32 +4,46 @@
 #include <math.h>
 
 #include "inflight/minmax.h"
-#include "record/lives.h"
+#include "record/latencies.h"
 #include "record/saturation.h"
 
-/* ---- latencies ---- */
+/* ---- what needs each life ---- */
 
-static int describe(struct samples *samples, uint32_t *count, struct distribution *of,
-                    struct ifl_error *error)
+static bool is_of(const struct summary_lives *lives, const struct life *life)
 {
-    const size_t n = samples->n;
-    if (quantile_thin(samples->ns, NULL, n, count, &samples->n, error))
-        return error->code;
-    quantile_describe(samples->ns, count, samples->n, of);
-    of->mean_ns = n ? exact_value(samples->total_ns) / (double)n : (double)NAN;
-    return IFL_OK;
+    return !lives->pool_of || (life->replica >= 0 && lives->pool_of[life->replica] == lives->pool);
 }
 
-static int describe_latencies(const struct summary_input *input,
-                              struct distribution latencies[N_LATENCIES], struct ifl_error *error)
+static int read_lives(const struct summary_input *input, struct latencies *latencies,
+                      struct saturation *saturation, struct ifl_error *error)
 {
-    uint32_t *count = malloc((input->n ? input->n : 1) * sizeof *count);
-    int code = count ? IFL_OK : ifl_fail_nomem(error);
-    latencies[LATENCY_ITL] = *input->itl;
-    for (enum latency which = 0; which < N_LATENCIES && !code; which++)
-        if (which != LATENCY_ITL)
-            code = describe(&input->tally->of[which], count, &latencies[which], error);
-    free(count);
+    struct life_reader reader;
+    int rc = life_reader_open(&reader, input->lives.log, error) < 0 ? error->code : 1;
+    for (size_t i = 0; rc > 0 && (rc = life_reader_next(&reader, error)) > 0; i++) {
+        if (i < input->lives.from || !is_of(&input->lives, &reader.life))
+            continue;
+        latencies_take(latencies, &reader.life);
+        saturation_add(saturation, &reader.life);
+    }
+    life_reader_close(&reader);
+    return rc;
+}
+
+static int judge_lives(const struct summary_input *input, struct distribution of[N_LATENCIES],
+                       bool *saturated, struct ifl_error *error)
+{
+    struct tally *tally = input->tally;
+    struct latencies latencies;
+    struct saturation saturation;
+    saturation_begin(&saturation, tally->first_arrival_ns, tally->last_arrival_ns);
+    int code = latencies_open(&latencies, tally, error);
+    if (!code)
+        code = read_lives(input, &latencies, &saturation, error);
+    if (!code)
+        code = latencies_describe(&latencies, tally, of, error);
+    latencies_close(&latencies);
+    of[LATENCY_ITL] = *input->itl;
+    *saturated = saturation_found(&saturation);
     return code;
 }
 
@@ -42,9 +56,8 @@ static double ratio(double of, double to)
 
 static double span_s(const struct summary_input *input)
 {
-    const int64_t last_step_ns = input->steps->last_end_ns,
-                  first_ns = input->tally->first_arrival_ns;
-    const int64_t last_finish_ns = input->tally->last_finish_ns;
+    const int64_t last_step_ns = input->steps->last_end_ns, first_ns = input->run->first_arrival_ns;
+    const int64_t last_finish_ns = input->run->last_finish_ns;
     const int64_t last_ns = ifl_max(last_finish_ns, last_step_ns);
     return last_ns > first_ns ? ifl_s_from_ns(last_ns - first_ns) : 0;
 }
@@ -105,9 +118,8 @@ static void average_steps(const struct step_sums *steps, struct ifl_summary *sum
 int summarize(const struct summary_input *input, struct distribution latencies[N_LATENCIES],
               struct ifl_summary *summary, struct ifl_error *error)
 {
-    ifl_assert(lives_ascend(input->lives, input->order, input->n));
-    ifl_assert(input->tally->n == input->n);
-    if (describe_latencies(input, latencies, error))
+    bool saturated;
+    if (judge_lives(input, latencies, &saturated, error))
         return error->code;
     *summary = (struct ifl_summary){
         .ttft_s = quantile_summary_s(&latencies[LATENCY_TTFT]),
@@ -116,7 +128,7 @@ int summarize(const struct summary_input *input, struct distribution latencies[N
         .e2e_s = quantile_summary_s(&latencies[LATENCY_E2E]),
         .normalized_latency_s = quantile_summary_s(&latencies[LATENCY_NORMALIZED]),
         .queue_s = quantile_summary_s(&latencies[LATENCY_QUEUE]),
-        .saturated = saturation_found(input->lives, input->order, input->n),
+        .saturated = saturated,
     };
     count_requests(input, summary);
     average_steps(input->steps, summary);

@@ -7,6 +7,7 @@
 
 #include "inflight/report.h"
 #include "record/exact_sum.h"
+#include "record/life_log.h"
 #include "record/pressure.h"
 #include "record/quantile.h"
 #include "record/tally.h"
@@ -28,11 +29,18 @@ void step_sums_add(struct step_sums *sums, const struct ifl_step_record *step);
 int64_t step_sums_lasted_ns(const struct ifl_stretch_record *of);
 void step_sums_add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of);
 
+/* Lives of a log. */
+struct summary_lives {
+    const struct life_log *log;
+    size_t from;             /* the first one, by arrival */
+    const uint32_t *pool_of; /* [replicas]: only those of `pool`; NULL: all */
+    uint32_t pool;
+};
+
 struct summary_input {
-    const struct life *lives; /* [n] */
-    const uint32_t *order;    /* [n] by arrival: those that count */
-    size_t n;
-    struct tally *tally; /* of those lives; its samples are reduced */
+    struct summary_lives lives;
+    struct tally *tally;     /* of these lives; its samples are chosen */
+    const struct tally *run; /* of those of all pools, of which the rates take the time */
     const struct step_sums *steps;
     const struct distribution *itl;
 };

@@ -1,39 +1,43 @@
 #include "record/tally.h"
 
-#include <stdlib.h>
+#include "inflight/minmax.h"
 
-int tally_open(struct tally *tally, size_t n, void *memory, struct ifl_error *error)
+int tally_open(struct tally *tally, size_t n, struct ifl_error *error)
 {
-    n = n ? n : 1;
-    *tally = (struct tally){.last_finish_ns = INT64_MIN, .ns = memory};
-    int64_t *ns = realloc(memory, N_LATENCIES * n * sizeof *ns);
-    if (!ns)
-        return ifl_fail_nomem(error);
-    tally->ns = ns;
-    for (size_t which = 0; which < N_LATENCIES; which++)
-        tally->of[which].ns = tally->ns + which * n;
+    *tally = (struct tally){.last_finish_ns = INT64_MIN};
+    for (size_t which = 0; which < N_LATENCIES; which++) {
+        tally->of[which] = (struct latency_sums){.least_ns = INT64_MAX, .most_ns = INT64_MIN};
+        if (n >= SELECTION_LEAST && selection_open_wide(&tally->of[which].selection, n, error))
+            return error->code;
+    }
     return IFL_OK;
 }
 
 void tally_close(struct tally *tally)
 {
-    free(tally->ns);
+    for (size_t which = 0; which < N_LATENCIES; which++)
+        selection_close(&tally->of[which].selection);
 }
 
-static void add_sample(struct samples *to, int64_t ns)
+static void add_sample(struct latency_sums *to, int64_t ns)
 {
-    const bool defined = ns != IFL_NEVER;
-    to->ns[to->n] = ns;
-    to->n += defined;
-    to->total_ns.of += defined ? ns : 0;
+    if (ns == IFL_NEVER)
+        return;
+    to->n++;
+    to->least_ns = ifl_min(to->least_ns, ns);
+    to->most_ns = ifl_max(to->most_ns, ns);
+    to->total_ns.of += ns;
+    if (to->selection.held)
+        selection_count(&to->selection, latency_bin_ns(ns), 1);
 }
 
 void tally_life(struct tally *tally, const struct life *life)
 {
-    ifl_assert(tally->n < (size_t)(tally->of[1].ns - tally->of[0].ns));
-    ifl_assert(tally->n == 0 || life->arrival_ns >= tally->first_arrival_ns);
+    ifl_assert(tally->n == 0 || life->arrival_ns >= tally->last_arrival_ns);
+    int64_t ns[N_LATENCIES];
     if (tally->n++ == 0)
         tally->first_arrival_ns = life->arrival_ns;
+    tally->last_arrival_ns = life->arrival_ns;
     tally->n_of[life->status]++;
     tally->n_retries += life->rare->is_retry;
     tally->wasted_tokens += life->rare->wasted_tokens;
@@ -50,11 +54,8 @@ void tally_life(struct tally *tally, const struct life *life)
     for (int t = 0; t < IFL_N_TIERS; t++)
         tally->tier_tokens[t] += life->rare->tier_tokens[t];
     tally->output_tokens += life->output_tokens;
-    if (life->finish_ns > tally->last_finish_ns)
-        tally->last_finish_ns = life->finish_ns;
-    add_sample(&tally->of[LATENCY_TTFT], life_ttft_ns(life));
-    add_sample(&tally->of[LATENCY_TPOT], life_tpot_ns(life));
-    add_sample(&tally->of[LATENCY_E2E], life_e2e_ns(life));
-    add_sample(&tally->of[LATENCY_NORMALIZED], life_normalized_ns(life));
-    add_sample(&tally->of[LATENCY_QUEUE], life_queue_ns(life));
+    tally->last_finish_ns = ifl_max(tally->last_finish_ns, life->finish_ns);
+    latencies_of(life, ns);
+    for (size_t which = 0; which < N_LATENCIES; which++)
+        add_sample(&tally->of[which], ns[which]);
 }

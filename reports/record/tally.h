@@ -1,5 +1,4 @@
-/* The sums and samples of a point's lives, gathered in one pass: a million lives do not fit into
- * the caches. */
+/* The sums of a point's lives, gathered as they come. */
 #ifndef INFLIGHT_REPORTS_TALLY_H
 #define INFLIGHT_REPORTS_TALLY_H
 
@@ -8,6 +7,7 @@
 
 #include "record/exact_sum.h"
 #include "record/life.h"
+#include "record/selection.h"
 
 enum latency {
     LATENCY_TTFT,
@@ -19,15 +19,16 @@ enum latency {
     N_LATENCIES
 };
 
-struct samples {
-    int64_t *ns; /* [n], in the order of tally_life */
-    size_t n;
+/* A latency of finished requests, where it is defined. */
+struct latency_sums {
+    uint64_t n;
+    int64_t least_ns, most_ns;
+    struct selection selection; /* of latency_bin_ns; `held` NULL: all samples will be taken */
     struct exact_sum total_ns;
 };
 
 struct tally {
-    struct samples of[N_LATENCIES]; /* of finished requests, where defined */
-    int64_t *ns;                    /* owned: memory of all samples */
+    struct latency_sums of[N_LATENCIES];
     uint64_t n, n_of[IFL_N_STATUSES], n_meeting_slos, n_retries;
     int64_t wasted_tokens;
     uint64_t preemptions, swap_outs;
@@ -35,13 +36,30 @@ struct tally {
     int64_t down_ns;
     int64_t prompt_tokens, cached_tokens, output_tokens; /* of finished requests */
     int64_t tier_tokens[IFL_N_TIERS];
-    int64_t first_arrival_ns, last_finish_ns;
+    int64_t first_arrival_ns, last_arrival_ns, last_finish_ns;
 };
 
-/* Makes room for n lives. `memory` is NULL or a block to reuse, which the tally then owns. */
-int tally_open(struct tally *tally, size_t n, void *memory, struct ifl_error *error);
+/* The latencies of a finished life; IFL_NEVER where undefined, and for LATENCY_ITL. */
+static inline void latencies_of(const struct life *life, int64_t ns[N_LATENCIES])
+{
+    ns[LATENCY_TTFT] = life_ttft_ns(life);
+    ns[LATENCY_TPOT] = life_tpot_ns(life);
+    ns[LATENCY_ITL] = IFL_NEVER;
+    ns[LATENCY_E2E] = life_e2e_ns(life);
+    ns[LATENCY_NORMALIZED] = life_normalized_ns(life);
+    ns[LATENCY_QUEUE] = life_queue_ns(life);
+}
+
+/* Clocks of servers that were measured may go backwards. */
+static inline int64_t latency_bin_ns(int64_t ns)
+{
+    return ns > 0 ? ns : 0;
+}
+
+/* For at most n lives. Zeroed memory is valid for tally_close. */
+int tally_open(struct tally *tally, size_t n, struct ifl_error *error);
+void tally_close(struct tally *tally);
 /* Adds a life; lives come in order of arrival. */
 void tally_life(struct tally *tally, const struct life *life);
-void tally_close(struct tally *tally);
 
 #endif

@@ -3,8 +3,6 @@
 #include <gsl/gsl_statistics_double.h>
 #include <stdlib.h>
 
-#include "record/lives.h"
-
 #define BATCH ((size_t)5)
 #define MIN_BATCHES ((size_t)10)
 
@@ -30,34 +28,58 @@ size_t warmup_mser5(const double *observed, size_t n)
     return best * BATCH;
 }
 
-/* The end of the warm-up of one latency, as a place in the order of arrival. */
-static size_t end_of(int64_t (*latency_ns)(const struct life *), const struct life *lives,
-                     const uint32_t *order, size_t n, double *observed)
+typedef int64_t latency_fn(const struct life *life);
+
+static bool counts(latency_fn *latency_ns, const struct life *life)
 {
-    size_t n_observed = 0, place = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct life *life = &lives[order[i]];
-        if (life_finished(life) && latency_ns(life) != IFL_NEVER)
-            observed[n_observed++] = ifl_s_from_ns(latency_ns(life));
-    }
-    size_t left = warmup_mser5(observed, n_observed);
-    for (; place < n && left > 0; place++) {
-        const struct life *life = &lives[order[place]];
-        left -= life_finished(life) && latency_ns(life) != IFL_NEVER;
-    }
-    return place;
+    return life_finished(life) && latency_ns(life) != IFL_NEVER;
 }
 
-int warmup_requests(const struct life *lives, const uint32_t *order, size_t n, size_t *n_warmup,
-                    struct ifl_error *error)
+static int observe(latency_fn *latency_ns, const struct life_log *log, double *observed, size_t *n,
+                   struct ifl_error *error)
 {
-    ifl_assert(lives_ascend(lives, order, n));
+    struct life_reader reader;
+    int rc = life_reader_open(&reader, log, error) < 0 ? error->code : 1;
+    *n = 0;
+    while (rc > 0 && (rc = life_reader_next(&reader, error)) > 0)
+        if (counts(latency_ns, &reader.life))
+            observed[(*n)++] = ifl_s_from_ns(latency_ns(&reader.life));
+    life_reader_close(&reader);
+    return rc;
+}
+
+/* Behind so many observations, as a place in the order of arrival. */
+static int find_place(latency_fn *latency_ns, const struct life_log *log, size_t left,
+                      size_t *place, struct ifl_error *error)
+{
+    struct life_reader reader;
+    int rc = life_reader_open(&reader, log, error) < 0 ? error->code : 1;
+    for (*place = 0; rc > 0 && left > 0 && (rc = life_reader_next(&reader, error)) > 0; (*place)++)
+        left -= counts(latency_ns, &reader.life);
+    life_reader_close(&reader);
+    return rc < 0 ? rc : IFL_OK;
+}
+
+/* The end of the warm-up of one latency. */
+static int find_end(latency_fn *latency_ns, const struct life_log *log, double *observed,
+                    size_t *place, struct ifl_error *error)
+{
+    size_t n_observed;
+    if (observe(latency_ns, log, observed, &n_observed, error))
+        return error->code;
+    return find_place(latency_ns, log, warmup_mser5(observed, n_observed), place, error);
+}
+
+int warmup_requests(const struct life_log *log, size_t n, size_t *n_warmup, struct ifl_error *error)
+{
+    size_t ttft = 0, e2e = 0;
     double *observed = malloc((n ? n : 1) * sizeof *observed);
     if (!observed)
         return ifl_fail_nomem(error);
-    const size_t ttft = end_of(life_ttft_ns, lives, order, n, observed);
-    const size_t e2e = end_of(life_e2e_ns, lives, order, n, observed);
+    int code = find_end(life_ttft_ns, log, observed, &ttft, error);
+    if (!code)
+        code = find_end(life_e2e_ns, log, observed, &e2e, error);
     *n_warmup = ttft > e2e ? ttft : e2e;
     free(observed);
-    return IFL_OK;
+    return code;
 }

@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 #include "inflight/error.h"
-#include "record/life.h"
+#include "record/life_log.h"
 
 /* The number of observations, in order of time, in the warm-up; a multiple of 5. */
 size_t warmup_mser5(const double *observed, size_t n);
-/* The number of requests, in order of arrival, in the warm-up: the larger of the numbers for time
- * to first token and for end-to-end latency. */
-int warmup_requests(const struct life *lives, const uint32_t *order, size_t n, size_t *n_warmup,
+/* The number of the log's n requests, in order of arrival, in the warm-up: the larger of the
+ * numbers for time to first token and for end-to-end latency. */
+int warmup_requests(const struct life_log *log, size_t n, size_t *n_warmup,
                     struct ifl_error *error);
 
 #endif

@@ -293,6 +293,7 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
     const bool answered = r->pub.stale.n_out == r->n_output, finished = answered && !r->cut;
     *record = (struct ifl_request_record){
         .request_id = r->row,
+        .serial = r->pub.serial,
         .replica = (int32_t)replica->fixed.number,
         .client = r->pub.client,
         .adapter = r->pub.adapter,

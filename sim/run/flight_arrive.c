@@ -103,6 +103,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
     struct flight *flight = loop->flight;
     const struct ifl_request_record record = {
         .request_id = workload_id(flight->workload, a->row, a->attempt),
+        .serial = a->serial,
         .arrival_ns = a->sent_ns,
         .first_scheduled_ns = IFL_NEVER,
         .first_token_ns = IFL_NEVER,

@@ -279,6 +279,8 @@ static int create_recorder(const struct point_options *options, struct point *po
     reports.point = options->point;
     reports.n_requests =
         most_requests(options, point) * (1 + (size_t)options->config->workload.retries.most);
+    /* A front end lets requests overtake one another, and sources have clocks of their own. */
+    reports.numbered = !options->source && !point->workload.sent_ns;
     reports.pools = point->named;
     reports.n_pools = options->config->n_pools;
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);

@@ -142,6 +142,21 @@ static int read_once(const struct trace_shelf *shelf, struct shelved_trace *one,
     return rc;
 }
 
+/* Nothing else will want the trace, of which all rows are wanted: no copy is needed. */
+static bool give_away(struct trace_shelf *shelf, struct shelved_trace *one,
+                      const struct ifl_trace_window *window, struct ifl_trace *trace)
+{
+    pthread_mutex_lock(&shelf->lock);
+    const bool gives = shelf->clears && one->n_users == 1 && ifl_trace_keeps_all(window);
+    if (gives) {
+        *trace = one->trace;
+        one->trace = (struct ifl_trace){0};
+        one->is_read = false;
+    }
+    pthread_mutex_unlock(&shelf->lock);
+    return gives;
+}
+
 int trace_shelf_cut(struct trace_shelf *shelf, const struct ifl_trace_file *file,
                     const struct ifl_trace_window *window, const struct ifl_notes *notes,
                     struct ifl_trace *trace, struct ifl_error *error)
@@ -152,7 +167,7 @@ int trace_shelf_cut(struct trace_shelf *shelf, const struct ifl_trace_file *file
         return ifl_blame_file(error, file->path);
     }
     int rc = read_once(shelf, one, error);
-    if (rc == 0)
+    if (rc == 0 && !give_away(shelf, one, window, trace))
         rc = ifl_trace_cut(&one->trace, window, file->path, notes, trace, error);
     end_use(shelf, one);
     if (rc == IFL_E_NOMEM)

@@ -1,7 +1,7 @@
 /* A cache of traces for the points of a study: a sweep reads each file once a process.
  *
- * Points take copies of the rows they fly, so that entries never change. An entry that is not in
- * use stays
+ * Points take copies of the rows they fly, so that entries never change; but the last point takes a
+ * whole entry. An entry that is not in use stays
  * - if it is the last that was used, or
  * - while such entries together have at most SHELF_IDLE_ITEMS rows, hash ids and gaps.
  *

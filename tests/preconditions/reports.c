@@ -9,11 +9,9 @@
 #include "plot/figures.h"
 #include "record/gaps.h"
 #include "record/histogram.h"
-#include "record/lives.h"
-#include "record/saturation.h"
 #include "record/scale.h"
+#include "record/selection.h"
 #include "record/summary.h"
-#include "record/warmup.h"
 #include "tables/row.h"
 #include "tables/sheet.h"
 #include "violates.h"
@@ -133,58 +131,19 @@ VIOLATES(gap, sum, gaps_add_all, "sum_of(gap_ns, n) == total_ns")
 static const struct rare no_rare = {.ttft_slo_ns = IFL_NEVER, .tpot_slo_ns = IFL_NEVER};
 static const struct life late_first[2] = {{.arrival_ns = 2, .rare = &no_rare},
                                           {.arrival_ns = 1, .rare = &no_rare}};
-static const uint32_t in_place[2] = {0, 1};
 
-VIOLATES(of_lives, place, life_at, "i < n")
-{
-    life_at(late_first, in_place, 2, 2);
-}
-
-VIOLATES(of_lives, saturation, saturation_found, "lives_ascend")
-{
-    saturation_found(late_first, in_place, 2);
-}
-
-VIOLATES(of_lives, warmup, warmup_requests, "lives_ascend")
-{
-    size_t n_warmup;
-    warmup_requests(late_first, in_place, 2, &n_warmup, &error);
-}
-
-VIOLATES(of_lives, summary_order, summarize, "lives_ascend")
-{
-    struct distribution latencies[N_LATENCIES];
-    struct ifl_summary summary;
-    struct tally tally = {.n = 2};
-    const struct summary_input input = {
-        .lives = late_first, .order = in_place, .n = 2, .tally = &tally};
-    summarize(&input, latencies, &summary, &error);
-}
-
-VIOLATES(of_lives, summary_of_others, summarize, "input->tally->n == input->n")
-{
-    struct distribution latencies[N_LATENCIES];
-    struct ifl_summary summary;
-    struct tally tally = {.n = 2};
-    const struct summary_input input = {
-        .lives = late_first, .order = in_place, .n = 1, .tally = &tally};
-    summarize(&input, latencies, &summary, &error);
-}
-
-VIOLATES(of_lives, tally_order, tally_life, "life->arrival_ns >= tally->first_arrival_ns")
+VIOLATES(of_lives, tally_order, tally_life, "life->arrival_ns >= tally->last_arrival_ns")
 {
     struct tally tally;
-    tally_open(&tally, 2, NULL, &error);
+    tally_open(&tally, 2, &error);
     tally_life(&tally, &late_first[0]);
     tally_life(&tally, &late_first[1]);
 }
 
-VIOLATES(of_lives, tally_room, tally_life, "tally->n <")
+VIOLATES(of_lives, selection_bounds, selection_open, "min <= max")
 {
-    struct tally tally;
-    tally_open(&tally, 1, NULL, &error);
-    tally_life(&tally, &late_first[0]);
-    tally_life(&tally, &late_first[0]);
+    struct selection selection;
+    selection_open(&selection, 2, 1, 2, &error);
 }
 
 /* ---- files ---- */

@@ -15,13 +15,21 @@ struct queue {
     double service_s[MANY], left_s[MANY];
     struct life lives[MANY];
     struct rare rares[MANY];
-    uint32_t order[MANY];
 };
+
+static bool is_saturated(const struct queue *queue, size_t n)
+{
+    struct saturation saturation;
+    saturation_begin(&saturation, queue->lives[0].arrival_ns,
+                     queue->lives[n ? n - 1 : 0].arrival_ns);
+    for (size_t i = 0; i < n; i++)
+        saturation_add(&saturation, &queue->lives[i]);
+    return saturation_found(&saturation);
+}
 
 static void arrive(struct queue *queue, size_t i, double arrival_s, double service_s)
 {
     queue->service_s[i] = queue->left_s[i] = service_s;
-    queue->order[i] = (uint32_t)i;
     queue->rares[i] = (struct rare){0};
     queue->lives[i] = (struct life){.arrival_ns = ifl_ns_from_s(arrival_s),
                                     .rare = &queue->rares[i],
@@ -171,7 +179,7 @@ static int n_saturated(discipline_fn *discipline, size_t n, double load)
     int n_found = 0;
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         discipline(&queue, n, load, seed);
-        n_found += saturation_found(queue.lives, queue.order, n);
+        n_found += is_saturated(&queue, n);
     }
     return n_found;
 }
@@ -217,8 +225,8 @@ Test(saturation, a_burst_is_not_judged)
     for (size_t i = 0; i < FEW; i++)
         arrive(&queue, i, 0, 1);
     serve(&queue, FEW, never);
-    cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
-    cr_expect_not(saturation_found(queue.lives, queue.order, 0));
+    cr_expect_not(is_saturated(&queue, FEW));
+    cr_expect_not(is_saturated(&queue, 0));
 }
 
 Test(saturation, a_constant_delay_is_not_growth)
@@ -228,7 +236,7 @@ Test(saturation, a_constant_delay_is_not_growth)
         begin(&queue, i, (double)i + 500);
         end(&queue, i, (double)i + 501);
     }
-    cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
+    cr_expect_not(is_saturated(&queue, FEW));
 }
 
 /* No request finishes before the last arrival: the number in service grows, but none waits. */
@@ -239,7 +247,7 @@ Test(saturation, a_ramp_without_delay_is_not)
         begin(&queue, i, (double)i);
         end(&queue, i, (double)i + 2 * FEW);
     }
-    cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
+    cr_expect_not(is_saturated(&queue, FEW));
 }
 
 /* ---- requests that do not finish ---- */
@@ -252,7 +260,7 @@ Test(saturation, the_rejected_do_not_count)
             queue.lives[i].status = IFL_REJECTED;
             queue.lives[i].first_scheduled_ns = queue.lives[i].finish_ns = IFL_NEVER;
         }
-    cr_expect_not(saturation_found(queue.lives, queue.order, MANY), "25 are not judged");
+    cr_expect_not(is_saturated(&queue, MANY), "25 are not judged");
 }
 
 Test(saturation, who_fails_has_waited_until_he_began)
@@ -263,5 +271,5 @@ Test(saturation, who_fails_has_waited_until_he_began)
         queue.lives[i].finish_ns = IFL_NEVER;
         queue.rares[i].stalled_ns = IFL_NS_PER_S;
     }
-    cr_expect(saturation_found(queue.lives, queue.order, MANY));
+    cr_expect(is_saturated(&queue, MANY));
 }

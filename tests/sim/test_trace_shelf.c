@@ -138,3 +138,30 @@ Test(trace_shelf, threads_share_one_reading)
     trace_shelf_finish(&shelf);
     unlink(path);
 }
+
+/* The last taker of all rows gets them without a copy, one of some rows as ever. */
+Test(trace_shelf, the_last_taker_gets_the_rows_themselves)
+{
+    const struct ifl_trace_window last = {.skip = 1};
+    struct trace_shelf shelf;
+    struct ifl_trace trace;
+    struct ifl_error error;
+    char path[32];
+    write_file(path, "num_prefill_tokens,num_decode_tokens\n10,1\n20,2\n");
+    trace_shelf_init(&shelf, (struct ifl_notes){0});
+    cr_assert_eq(take(&shelf, path, &trace), 0);
+    cr_expect_not_null(trace.request_id, "a copy says where its rows come from");
+    ifl_trace_free(&trace);
+    trace_shelf_clear(&shelf);
+    cr_assert_eq(take(&shelf, path, &trace), 0);
+    cr_expect_null(trace.request_id, "the trace as it was read");
+    cr_expect_eq(trace.n, 2);
+    ifl_trace_free(&trace);
+    cr_assert_eq(trace_shelf_cut(&shelf, &(struct ifl_trace_file){path, "auto", 0}, &last, NULL,
+                                 &trace, &error),
+                 0);
+    cr_expect_eq(trace.request_id[0], 1);
+    ifl_trace_free(&trace);
+    trace_shelf_finish(&shelf);
+    unlink(path);
+}
