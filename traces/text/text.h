@@ -189,7 +189,7 @@ int text_sentencepiece_encode(const struct text_sentencepiece *model, const char
                               void *self);
 int text_sentencepiece_n(const struct text_sentencepiece *model);
 /* True if words that are encoded one by one, each with a blank put before it by the library, give
- * the ids of the text, whose words have one blank between them:
+ * the ids of the text, which has one blank between two words:
  *   - the library puts a blank before a text;
  *   - the blank is a piece, and no piece has one behind another letter, so none spans two words;
  *   - scores are whole numbers, so that their sums do not depend on where they begin.

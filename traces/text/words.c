@@ -1,5 +1,5 @@
 /* The words of a model of SentencePiece of the kind BPE: its library merges the pair of pieces
- * whose joint piece has the best score, the leftmost of several (Kudo and Richardson 2018,
+ * that makes the piece with the best score, the leftmost of several (Kudo and Richardson 2018,
  * bpe_model.cc of 0.1.97). With scores that fall from id to id this is the merging of ranks by ids.
  */
 #include "text/text.h"
