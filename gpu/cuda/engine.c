@@ -242,6 +242,7 @@ static int run_pass(struct cuda_engine *engine, const struct ifl_engine_step *st
     const size_t at = (size_t)*n_rows, n_vocab = (size_t)engine->limits.model.n_vocab;
     const int32_t n = engine->pass.n_logit_rows;
     TRY(cuda_send_plan(engine, step, error));
+    TRY(cuda_open_ballot(engine, step, error));
     TRY(cuda_forward(engine, step->logits ? step->logits + at * n_vocab : NULL, error));
     if (n > 0)
         TRY_CUDA(cudaMemcpyAsync(engine->sampled_host + at, engine->scratch.sampled,
@@ -279,29 +280,13 @@ static int enqueue(struct cuda_engine *engine, const struct ifl_engine_step *ste
     return wait_event(engine->ended, &engine->is_lost, error);
 }
 
-static int check_features(const struct ifl_engine_step *step, struct ifl_error *error)
-{
-    for (int32_t i = 0; step->n_voters && i < step->n_seqs; i++)
-        if (step->n_voters[i] > 0)
-            return ifl_fail(
-                error, IFL_E_DEVICE,
-                "sequence %d has %d voters, executor cuda expects 0: it counts no votes", i,
-                step->n_voters[i]);
-    if (step->n_keeps > 0)
-        return ifl_fail(error, IFL_E_DEVICE,
-                        "the step keeps slots of %zu tables, executor cuda expects 0: it moves "
-                        "whole blocks alone",
-                        step->n_keeps);
-    return 0;
-}
-
 static int engine_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
 {
     struct cuda_engine *engine = self;
     int32_t n_rows = 0;
     float lasted_ms = 0;
     TRY(step_check(&engine->limits, step, error));
-    TRY(check_features(step, error));
+    TRY(cuda_open_votes(engine, step, error));
     const int rc = enqueue(engine, step, &n_rows, error);
     if (rc < 0) {
         cuda_drain(engine); /* the caller's arrays may still be read */
@@ -372,4 +357,6 @@ const struct ifl_engine ifl_engine_v1
         .close = engine_close,
         .describe = cuda_describe,
         .measure = cuda_measure,
+        .send_blocks = cuda_send_blocks,
+        .receive_blocks = cuda_receive_blocks,
 };

@@ -5,7 +5,8 @@
  * d dims keeps dims i and i + d / 2 a rotary pair, at i and i + width / 2, zeros between.
  *
  * One stream computes, one swaps blocks out, one swaps them in; events order the streams where they
- * touch the same blocks. Steps are synchronous: no work is pending between calls. */
+ * touch the same blocks. Steps are synchronous: no work is pending between calls. Two more copy
+ * blocks to other engines and tiers, and from there, beside the steps. */
 #ifndef GPU_CUDA_ENGINE_H
 #define GPU_CUDA_ENGINE_H
 
@@ -17,29 +18,52 @@
 #include "weights.h"
 
 enum {
-    CUDA_LOGIT_ROWS = 256, /* rows of logits at a time; no fewer than PASS_GRAPH_SEQS */
-    CUDA_MOVES = 512,      /* stretches of blocks in one batched copy */
-    CUDA_PAIRS = 256,      /* block copies in one launch */
-    CUDA_N_GRAPHS = 36     /* buckets of gemm_rows up to PASS_GRAPH_SEQS */
+    CUDA_LOGIT_ROWS = 256,       /* rows of logits at a time; no fewer than PASS_GRAPH_SEQS */
+    CUDA_MOVES = 512,            /* stretches of blocks in one batched copy */
+    CUDA_PAIRS = 256,            /* block copies in one launch */
+    CUDA_BESIDE_BYTES = 8 << 20, /* pinned for a half of a copy beside steps, or a block */
+    CUDA_N_GRAPHS = 36           /* buckets of gemm_rows up to PASS_GRAPH_SEQS */
 };
 
 /* Left free on the device: modules that the driver loads late, and graphs. */
 static const size_t CUDA_LEFT_BYTES = (size_t)512 << 20;
 
-struct cuda_scratch {           /* n: rows of a pass; all on the device */
-    void *x, *normed;           /* [n][d_model] */
-    void *qkv;                  /* [n][(n_q_heads + 2 n_kv_heads) width] */
-    void *attended;             /* [n][n_q_heads width] */
-    void *gate_up, *activated;  /* [n][2 d_ffn], [n][d_ffn] */
-    void *last, *last_normed;   /* [CUDA_LOGIT_ROWS][d_model] */
-    float *logits;              /* [CUDA_LOGIT_ROWS][logit_stride] */
-    int32_t *sampled;           /* [n] */
-    uint64_t *argmax_keys;      /* [CUDA_LOGIT_ROWS][argmax_parts] */
-    uint32_t *argmax_done;      /* [CUDA_LOGIT_ROWS] */
-    float *parts, *part_logsum; /* [2 n_shares][n_q_heads][width], [2 n_shares][n_q_heads] */
-    float *tile_parts;          /* [slots.low][ATTN_LOW_TILE][width] */
-    float *tile_logsum;         /* [slots.low][ATTN_LOW_TILE] */
-    struct block_pair *pairs;   /* [CUDA_PAIRS] */
+struct cuda_scratch {               /* n: rows of a pass; all on the device */
+    void *x, *normed;               /* [n][d_model] */
+    void *qkv;                      /* [n][(n_q_heads + 2 n_kv_heads) width] */
+    void *attended;                 /* [n][n_q_heads width] */
+    void *gate_up, *activated;      /* [n][2 d_ffn], [n][d_ffn] */
+    void *last, *last_normed;       /* [CUDA_LOGIT_ROWS][d_model] */
+    float *logits;                  /* [CUDA_LOGIT_ROWS][logit_stride] */
+    int32_t *sampled;               /* [n] */
+    uint64_t *argmax_keys;          /* [CUDA_LOGIT_ROWS][argmax_parts] */
+    uint32_t *argmax_done;          /* [CUDA_LOGIT_ROWS] */
+    float *parts, *part_logsum;     /* [2 n_shares][n_q_heads][width], [2 n_shares][n_q_heads] */
+    float *tile_parts;              /* [slots.low][ATTN_LOW_TILE][width] */
+    float *tile_logsum;             /* [slots.low][ATTN_LOW_TILE] */
+    struct block_pair *pairs;       /* [CUDA_PAIRS] */
+    void *ballot;                   /* as on the host */
+    struct vote_piece *vote_pieces; /* [max_seqs] */
+    float *vote_logsum;             /* [n][n_q_heads] */
+};
+
+/* Votes of a pass, and slots that a step keeps (ballot.c). */
+struct cuda_ballot {
+    char *host; /* pinned: numbers, then tables and their blocks */
+    const struct ifl_engine_step *step;
+    struct vote_piece *pieces_host;        /* [max_seqs] pinned */
+    int32_t *seqs;                         /* [max_seqs] of the pieces */
+    int32_t n_pieces, max_rows, max_slots; /* of the pass that was last sent */
+    size_t layer_numbers;                  /* votes of a layer of it */
+    int32_t first_layer;                   /* with votes on the device alone */
+};
+
+/* Copies beside the steps, in one direction (beside.c). */
+struct cuda_beside {
+    cudaStream_t stream;
+    cudaEvent_t done[2];
+    char *pinned; /* two halves of half_blocks blocks */
+    size_t half_blocks;
 };
 
 /* Swaps, copies and spoiling of blocks. A stamp is the number of the last step that used the block
@@ -77,6 +101,8 @@ struct cuda_engine {
     char *plan_host, *plan; /* pinned, device: pass_max_bytes each */
     int32_t *sampled_host;  /* pinned, [max_step_tokens] */
     struct cuda_moves moves;
+    struct cuda_ballot ballot;
+    struct cuda_beside sending, receiving;
     cudaGraphExec_t graphs[CUDA_N_GRAPHS][2]; /* without and with the merge of cut sequences */
     cudaStream_t stream;
     cudaEvent_t started, ended, plan_copied;
@@ -129,6 +155,30 @@ int cuda_load_angles(struct cuda_engine *engine, struct ifl_error *error);
 /* Swaps, copies and spoils; the compute stream waits where it must. */
 int cuda_move_blocks(struct cuda_engine *engine, const struct ifl_engine_step *step,
                      struct ifl_error *error);
+
+/* ---- beside.c ---- */
+
+int cuda_send_blocks(void *self, const uint32_t *blocks, size_t n, void *bytes,
+                     struct ifl_error *error);
+int cuda_receive_blocks(void *self, const uint32_t *blocks, size_t n, const void *bytes,
+                        struct ifl_error *error);
+
+/* ---- ballot.c ---- */
+
+/* One for each KV head and slot of the pool; all bytes of a ballot. */
+size_t cuda_ballot_numbers(const struct cuda_engine *engine);
+size_t cuda_ballot_bytes(const struct cuda_engine *engine);
+/* The step's votes are zeros. */
+int cuda_open_votes(const struct cuda_engine *engine, const struct ifl_engine_step *step,
+                    struct ifl_error *error);
+/* Which rows of the pass that was last sent vote. */
+int cuda_open_ballot(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                     struct ifl_error *error);
+/* They do, in this layer. */
+int cuda_vote(struct cuda_engine *engine, const struct attn_args *attn, int32_t layer,
+              struct ifl_error *error);
+int cuda_keep_slots(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                    struct ifl_error *error);
 
 /* ---- forward.c ---- */
 

@@ -12,6 +12,7 @@ struct forward {
     struct pass_arrays plan; /* on the device */
     float *logits;           /* on the host, or NULL */
     bool merges;             /* some decode's context is cut */
+    bool votes;              /* some row votes */
 };
 
 static int multiply(const struct forward *f, const void *x, const void *w, const void *bias,
@@ -194,6 +195,10 @@ static int attention_part(const struct forward *f, int32_t layer, struct ifl_err
     TRY(place_heads(f, layer, error));
     TRY(attend_decodes(f, layer, error));
     TRY(attend_prefills(f, layer, error));
+    if (f->votes) {
+        const struct attn_args attn = attention_of(f, layer);
+        TRY(cuda_vote(f->engine, &attn, layer, error));
+    }
     return project_out(f, layer, error);
 }
 
@@ -388,10 +393,11 @@ int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *er
 {
     struct forward f = forward_of(engine);
     f.logits = logits;
+    f.votes = engine->ballot.n_pieces > 0;
     if (!f.shape->is_graph)
         return run_eagerly(&f, error);
     const cudaGraphExec_t graph = engine->graphs[bucket_of(f.shape->n_rows)][f.merges];
-    if (graph)
+    if (graph && !f.votes) /* a graph counts none */
         TRY_CUDA(cudaGraphLaunch(graph, engine->stream));
     else
         TRY(enqueue_decodes(&f, error));

@@ -115,6 +115,24 @@ struct block_copy_args {
 };
 int block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);
 
+/* In each of n_layers layers and each KV head of a table: slot kept[i] to slot i; kept[i] is at
+ * least i. No two tables have a block in common. */
+struct keep_table {
+    int32_t block;  /* of block_id: where the table begins */
+    int32_t n_kept; /* slots */
+    int32_t at;     /* of kept: [n_layers][n_kv_heads][n_kept] */
+};
+struct keep_slots_args {
+    void *rows;       /* the pool, offset to the first of the layers of block 0 */
+    size_t row_bytes; /* a multiple of 16 up to 4096 */
+    int32_t block_tokens, block_rows, n_kv_heads, n_layers;
+    const int32_t *block_id;
+    const struct keep_table *tables; /* [n_tables] */
+    int32_t n_tables;
+    const int32_t *kept;
+};
+int keep_slots_launch(const struct keep_slots_args *args, struct CUstream_st *stream);
+
 /* ---- attention ----
  *
  * out[row][head] = softmax(scale * q k^T) v over the row's visible tokens; head h reads KV head
@@ -164,6 +182,31 @@ int attn_decode_launch(const struct attn_decode_args *args, struct CUstream_st *
 int attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);
 /* Into how many equal shares the current device best cuts a batch's context. */
 int attn_decode_shares(const struct attn_args *attn, int32_t *n_shares);
+
+/* ---- votes ----
+ *
+ * Of each piece, rows of one sequence: softmax(scale * q k^T), summed over the rows and over the
+ * query heads of a KV head. Row i sees n_seen + i slots; slots beyond get 0. Q is as attention
+ * reads it. */
+struct vote_piece {
+    int32_t row, n_rows; /* of q */
+    int32_t n_seen, n_slots;
+    int32_t block; /* of block_id: where the sequence's table begins */
+    int32_t at;    /* of votes: [n_kv_heads][n_slots] */
+};
+struct vote_args {
+    enum element element;
+    const void *q; /* fp16 if kv.is_e4m3 */
+    int32_t q_stride, n_heads;
+    float scale;
+    struct kv_layer kv;
+    const int32_t *block_id;
+    const struct vote_piece *pieces; /* [n_pieces] */
+    int32_t n_pieces, max_rows, max_slots;
+    float *logsum; /* [row of q][n_heads] */
+    float *votes;
+};
+int vote_launch(const struct vote_args *args, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

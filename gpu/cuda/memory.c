@@ -54,6 +54,9 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
     s->tile_parts = cut(&memory, tile_rows * width * sizeof *s->tile_parts);
     s->tile_logsum = cut(&memory, tile_rows * sizeof *s->tile_logsum);
     s->pairs = cut(&memory, CUDA_PAIRS * sizeof *s->pairs);
+    s->ballot = cut(&memory, cuda_ballot_bytes(engine));
+    s->vote_pieces = cut(&memory, (size_t)limits->max_seqs * sizeof *s->vote_pieces);
+    s->vote_logsum = cut(&memory, n * q_heads * sizeof *s->vote_logsum);
     engine->plan = cut(&memory, pass_max_bytes(limits));
     engine->angles = cut(&memory, (size_t)engine->limits.max_tokens * width * sizeof(float));
     return memory.at;
@@ -142,6 +145,15 @@ static int take_pinned(void **memory, size_t n_bytes, const char *what, struct i
                     host.free_bytes / GIB);
 }
 
+static int take_beside(struct cuda_engine *engine, struct cuda_beside *beside,
+                       struct ifl_error *error)
+{
+    const size_t n = CUDA_BESIDE_BYTES / engine->block_bytes;
+    beside->half_blocks = ifl_max(ifl_min(n, (size_t)engine->limits.n_blocks), (size_t)1);
+    return take_pinned((void **)&beside->pinned, 2 * beside->half_blocks * engine->block_bytes,
+                       "blocks that move", error);
+}
+
 static int take_pinned_all(struct cuda_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_options *o = &engine->limits;
@@ -152,6 +164,12 @@ static int take_pinned_all(struct cuda_engine *engine, struct ifl_error *error)
                     "step inputs", error));
     TRY(take_pinned((void **)&moves->pairs, CUDA_PAIRS * sizeof *moves->pairs, "block copies",
                     error));
+    TRY(take_pinned((void **)&engine->ballot.host, cuda_ballot_bytes(engine), "votes", error));
+    TRY(take_pinned((void **)&engine->ballot.pieces_host,
+                    (size_t)engine->pass_limits.max_seqs * sizeof *engine->ballot.pieces_host,
+                    "voters", error));
+    TRY(take_beside(engine, &engine->sending, error));
+    TRY(take_beside(engine, &engine->receiving, error));
     return take_pinned((void **)&engine->sampled_host,
                        (size_t)o->max_step_tokens * sizeof *engine->sampled_host, "sampled tokens",
                        error);
@@ -192,7 +210,8 @@ static int take_host(struct cuda_engine *engine, struct ifl_error *error)
     engine->at = calloc((size_t)o->model.n_layers, sizeof *engine->at);
     moves->leaving = calloc(4 * n_blocks, sizeof *moves->leaving);
     moves->landing = calloc((size_t)o->n_host_blocks + 1, sizeof *moves->landing);
-    if (!engine->at || !moves->leaving || !moves->landing)
+    engine->ballot.seqs = calloc((size_t)engine->pass_limits.max_seqs, sizeof *engine->ballot.seqs);
+    if (!engine->at || !moves->leaving || !moves->landing || !engine->ballot.seqs)
         return ifl_fail_nomem(error);
     moves->arriving = moves->leaving + n_blocks;
     moves->read = moves->arriving + n_blocks;
@@ -203,9 +222,12 @@ static int take_host(struct cuda_engine *engine, struct ifl_error *error)
 static int take_streams(struct cuda_engine *engine, struct ifl_error *error)
 {
     struct cuda_moves *moves = &engine->moves;
-    cudaStream_t *streams[] = {&engine->stream, &moves->out, &moves->in};
-    cudaEvent_t *orders[] = {&engine->plan_copied, &moves->out_done, &moves->in_done,
-                             &moves->pairs_copied};
+    cudaStream_t *streams[] = {&engine->stream, &moves->out, &moves->in, &engine->sending.stream,
+                               &engine->receiving.stream};
+    cudaEvent_t *orders[] = {
+        &engine->plan_copied,       &moves->out_done,          &moves->in_done,
+        &moves->pairs_copied,       &engine->sending.done[0],  &engine->sending.done[1],
+        &engine->receiving.done[0], &engine->receiving.done[1]};
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
         TRY_CUDA(cudaStreamCreateWithFlags(streams[i], cudaStreamNonBlocking));
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
@@ -239,9 +261,13 @@ int cuda_send(struct cuda_engine *engine, void *to, const void *from, size_t n_b
 static void give_streams(struct cuda_engine *engine)
 {
     struct cuda_moves *moves = &engine->moves;
-    const cudaStream_t streams[] = {engine->stream, moves->out, moves->in};
-    const cudaEvent_t events[] = {engine->started, engine->ended,  engine->plan_copied,
-                                  moves->out_done, moves->in_done, moves->pairs_copied};
+    const cudaStream_t streams[] = {engine->stream, moves->out, moves->in, engine->sending.stream,
+                                    engine->receiving.stream};
+    const cudaEvent_t events[] = {
+        engine->started,          engine->ended,           engine->plan_copied,
+        moves->out_done,          moves->in_done,          moves->pairs_copied,
+        engine->sending.done[0],  engine->sending.done[1], engine->receiving.done[0],
+        engine->receiving.done[1]};
     for (size_t i = 0; i < CUDA_N_GRAPHS; i++)
         for (size_t merges = 0; merges < 2; merges++)
             if (engine->graphs[i][merges])
@@ -258,12 +284,15 @@ void cuda_give_memory(struct cuda_engine *engine)
 {
     void *const device[] = {engine->weights, engine->kv, engine->bench, engine->gemm.workspace,
                             engine->scratch_memory};
-    void *const pinned[] = {engine->host, engine->plan_host, engine->moves.pairs,
-                            engine->sampled_host};
-    void *const host[] = {
-        (void *)(uintptr_t)engine->at, engine->pass.pieces,   engine->pass.row_of,
-        engine->pass.q_indptr,         engine->pass.kv_len,   engine->pass.prefill.items,
-        engine->pass.prefill.merges,   engine->moves.leaving, engine->moves.landing};
+    void *const pinned[] = {engine->host,           engine->plan_host,
+                            engine->moves.pairs,    engine->sampled_host,
+                            engine->ballot.host,    engine->ballot.pieces_host,
+                            engine->sending.pinned, engine->receiving.pinned};
+    void *const host[] = {(void *)(uintptr_t)engine->at, engine->pass.pieces,
+                          engine->pass.row_of,           engine->pass.q_indptr,
+                          engine->pass.kv_len,           engine->pass.prefill.items,
+                          engine->pass.prefill.merges,   engine->moves.leaving,
+                          engine->moves.landing,         engine->ballot.seqs};
     give_streams(engine);
     for (size_t i = 0; i < sizeof device / sizeof *device; i++)
         if (device[i])

@@ -95,6 +95,10 @@ static bool touches(const struct cuda_engine *engine, const struct ifl_engine_st
     for (size_t i = 0; i < step->n_spoilt; i++)
         if (stamps[step->spoilt[i]] == now)
             return true;
+    for (size_t i = 0; i < step->n_keeps; i++)
+        for (int32_t k = 0; k < step->keeps[i].n_blocks; k++)
+            if (step->keeps[i].n_kept > 0 && stamps[step->keeps[i].block_ids[k]] == now)
+                return true;
     for (int32_t i = 0; step->n_seqs > 0 && i < step->first_block[step->n_seqs]; i++)
         if (stamps[step->block_ids[i]] == now)
             return true;
@@ -170,6 +174,7 @@ int cuda_move_blocks(struct cuda_engine *engine, const struct ifl_engine_step *s
     if (step->n_outs + step->n_ins > 0)
         TRY(swap_blocks(engine, step, error));
     TRY(copy_blocks(engine, step, error));
+    TRY(cuda_keep_slots(engine, step, error));
     for (size_t i = 0; i < step->n_spoilt; i++) /* all bits set: NaN */
         TRY_CUDA(cudaMemsetAsync(engine->kv + step->spoilt[i] * engine->block_bytes, 0xff,
                                  engine->block_bytes, engine->stream));

@@ -216,6 +216,8 @@ FAKE_LAUNCHER(argmax)
 FAKE_LAUNCHER(rope)
 FAKE_LAUNCHER(attn_prefill)
 FAKE_LAUNCHER(attn_decode)
+FAKE_LAUNCHER(vote)
+FAKE_LAUNCHER(keep_slots)
 
 /* Fails if the result depends on the order of the copies. */
 int __real_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ARGS_BYTES = 512, MAX_STREAMS = 8 };
+enum { MAX_ARGS_BYTES = 512, MAX_STREAMS = 32 };
 
 struct op {
     struct op *next;
