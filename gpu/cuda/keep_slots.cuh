@@ -1,7 +1,8 @@
 /* K/V that is kept: in each layer and KV head of a table, slot kept[i] goes to slot i.
  *
  * kept[i] is at least i. A block goes through the rows of one head upwards, some at a time, all of
- * a turn read before any is written: no row that is still to be read has been written over. */
+ * a turn read before any is written: no row that is still to be read has been written over. Turns
+ * need not be kept apart: a later one reads no row that an earlier one writes. */
 #ifndef GPU_CUDA_KEEP_SLOTS_CUH
 #define GPU_CUDA_KEEP_SLOTS_CUH
 
@@ -39,7 +40,6 @@ static __global__ void __launch_bounds__(KEEP_THREADS)
         __syncthreads();
         if (moves)
             *at(slot) = held;
-        __syncthreads();
     }
 }
 

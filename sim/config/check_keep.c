@@ -35,9 +35,6 @@ static struct keep_refusal refuse_cache(const struct kv_config *kv)
 static struct keep_refusal refuse_engine(const struct config *config)
 {
     const struct keep *keep = &config->serving.kv.keep;
-    if (config->executor == EXECUTOR_CUDA)
-        return REFUSE("method", " gives up K/V, expected all where executor is cuda: it does not "
-                                "count votes");
     if (keep->method == KEEP_PYRAMIDKV)
         return REFUSE("method", " is pyramidkv, expected another one where an engine executes: its "
                                 "layers keep equally much");

@@ -4,10 +4,10 @@ fail() {
     echo "$*" >&2
     exit 1
 }
-listen() { # build directory, telling engine
+listen() { # engine, telling engine
     mkdir engines
     cp "$2" engines/inflight_cpu.so
-    export TELLING_ENGINE="$1/gpu/cpu/inflight_cpu.so" TELLING_LOG="$PWD/told"
+    export TELLING_ENGINE="$1" TELLING_LOG="$PWD/told"
 }
 told() { # config, settings...
     config=$1
@@ -19,10 +19,10 @@ told() { # config, settings...
 sorted_rows() {
     awk -v engines="$1" '$1 == "row" && index(engines, $2) { $1 = $2 = ""; print }' told | sort -k1,1n -k2,2n -k4,4g
 }
-# The same tokens, and logits within 1e-5 of the largest in the row.
+# The same tokens, and logits within 1e-5 of the largest in the row, or $tolerance of it.
 compare_rows() { # what, a file of rows, another
     [ "$(wc -l < "$2")" = "$(wc -l < "$3")" ] || fail "$1: $(wc -l < "$3") rows, expected $(wc -l < "$2")"
-    paste -d' ' "$2" "$3" | awk '{
+    paste -d' ' "$2" "$3" | awk -v bound="${tolerance:-1e-5}" '{
         half = NF / 2
         if ($1 != $(1 + half) || $2 != $(2 + half) || $3 != $(3 + half)) exit 1
         most = off = 0
@@ -33,6 +33,6 @@ compare_rows() { # what, a file of rows, another
             if (size > most) most = size
             if (apart > off) off = apart
         }
-        if (!(off <= 1e-5 * most)) exit 1
+        if (!(off <= bound * most)) exit 1
     }' || fail "$1: logits or tokens are others"
 }

@@ -2,7 +2,7 @@
  * of logits (the engine's number in order of opening, position, token, the likeliest token behind
  * it, all logits), and a line a copy beside the steps (`send` or `receive`, the engine, blocks).
  * TELLING_SLOW_MS makes each receive last; TELLING_FAILS is the number of the receive that fails;
- * with TELLING_LOST none brings anything. */
+ * with TELLING_LOST none brings anything. With TELLING_SERIAL calls wait for one another. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -42,6 +42,21 @@ static int number_of(const char *name)
     return value ? atoi(value) : 0;
 }
 
+/* Of engines that are no engines of several threads. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void take_turn(void)
+{
+    if (number_of("TELLING_SERIAL"))
+        pthread_mutex_lock(&turn);
+}
+
+static void end_turn(void)
+{
+    if (number_of("TELLING_SERIAL"))
+        pthread_mutex_unlock(&turn);
+}
+
 static int open_told(const struct ifl_engine_options *options, void **self, struct ifl_error *error)
 {
     if (!engine)
@@ -74,7 +89,9 @@ static int step_told(void *self, struct ifl_engine_step *step, struct ifl_error 
 {
     struct told *told = self;
     step->logits = told->logits;
+    take_turn();
     const int rc = engine->step(told->self, step, error);
+    end_turn();
     pthread_mutex_lock(&lock);
     if (rc == 0)
         tell_rows(told, step);
@@ -114,7 +131,10 @@ static int send_told(void *self, const uint32_t *blocks, size_t n, void *bytes,
 {
     const struct told *told = self;
     tell_copy(told, "send", blocks, n);
-    return engine->send_blocks(told->self, blocks, n, bytes, error);
+    take_turn();
+    const int rc = engine->send_blocks(told->self, blocks, n, bytes, error);
+    end_turn();
+    return rc;
 }
 
 static int receive_told(void *self, const uint32_t *blocks, size_t n, const void *bytes,
@@ -130,8 +150,12 @@ static int receive_told(void *self, const uint32_t *blocks, size_t n, const void
     pthread_mutex_unlock(&lock);
     if (number == number_of("TELLING_FAILS"))
         return ifl_fail(error, IFL_E_DEVICE, "copy %d was lost", number);
-    return number_of("TELLING_LOST") ? 0
-                                     : engine->receive_blocks(told->self, blocks, n, bytes, error);
+    if (number_of("TELLING_LOST"))
+        return 0;
+    take_turn();
+    const int rc = engine->receive_blocks(told->self, blocks, n, bytes, error);
+    end_turn();
+    return rc;
 }
 
 static void close_told(void *self)

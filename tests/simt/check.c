@@ -229,6 +229,8 @@ static const struct group {
     {"e4m3_write", check_e4m3_write},
     {"e4m3_prefill", check_e4m3_prefill},
     {"e4m3_decode", check_e4m3_decode},
+    {"vote", check_vote},
+    {"keep_slots", check_keep_slots},
 };
 
 static bool is_asked_for(const char *name, int n_names, char *names[])

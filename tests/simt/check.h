@@ -83,5 +83,7 @@ void check_half(void);
 void check_e4m3_write(void);
 void check_e4m3_prefill(void);
 void check_e4m3_decode(void);
+void check_vote(void);
+void check_keep_slots(void);
 
 #endif
