@@ -116,6 +116,11 @@ awk -F, '$2 == "simulator" && ($3 < 2.2 || $3 > 2.5) { bad = 1 } { at[$1 $2] = $
     END { exit bad || NR != 6 || at["convmeasured"] > 2 || h["convsimulator"] > 1.4 || h["codesimulator"] < 1.4 }' \
     splitwise/claims.csv || complain 'Splitwise does not gain what the page says'
 
+# Sarathi-Serve's 5.6 for Falcon-180B lies between two traces under the strict limit; little is left of it under the relaxed one
+reproduce sarathi-falcon
+awk -F, 'NR > 1 { at[$1 $2] = $3 } END { exit !(at["sharegpt1"] < 5.6 && at["arxiv1"] > 5.6 && at["sharegpt1"] > 3 &&
+    at["arxiv1"] < 8 && at["sharegpt5"] < 1.5 && at["arxiv5"] < 1.5) }' sarathi-falcon/gains.csv || complain 'Falcon-180B does not gain what the page says'
+
 reproduce vtc-fairness
 awk -F, '$1 == "vtc" { kept = $2 <= $3 } $1 == "s-lora" { broken = $2 > $3 } END { exit !(kept && broken) }' \
     vtc-fairness/fairness.csv || complain 'the bound of VTC is not as in Theorem 4.4'
