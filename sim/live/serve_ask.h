@@ -37,7 +37,7 @@ struct ask {
     bool names_tokens;  /* of /tokenize: return_token_strs */
     int32_t max_tokens;
     int32_t min_tokens, n, priority;
-    size_t model;     /* index */
+    size_t model; /* index */
     char user[ASK_NAME_BYTES], session[ASK_NAME_BYTES], request_id[ASK_NAME_BYTES];
     struct tokens *prompts; /* [n_prompts], owned */
     size_t n_prompts;

@@ -85,12 +85,12 @@ Test(linear, has_lines_of_prompts_of_decodes_and_of_large_batches)
         .n_tokens = 400, .n_prefill_tokens = 400, .n_prefill_seqs = 2, .prefill_q_q = 100000};
     /* 10 ms + 40 ms + 1 ms */
     cr_expect_eq(cost_step_ns(cost, &totals), 51000000);
-    totals = decoding(94, 10000);
-    /* 4 ms + 1.88 ms + 3 ms */
-    cr_expect_eq(cost_step_ns(cost, &totals), 8880000);
-    totals = decoding(95, 10000);
-    /* 1 ms + 4.75 ms + 1 ms */
-    cr_expect_eq(cost_step_ns(cost, &totals), 6750000);
+    totals = decoding(94, 100);
+    /* 4 ms + 1.88 ms + 2.82 ms */
+    cr_expect_eq(cost_step_ns(cost, &totals), 8700000);
+    totals = decoding(95, 100);
+    /* 1 ms + 4.75 ms + 0.95 ms */
+    cr_expect_eq(cost_step_ns(cost, &totals), 6700000);
     cost_destroy(cost);
 }
 

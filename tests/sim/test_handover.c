@@ -202,8 +202,8 @@ static void roll_cluster(struct cluster *cluster, uint64_t seed)
     f->capture.keep_steps = true;
 }
 
-/* Clusters in pipelines, with roles. A request is in one step, or chunks of its prompt are in several;
- * batches are shared, or slots take turns. */
+/* Clusters in pipelines, with roles. A request is in one step, or chunks of its prompt are in
+ * several; batches are shared, or slots take turns. */
 static void roll_pipeline(struct fixture *f, uint64_t seed)
 {
     struct dice dice = {seed ^ UINT64_C(0x9e3779b97f4a7c15), 0};

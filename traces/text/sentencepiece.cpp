@@ -80,10 +80,7 @@ const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, si
 int text_sentencepiece_kind(const text_sentencepiece *model, int id)
 {
     const auto &processor = model->processor;
-    return processor.IsControl(id)   ? 1
-           : processor.IsUnknown(id) ? 2
-           : processor.IsByte(id)    ? 3
-                                     : 0;
+    return processor.IsControl(id) ? 1 : processor.IsUnknown(id) ? 2 : processor.IsByte(id) ? 3 : 0;
 }
 
 double text_sentencepiece_score(const text_sentencepiece *model, int id)
