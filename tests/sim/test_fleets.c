@@ -27,6 +27,15 @@ static const struct recipe recipes[] = {
     {"unified", "{max_seqs: 5, max_batched_tokens: 24}", "chunk-fits"},
 };
 
+static bool answers_two(const char *router)
+{
+    static const char *const names[] = {"pair", "conditional", "conductor", "mixed-pools"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(router, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Any of the routers that are built in, but for those of requests with two replicas
  * (test_handover.c). */
 static void roll_router(struct fixture *f, struct dice *dice)
@@ -34,8 +43,7 @@ static void roll_router(struct fixture *f, struct dice *dice)
     const struct ifl_policy *policy, *of[64];
     int32_t n = 0;
     for (size_t i = 0; (policy = registry_at(i)); i++)
-        if (policy->kind == IFL_ROUTE && strcmp(policy->name, "pair") != 0 &&
-            strcmp(policy->name, "conditional") != 0 && n < 64)
+        if (policy->kind == IFL_ROUTE && !answers_two(policy->name) && n < 64)
             of[n++] = policy;
     fixture_module(f, IFL_ROUTE, of[roll(dice, 0, n - 1)]->name, NULL);
 }
