@@ -156,6 +156,7 @@ Test(cluster, round_robin_is_single_replicas)
             struct ifl_request_record one = alone.capture.requests[i];
             const struct ifl_request_record *other = &f.capture.requests[3 * i + which];
             one.request_id = other->request_id;
+            one.serial = other->serial; /* of all three replicas, not of one */
             one.replica = (int32_t)which;
             n_preemptions += one.preemptions;
             const size_t n_bytes = offsetof(struct ifl_request_record, status) + sizeof one.status;
