@@ -12,9 +12,6 @@ int in_flight_create(struct replica *replica)
     const struct ifl_limits *limits = &replica->fixed.limits;
     in_flight->last_end_ns = IFL_NEVER;
     in_flight->desc.replica = replica->fixed.number;
-    in_flight->desc.outs = replica->plan.outs;
-    in_flight->desc.ins = replica->plan.ins;
-    in_flight->desc.copies = replica->plan.copies;
     in_flight->record.replica = (int32_t)replica->fixed.number;
     in_flight->record.kv_total_blocks = limits->n_blocks;
     in_flight->record.kv_pool_slots = (int64_t)limits->n_blocks * limits->block_tokens;
@@ -56,6 +53,9 @@ int in_flight_reserve(struct replica *replica, size_t n)
 {
     struct in_flight *in_flight = &replica->in_flight;
     const size_t n_work = n * (size_t)replica->fixed.max_samples;
+    in_flight->desc.outs = replica->plan.outs;
+    in_flight->desc.ins = replica->plan.ins;
+    in_flight->desc.copies = replica->plan.copies;
     if (!in_flight->ends_ns)
         in_flight->ends_ns = malloc(REPLICA_LONGEST_RUN * sizeof *in_flight->ends_ns);
     if (!in_flight->ends_ns)

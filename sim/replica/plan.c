@@ -6,17 +6,12 @@
 
 /* ---- creating ---- */
 
-int plan_create(struct plan *plan, const struct ifl_limits *limits, const struct ifl_step_ops *ops)
+void plan_create(struct plan *plan, const struct ifl_limits *limits, const struct ifl_step_ops *ops)
 {
-    const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
     plan->step.ops = ops;
     plan->step.max_drafts = limits->max_drafts;
     plan->slot = -1;
     plan->known_ns = IFL_NEVER;
-    plan->outs = malloc(n_copies * sizeof *plan->outs);
-    plan->ins = malloc(n_copies * sizeof *plan->ins);
-    plan->copies = malloc(((size_t)limits->n_blocks + 1) * sizeof *plan->copies);
-    return plan->outs && plan->ins && plan->copies ? 0 : -1;
 }
 
 void plan_destroy(struct plan *plan)
@@ -32,8 +27,19 @@ static int reserve_list(struct snapshot *list, size_t n)
     return array_grow(&list->of, list->n, n, sizeof *list->of);
 }
 
-int plan_reserve(struct plan *plan, size_t n)
+static int make_room_for_copies(struct plan *plan, const struct ifl_limits *limits)
 {
+    const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
+    plan->outs = malloc(n_copies * sizeof *plan->outs);
+    plan->ins = malloc(n_copies * sizeof *plan->ins);
+    plan->copies = malloc(((size_t)limits->n_blocks + 1) * sizeof *plan->copies);
+    return plan->outs && plan->ins && plan->copies ? 0 : IFL_E_NOMEM;
+}
+
+int plan_reserve(struct plan *plan, const struct ifl_limits *limits, size_t n)
+{
+    if (!plan->copies && make_room_for_copies(plan, limits) < 0)
+        return IFL_E_NOMEM;
     if (array_grow(&plan->planned, plan->n_planned, n, sizeof *plan->planned) < 0 ||
         reserve_list(&plan->by_start, n) < 0 || reserve_list(&plan->started, n) < 0 ||
         reserve_list(&plan->scheduled, n) < 0)

@@ -62,10 +62,11 @@ struct plan {
 /* ---- creating; arrays never grow within a plan ---- */
 
 /* 0, or IFL_E_NOMEM. Zeroed memory is valid for plan_destroy. */
-int plan_create(struct plan *plan, const struct ifl_limits *limits, const struct ifl_step_ops *ops);
+void plan_create(struct plan *plan, const struct ifl_limits *limits,
+                 const struct ifl_step_ops *ops);
 void plan_destroy(struct plan *plan);
 /* Room for n requests. 0, or IFL_E_NOMEM. */
-int plan_reserve(struct plan *plan, size_t n);
+int plan_reserve(struct plan *plan, const struct ifl_limits *limits, size_t n);
 
 /* ---- opening and closing ---- */
 

@@ -13,9 +13,10 @@
 IFL_APART static int make_room(struct replica *replica, size_t n_here)
 {
     const size_t n = n_here < 4 ? 16 : 4 * n_here; /* few: a fleet may have thousands of replicas */
-    if (plan_reserve(&replica->plan, n) < 0 || rankings_reserve(&replica->ranks, n) < 0 ||
-        leaving_reserve(&replica->leaving, n) < 0 || moving_reserve(&replica->moving, n) < 0 ||
-        in_flight_reserve(replica, n) < 0)
+    if (plan_reserve(&replica->plan, &replica->fixed.limits, n) < 0 ||
+        kv_pool_open(&replica->kv.device) < 0 || kv_pool_open(&replica->kv.host) < 0 ||
+        rankings_reserve(&replica->ranks, n) < 0 || leaving_reserve(&replica->leaving, n) < 0 ||
+        moving_reserve(&replica->moving, n) < 0 || in_flight_reserve(replica, n) < 0)
         return IFL_E_NOMEM;
     return here_reserve(&replica->here, n);
 }

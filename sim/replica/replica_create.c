@@ -178,8 +178,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
     const int rc = create_modules(replica, options, &parts_bytes, error);
     if (rc < 0)
         return rc;
-    if (plan_create(&replica->plan, &replica->fixed.limits, &replica_step_ops) < 0 ||
-        create_pools(replica, options) < 0 ||
+    plan_create(&replica->plan, &replica->fixed.limits, &replica_step_ops);
+    if (create_pools(replica, options) < 0 ||
         here_create(&replica->here, replica->fixed.block, parts_bytes, refresh) < 0)
         return ifl_fail_nomem(error);
     if (replica->fixed.gives_up)

@@ -29,8 +29,9 @@ int waiting_reserve(struct waiting *waiting, size_t n)
     if (GROW(waiting->ranked, 0, n) || GROW(waiting->keys, 0, n) ||
         GROW(waiting->front, waiting->n_front, n) || GROW(near->of, near->tail, NEAR_ROOM * n) ||
         GROW(line->of, line->tail, NEAR_ROOM * n) ||
-        GROW(waiting->heap, waiting->n_heap, FAR_ROOM * n) ||
-        GROW(waiting->undescribed, waiting->undescribed_tail, FAR_ROOM * n))
+        GROW(waiting->heap, waiting->n_heap, FAR_ROOM * n))
+        return IFL_E_NOMEM;
+    if (n > WAITING_SHORT && GROW(waiting->undescribed, waiting->undescribed_tail, FAR_ROOM * n))
         return IFL_E_NOMEM;
     waiting->cap = n;
     return 0;

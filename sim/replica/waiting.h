@@ -56,8 +56,10 @@ struct waiting {
     int64_t *keys;                     /* scratch */
 };
 
-/* Room for n requests; 0 or IFL_E_NOMEM. A zeroed queue is valid and empty; `pool` must be
- * set before waiting_line_up is called. */
+enum { WAITING_SHORT = 64 };
+
+/* Room for n requests; 0 or IFL_E_NOMEM. A zeroed queue is valid and empty; `pool` must be set, and
+ * there must be room for more than WAITING_SHORT, before waiting_line_up is called. */
 int waiting_reserve(struct waiting *waiting, size_t n);
 void waiting_destroy(struct waiting *waiting);
 static inline void waiting_draw_from(struct waiting *waiting, struct live_pool *pool)
@@ -89,7 +91,7 @@ void waiting_leave(struct waiting *waiting, struct live_request *r);
 /* The records of a short queue stay in the caches, so that each request may have one at once. */
 static inline bool waiting_is_short(const struct waiting *waiting)
 {
-    return waiting->n < 64;
+    return waiting->n < WAITING_SHORT;
 }
 static inline size_t waiting_undescribed(const struct waiting *waiting)
 {

@@ -152,7 +152,8 @@ static const struct kv_cache_options options = {
 static struct kv_cache cache(void)
 {
     struct kv_cache of;
-    ifl_require(kv_cache_create(&of, N_BLOCKS, &options) == 0);
+    kv_cache_create(&of, &options);
+    ifl_require(kv_cache_open_blocks(&of, N_BLOCKS) == 0);
     return of;
 }
 
@@ -228,6 +229,7 @@ static struct kv_pool pool(enum kv_allocator allocator, bool cached, bool tallie
 {
     struct kv_pool of;
     ifl_require(kv_pool_create(&of, N_BLOCKS, allocator, cached ? &options : NULL) == 0);
+    ifl_require(kv_pool_open(&of) == 0);
     if (tallied)
         kv_pool_tally(&of);
     return of;

@@ -171,6 +171,12 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
         read_context(x, w);
 }
 
+/* Before a pool has memory no block of it has an owner. */
+static uint32_t references(const struct kv_pool *kv, int32_t block)
+{
+    return kv->n_refs ? kv->n_refs[block] : 0;
+}
+
 /* The reference count of a block is the number of requests that hold it: at most one if no blocks
  * are shared. */
 static void inspect_blocks(struct inspector *x)
@@ -195,9 +201,9 @@ static void inspect_blocks(struct inspector *x)
         }
     }
     for (int32_t i = 0; i < kv->n_blocks; i++)
-        if (x->owners[i] != kv->n_refs[i] && !*x->complaint)
+        if (x->owners[i] != references(kv, i) && !*x->complaint)
             snprintf(x->complaint, x->complaint_bytes, "block %d: %u owners, %u references", i,
-                     (unsigned)x->owners[i], (unsigned)kv->n_refs[i]);
+                     (unsigned)x->owners[i], (unsigned)references(kv, i));
     const int32_t n_used = kv_used(kv) - kv_slack(kv);
     if (n_owners - n_held != kv->n_shared && !*x->complaint)
         snprintf(x->complaint, x->complaint_bytes, "%d blocks saved by sharing, %d said",

@@ -18,6 +18,7 @@ Test(kv_pool, walk_through)
     struct kv_pool pool;
     uint32_t a[2], b[1];
     cr_assert_eq(kv_pool_create(&pool, 20, KV_PAGED, NULL), 0);
+    cr_assert_eq(kv_pool_open(&pool), 0);
     kv_take(&pool, kv_blocks_for(5, kv_block_of(4)), a);
     kv_take(&pool, kv_blocks_for(1, kv_block_of(4)), b);
     static const uint32_t slots[5][2] = {{19, 0}, {19, 1}, {19, 2}, {19, 3}, {18, 0}};
@@ -36,6 +37,7 @@ Test(kv_pool, freed_last_is_used_first)
     struct kv_pool pool;
     uint32_t a[3], b[3];
     cr_assert_eq(kv_pool_create(&pool, 8, KV_PAGED, NULL), 0);
+    cr_assert_eq(kv_pool_open(&pool), 0);
     kv_take(&pool, 3, a); /* 7 6 5 */
     kv_release(&pool, 3, a);
     kv_take(&pool, 3, b);
@@ -48,6 +50,7 @@ Test(kv_pool, a_shared_block_is_free_when_its_last_owner_leaves)
     struct kv_pool pool;
     uint32_t block;
     cr_assert_eq(kv_pool_create(&pool, 2, KV_PAGED, NULL), 0);
+    cr_assert_eq(kv_pool_open(&pool), 0);
     kv_take(&pool, 1, &block);
     kv_share(&pool, block);
     kv_release(&pool, 1, &block);
@@ -120,6 +123,7 @@ static void churn(int32_t n_blocks, uint64_t seed, bool tallied)
     struct kv_pool pool;
     size_t n_runs = 0;
     cr_assert_eq(kv_pool_create(&pool, n_blocks, KV_BUDDY, NULL), 0);
+    cr_assert_eq(kv_pool_open(&pool), 0);
     if (tallied)
         kv_pool_tally(&pool);
     for (uint64_t i = 0; i < 400; i++) {
@@ -543,4 +547,28 @@ Test(least, against_a_walk)
         }
         least_destroy(&least);
     }
+}
+
+/* ---- the table of a prefix cache ---- */
+
+/* Of equal identities the first is found, however many entries have made the table wider since. */
+Test(kv_cache, a_wider_table_finds_the_same)
+{
+    enum { N = 3000, ALIKE = 3 };
+    const struct ifl_view view = {.now_ns = 0};
+    const struct kv_cache_options options = {.kind = PREFIX_CACHE_HASH, .view = &view};
+    struct kv_cache cache;
+    kv_cache_create(&cache, &options);
+    cr_expect_eq(kv_cache_find(&cache, 7), -1, "nothing is found before there is memory");
+    cr_assert_eq(kv_cache_open_blocks(&cache, N), 0);
+    for (uint32_t block = 0; block < N; block++) {
+        kv_cache_publish(&cache, block, ifl_mix(block % (N / ALIKE)), -1, 16, KV_SOUGHT_BY_ALL);
+        cr_assert_eq(kv_cache_find(&cache, ifl_mix(block / 2 % (N / ALIKE))),
+                     (int32_t)(block / 2 % (N / ALIKE)));
+    }
+    for (uint32_t block = 0; block < N / ALIKE; block++) {
+        kv_cache_withdraw(&cache, block);
+        cr_assert_eq(kv_cache_find(&cache, ifl_mix(block)), (int32_t)(block + N / ALIKE));
+    }
+    kv_cache_destroy(&cache);
 }

@@ -6,34 +6,23 @@
 
 /* ---- creating and destroying ---- */
 
-static uint64_t n_buckets_for(int32_t n_blocks)
+enum { FIRST_BUCKETS = 64 };
+
+void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *options)
 {
-    uint64_t n = 16;
-    while (n < 2 * (uint64_t)n_blocks)
-        n *= 2;
-    return n;
+    *cache = (struct kv_cache){.options = *options, .epoch = 1};
 }
 
-int kv_cache_create(struct kv_cache *cache, int32_t n_blocks,
-                    const struct kv_cache_options *options)
+int kv_cache_open_blocks(struct kv_cache *cache, int32_t n_blocks)
 {
-    const uint64_t n_buckets = n_buckets_for(n_blocks);
-    *cache = (struct kv_cache){
-        .options = *options,
-        .entries = calloc((size_t)n_blocks + 1, sizeof *cache->entries),
-        .buckets = malloc(n_buckets * sizeof *cache->buckets),
-        .wanted = malloc(((size_t)n_blocks + 1) * sizeof *cache->wanted),
-        .mask = n_buckets - 1,
-        .epoch = 1,
-    };
-    if (!cache->entries || !cache->buckets || !cache->wanted ||
-        kv_evictor_create(&cache->evictor, n_blocks) < 0) {
-        kv_cache_destroy(cache);
-        return IFL_E_NOMEM;
-    }
-    for (uint64_t i = 0; i < n_buckets; i++)
-        cache->buckets[i] = -1;
-    return 0;
+    const size_t n = (size_t)n_blocks + 1;
+    cache->entries = calloc(n, sizeof *cache->entries);
+    cache->buckets = calloc(FIRST_BUCKETS, sizeof *cache->buckets);
+    cache->mask = FIRST_BUCKETS - 1;
+    cache->wanted = malloc(n * sizeof *cache->wanted);
+    return cache->entries && cache->buckets && cache->wanted
+               ? kv_evictor_create(&cache->evictor, n_blocks)
+               : IFL_E_NOMEM;
 }
 
 void kv_cache_destroy(struct kv_cache *cache)
@@ -54,10 +43,39 @@ static bool is_tree(const struct kv_cache *cache)
 
 int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity)
 {
-    int32_t block = cache->buckets[identity & cache->mask];
-    while (block >= 0 && cache->entries[block].identity != identity)
-        block = cache->entries[block].next;
-    return block;
+    if (cache->n_listed == 0)
+        return -1;
+    int32_t at = cache->buckets[identity & cache->mask];
+    while (at > 0 && cache->entries[at - 1].identity != identity)
+        at = cache->entries[at - 1].next;
+    return at - 1;
+}
+
+static void append(struct kv_cache *cache, int32_t block)
+{
+    int32_t *end = &cache->buckets[cache->entries[block].identity & cache->mask];
+    while (*end > 0)
+        end = &cache->entries[*end - 1].next;
+    *end = block + 1;
+    cache->entries[block].next = 0;
+}
+
+/* Twice the buckets; entries of equal identities keep their order. Without memory for them buckets
+ * become longer. */
+IFL_APART static void widen(struct kv_cache *cache)
+{
+    const uint64_t n_were = cache->mask + 1;
+    int32_t *were = cache->buckets, *wider = calloc(2 * n_were, sizeof *wider);
+    if (!wider)
+        return;
+    cache->buckets = wider;
+    cache->mask = 2 * n_were - 1;
+    for (uint64_t i = 0; i < n_were; i++)
+        for (int32_t at = were[i], next; at > 0; at = next) {
+            next = cache->entries[at - 1].next;
+            append(cache, at - 1);
+        }
+    free(were);
 }
 
 /* Appends to the bucket, so that lookups keep finding the first of equal identities. */
@@ -67,12 +85,11 @@ void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity)
     ifl_assert(cache->entries[block].cached);
     struct kv_entry *entry = &cache->entries[block];
     entry->identity = identity;
-    int32_t *end = &cache->buckets[entry->identity & cache->mask];
     if (entry->listed)
         return;
-    while (*end >= 0)
-        end = &cache->entries[*end].next;
-    *end = (int32_t)block;
+    if (++cache->n_listed > cache->mask / 2)
+        widen(cache);
+    append(cache, (int32_t)block);
     entry->listed = true;
 }
 
@@ -81,8 +98,7 @@ void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_block
 {
     ifl_assert(n_blocks > 0 && !cache->entries[name].cached);
     struct kv_entry *entry = &cache->entries[name];
-    *entry = (struct kv_entry){.next = -1,
-                               .n_blocks = n_blocks,
+    *entry = (struct kv_entry){.n_blocks = n_blocks,
                                .depth_tokens = depth_tokens,
                                .parent = is_tree(cache) ? before : -1,
                                .cached = true,
@@ -125,9 +141,10 @@ static void strike_out(struct kv_cache *cache, uint32_t block)
 {
     const struct kv_entry *entry = &cache->entries[block];
     int32_t *at = &cache->buckets[entry->identity & cache->mask];
-    while (*at != (int32_t)block)
-        at = &cache->entries[*at].next;
+    while (*at != (int32_t)block + 1)
+        at = &cache->entries[*at - 1].next;
     *at = entry->next;
+    cache->n_listed--;
 }
 
 void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)

@@ -52,7 +52,7 @@ struct kv_entry {
     uint64_t identity;
     uint64_t last_used, n_uses;
     int64_t last_used_ns;
-    int32_t next;         /* in its bucket, -1: the last */
+    int32_t next;         /* in its bucket, its number + 1; 0: it is the last */
     int32_t n_blocks;     /* blocks of the entry, more than 1 for a run */
     int32_t depth_tokens; /* of the prefix that ends with these blocks */
     int32_t parent;       /* tree: the entry before this one, -1: none */
@@ -67,8 +67,8 @@ struct kv_entry {
 struct kv_cache {
     struct kv_cache_options options;
     struct kv_entry *entries; /* [n_blocks] */
-    int32_t *buckets;         /* [mask + 1] the first entry, -1: none */
-    uint64_t mask;
+    int32_t *buckets;         /* [mask + 1] the number of the first entry + 1; 0: none */
+    uint64_t mask, n_listed;  /* n_listed: entries in the buckets */
     struct kv_evictor evictor;
     int32_t n_asked;  /* entries with `asked` set */
     uint32_t *wanted; /* [n_wanted] entries with `wanted` set */
@@ -81,9 +81,10 @@ struct kv_cache {
     uint64_t n_evicted;
 };
 
-/* 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_cache_destroy. */
-int kv_cache_create(struct kv_cache *cache, int32_t n_blocks,
-                    const struct kv_cache_options *options);
+/* An empty cache, in which nothing is found. Zeroed memory is valid for kv_cache_destroy. */
+void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *options);
+/* Memory for n_blocks entries, once, before any is published: 0 or IFL_E_NOMEM. */
+int kv_cache_open_blocks(struct kv_cache *cache, int32_t n_blocks);
 void kv_cache_destroy(struct kv_cache *cache);
 
 /* The first block that was listed under that identity, -1: none. */

@@ -9,7 +9,7 @@ int kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks)
 {
     const size_t n = n_blocks > 0 ? (size_t)n_blocks : 1;
     *evictor = (struct kv_evictor){
-        .seats = malloc(n * sizeof *evictor->seats),
+        .seats = calloc(n, sizeof *evictor->seats),
         .first = -1,
         .last = -1,
         .heap = malloc(n * sizeof *evictor->heap),
@@ -18,8 +18,6 @@ int kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks)
         kv_evictor_destroy(evictor);
         return IFL_E_NOMEM;
     }
-    for (size_t i = 0; i < n; i++)
-        evictor->seats[i].heap_at = KV_NOT_UNUSED;
     return 0;
 }
 
@@ -72,7 +70,7 @@ static void unlink_block(struct kv_evictor *evictor, int32_t block)
 static void place(struct kv_evictor *evictor, int32_t i, int32_t block)
 {
     evictor->heap[i] = block;
-    evictor->seats[block].heap_at = i;
+    evictor->seats[block].heap_at = i + 1;
 }
 
 static void rise(struct kv_evictor *evictor, int32_t i, int32_t block)
@@ -125,7 +123,7 @@ void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block)
     if (at == KV_IN_LIST)
         unlink_block(evictor, (int32_t)block);
     else
-        leave_heap(evictor, at);
+        leave_heap(evictor, at - 1);
     evictor->seats[block].heap_at = KV_NOT_UNUSED;
 }
 

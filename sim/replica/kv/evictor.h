@@ -20,16 +20,16 @@ struct kv_rank {
 struct kv_seat {
     struct kv_rank rank;
     int32_t prev, next; /* in the list */
-    int32_t heap_at;    /* place in the heap, KV_NOT_UNUSED or KV_IN_LIST */
+    int32_t heap_at;    /* place in the heap, from 1 on; KV_NOT_UNUSED or KV_IN_LIST */
 };
 
 struct kv_evictor {
-    struct kv_seat *seats; /* [n_blocks] */
+    struct kv_seat *seats; /* [n_blocks]; no memory backs those that were never unused */
     int32_t first, last;   /* of the list, -1: empty */
     int32_t *heap, n_heap;
 };
 
-enum { KV_NOT_UNUSED = -1, KV_IN_LIST = -2 };
+enum { KV_NOT_UNUSED = 0, KV_IN_LIST = -1 };
 
 /* 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_evictor_destroy. */
 int kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks);

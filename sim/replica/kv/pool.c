@@ -7,33 +7,37 @@ static int create_free(struct kv_pool *pool)
 {
     const size_t n = pool->n_blocks > 0 ? (size_t)pool->n_blocks : 1;
     if (pool->contiguous)
-        return kv_buddy_create(&pool->buddy, pool->n_blocks);
+        return 0;
     pool->free_stack = malloc(n * sizeof *pool->free_stack);
-    if (!pool->free_stack)
-        return IFL_E_NOMEM;
-    for (int32_t i = 0; i < pool->n_blocks; i++)
-        pool->free_stack[i] = (uint32_t)i;
-    return 0;
+    pool->n_fresh = pool->n_blocks;
+    return pool->free_stack ? 0 : IFL_E_NOMEM;
 }
 
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache)
 {
-    const size_t n = n_blocks > 0 ? (size_t)n_blocks : 1;
     *pool = (struct kv_pool){
         .n_blocks = n_blocks,
         .n_free = n_blocks,
-        .n_refs = calloc(n, sizeof *pool->n_refs),
         .contiguous = allocator == KV_BUDDY,
         .cached = cache && cache->kind != PREFIX_CACHE_NONE,
+        .numbers = true,
     };
     ifl_require(!pool->contiguous || !pool->cached);
-    if (!pool->n_refs || create_free(pool) < 0 ||
-        (pool->cached && kv_cache_create(&pool->cache, n_blocks, cache) < 0)) {
-        kv_pool_destroy(pool);
+    if (pool->cached)
+        kv_cache_create(&pool->cache, cache);
+    return pool->contiguous ? kv_buddy_create(&pool->buddy, n_blocks) : 0;
+}
+
+int kv_pool_open(struct kv_pool *pool)
+{
+    const size_t n = pool->n_blocks > 0 ? (size_t)pool->n_blocks : 1;
+    if (!pool->numbers || pool->n_refs)
+        return 0;
+    pool->n_refs = calloc(n, sizeof *pool->n_refs);
+    if (!pool->n_refs || create_free(pool) < 0)
         return IFL_E_NOMEM;
-    }
-    return 0;
+    return pool->cached ? kv_cache_open_blocks(&pool->cache, pool->n_blocks) : 0;
 }
 
 void kv_pool_count(struct kv_pool *pool, int32_t n_blocks)
@@ -104,7 +108,7 @@ void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
         if (pool->n_free == pool->cache.n_idle)
             ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, 1, stack_top(pool)).n_blocks >
                         0);
-        out[i] = stack_top(pool)[-1];
+        out[i] = kv_pop(pool, pool->n_free - pool->cache.n_idle - 1);
         pool->n_free--;
         pool->n_refs[out[i]] = 1;
     }
@@ -141,7 +145,7 @@ uint32_t kv_name(struct kv_pool *pool)
 {
     ifl_assert(pool->cached && pool->tallied);
     ifl_require(pool->n_free_names > 0);
-    const uint32_t name = pool->free_stack[--pool->n_free_names];
+    const uint32_t name = kv_pop(pool, --pool->n_free_names);
     pool->n_refs[name] = 1;
     return name;
 }

@@ -29,16 +29,22 @@ struct kv_pool {
     int32_t n_blocks, n_free;
     int32_t n_shared;     /* references to blocks beyond the first */
     uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
+    int32_t n_fresh;      /* the lowest ones on it, which were never taken: number i lies at i, and
+                             is not written there */
     int32_t n_free_names; /* tallied with a cache: names on the stack */
     uint32_t *n_refs;     /* [n_blocks]; like free_stack NULL where no block has a number */
     bool contiguous, cached, tallied;
+    bool numbers;          /* blocks have numbers, or names */
     struct kv_buddy buddy; /* contiguous: in place of the stack */
     struct kv_cache cache; /* cached: beside the stack */
 };
 
-/* 0 or IFL_E_NOMEM. A zeroed pool is valid and empty. A contiguous pool has no cache. */
+/* 0 or IFL_E_NOMEM. A zeroed pool is valid and empty. A contiguous pool has no cache. The pool has
+ * no memory before kv_pool_open, which may come any number of times, and must come before a block
+ * is taken. */
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
+int kv_pool_open(struct kv_pool *pool);
 /* A paged pool without a cache that only counts, in no memory of its own. */
 void kv_pool_count(struct kv_pool *pool, int32_t n_blocks);
 void kv_pool_destroy(struct kv_pool *pool);
@@ -78,6 +84,15 @@ static inline int32_t kv_numbers(const struct kv_pool *pool, int32_t n)
     return !pool->tallied ? n : pool->contiguous && n > 0;
 }
 
+/* The number at that place of the stack, which is the top one, is taken. */
+static inline uint32_t kv_pop(struct kv_pool *pool, int32_t place)
+{
+    if (place >= pool->n_fresh)
+        return pool->free_stack[place];
+    pool->n_fresh = place;
+    return (uint32_t)place;
+}
+
 /* Takes n blocks, which must fit, into out[0 .. kv_numbers), each with one reference. */
 static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
@@ -100,7 +115,7 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
     }
     ifl_require(out || n == 0);
     for (int32_t i = 0; i < n; i++) {
-        const uint32_t block = pool->free_stack[--pool->n_free];
+        const uint32_t block = kv_pop(pool, --pool->n_free);
         pool->n_refs[block] = 1;
         out[i] = block;
     }
