@@ -238,7 +238,8 @@ struct ifl_step_ops {
      * its hit, if every admit module says yes; of a LOADED one none is asked. Any other request or
      * n is a breach of the contract. A waiting request with K/V at another replica (hit.n_below),
      * or in a tier that loads `apart`, does not start: it is loaded, if its blocks are free, and
-     * the verdict is IFL_SKIP. The request computes fewer than n tokens if its hit has grown since
+     * the verdict is IFL_SKIP; so with a swapped one where serving.swap is overlap, which runs as
+     * soon as it has come. The request computes fewer than n tokens if its hit has grown since
      * the plan looked. The start takes the blocks that the admission named, shares the cached ones,
      * and brings back those in host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes
      * and the blocks are not free. */
@@ -258,7 +259,9 @@ struct ifl_step_ops {
     bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
     /* Asks the preempt module for a victim in favour of `needy`, which runs or waits, and preempts
      * it. Returns true if another request than `needy` was preempted; its blocks may be too few, so
-     * that another call is needed. Returns false if it was `needy`, whose `state` tells, or none.
+     * that another call is needed. Returns false if it was `needy`, whose `state` tells, or none;
+     * none, too, while what `needy` lacks is on its way to host memory, or
+     * where it would go there itself while others are on their way.
      * In `ask` of an admit module or `pick` of a preempt module it breaks the contract. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
     /* Takes a running request off the device and undoes what this plan has scheduled for it.

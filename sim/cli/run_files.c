@@ -37,7 +37,8 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0,
                    config_lists_differences(study_first(study)), study_first(study)->n_pools > 0,
-                   any.hands_over || any.has_tiers || any.migrates, any.speculates},
+                   any.hands_over || any.has_tiers || any.migrates || any.swaps_apart,
+                   any.speculates},
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
     dir = dir ? dir : output->dir;

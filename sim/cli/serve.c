@@ -151,8 +151,10 @@ static int fly(struct serving *s, const struct config *config, struct serve *ser
                     .work_path = config->output.work ? work : NULL,
                     .quantiles_path = quantiles,
                     .pools_path = config->n_pools > 0 ? pools : NULL,
-                    .moves_path =
-                        config_hands_over(config) || config_migrates(config) ? moves : NULL,
+                    .moves_path = config_hands_over(config) || config_migrates(config) ||
+                                          config_swaps_apart_anywhere(config)
+                                      ? moves
+                                      : NULL,
                     .migrates = config_migrates(config),
                     .hands_over = config_hands_over(config),
                     .speculates = config_speculates(config),

@@ -433,7 +433,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
         check_in_flight(root, config, error) < 0 || check_beams(root, config, error) < 0 ||
         check_speculation(root, config, error) < 0 || tiers_check(root, config, error) < 0 ||
-        check_engine(root, config, error) < 0 || check_replications(root, config, error) < 0)
+        swap_check(root, config, error) < 0 || check_engine(root, config, error) < 0 ||
+        check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "fleet/migration.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
+#include "fleet/swap_link.h"
 #include "fleet/tier_links.h"
 #include "replica/kv/beams.h"
 #include "replica/kv/keep.h"
@@ -147,6 +148,8 @@ struct serving_config {
     struct module_config modules[N_MODULES]; /* the cluster's router included */
     struct kv_config kv;
     enum leave leave;
+    int32_t swap;          /* enum swap_way, fleet/swap_link.h */
+    int64_t swap_block_ns; /* SWAP_OVERLAP: 0: as the hardware's profile says */
     struct in_flight_config in_flight;
     struct speculation_config speculation;
     struct adapter_serving_config adapters;
@@ -395,6 +398,19 @@ static inline bool config_migrates(const struct config *config)
     return config->migration.interval_ns > 0;
 }
 
+/* True if K/V is swapped beside steps, in the configuration of a pool; in some pool. */
+static inline bool config_swaps_apart(const struct config *config)
+{
+    return config->serving.swap == SWAP_OVERLAP;
+}
+static inline bool config_swaps_apart_anywhere(const struct config *config)
+{
+    for (size_t i = 0; i < config_n_pools(config); i++)
+        if (config_swaps_apart(config_of_pool(config, i)))
+            return true;
+    return false;
+}
+
 /* True if K/V lies below the devices of its pool. */
 static inline bool config_has_tiers(const struct config *config)
 {
@@ -523,6 +539,7 @@ struct study_traits {
     bool gives_up;     /* K/V, in part */
     bool hands_over;   /* requests from replica to replica */
     bool migrates;     /* running ones */
+    bool swaps_apart;  /* K/V, beside steps */
     bool has_tiers;    /* of K/V below the device */
     bool speculates;
 };

@@ -26,6 +26,13 @@ static const struct ifl_param serving_fields[] = {
         "leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
         "an aborted or timed out request on the device leaves as the step in flight ends (vLLM), "
         "or as the one behind it ends (SGLang)"),
+    CHOICE("swap", serving.swap, "step|overlap", SWAP_IN_STEP,
+           "swaps take place at the beginning of the step that plans them; or beside steps, over a "
+           "link in each direction: a victim's blocks are free as it has come to the host, and one "
+           "that comes back runs as soon as it is there"),
+    TIME(
+        "swap_block_s", serving.swap_block_ns, 0, 0, 1,
+        "swap: overlap: time of a block on each of these links; 0: that of the hardware's profile"),
     BOOL("steady_runs", serving.steady_runs, true, "skip plans that are promised to repeat"),
     BOOL("check_steady", serving.check_steady, false,
          "plan each promised step all the same, and compare"),

@@ -327,6 +327,7 @@ static void note_traits(struct study_traits *any, const struct config *config)
     any->gives_up |= config_gives_up(config);
     any->hands_over |= config_hands_over(config);
     any->migrates |= config_migrates(config);
+    any->swaps_apart |= config_swaps_apart_anywhere(config);
     any->has_tiers |= config_has_tiers_anywhere(config);
     any->speculates |= config_speculates_anywhere(config);
 }

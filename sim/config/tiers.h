@@ -1,4 +1,4 @@
-/* Checks serving.kv.tiers. */
+/* Checks serving.kv.tiers, and serving.swap. */
 #ifndef SIM_CONFIG_TIERS_H
 #define SIM_CONFIG_TIERS_H
 
@@ -8,5 +8,6 @@
 /* What a replica with tiers may not be, as "KEY is VALUE, expected ..."; NULL: it may have some. */
 const char *tiers_against(const struct config *config);
 int tiers_check(const struct node *root, const struct config *config, struct ifl_error *error);
+int swap_check(const struct node *root, const struct config *config, struct ifl_error *error);
 
 #endif

@@ -62,6 +62,9 @@ struct live_tiers {
     int64_t load_ns, exposed_ns;   /* of its loads; of these, that it or its step waited */
 };
 
+/* On its way between device and host memory, beside steps (replica_swap.c). */
+enum swaps { SWAPS_NOT, SWAPS_OUT, SWAPS_IN };
+
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
 
@@ -98,6 +101,7 @@ struct live_request {
     bool answered_elsewhere; /* its client has that by then */
     bool loads_before;       /* the next step waits for its K/V */
     bool silent;             /* its row and its end are those of its other record */
+    enum swaps swaps;
     int32_t n_below; /* tokens of K/V at another replica, that it may load; 0: none. While it
                         waits it shows as computed what will be once they have come */
 

@@ -10,6 +10,8 @@ int moving_reserve(struct moving *moving, size_t n)
         return 0;
     if (array_grow(&moving->handed, moving->n_handed, n, sizeof *moving->handed) < 0)
         return IFL_E_NOMEM;
+    if (array_grow(&moving->swaps, moving->n_swaps, n, sizeof *moving->swaps) < 0)
+        return IFL_E_NOMEM;
     return array_grow(&moving->asked, moving->n_asked, n, sizeof *moving->asked);
 }
 
@@ -17,6 +19,7 @@ void moving_destroy(struct moving *moving)
 {
     free(moving->handed);
     free(moving->asked);
+    free(moving->swaps);
 }
 
 static size_t without(struct live_request **of, size_t n, const struct live_request *r)

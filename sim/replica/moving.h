@@ -22,6 +22,13 @@ struct moving {
     int32_t n_coming;                  /* of these */
     int32_t n_loaded, n_loaded_blocks; /* LOADED */
     int32_t n_before;                  /* coming, before the next step begins */
+    struct live_request **swaps; /* [n_swaps] that a plan has sent to the host, or back, since the
+                                    loop looked */
+    size_t n_swaps;
+    int32_t n_leaving_blocks;            /* of those on their way to the host */
+    int32_t n_claimed_blocks;            /* of these, that requests of this plan wait for */
+    bool room_awaited;                   /* a request of this plan has found no room */
+    int32_t n_returning, returning_seqs; /* on their way back; they have seats */
 };
 
 /* Room for n requests; 0 or IFL_E_NOMEM. Zeroed memory is valid for moving_destroy, and off. */
@@ -69,6 +76,58 @@ static inline void moving_go(struct moving *moving, struct live_request *r)
     r->hands_over = HANDS_REQUEST;
     moving->n++;
     moving->n_blocks += r->pub.stale.n_blocks;
+}
+/* r, whose `swaps` says where to, is on its way between device and host. */
+static inline void moving_swap(struct moving *moving, struct live_request *r)
+{
+    ifl_assert(r->pub.state == IFL_MOVING && r->swaps != SWAPS_NOT);
+    const bool out = r->swaps == SWAPS_OUT;
+    moving->swaps[moving->n_swaps++] = r;
+    moving->n++;
+    moving->n_blocks += r->pub.stale.n_blocks;
+    moving->n_leaving_blocks += out ? r->pub.stale.n_blocks : 0;
+    moving->n_returning += !out;
+    moving->returning_seqs += out ? 0 : r->pub.n_seqs;
+}
+/* It has come there; it still has its blocks. */
+static inline void moving_end_swap(struct moving *moving, struct live_request *r)
+{
+    ifl_assert(moving->n > 0 && r->pub.state == IFL_MOVING && r->swaps != SWAPS_NOT);
+    const bool out = r->swaps == SWAPS_OUT;
+    moving->n--;
+    moving->n_blocks -= r->pub.stale.n_blocks;
+    moving->n_leaving_blocks -= out ? r->pub.stale.n_blocks : 0;
+    moving->n_returning -= !out;
+    moving->returning_seqs -= out ? 0 : r->pub.n_seqs;
+    r->swaps = SWAPS_NOT;
+}
+static inline void moving_clear_swaps(struct moving *moving)
+{
+    moving->n_swaps = 0;
+}
+/* Some requests are on their way between device and host. */
+static inline bool moving_swaps(const struct moving *moving)
+{
+    return moving->n_leaving_blocks > 0 || moving->n_returning > 0;
+}
+/* A plan begins. */
+static inline void moving_open(struct moving *moving)
+{
+    moving->n_claimed_blocks = 0;
+    moving->room_awaited = false;
+}
+/* A request of this plan has found no room: others that come back would take it. */
+static inline void moving_await_room(struct moving *moving)
+{
+    moving->room_awaited = true;
+}
+/* True: n blocks are on their way to the host that no other request of this plan waits for. */
+static inline bool moving_claim(struct moving *moving, int32_t n)
+{
+    if (moving->n_leaving_blocks - moving->n_claimed_blocks < n)
+        return false;
+    moving->n_claimed_blocks += n;
+    return true;
 }
 /* The loop is to hear that r wants nothing from elsewhere. */
 static inline void moving_do_without(struct moving *moving, struct live_request *r)

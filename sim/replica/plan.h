@@ -160,6 +160,17 @@ static inline void plan_count_swapped_in(struct plan *plan)
     plan->step.n_swapped--;
     plan->step.n_swapped_in++;
 }
+/* The same of one that goes to the host beside steps. */
+static inline void plan_count_leaving(struct plan *plan)
+{
+    plan->step.n_swapped_out++;
+}
+/* A plan begins with seats kept for requests on their way back. */
+static inline void plan_count_returning(struct plan *plan, int32_t n, int32_t n_seqs)
+{
+    plan->step.n_running_requests += n;
+    plan->step.n_running_seqs += n_seqs;
+}
 /* A victim waits again. */
 static inline void plan_count_waiting(struct plan *plan)
 {

@@ -117,6 +117,11 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
     tiers_open(&replica->tiers);
     plan_open(&replica->plan, &replica->here, &replica->kv, replica->fixed.max_samples);
     plan_count_loaded(&replica->plan, replica->moving.n_loaded);
+    if (replica->fixed.swaps_apart) {
+        moving_open(&replica->moving);
+        plan_count_returning(&replica->plan, replica->moving.n_returning,
+                             replica->moving.returning_seqs);
+    }
     if (replica->adapters.fixed.n > 0)
         plan_count_adapters(&replica->plan, &replica->adapters);
     view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
@@ -192,7 +197,8 @@ static void bound_promise(struct replica *replica)
     if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
         replica->kv.device.cache.asked_lost || replica->plan.overruled ||
         told_of_guesses(replica) || tiers_changed_in_plan(&replica->tiers) ||
-        replica->leaving.n_ended + replica->leaving.n_early > 0) {
+        replica->leaving.n_ended + replica->leaving.n_early > 0 || moving_swaps(&replica->moving) ||
+        replica->moving.room_awaited) {
         plan_void_promise(&replica->plan);
         return;
     }

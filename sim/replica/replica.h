@@ -83,6 +83,7 @@ struct replica_fixed {
     enum leave leave;
     struct overlap overlap;
     bool loads_before; /* the next step waits for what starts load */
+    bool swaps_apart;  /* beside steps */
     uint64_t seed;
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
@@ -135,6 +136,7 @@ struct replica_options {
     struct kv_tier *tiers[N_TIERS]; /* borrowed; NULL: there is none */
     bool moves;                     /* requests may come from other replicas, or go there */
     bool loads_before;              /* the next step waits for what starts load */
+    bool swaps_apart;               /* beside steps: neither beams nor several steps in flight */
     /* Read if the draft module guesses; max_drafts and max_model_tokens are set here. Then one step
      * is in flight at a time, no request has several samples, and the allocator is paged. */
     struct ragged_options speculation;
@@ -285,6 +287,17 @@ void replica_give_away(struct replica *replica, struct live_request *r, int64_t 
  * away: it runs, without the question of a plan. */
 void replica_take_in(struct replica *replica, struct live_request *r,
                      const struct live_request *from, int64_t now_ns);
+
+/* ---- replica_swap.c: swaps beside steps (serving.swap: overlap). Each of these is called between
+ * plans, and voids the promise ---- */
+
+/* r, which is MOVING to the host, or from there, has come: its device blocks are free, and it is
+ * SWAPPED; or it runs, without the question of a plan. */
+void replica_swapped(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* It has come, and is gone: all that it has is free. */
+void replica_drop_swap(struct replica *replica, struct live_request *r, int64_t now_ns);
+/* r counts as gone now; its blocks are free later. */
+void replica_note_gone(struct replica *replica, struct live_request *r, enum ifl_status status);
 
 /* ---- replica_tiers.c: tiers below the device (tiers.h). Called between plans; the promise is void
  * ---- */

@@ -82,6 +82,7 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
         .overlap = options->overlap,
         .seed = options->seed,
         .loads_before = options->loads_before,
+        .swaps_apart = options->swaps_apart,
         .wants_work = options->wants_work,
         .max_samples = options->max_samples > 1 ? options->max_samples : 1,
         .fit_tokens = fit_tokens_of(options),
@@ -189,7 +190,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         return ifl_fail_nomem(error);
     here_speculate(&replica->here, &replica->fixed.speculation);
     tiers_begin(&replica->tiers, options->tiers);
-    moving_begin(&replica->moving, options->moves || replica->tiers.on);
+    moving_begin(&replica->moving, options->moves || options->swaps_apart || replica->tiers.on);
     view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
     return 0;
 }

@@ -15,14 +15,14 @@
 #include "replica/step_builder.h"
 
 /* What was found in a cache was not computed for it. */
-static void note_lost(const struct replica *replica, struct live_request *r)
+void replica_note_lost(const struct replica *replica, struct live_request *r)
 {
     r->n_lost = (int32_t)ifl_max(replica_slots(replica, r) - r->cached_tokens, 0);
 }
 
 static void leave_host(struct replica *replica, struct live_request *r)
 {
-    note_lost(replica, r);
+    replica_note_lost(replica, r);
     step_leave_host(replica, r);
 }
 
@@ -45,10 +45,10 @@ static void leave_device(struct replica *replica, struct live_request *r)
     const int32_t n_free_before = replica->kv.device.n_free;
     if (r->pub.state == IFL_RUNNING) {
         here_stop(&replica->here, r); /* settles how many tokens it has */
-        note_lost(replica, r);
+        replica_note_lost(replica, r);
         replica_note_rank(replica, RANKED_RUNNING, r);
     } else {
-        note_lost(replica, r);
+        replica_note_lost(replica, r);
         replica_leave_moving(replica, r);
     }
     replica_drop_blocks(replica, r, true);
@@ -84,7 +84,7 @@ IFL_APART void replica_detach_early(struct replica *replica)
 void replica_leave_with_prompt(struct replica *replica, struct live_request *r)
 {
     leaving_forget_early(&replica->leaving, r);
-    note_lost(replica, r);
+    replica_note_lost(replica, r);
     leaving_add(&replica->leaving, r);
 }
 

@@ -32,14 +32,6 @@ bool replica_expect_more(struct replica *replica, struct live_request *r, int32_
     return true;
 }
 
-static void tell_start(struct replica *replica, const struct live_request *r)
-{
-    FOR_EACH_LISTENER (module, &replica->on.start) {
-        module->policy->on_start(module->self, &replica->view, &r->pub);
-        replica_stir_keys_of(replica, module);
-    }
-}
-
 void replica_take_in(struct replica *replica, struct live_request *r,
                      const struct live_request *from, int64_t now_ns)
 {
@@ -65,7 +57,7 @@ void replica_take_in(struct replica *replica, struct live_request *r,
     r->pub.started_ns = now_ns;
     here_start(&replica->here, r);
     replica_note_rank(replica, RANKED_RUNNING, r);
-    tell_start(replica, r);
+    replica_tell_started(replica, r);
     replica_stir_keys(replica);
 }
 

@@ -25,6 +25,20 @@ void replica_detach_early(struct replica *replica);
 /* r has computed what it was here for, and leaves with the step that ends. */
 void replica_leave_with_prompt(struct replica *replica, struct live_request *r);
 
+/* What is computed for r, which leaves before it is answered, is lost. */
+void replica_note_lost(const struct replica *replica, struct live_request *r);
+
+/* ---- replica_swap.c: within a plan ---- */
+
+/* r, which no list has, is MOVING to the host, where it has blocks. Its device blocks are free as
+ * it has come. False without memory, and nothing has changed. */
+bool replica_swap_out(struct replica *replica, struct live_request *r);
+/* A SWAPPED request takes `hold` device blocks and a seat, and is MOVING from the host. False, and
+ * nothing has changed: they are not there. */
+bool replica_swap_in(struct replica *replica, struct live_request *r, int32_t hold);
+/* True: what `needy` lacks is on its way to the host, so that nothing else is to give way. */
+bool replica_room_comes(struct replica *replica, const struct live_request *needy);
+
 /* ---- replica_moves.c ---- */
 
 /* As a step ends: requests whose prompts it has completed for another replica are MOVING. */
@@ -40,6 +54,9 @@ bool replica_start_loaded(struct replica *replica, struct live_request *r, int32
 void replica_leave_moving(struct replica *replica, struct live_request *r);
 
 /* ---- step_builder.c and its siblings: what a policy may do in a plan ---- */
+
+/* Modules hear that r has started. */
+void replica_tell_started(struct replica *replica, const struct live_request *r);
 
 extern const struct ifl_step_ops replica_step_ops;
 static inline struct replica *replica_of(struct ifl_step *step)

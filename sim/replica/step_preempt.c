@@ -50,6 +50,14 @@ static void tell_preempt(struct replica *replica, const struct live_request *r)
     }
 }
 
+static void send_to_host_apart(struct replica *replica, struct live_request *r)
+{
+    plan_count_leaving(&replica->plan);
+    r->stalled_on_host = true;
+    r->n_swap_outs++;
+    tell_preempt(replica, r);
+}
+
 static void send_to_host(struct replica *replica, struct live_request *r)
 {
     const int32_t n = r->pub.stale.n_blocks;
@@ -194,8 +202,11 @@ static enum ifl_verdict preempt(struct replica *replica, const struct ifl_policy
         forget_token_in_flight(replica, r);
     if (r->ended)
         leave_for_good(replica, r);
-    else if (fate == IFL_SWAP && r->pub.stale.n_computed > 0)
+    else if (fate == IFL_SWAP && r->pub.stale.n_computed > 0 && !replica->fixed.swaps_apart)
         send_to_host(replica, r);
+    else if (fate == IFL_SWAP && r->pub.stale.n_computed > 0 && r->left == IFL_FINISHED &&
+             replica_swap_out(replica, r)) /* one that leaves would be gone before it has come */
+        send_to_host_apart(replica, r);
     else
         send_to_waiting(replica, r, victim->place);
     step_count_blocks(replica);
@@ -209,18 +220,23 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
     return preempt(replica, step_planner(replica), &(struct ifl_victim){request, fate, place});
 }
 
-bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
+/* It has come back and not computed since, or would go as another one comes: it would change places
+ * with others for ever. */
+static bool would_go_in_vain(const struct replica *replica, const struct live_request *victim,
+                             const struct ifl_request *needy)
 {
-    struct replica *replica = replica_of(step);
+    return victim->stalled_since_ns != IFL_NEVER ||
+           (&victim->pub == needy && moving_swaps(&replica->moving));
+}
+
+/* The preempt module names a victim, which gives way. False: it was `needy`, or none. */
+static bool take_victim(struct replica *replica, const struct ifl_request *needy)
+{
     const struct module *module = &replica->fixed.modules[IFL_PREEMPT];
-    if (replica->plan.answering)
-        step_breach(replica, step_no_question);
-    if (replica->plan.broken)
-        return false;
     plan_ask(&replica->plan, IFL_PREEMPT);
     plan_set_answering(&replica->plan, module->policy);
     const struct ifl_victim victim =
-        module->policy->ops.preempt->pick(module->self, &replica->view, step, needy);
+        module->policy->ops.preempt->pick(module->self, &replica->view, &replica->plan.step, needy);
     plan_set_answering(&replica->plan, NULL);
     replica_note_said(replica, module, needy->serial,
                       victim.request ? (int64_t)victim.request->serial : -1);
@@ -229,7 +245,31 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
                           "it lacks K/V blocks, and no request gives way", true);
         return false;
     }
+    if (replica->fixed.swaps_apart && victim.fate == IFL_SWAP &&
+        would_go_in_vain(replica, live(victim.request), needy)) {
+        step_note_refusal(replica, needy, module->policy,
+                          "others are on their way to host memory, or it has just come back", true);
+        return false;
+    }
     return preempt(replica, module->policy, &victim) == IFL_YES && victim.request != needy;
+}
+
+bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
+{
+    struct replica *replica = replica_of(step);
+    if (replica->plan.answering)
+        step_breach(replica, step_no_question);
+    if (replica->plan.broken)
+        return false;
+    if (!replica->fixed.swaps_apart)
+        return take_victim(replica, needy);
+    if (replica_room_comes(replica, live(needy)))
+        step_note_refusal(replica, needy, replica->fixed.modules[IFL_PREEMPT].policy,
+                          "the blocks that it lacks are on their way to host memory", false);
+    else if (take_victim(replica, needy))
+        return true;
+    moving_await_room(&replica->moving);
+    return false;
 }
 
 /* ---- dropping a request for good ---- */

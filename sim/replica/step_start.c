@@ -202,7 +202,18 @@ IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r,
     return true;
 }
 
-static void tell_start(struct replica *replica, const struct live_request *r)
+/* Beside steps: it runs once it has come. */
+static enum ifl_verdict come_back(struct replica *replica, struct live_request *r, int32_t hold,
+                                  int32_t hold_tokens, int32_t n_slots)
+{
+    if (!replica_fits_with_adapter(replica, r, ifl_max(hold_tokens, n_slots)) ||
+        !replica_swap_in(replica, r, hold))
+        return note_no_blocks(replica, &r->pub);
+    r->n_promised = hold_tokens > n_slots ? hold : 0;
+    return IFL_SKIP;
+}
+
+void replica_tell_started(struct replica *replica, const struct live_request *r)
 {
     FOR_EACH_LISTENER (module, &replica->on.start) {
         module->policy->on_start(module->self, &replica->view, &r->pub);
@@ -224,6 +235,8 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, slots));
     if (lies_elsewhere(replica, r))
         return load_first(replica, r, ifl_max(answer.hold_tokens, n_slots));
+    if (request->state == IFL_SWAPPED && replica->fixed.swaps_apart)
+        return come_back(replica, r, hold, answer.hold_tokens, n_slots);
     if (!replica_fits_with_adapter(replica, r, ifl_max(answer.hold_tokens, slots)) ||
         !(request->state == IFL_SWAPPED  ? bring_back
           : request->state == IFL_LOADED ? replica_start_loaded
@@ -242,7 +255,7 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     step_count_blocks(replica);
     if (n > 0)
         step_put_in_plan(replica, r, n, 0);
-    tell_start(replica, r);
+    replica_tell_started(replica, r);
     replica_stir_keys(replica);
     return IFL_YES;
 }

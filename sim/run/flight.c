@@ -85,7 +85,7 @@ IFL_APART static int fall_asleep(struct loop *loop, struct replica *replica, boo
  * may hold requests back. */
 static bool sees_ahead(const struct flight *flight)
 {
-    return flight->n_replicas == 1 && !flight->router && !flight->tiers &&
+    return flight->n_replicas == 1 && !flight->router && !flight->tiers && !flight->swaps &&
            flight->executor->durations && !replica_overlaps(&flight->replicas[0]) &&
            flight->steady_runs && !flight->check_steady && !flight->records_work;
 }
@@ -197,6 +197,8 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
         if (replica->tiers.on && tiering_hear_plan(loop->tiering, replica, submits, error) < 0)
+            return error->code;
+        if (replica->moving.n_swaps > 0 && swapping_hear_plan(loop->swapping, replica, error) < 0)
             return error->code;
         if (replica->moving.n_asked > 0 && moves_hear_plan(loop->moves, replica, error) < 0)
             return error->code;
@@ -392,6 +394,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         until_ns = ifl_min(until_ns, moves_next_ns(loop->moves));
     if (loop->migrating)
         until_ns = ifl_min(until_ns, migrating_next_ns(loop->migrating));
+    if (loop->swapping)
+        until_ns = ifl_min(until_ns, swapping_next_ns(loop->swapping));
     if (loop->tiering)
         until_ns = ifl_min(until_ns, tiering_next_ns(loop->tiering));
     if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing) && !loop->open)
@@ -415,6 +419,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = moves_end(loop->moves, error);
     if (rc == 0 && loop->migrating)
         rc = migrating_end(loop->migrating, error);
+    if (rc == 0 && loop->swapping)
+        rc = swapping_end(loop->swapping, error);
     if (rc == 0 && loop->tiering)
         rc = tiering_end(loop->tiering, error);
     if (rc == 0)
@@ -501,6 +507,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = (loop.moves = moves_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && flight->migration)
         rc = (loop.migrating = migrating_create(&loop, error)) ? 0 : error->code;
+    if (rc == 0 && flight->swaps)
+        rc = (loop.swapping = swapping_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && flight->tiers)
         rc = (loop.tiering = tiering_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && apart_flies(flight))
@@ -525,6 +533,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     event_heap_destroy(&loop.wakes);
     moves_destroy(loop.moves);
     migrating_destroy(loop.migrating);
+    swapping_destroy(loop.swapping);
     tiering_destroy(loop.tiering);
     loop_drop_departures(&loop);
     free(loop.places);

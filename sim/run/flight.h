@@ -19,6 +19,7 @@
 #include "fleet/migration.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
+#include "fleet/swap_link.h"
 #include "fleet/tier_links.h"
 #include "replica/replica.h"
 #include "run/source.h"
@@ -44,6 +45,7 @@ struct flight {
     const struct handover_rules *handover;   /* NULL: requests stay where they are */
     const struct migration_rules *migration; /* NULL: running requests stay where they are */
     struct handover_size moved;
+    const struct swap_link *swaps;  /* [n_pools]; NULL: swaps are part of steps */
     const struct tier_links *tiers; /* [n_pools]; NULL: no replica has any */
     struct link_spec link;          /* out of each replica, and into it */
     struct workload *workload;

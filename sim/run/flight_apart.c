@@ -54,10 +54,10 @@ static bool has_pipeline(const struct flight *flight)
 
 bool apart_flies(const struct flight *flight)
 {
-    return flight->n_replicas > 1 && !flight->handover && !flight->migration && !flight->tiers &&
-           flight->records_in_any_order && flight->executor->durations && flight->steady_runs &&
-           !flight->check_steady && !has_lockstep(flight) && !has_pipeline(flight) &&
-           !has_door(flight) && !gateway_is_there(&flight->gateway) &&
+    return flight->n_replicas > 1 && !flight->handover && !flight->migration && !flight->swaps &&
+           !flight->tiers && flight->records_in_any_order && flight->executor->durations &&
+           flight->steady_runs && !flight->check_steady && !has_lockstep(flight) &&
+           !has_pipeline(flight) && !has_door(flight) && !gateway_is_there(&flight->gateway) &&
            !hears_in_order(flight->router) && workload_is_open(flight->workload);
 }
 

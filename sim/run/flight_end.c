@@ -130,6 +130,8 @@ IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct if
         rc = loop_report_gone(loop, replica, error);
     if (rc == 0 && loop->tiering)
         rc = tiering_hear_step(loop->tiering, replica, error);
+    if (rc == 0 && loop->swapping)
+        swapping_hear_step(loop->swapping, replica, done);
     if (rc == 0 && loop->migrating)
         rc = migrating_hear_step(loop->migrating, replica, error);
     return rc == 0 && loop->moves ? moves_hear_step(loop->moves, replica, done, error) : rc;

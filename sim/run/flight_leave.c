@@ -108,10 +108,13 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
         moves_leave(loop->moves, replica, of->r, of->status, of->at_ns, error) < 0)
         return error->code;
     bool waits = false;
+    if (loop->swapping &&
+        swapping_leave(loop->swapping, replica, of->r, of->status, &waits, error) < 0)
+        return error->code;
     if (of->r->handover == 0 && loop->tiering &&
         tiering_leave(loop->tiering, replica, of->r, of->status, &waits, error) < 0)
         return error->code;
-    if (loop->migrating &&
+    if (loop->migrating && !waits &&
         migrating_leave(loop->migrating, replica, of->r, of->status, &waits, error) < 0)
         return error->code;
     if (of->r->handover == 0 && !waits)

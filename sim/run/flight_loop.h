@@ -9,6 +9,7 @@
 #include "run/flight.h"
 #include "run/flight_migrate.h"
 #include "run/flight_moves.h"
+#include "run/flight_swap.h"
 #include "run/flight_tiers.h"
 #include "run/lockstep.h"
 
@@ -54,6 +55,7 @@ struct loop {
     struct lockstep lockstep;
     struct moves *moves;            /* NULL: requests stay where they are */
     struct migrating *migrating;    /* NULL: running requests stay where they are */
+    struct swapping *swapping;      /* NULL: swaps are part of steps */
     struct tiering *tiering;        /* NULL: there are no tiers below the device */
     struct lone *lone;              /* [replicas]; NULL: they fly together */
     struct outlook *lone_outlook;   /* [replicas] */

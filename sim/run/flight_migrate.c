@@ -418,7 +418,7 @@ int migrating_leave(struct migrating *migrating, struct replica *replica, struct
     for (uint32_t slot = 0; slot < migrating->slots.n; slot++)
         if (migrating->of[slot].p == r && migrating->of[slot].stands)
             migrating->of[slot].left = status;
-    r->left = status;
+    replica_note_gone(replica, r, status);
     const int rc = loop_report_one(migrating->loop, replica, r, error);
     r->silent = true;
     return rc;

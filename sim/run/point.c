@@ -200,6 +200,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .beams = all->workload.beams,
         .moves = config_hands_over(all) || config_migrates(all),
         .loads_before = all->handover.blocks_destination,
+        .swaps_apart = config_swaps_apart(config),
         .adapters = adapter_table_options(&point->pools[pool].adapters, config),
     };
     struct speculation *speculation = &point->pools[pool].speculation;
@@ -234,6 +235,8 @@ static int create_replicas(const struct point_options *options, struct point *po
     point_describe_pools(options, point);
     point->replicas = calloc(point->n_replicas, sizeof *point->replicas);
     rc = point->replicas ? point_create_tiers(config, point, error) : ifl_fail_nomem(error);
+    if (rc == 0)
+        rc = point_create_swaps(config, point, error);
     for (size_t i = 0; rc == 0 && i < point->n_pools; i++)
         rc = create_replicas_of(options, point, i, &n_created, error);
     point->n_replicas = n_created;
@@ -263,6 +266,7 @@ static void destroy_replicas(struct point *point)
     free(point->replicas);
     module_destroy(&point->router);
     point_destroy_tiers(point);
+    free(point->swap_links);
 }
 
 /* Requests go through the front end before they are routed: there is one, that of the first pool.
@@ -413,6 +417,7 @@ static int fly(const struct point_options *options, struct point *point,
         .gateway = options->config->gateway,
         .handover = config_hands_over(options->config) ? &options->config->handover : NULL,
         .migration = config_migrates(options->config) ? &options->config->migration : NULL,
+        .swaps = point->swap_links,
         .tiers = point->tier_links,
         .moved = machine_kv_moved(&point->pools[0].machine, options->config),
         .link = options->config->links.spec,

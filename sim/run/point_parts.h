@@ -36,6 +36,7 @@ struct point {
     uint32_t n_replicas;
     struct tier_links *tier_links; /* [n_pools]; NULL: there are no tiers below the devices */
     struct point_tiers *tiers;     /* [n_replicas], or NULL */
+    struct swap_link *swap_links;  /* [n_pools]; NULL: swaps are part of steps */
     struct module router;
     struct executor_sim simulator;
     struct executor_paced paced;    /* of the simulator, where requests come from a source */
@@ -73,6 +74,10 @@ void point_tiers_of(const struct point *point, const struct fleet_pool *pool, ui
 /* Blocks for which an engine has room in the tier of the replica; 0: it has none. */
 size_t point_tier_places(const struct point *point, uint32_t replica);
 void point_destroy_tiers(struct point *point);
+
+/* ---- point_swap.c ---- */
+
+int point_create_swaps(const struct config *config, struct point *point, struct ifl_error *error);
 
 /* ---- point_words.c ---- */
 

@@ -71,6 +71,11 @@ awk -F, '$1 == "rows" && $2 != 185 || $1 == "median_error" && $2 > 0.06 || $1 ==
 awk -F, '$2 == "0.4" && $1 <= 16 && $3 < 1.1 || $2 == "0.4" && $1 >= 64 && $3 > 1 { bad = 1 } END { exit bad || NR != 19 }' \
     speculation/crossover.csv || complain 'speculation does not stop to pay'
 
+# Llumnix: where the dispatch alone is over the edge first tokens gain by an order of magnitude, and hardly below
+reproduce llumnix-a10
+awk -F, '$1 == "m-m" && $4 > most { most = $4 } $1 == "m-m" && $2 <= 8 && ($4 < 0.9 || $4 > 1.3) { bad = 1 }
+    END { exit bad || most < 10 || NR != 16 }' llumnix-a10/gains.csv || complain 'moves do not gain what the page says'
+
 # S-LoRA within 6% of what it measured, what 200 adapters cost within 2.5 points; the losers lose
 reproduce s-lora-a10g
 grep -E '^(system|s-lora|s-lora-abort),' s-lora-a10g/points.csv >s-lora-points.csv

@@ -69,7 +69,9 @@ int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record 
     struct capture *c = (struct capture *)(void *)recorder;
     (void)error;
     ifl_require(record->sent_ns <= record->start_ns && record->start_ns <= record->end_ns);
+    ifl_require(record->hidden_ns >= 0 && record->hidden_ns <= record->moving_ns);
     c->n_moves++;
+    c->hidden_ns += record->hidden_ns;
     return 0;
 }
 

@@ -115,6 +115,7 @@ static int create_replicas(const struct fixture *f, struct replica *replicas,
                                           .overlap = f->overlap,
                                           .moves = f->hands_over || f->migration.interval_ns > 0,
                                           .loads_before = f->handover.blocks_destination,
+                                          .swaps_apart = f->swaps_apart,
                                           .beams = f->beams,
                                           .speculation = f->speculation,
                                           .adapters = f->adapters_of};
@@ -174,6 +175,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     struct workload workload = {0};
     struct inspector x = {
         .replica = replicas, .complaint = f->complaint, .complaint_bytes = sizeof f->complaint};
+    const struct swap_link swap_links[FIXTURE_MAX_POOLS] = {f->swap_link, f->swap_link,
+                                                            f->swap_link, f->swap_link};
     struct flight flight = {
         .replicas = replicas,
         .n_replicas = n_replicas,
@@ -184,6 +187,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .news = f->news,
         .gateway = f->gateway,
         .handover = f->hands_over ? &f->handover : NULL,
+        .swaps = f->swaps_apart ? swap_links : NULL,
         .migration = f->migration.interval_ns > 0 ? &f->migration : NULL,
         .moved = f->moved,
         .link = f->link,

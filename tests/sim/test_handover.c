@@ -232,6 +232,12 @@ static void roll_migrating(struct cluster *cluster, uint64_t seed)
     f->limits = f->pools[0].limits;
     roll_links(f, &dice);
     roll_migration(f, &dice);
+    f->swaps_apart = one_in(&dice, 2);
+    for (size_t i = 0; i < f->n_pools; i++)
+        f->swaps_apart &=
+            strcmp(f->pools[i].modules[IFL_BATCHING].policy->name, "prefill-first") == 0;
+    f->swap_link.out_ns = 1000000 * (int64_t)roll(&dice, 0, 30);
+    f->swap_link.in_ns = 1000000 * (int64_t)roll(&dice, 0, 30);
     roll_requests(f, &dice);
     f->capture.keep_steps = true;
 }

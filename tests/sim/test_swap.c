@@ -1,0 +1,111 @@
+/* Swaps beside steps, in random set-ups of vLLM v0's scheduler.
+ *
+ * - Every request ends exactly once, and behind the last one device and host are empty.
+ * - A run with promised steps leaves the same records as one that plans each step, and as one that
+ *   checks.
+ * - Of each copy no more is hidden than it takes. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_setup.h"
+
+enum { N_SETUPS = 30000 };
+
+static void roll_swaps(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed + (UINT64_C(1) << 42), 0};
+    roll_setup(f, seed);
+    f->beams.search = false;
+    f->check_blocks = false;
+    f->swaps_apart = true;
+    f->swap_link =
+        (struct swap_link){.out_ns = 1000000 * (int64_t)roll(&dice, 0, 3) * roll(&dice, 0, 100),
+                           .in_ns = 1000000 * (int64_t)roll(&dice, 0, 3) * roll(&dice, 0, 100),
+                           .block_bytes = 16};
+    if (roll(&dice, 0, 2) == 0)
+        f->patience = (struct patience){.process = PATIENCE_EXPONENTIAL, .mean_s = 20};
+}
+
+/* False: nothing is swapped, or the configuration would be refused. */
+static bool swaps(const struct fixture *f)
+{
+    return strcmp(f->modules[IFL_BATCHING].policy->name, "prefill-first") == 0 &&
+           strcmp(f->modules[IFL_PREEMPT].policy->name, "tail") == 0 &&
+           f->limits.n_host_blocks > 0 && f->overlap.depth <= 1 && !f->speculation.on;
+}
+
+static void fly(struct fixture *f, uint64_t seed)
+{
+    struct ifl_error error = {0};
+    const int rc = fixture_fly(f, &error);
+    cr_assert_eq(rc, 0, "seed %llu: %s", (unsigned long long)seed, error.text);
+    cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
+}
+
+static void check_requests(const struct fixture *f, uint64_t seed)
+{
+    bool seen[RANDOM_MAX_REQUESTS] = {false};
+    cr_assert_eq(f->capture.n_requests, f->trace.n, "seed %llu: %zu of %zu ended",
+                 (unsigned long long)seed, f->capture.n_requests, f->trace.n);
+    for (size_t i = 0; i < f->capture.n_requests; i++) {
+        const struct ifl_request_record *r = &f->capture.requests[i];
+        cr_assert(!seen[r->request_id], "seed %llu: a request ended twice",
+                  (unsigned long long)seed);
+        seen[r->request_id] = true;
+        if (r->status == IFL_FINISHED)
+            cr_assert_eq(r->output_tokens, f->trace.n_output[r->request_id]);
+    }
+}
+
+static void check_same(const struct fixture *a, const struct fixture *b, uint64_t seed)
+{
+    const size_t n_steps = a->capture.n_steps;
+    cr_assert_eq(n_steps, b->capture.n_steps, "seed %llu: %zu steps, %zu", (unsigned long long)seed,
+                 n_steps, b->capture.n_steps);
+    cr_assert_eq(a->capture.n_moves, b->capture.n_moves, "seed %llu", (unsigned long long)seed);
+    cr_assert_eq(a->capture.hidden_ns, b->capture.hidden_ns, "seed %llu", (unsigned long long)seed);
+    for (size_t i = 0; i < a->capture.n_requests; i++)
+        cr_assert(memcmp(&a->capture.requests[i], &b->capture.requests[i],
+                         offsetof(struct ifl_request_record, status)) == 0,
+                  "seed %llu: steady runs show in request %zu", (unsigned long long)seed, i);
+}
+
+Test(swap, random_setups, .timeout = 600)
+{
+    const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
+    uint64_t n_flown = 0, n_moves = 0, n_repeats = 0, n_left = 0, n_hidden = 0;
+    for (uint64_t seed = first; seed < first + N_SETUPS; seed++) {
+        struct fixture skipping, planning, checking;
+        roll_swaps(&skipping, seed);
+        roll_swaps(&planning, seed);
+        roll_swaps(&checking, seed);
+        planning.no_steady_runs = true;
+        checking.check_steady = true;
+        if (swaps(&skipping)) {
+            fly(&skipping, seed);
+            fly(&planning, seed);
+            fly(&checking, seed);
+            check_requests(&skipping, seed);
+            check_same(&skipping, &planning, seed);
+            check_same(&skipping, &checking, seed);
+            n_flown++;
+        }
+        n_repeats += skipping.n_repeats;
+        n_moves += skipping.capture.n_moves;
+        n_hidden += skipping.capture.hidden_ns > 0;
+        for (size_t i = 0; i < skipping.capture.n_requests; i++) {
+            const struct ifl_request_record *r = &skipping.capture.requests[i];
+            n_left += r->status == IFL_ABORTED && r->swap_outs > 0;
+        }
+        fixture_free(&skipping);
+        fixture_free(&planning);
+        fixture_free(&checking);
+    }
+    cr_assert(n_flown > N_SETUPS / 60 && n_moves > n_flown && n_repeats > n_flown &&
+                  n_left > n_flown / 100 && n_hidden > n_flown / 20,
+              "%llu set-ups, %llu copies, %llu repeats, %llu left, %llu with hidden ones",
+              (unsigned long long)n_flown, (unsigned long long)n_moves,
+              (unsigned long long)n_repeats, (unsigned long long)n_left,
+              (unsigned long long)n_hidden);
+}
