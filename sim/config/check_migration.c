@@ -7,7 +7,7 @@
 static const char *against(const struct config *pool)
 {
     if (pool->executor != EXECUTOR_SIM)
-        return "executor is an engine, expected sim: no engine moves K/V to another one";
+        return "executor is an engine, expected sim: engines move the K/V of prompts alone";
     if (cost_computed(&pool->cost) == COST_RECORDED)
         return "cost.model is recorded, expected a model that computes how long steps last";
     if (config_pipelines(pool))
