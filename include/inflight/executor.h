@@ -126,6 +126,16 @@ struct ifl_kv_moved {
 /* What `next` answers where a move has ended before any step. */
 enum { IFL_NEXT_MOVED = 3 };
 
+enum { IFL_MOST_LOGPROBS = 20 };
+
+/* Natural logarithms of the probabilities that a model gives a token, and the likeliest ones. */
+struct ifl_logprobs {
+    double of_token;
+    int32_t n;                        /* of the likeliest */
+    int32_t token[IFL_MOST_LOGPROBS]; /* falling; of equals the lower number first */
+    double of[IFL_MOST_LOGPROBS];
+};
+
 struct ifl_executor_ops {
     size_t size_bytes; /* sizeof(struct ifl_executor_ops): it may grow at its end */
     const char *name;
@@ -173,6 +183,11 @@ struct ifl_executor_ops {
      * each told once; 0: none has. */
     int (*move)(void *self, const struct ifl_kv_move *, struct ifl_error *);
     int (*moved)(void *self, int64_t until_ns, struct ifl_kv_moved *, struct ifl_error *);
+    /* Optional. Of the token, which `token` tells of that answer of r, in the step whose end was
+     * told last; borrowed until the next call. NULL: nothing asked for it as the step was
+     * submitted. */
+    const struct ifl_logprobs *(*logprobs)(void *self, const struct ifl_request *r, int32_t seq,
+                                           int32_t token);
 };
 
 #endif

@@ -37,10 +37,11 @@ int replay_prompt_list(const int32_t *ids, int32_t n, struct replay_text *text)
     for (int32_t i = 0; rc == 0 && i < n;) {
         char *at = part;
         for (const int32_t end = ifl_min(i + 64, n); i < end; i++) {
+            if (i > 0)
+                *at++ = ',';
             at = row_put_digits(at, (uint32_t)ids[i], 1);
-            *at++ = ',';
         }
-        rc = replay_text_add(text, part, (size_t)(at - part) - (i == n));
+        rc = replay_text_add(text, part, (size_t)(at - part));
     }
     return rc == 0 ? replay_text_add(text, "]", 1) : rc;
 }

@@ -110,6 +110,12 @@ static void name_model(struct serve *serve, size_t i, const char *config)
     serve->models[i] = (struct served_model){.name = name, .config = config};
 }
 
+/* An engine's logits say them; where tokens are guessed a step has several. */
+static int32_t most_logprobs(const struct config *config)
+{
+    return config->executor != EXECUTOR_SIM && !config_speculates(config) ? IFL_MOST_LOGPROBS : 0;
+}
+
 static int list_models(struct serve *serve, struct ifl_error *error)
 {
     size_t n = 0;
@@ -129,7 +135,8 @@ static int list_models(struct serve *serve, struct ifl_error *error)
         if (!serve->quoted_names[i])
             return ifl_fail_nomem(error);
     }
-    serve->served = (struct served_models){serve->models, n, &serve->text};
+    serve->served =
+        (struct served_models){serve->models, n, &serve->text, most_logprobs(serve->config)};
     return 0;
 }
 

@@ -59,6 +59,15 @@ static void put_text(const struct exchange *e, size_t choice, int32_t token, boo
         served_text_put_end(&e->flows[choice], e->out);
 }
 
+/* Of the tokens of the choice that were not told yet. */
+static void put_logprobs(const struct exchange *e, size_t choice)
+{
+    if (e->ask.n_logprobs >= 0)
+        weighed_put(&e->weighed[choice], &e->serve->text, e->ask.chat, e->out);
+    else
+        evbuffer_add(e->out, "null", 4);
+}
+
 static void put_texts(const struct exchange *e, size_t choice)
 {
     const struct tokens *answer = &e->answers[choice];
@@ -158,8 +167,11 @@ static void put_chat_choice(const struct part *part, int32_t choice, const struc
     const struct exchange *e = part->exchange;
     evbuffer_add_printf(e->out, "\"choices\":[{\"index\":%d,\"delta\":{\"content\":\"", choice);
     put_text(e, (size_t)choice, t->id, last);
-    evbuffer_add_printf(e->out, "\"},\"logprobs\":null,\"finish_reason\":%s%s,\"token_ids\":",
-                        last ? reason_of(part) : "null", last ? ",\"stop_reason\":null" : "");
+    evbuffer_add_printf(e->out, "\"},\"logprobs\":");
+    put_logprobs(e, (size_t)choice);
+    evbuffer_add_printf(e->out,
+                        ",\"finish_reason\":%s%s,\"token_ids\":", last ? reason_of(part) : "null",
+                        last ? ",\"stop_reason\":null" : "");
     put_asked_ids(e, &t->id, 1);
     evbuffer_add(e->out, "}]", 2);
 }
@@ -170,10 +182,10 @@ static void put_completion_choice(const struct part *part, int32_t choice,
     const struct exchange *e = part->exchange;
     evbuffer_add_printf(e->out, "\"choices\":[{\"index\":%d,\"text\":\"", choice);
     put_text(e, (size_t)choice, t->id, last);
-    evbuffer_add_printf(
-        e->out,
-        "\",\"logprobs\":null,\"finish_reason\":%s,\"stop_reason\":null,\"prompt_token_ids\":",
-        last ? reason_of(part) : "null");
+    evbuffer_add_printf(e->out, "\",\"logprobs\":");
+    put_logprobs(e, (size_t)choice);
+    evbuffer_add_printf(e->out, ",\"finish_reason\":%s,\"stop_reason\":null,\"prompt_token_ids\":",
+                        last ? reason_of(part) : "null");
     if (t->index == 0)
         put_prompt_ids(part);
     else
@@ -227,13 +239,13 @@ static void put_whole_choice(const struct exchange *e, size_t i)
                         e->ask.chat ? "\"message\":{\"role\":\"assistant\",\"content\":"
                                     : "\"text\":");
     put_texts(e, i);
-    evbuffer_add_printf(e->out,
-                        "\"%s,\"logprobs\":null,\"finish_reason\":%s,\"stop_reason\":null,"
-                        "\"token_ids\":",
+    evbuffer_add_printf(e->out, "\"%s,\"logprobs\":",
                         e->ask.chat ? ",\"refusal\":null,\"annotations\":null,\"audio\":null,"
                                       "\"function_call\":null,\"reasoning\":null}"
-                                    : "",
-                        reason_of(part));
+                                    : "");
+    put_logprobs(e, i);
+    evbuffer_add_printf(
+        e->out, ",\"finish_reason\":%s,\"stop_reason\":null,\"token_ids\":", reason_of(part));
     put_asked_ids(e, answer->of, answer->n);
     if (!e->ask.chat) {
         evbuffer_add_printf(e->out, ",\"prompt_logprobs\":null,\"prompt_token_ids\":");
@@ -317,8 +329,13 @@ void answer_free(struct exchange *e)
     if (e->next)
         e->next->prev = e->prev;
     serve->n_exchanges--;
-    for (size_t i = 0; e->answers && i < e->ask.n_prompts * (size_t)e->ask.n; i++)
-        tokens_free(&e->answers[i]);
+    for (size_t i = 0; i < e->ask.n_prompts * (size_t)e->ask.n; i++) {
+        if (e->answers)
+            tokens_free(&e->answers[i]);
+        if (e->weighed)
+            weighed_free(&e->weighed[i]);
+    }
+    free(e->weighed);
     free(e->answers);
     free(e->flows);
     free(e->parts);
@@ -425,7 +442,8 @@ void answer_token(void *context, void *owner, const struct source_token *token)
     if (token->seq + 1 == e->ask.n)
         part->last_ns = token->at_ns;
     e->n_answer_tokens++;
-    if (e->answers && tokens_add(&e->answers[choice], token->id) < 0)
+    if ((e->answers && tokens_add(&e->answers[choice], token->id) < 0) ||
+        (e->weighed && weighed_add(&e->weighed[choice], token->id, token->logprobs) < 0))
         e->failed = true;
     if (!e->ask.stream)
         return;

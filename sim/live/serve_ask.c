@@ -407,43 +407,48 @@ static bool read_lengths(struct ask *ask, const json_t *body, const struct serve
     return true;
 }
 
-/* No probabilities are known here: as of a vLLM with --max-logprobs 0, of which the sampled token's
- * alone would be left. */
-static bool refuse_logprobs(struct answer_error *refusal, const char *key, const char *of,
-                            int32_t n)
+/* Takes the number, or says why not: as a vLLM with --max-logprobs `most`. Without any not even
+ * the token's own is known. */
+static bool take_logprobs(const char *key, const char *of, int32_t n, int32_t most, int32_t *taken,
+                          struct answer_error *refusal)
 {
     if (n < -1)
         return refuse(refusal, 400, bad_value, key,
                       "`%s` must be a positive value or -1. (parameter=%s, value=%d)", key, key, n);
-    if (n == 0)
+    if (n == 0 && most == 0)
         return refuse(refusal, 400, bad_value, key,
                       "%s logprobs are not available here. (parameter=%s, value=0)", of, key);
-    return refuse(
-        refusal, 400, bad_value, key,
-        "Requested %s logprobs of %d, which is greater than max allowed: 0 (parameter=%s, "
-        "value=%d)",
-        of, n, key, n);
+    if (n == -1 || n > most)
+        return refuse(refusal, 400, bad_value, key,
+                      "Requested %s logprobs of %d, which is greater than max allowed: %d "
+                      "(parameter=%s, value=%d)",
+                      of, n, most, key, n);
+    *taken = n;
+    return true;
 }
 
-static bool check_logprobs(const json_t *body, bool chat, struct answer_error *refusal)
+static bool read_logprobs(struct ask *ask, const json_t *body, int32_t most,
+                          struct answer_error *refusal)
 {
-    const char *key = chat ? "top_logprobs" : "logprobs";
+    const char *key = ask->chat ? "top_logprobs" : "logprobs";
     int32_t of_answer = INT32_MIN, of_prompt = INT32_MIN;
-    bool wanted = !chat;
-    if ((chat && !read_flag(body, "logprobs", &wanted, refusal)) ||
+    bool wanted = !ask->chat;
+    ask->n_logprobs = -1;
+    if ((ask->chat && !read_flag(body, "logprobs", &wanted, refusal)) ||
         !read_whole(body, key, &of_answer, refusal) ||
         !read_whole(body, "prompt_logprobs", &of_prompt, refusal))
         return false;
-    if (chat && !wanted && of_answer != INT32_MIN && of_answer != 0)
+    if (ask->chat && !wanted && of_answer != INT32_MIN && of_answer != 0)
         return refuse(refusal, 400, bad_value, key,
                       "when using `top_logprobs`, `logprobs` must be set to true. "
                       "(parameter=top_logprobs)");
-    if (chat && wanted)
-        return refuse_logprobs(refusal, key, "sample", ifl_max(of_answer, 0));
-    if (!chat && of_answer != INT32_MIN)
-        return refuse_logprobs(refusal, key, "sample", of_answer);
+    if (ask->chat && wanted && of_answer == INT32_MIN)
+        of_answer = 0;
+    if (wanted && of_answer != INT32_MIN &&
+        !take_logprobs(key, "sample", of_answer, most, &ask->n_logprobs, refusal))
+        return false;
     return of_prompt == INT32_MIN ||
-           refuse_logprobs(refusal, "prompt_logprobs", "prompt", of_prompt);
+           take_logprobs("prompt_logprobs", "prompt", of_prompt, 0, &of_prompt, refusal);
 }
 
 static bool read_options(struct ask *ask, const json_t *body, struct answer_error *refusal)
@@ -462,7 +467,7 @@ static bool read_options(struct ask *ask, const json_t *body, struct answer_erro
         !read_flag(body, "add_special_tokens", &ask->is_framed, refusal) ||
         !read_flag(body, "skip_special_tokens", &skips_special, refusal) ||
         !read_whole(body, "priority", &ask->priority, refusal) ||
-        !check_logprobs(body, ask->chat, refusal) || !read_name(body, "user", ask->user, refusal) ||
+        !read_name(body, "user", ask->user, refusal) ||
         !read_name(body, "session_id", ask->session, refusal) ||
         !read_name(body, "request_id", ask->request_id, refusal))
         return false;
@@ -486,6 +491,7 @@ bool ask_read(struct ask *ask, bool chat, const char *body, size_t n_bytes,
     *ask = (struct ask){.chat = chat};
     json_t *root = parse(body, n_bytes, refusal);
     const bool good = root && read_options(ask, root, refusal) &&
+                      read_logprobs(ask, root, models->most_logprobs, refusal) &&
                       read_model(ask, root, models, refusal) &&
                       (chat ? read_messages(ask, root, models->text, refusal)
                             : read_prompts(ask, root, models->text, refusal)) &&

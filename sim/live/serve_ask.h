@@ -18,6 +18,7 @@ struct served_models {
     const struct served_model *of; /* [n] */
     size_t n;
     const struct served_text *text; /* of all of them */
+    int32_t most_logprobs;          /* that an answer may have; 0: not even of its own tokens */
 };
 
 /* An answer that is an error. */
@@ -37,7 +38,8 @@ struct ask {
     bool names_tokens;  /* of /tokenize: return_token_strs */
     int32_t max_tokens;
     int32_t min_tokens, n, priority;
-    size_t model; /* index */
+    int32_t n_logprobs; /* likeliest tokens with each of the answer; -1: not asked for */
+    size_t model;       /* index */
     char user[ASK_NAME_BYTES], session[ASK_NAME_BYTES], request_id[ASK_NAME_BYTES];
     struct tokens *prompts; /* [n_prompts], owned */
     size_t n_prompts;

@@ -6,6 +6,7 @@
 #include "live/http.h"
 #include "live/serve.h"
 #include "live/serve_ask.h"
+#include "live/serve_logprobs.h"
 #include "live/serve_metrics.h"
 #include "live/serve_tokenizer.h"
 #include "live/source.h"
@@ -63,6 +64,8 @@ struct exchange {
     struct part *parts;      /* [ask.n_prompts] */
     struct evbuffer *out;    /* what is to be sent next */
     struct text_flow *flows; /* [ask.n_prompts * ask.n] of the answers' texts */
+    struct weighed
+        *weighed; /* [ask.n_prompts * ask.n] with logprobs: what is to be said of tokens */
     struct tokens *answers; /* [ask.n_prompts * ask.n], where the answer is sent at its end, or with
                                its tokens */
     size_t n_open;          /* prompts that have not ended */

@@ -213,6 +213,7 @@ static bool send_part(struct exchange *e, size_t i)
         .n_output = answer_tokens(serve, &e->ask),
         .max_tokens = e->ask.max_tokens,
         .samples = e->ask.n,
+        .n_logprobs = e->ask.n_logprobs,
         .priority = e->ask.priority,
         .model = serve->config->n_pools > 0 ? (uint32_t)e->ask.model + 1 : 0,
         .client = e->ask.user,
@@ -267,9 +268,12 @@ static struct exchange *open_exchange(struct serve *serve, struct evhttp_request
     for (size_t i = 0; e->parts && i < ask->n_prompts; i++)
         e->parts[i].row = -1;
     e->flows = calloc(ask->n_prompts * (size_t)ask->n, sizeof *e->flows);
+    if (ask->n_logprobs >= 0)
+        e->weighed = calloc(ask->n_prompts * (size_t)ask->n, sizeof *e->weighed);
     if (!ask->stream)
         e->answers = calloc(ask->n_prompts * (size_t)ask->n, sizeof *e->answers);
-    if (e->parts && e->out && e->flows && (ask->stream || e->answers)) {
+    if (e->parts && e->out && e->flows && (ask->n_logprobs < 0 || e->weighed) &&
+        (ask->stream || e->answers)) {
         name_exchange(e);
         return e;
     }

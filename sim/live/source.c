@@ -28,7 +28,7 @@ struct place {
     int64_t sent_ns;
     int32_t *tokens; /* [n_tokens] of the prompt and its answer */
     uint64_t *ids;   /* [n_tokens] of them and all before */
-    int32_t n_tokens, cap_tokens;
+    int32_t n_tokens, cap_tokens, n_logprobs;
     char session[64];
 };
 
@@ -247,6 +247,7 @@ int64_t source_send(struct live_source *s, const struct source_request *request,
     place->taken = true;
     place->leaving = place->over = false;
     place->owner = owner;
+    place->n_logprobs = request->n_logprobs;
     snprintf(place->session, sizeof place->session, "%s", request->session);
     trace->request_id[row] = s->n_sent++;
     trace->n_prompt[row] = request->n_prompt;
@@ -368,6 +369,12 @@ static const int32_t *prompt_of(void *self, size_t row)
     return s->places[row].n_tokens > 0 ? s->places[row].tokens : NULL;
 }
 
+static int32_t logprobs_of_row(void *self, size_t row)
+{
+    const struct live_source *s = self;
+    return s->places[row].n_logprobs;
+}
+
 /* ---- what the flight says ---- */
 
 static void tell(struct live_source *s, const struct heard *heard)
@@ -393,6 +400,12 @@ static void hear(struct live_source *s, struct heard *heard)
         tell(s, heard);
         return;
     }
+    if (heard->token.logprobs) {
+        struct ifl_logprobs *own = malloc(sizeof *own);
+        if (own)
+            *own = *heard->token.logprobs;
+        heard->token.logprobs = own;
+    }
     if (later_add(&s->later, heard) < 0) {
         ifl_fail_nomem(&error);
         source_fail(s, &error);
@@ -404,6 +417,7 @@ static void deliver_due(struct live_source *s)
     while (later_due_ns(&s->later) <= source_now_ns(s)) {
         const struct heard heard = later_take(&s->later);
         tell(s, &heard);
+        free((void *)(uintptr_t)heard.token.logprobs);
     }
 }
 
@@ -446,6 +460,7 @@ static const struct source_ops ops = {.now = now,
                                       .stamp = stamp,
                                       .ids = ids_of,
                                       .prompt = prompt_of,
+                                      .logprobs = logprobs_of_row,
                                       .token = token,
                                       .step = step,
                                       .ended = ended,
@@ -564,6 +579,8 @@ void source_destroy(struct live_source *s)
     free(s->free);
     free(s->retired);
     free(s->inbox.of);
+    while (s->later.n > 0)
+        free((void *)(uintptr_t)later_take(&s->later).token.logprobs);
     later_free(&s->later);
     free(s);
 }

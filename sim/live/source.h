@@ -59,6 +59,7 @@ int64_t source_now_ns(const struct live_source *source);
 /* A request as a client sends it. */
 struct source_request {
     int32_t n_prompt, n_output, max_tokens, samples, priority;
+    int32_t n_logprobs;    /* likeliest tokens to name with each of the answer; -1: none is asked */
     uint32_t model;        /* 1 + its index among the models; 0: any */
     const char *client;    /* or "" */
     const char *session;   /* or "" */

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "inflight/minmax.h"
 #include "replica/live_request.h"
+#include "run/logprobs.h"
 
 /* ---- room ---- */
 
@@ -24,7 +25,7 @@ static int reserve_seqs(struct engine_job *job, size_t n)
     job->cap_seqs = 0;
     if (GROW(job->owners, had) || GROW(job->first_token, had) || GROW(job->first_block, had) ||
         GROW(job->n_rows, had) || GROW(job->n_drafts, had) || GROW(job->n_drawn, had) ||
-        GROW(job->n_accepted, had) || GROW(job->adapters, had))
+        GROW(job->n_accepted, had) || GROW(job->adapters, had) || GROW(job->n_best, had))
         return IFL_E_NOMEM;
     job->cap_seqs = cap;
     return 0;
@@ -60,6 +61,24 @@ static int reserve_copies(struct engine_job *job, size_t n)
     if (GROW(job->outs, had) || GROW(job->ins, had) || GROW(job->copies, had))
         return IFL_E_NOMEM;
     job->cap_copies = cap;
+    return 0;
+}
+
+/* Logits take four bytes a token of the vocabulary and a sequence that is asked, or beside one. */
+static int reserve_logits(struct engine_job *job)
+{
+    size_t n_rows = 0;
+    for (int32_t seq = 0; seq < job->step.n_seqs; seq++)
+        n_rows += (size_t)job->n_rows[seq];
+    const size_t had = job->cap_logits, n = n_rows * (size_t)job->n_vocab;
+    if (n > had && array_grow(&job->logits, 0, n, sizeof *job->logits) < 0)
+        return IFL_E_NOMEM;
+    job->cap_logits = ifl_max(had, n);
+    if (job->cap_seqs > job->cap_logprobs &&
+        array_grow(&job->logprobs, 0, job->cap_seqs, sizeof *job->logprobs) < 0)
+        return IFL_E_NOMEM;
+    job->cap_logprobs = ifl_max(job->cap_logprobs, job->cap_seqs);
+    job->step.logits = job->logits;
     return 0;
 }
 
@@ -104,7 +123,8 @@ void engine_job_finish(struct engine_job *job)
     void *const arrays[] = {job->owners,    job->token_ids, job->positions,  job->first_token,
                             job->block_ids, job->spoilt,    job->n_rows,     job->first_block,
                             job->sampled,   job->outs,      job->ins,        job->copies,
-                            job->n_drafts,  job->n_drawn,   job->n_accepted, job->adapters};
+                            job->n_drafts,  job->n_drawn,   job->n_accepted, job->adapters,
+                            job->n_best,    job->logprobs,  job->logits};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     kept_job_finish(&job->kept);
@@ -163,6 +183,10 @@ static void add_work(struct engine_job *job, const struct ifl_work *work,
                                             .hash_id_tokens = r->hash_id_tokens};
     job->n_rows[seq] = work->samples ? 1 + work->n_draft : 0;
     job->n_drafts[seq] = work->n_draft;
+    job->n_best[seq] = work->samples && source && job->has_logits
+                           ? source->ops->logprobs(source->self, live(r)->row)
+                           : -1;
+    job->is_asked |= job->n_best[seq] >= 0;
     job->n_drawn[seq] = work->n_holds;
     job->adapters[seq] = (int32_t)r->adapter;
     for (int32_t i = 0; i < work->n_new; i++)
@@ -199,8 +223,11 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
     if (reserve(job, desc) < 0 || list_spoilt(job, spoiler) < 0)
         return IFL_E_NOMEM;
     job->first_token[0] = job->first_block[0] = 0;
+    job->is_asked = false;
     for (size_t i = 0; i < desc->n_work; i++)
         add_work(job, &desc->work[i], source);
+    if (job->is_asked && reserve_logits(job) < 0)
+        return IFL_E_NOMEM;
     copy_all(job->outs, desc->outs, desc->n_outs);
     copy_all(job->ins, desc->ins, desc->n_ins);
     copy_all(job->copies, desc->copies, desc->n_copies);
@@ -255,6 +282,17 @@ int engine_job_remember(struct engine_job *job, struct token_ids *ids, bool veri
         if (job->n_rows[seq] > 0 && remember(job, ids, seq, sampled, verifies) < 0)
             return IFL_E_NOMEM;
     return 0;
+}
+
+void engine_job_weigh(struct engine_job *job)
+{
+    const float *row = job->logits;
+    const int32_t *sampled = job->sampled;
+    for (int32_t seq = 0; seq < job->step.n_seqs; sampled += job->n_rows[seq++]) {
+        if (job->n_best[seq] >= 0)
+            logprobs_of(row, job->n_vocab, *sampled, job->n_best[seq], &job->logprobs[seq]);
+        row += (size_t)job->n_rows[seq] * (size_t)job->n_vocab;
+    }
 }
 
 bool engine_job_feeds(const struct engine_job *earlier, const struct engine_job *later)

@@ -29,6 +29,16 @@ struct engine_job {
     /* [n_seqs] guesses, the last of a sequence's new tokens; those that were drawn to hold; those
      * that do, once the job has run */
     int32_t *n_drafts, *n_drawn, *n_accepted;
+    /* For sources that ask: [n_seqs] how many of the likeliest tokens, -1: none is asked for; what
+     * the model says of them; rows of logits, of n_vocab each. */
+    int32_t n_vocab;
+    bool has_logits; /* the engine has rows of logits; set before */
+    bool is_asked;
+    int32_t *n_best;
+    struct ifl_logprobs *logprobs;
+    struct ifl_logprobs of_first; /* of an answer that begins beside the first of its group */
+    float *logits;
+    size_t cap_logprobs, cap_logits;
     uint32_t *block_ids, *spoilt;
     struct ifl_copy *outs, *ins, *copies;
     size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
@@ -53,6 +63,9 @@ void engine_job_finish(struct engine_job *job);
 int engine_job_reserve(struct engine_job *job, size_t n_seqs, size_t n_tokens, size_t n_blocks);
 /* `step` points to the arrays of sequences and tokens. */
 void engine_job_point(struct engine_job *job);
+
+/* Fills in logprobs, once the engine has run the job. */
+void engine_job_weigh(struct engine_job *job);
 
 /* True if a token that `earlier` samples is one that `later` computes. */
 bool engine_job_feeds(const struct engine_job *earlier, const struct engine_job *later);

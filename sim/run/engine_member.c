@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "inflight/minmax.h"
+#include "run/logprobs.h"
 
 static struct engine_job *job_at(struct engine_member *m, uint64_t i)
 {
@@ -53,6 +54,8 @@ static void run(struct engine_member *m, int32_t stage, uint64_t i)
     job->stage_times[stage].start_ns = engine_hub_now(m->hub);
     if (job->code == 0)
         job->code = compute(m, stage, i);
+    if (job->code == 0 && stage == m->n_stages - 1 && job->is_asked)
+        engine_job_weigh(job);
 }
 
 /* The tokens of requests are read and written under the lock: several threads do. Behind a step
@@ -137,6 +140,8 @@ int engine_member_submit(struct engine_member *m, const struct ifl_step_desc *de
         return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
                         EXECUTOR_ENGINE_MAX_IN_FLIGHT);
     struct engine_job *job = job_at(m, m->n_submitted);
+    job->n_vocab = m->hub->ids.n_vocab;
+    job->has_logits = m->has_logits;
     if (engine_job_write(job, desc, m->hub->source, &m->spoiler) < 0 ||
         engine_keep_write(&m->keep, &job->kept, desc, &job->step) < 0)
         return ifl_fail_nomem(error);
@@ -154,6 +159,35 @@ const struct engine_job *engine_member_first(struct engine_member *m)
     return m->n_taken < n_ended(m) ? job_at(m, m->n_taken) : NULL;
 }
 
+static struct engine_job *job_taken(struct engine_member *m)
+{
+    return m->n_taken > 0 ? job_at(m, m->n_taken - 1) : NULL;
+}
+
+/* The first answer of a group computes the prompt; those that begin with another token behind it
+ * have the row of logits in common with it. */
+const struct ifl_logprobs *engine_member_logprobs(struct engine_member *m, uint64_t serial,
+                                                  int32_t seq, int32_t token)
+{
+    struct engine_job *job = job_taken(m);
+    const float *row = job ? job->logits : NULL, *first = NULL;
+    int32_t n_best = 0;
+    for (int32_t i = 0; job && job->is_asked && i < job->step.n_seqs; i++) {
+        const bool is_asked = job->owners[i].serial == serial && job->n_best[i] >= 0;
+        if (is_asked && job->owners[i].seq == seq)
+            return &job->logprobs[i];
+        if (is_asked && job->owners[i].seq == 0) {
+            first = row;
+            n_best = job->n_best[i];
+        }
+        row += (size_t)job->n_rows[i] * (size_t)job->n_vocab;
+    }
+    if (!first)
+        return NULL;
+    logprobs_of(first, job->n_vocab, token, n_best, &job->of_first);
+    return &job->of_first;
+}
+
 /* ---- opening and closing ---- */
 
 static int open_lanes(struct engine_member *m, const struct executor_engine_options *options,
@@ -168,6 +202,19 @@ static int open_lanes(struct engine_member *m, const struct executor_engine_opti
     if (rc == 0 && options->n_places > 0)
         rc = engine_lane_open(&m->out, m, true, error);
     return rc;
+}
+
+/* An engine that has none refuses the step, and would end the run of a server at a client's word.
+ */
+static bool try_logits(struct engine_member *m)
+{
+    float none;
+    struct ifl_engine_step empty = {.logits = &none};
+    struct ifl_error refusal;
+    const struct guard_call *before = guard_enter(&m->steps);
+    const int rc = m->n_slots > 0 ? 0 : m->engine->step(m->self, &empty, &refusal);
+    guard_leave(before);
+    return rc == 0;
 }
 
 static int start_threads(struct engine_member *m, struct ifl_error *error)
@@ -213,6 +260,7 @@ int engine_member_open(struct engine_member *m, const struct executor_engine_opt
     const struct guard_call *before = guard_enter(&m->opens);
     int rc = m->engine->open(&options->open, &m->self, error);
     guard_leave(before);
+    m->has_logits = rc == 0 && m->hub->source && try_logits(m);
     if (rc == 0 && options->guesses)
         rc = proposer_open(&m->proposer, &options->proposer, error);
     if (rc == 0)

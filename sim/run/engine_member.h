@@ -31,6 +31,7 @@ struct engine_member {
     struct engine_spoiler spoiler;
     struct engine_keep keep;
     bool guesses, verifies;
+    bool has_logits; /* it does not refuse a step that wants them */
     struct proposer proposer;
     struct stage_thread threads[STAGES_MOST];
     int32_t n_threads; /* that have started */
@@ -59,5 +60,8 @@ int engine_member_submit(struct engine_member *member, const struct ifl_step_des
                          struct ifl_error *error);
 /* Under the lock: the first step that has ended and has not been taken; NULL: none. */
 const struct engine_job *engine_member_first(struct engine_member *member);
+/* Of the answer's token in the step that was taken last; NULL: nothing asked for it. */
+const struct ifl_logprobs *engine_member_logprobs(struct engine_member *member, uint64_t serial,
+                                                  int32_t seq, int32_t token);
 
 #endif

@@ -164,6 +164,16 @@ static int32_t engine_token(void *self, const struct ifl_request *r, int32_t seq
     return token;
 }
 
+static const struct ifl_logprobs *engine_logprobs(void *self, const struct ifl_request *r,
+                                                  int32_t seq, int32_t token)
+{
+    struct executor_engine *x = self;
+    const struct ifl_logprobs *found = NULL;
+    for (uint32_t i = 0; i < x->n && !found; i++)
+        found = engine_member_logprobs(&x->members[i], r->serial, seq, token);
+    return found;
+}
+
 /* The last step of the request has ended, so no engine's thread reads its tokens any more. */
 static void engine_forget(void *self, uint64_t serial)
 {
@@ -184,6 +194,7 @@ const struct ifl_executor_ops executor_engine_ops = {
     .token = engine_token,
     .move = engine_move,
     .moved = engine_moved,
+    .logprobs = engine_logprobs,
 };
 
 /* ---- creating and destroying ---- */

@@ -105,11 +105,14 @@ static void tell_answers(const struct loop *loop, const struct replica *replica,
     const int32_t n_out = ifl_n_out(&r->pub);
     for (; place->n_told < n_out; place->n_told++)
         for (int32_t seq = 0; seq < r->pub.n_seqs; seq++) {
-            struct source_token token = {r->row,      seq, place->n_told, -1, replica->fixed.number,
-                                         loop->now_ns};
+            struct source_token token = {
+                r->row, seq, place->n_told, -1, replica->fixed.number, loop->now_ns, NULL};
             if (flight->executor->token)
                 token.id =
                     flight->executor->token(flight->executor_self, &r->pub, seq, place->n_told);
+            if (flight->executor->logprobs && place->n_told + 1 == n_out)
+                token.logprobs =
+                    flight->executor->logprobs(flight->executor_self, &r->pub, seq, token.id);
             source->ops->token(source->self, &token);
         }
 }

@@ -39,6 +39,8 @@ struct source_token {
     int32_t id;         /* -1: the executor has none */
     uint32_t replica;
     int64_t at_ns; /* the end of the step */
+    const struct ifl_logprobs
+        *logprobs; /* if they were asked for; until `token` returns, or NULL */
 };
 
 struct source_ops {
@@ -58,6 +60,9 @@ struct source_ops {
     /* The tokens of the row's prompt, for an engine to compute, until it has ended; NULL: there are
      * none. */
     const int32_t *(*prompt)(void *self, size_t row);
+    /* How many of the likeliest tokens an engine shall name with each of the answer; -1: it is not
+     * asked for any, nor for how likely the token is. */
+    int32_t (*logprobs)(void *self, size_t row);
     void (*token)(void *self, const struct source_token *token);
     /* A step has ended, and its tokens have been told. */
     void (*step)(void *self, const struct replica *replica, const struct ifl_done *done);

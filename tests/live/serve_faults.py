@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from serving import SIMPLE, Server
+from serving import FEW, SIMPLE, Server
 
 
 def starts(program):
@@ -85,7 +85,7 @@ def full_disk(program):
             file.write(SIMPLE)
         out = os.path.join(folder, 'out')
         server = Server.__new__(Server)
-        process = subprocess.Popen([program, 'serve', config, '--port', '0', '-q', '-o', out], stderr=subprocess.PIPE,
+        process = subprocess.Popen([program, 'serve', config, '--port', '0', '-q', '-o', out, *FEW], stderr=subprocess.PIPE,
                                    text=True,
                                    preexec_fn=lambda: (limit(), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)))
         line = process.stderr.readline()

@@ -17,7 +17,7 @@ TEXT = """
 workload: {tokenizer: %s}
 serving: {preset: vllm-v1-sync, max_model_len: 4096, kv: {num_blocks: 4000}}
 cost: {model: linear, step_s: 0.001}
-live: {limits: {in_flight: 256, recorded: 10000}%s}
+live: {limits: {in_flight: 256}%s}
 """
 
 

@@ -15,6 +15,9 @@ serving: {preset: vllm-v1-sync, max_model_len: 2048, kv: {num_blocks: 4000}}
 cost: {model: linear, step_s: 0.002}
 """
 
+# Room for as many requests as a test sends: that of a server is filled with garbage where malloc is told to.
+FEW = ('--set', 'live.limits.recorded=100000')
+
 
 class Server:
     """A server with the configuration `text`; ends with the block."""
@@ -26,7 +29,7 @@ class Server:
             file.write(text)
         self.log = open(os.path.join(self.folder, 'log'), 'w+')
         self.process = subprocess.Popen(
-            [program, 'serve', self.config, '--port', '0', '-o', self.out, *options],
+            [program, 'serve', self.config, '--port', '0', '-o', self.out, *FEW, *options],
             stdout=self.log, stderr=subprocess.STDOUT, env=env)
         self.port = self.wait_for_port()
 
