@@ -3,13 +3,14 @@
 #ifndef INFLIGHT_BATCHING_H
 #define INFLIGHT_BATCHING_H
 
+#include "inflight/error.h"
 #include "inflight/step.h"
 
 /* Sequences of the widest group on the device before this plan; 1 if nothing runs. */
 static inline int32_t ifl_widest_group(struct ifl_step *s)
 {
     int32_t n = 1;
-    if (s->n_running_seqs == s->n_running_requests)
+    if (!IFL_RARE(s->n_running_seqs != s->n_running_requests))
         return n;
     const struct ifl_requests running = ifl_running(s);
     for (size_t i = 0; i < running.n; i++)
@@ -106,7 +107,7 @@ static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_re
 static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_request *r,
                                            int32_t max_seqs)
 {
-    if (r->n_seqs <= max_seqs)
+    if (!IFL_RARE(r->n_seqs > max_seqs))
         return false;
     (void)ifl_never(s, r, "the request has more sequences than max_seqs");
     ifl_reject(s, r);

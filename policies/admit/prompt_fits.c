@@ -34,7 +34,7 @@ static const struct ifl_param params[] = {
 static int32_t prompt_of(const struct prompt_fits *p, const struct ifl_request *r)
 {
     const int32_t n_tokens = ifl_n_tokens(r);
-    return p->paused_prompt_tokens > 0 && r->n_preempted > 0
+    return IFL_RARE(p->paused_prompt_tokens > 0) && r->n_preempted > 0
                ? ifl_min(n_tokens, p->paused_prompt_tokens)
                : n_tokens;
 }
@@ -51,6 +51,19 @@ static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *
     return ifl_max(whole, need);
 }
 
+IFL_APART static struct ifl_admission
+ask_swapped(const struct prompt_fits *p, const struct ifl_view *view, struct ifl_step *step,
+            const struct ifl_request *r, int32_t n, int32_t watermark)
+{
+    const int32_t n_blocks = view->limits->n_blocks;
+    const int32_t need = p->swap_in_asks == SWAP_IN_TOUCHED ? ifl_need(step, r, ifl_n_slots(r) + n)
+                                                            : r->n_host_blocks + r->n_seqs;
+    if (n_blocks - need < watermark)
+        return ifl_admission(IFL_NEVER_FITS, 0);
+    const bool fits = step->n_free_blocks - need >= watermark;
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_slots(r) + n);
+}
+
 IFL_HOT static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                         struct ifl_step *step, const struct ifl_request *r,
                                         int32_t n)
@@ -58,17 +71,11 @@ IFL_HOT static struct ifl_admission ask(const void *self, const struct ifl_view 
     const struct prompt_fits *p = self;
     const int32_t n_blocks = view->limits->n_blocks;
     const int32_t watermark = (int32_t)(p->watermark_frac * n_blocks);
-    if (r->state == IFL_SWAPPED) {
-        const int32_t need = p->swap_in_asks == SWAP_IN_TOUCHED
-                                 ? ifl_need(step, r, ifl_n_slots(r) + n)
-                                 : r->n_host_blocks + r->n_seqs;
-        if (n_blocks - need < watermark)
-            return ifl_admission(IFL_NEVER_FITS, 0);
-        const bool fits = step->n_free_blocks - need >= watermark;
-        return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_slots(r) + n);
-    }
+    if (IFL_RARE(r->state == IFL_SWAPPED))
+        return ask_swapped(p, view, step, r, n, watermark);
     const int32_t need = blocks_asked(p, view, step, r);
-    const int32_t later = p->paused_prompt_tokens > 0 ? ifl_need(step, r, ifl_n_tokens(r)) : need;
+    const int32_t later =
+        IFL_RARE(p->paused_prompt_tokens > 0) ? ifl_need(step, r, ifl_n_tokens(r)) : need;
     if (n_blocks - ifl_max(need, later) < watermark)
         return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = step->n_free_blocks - need >= watermark;

@@ -83,7 +83,7 @@ static int32_t token_budget(const struct prefill_first *p, const struct ifl_view
 static bool delay_passed(const struct prefill_first *p, const struct ifl_view *view,
                          struct ifl_step *step)
 {
-    if (p->delay_factor == 0 || view->n_running == 0)
+    if (!IFL_RARE(p->delay_factor > 0) || view->n_running == 0)
         return true;
     const int64_t waited_ns = view->now_ns - ifl_oldest_waiting_ns(step);
     return (double)waited_ns > p->delay_factor * (double)view->last_prefill_ns;
@@ -115,7 +115,7 @@ static void continue_prompt(const struct prefill_first *p, const struct ifl_view
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (p->first_chunked && (r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+    while (IFL_RARE(p->first_chunked) && (r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
         if (ifl_todo(r) > 0)
             ifl_schedule(step, r, share_of(p, view, step, r), 0);
 }
@@ -167,8 +167,8 @@ static bool outranks_someone(struct ifl_step *step, const struct ifl_request *he
     return n_before < step->n_running_requests;
 }
 
-static void push_out(const struct prefill_first *p, const struct ifl_view *view,
-                     struct ifl_step *step)
+IFL_APART static void push_out(const struct prefill_first *p, const struct ifl_view *view,
+                               struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *head = ifl_next(step, IFL_IN_WAITING, &cursor);
@@ -211,7 +211,7 @@ static int32_t tokens_of_all(const struct prefill_first *p, const struct ifl_req
 }
 
 /* The first step: each decode takes the blocks of all of them, or others give way. */
-static void decode_ahead(const struct prefill_first *p, struct ifl_step *step)
+IFL_APART static void decode_ahead(const struct prefill_first *p, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = 0; i < running.n; i++) {
@@ -224,8 +224,8 @@ static void decode_ahead(const struct prefill_first *p, struct ifl_step *step)
 }
 
 /* A step behind the first. False: there is none, or nothing is left to decode. */
-static bool decode_on(const struct prefill_first *p, const struct ifl_view *view,
-                      struct ifl_step *step)
+IFL_APART static bool decode_on(const struct prefill_first *p, const struct ifl_view *view,
+                                struct ifl_step *step)
 {
     const struct together *together = ifl_state(p);
     if (together->n_left == 0 || view->n_running == 0)
@@ -276,7 +276,7 @@ static bool fits_ahead(const struct prefill_first *p, struct ifl_step *step,
     return false;
 }
 
-static void swap_in(const struct prefill_first *p, struct ifl_step *step)
+IFL_APART static void swap_in(const struct prefill_first *p, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
@@ -303,7 +303,7 @@ static void promise_repeat(const struct prefill_first *p, const struct ifl_view 
     if (p->blocked_head == HEAD_PREEMPTS && (step->n_swapped > 0 || p->delay_factor > 0) &&
         step->n_waiting > 0)
         return;
-    if (p->delay_factor > 0 && step->n_waiting > 0)
+    if (IFL_RARE(p->delay_factor > 0) && step->n_waiting > 0)
         until_ns = ifl_oldest_waiting_ns(step) +
                    (int64_t)(p->delay_factor * (double)view->last_prefill_ns);
     if (until_ns >= view->now_ns)
@@ -314,7 +314,7 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
 {
     const struct prefill_first *p = self;
     const bool together = p->num_scheduler_steps > 1;
-    step->note = together && decode_on(p, view, step);
+    step->note = IFL_RARE(together) && decode_on(p, view, step);
     if (step->note)
         return;
     continue_prompt(p, view, step);
@@ -322,16 +322,17 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
         admit_prompts(p, view, step);
     if (step->n_requests > 0)
         return;
-    if (p->blocked_head == HEAD_PREEMPTS)
+    if (IFL_RARE(p->blocked_head == HEAD_PREEMPTS))
         push_out(p, view, step);
     const int32_t n_pushed_out = step->n_preempted;
-    if (together)
+    if (IFL_RARE(together))
         decode_ahead(p, step);
     else if (!ifl_schedule_ready(step, spare_blocks(p, step)))
         decode_one_by_one(p, step);
     if (step->n_preempted > n_pushed_out)
         return;
-    swap_in(p, step);
+    if (IFL_RARE(step->n_swapped > 0))
+        swap_in(p, step);
     if (step->n_swapped_in == 0 && !together)
         promise_repeat(p, view, step);
 }

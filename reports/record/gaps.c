@@ -155,7 +155,7 @@ IFL_HOT IFL_APART int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t reques
 {
     exact_add(&gaps->total_ns, gap_ns, requests);
     gaps->n_gaps += requests;
-    if (requests > UINT32_MAX)
+    if (IFL_RARE(requests > UINT32_MAX))
         return add_many(gaps, gap_ns, requests, error);
     return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }

@@ -29,7 +29,7 @@ void lives_close(struct lives *lives)
 static struct life *find_place(struct lives *lives, uint64_t request_id)
 {
     size_t place = request_id;
-    if (request_id >= lives->cap || lives->nth[place] > 0) {
+    if (IFL_RARE(request_id >= lives->cap || lives->nth[place] > 0)) {
         while (lives->nth[lives->spare] > 0)
             lives->spare++;
         place = lives->spare;
@@ -49,7 +49,7 @@ static bool has_rare(const struct ifl_request_record *record)
            record->has_tiers || record->n_migrations != 0;
 }
 
-static void fill_rare(const struct ifl_request_record *record, struct rare *rare)
+IFL_APART static void fill_rare(const struct ifl_request_record *record, struct rare *rare)
 {
     *rare = (struct rare){.stalled_ns = record->stalled_ns,
                           .stalled_prefill_ns = record->stalled_prefill_ns,
@@ -81,7 +81,7 @@ static void fill_rare(const struct ifl_request_record *record, struct rare *rare
 static void fill(const struct ifl_request_record *record, struct life *life, struct rare *rare)
 {
     const bool rarely = has_rare(record);
-    if (rarely)
+    if (IFL_RARE(rarely))
         fill_rare(record, rare);
     *life = (struct life){.request_id = record->request_id,
                           .arrival_ns = record->arrival_ns,

@@ -29,11 +29,9 @@ static void add_running(struct pressure *pressure, int32_t running, int64_t last
         pressure->at_seats_ns += lasted_ns;
 }
 
-void pressure_add(struct pressure *pressure, const struct ifl_step_record *step, int64_t lasted_ns,
-                  int32_t used_blocks)
+IFL_APART void pressure_add(struct pressure *pressure, const struct ifl_step_record *step,
+                            int64_t lasted_ns, int32_t used_blocks)
 {
-    if (step->waiting == 0)
-        return;
     pressure->waiting_ns += lasted_ns;
     add_running(pressure, step->running, lasted_ns);
     add_tokens(pressure, step->prefill_tokens + step->decode_tokens, lasted_ns);
@@ -41,11 +39,9 @@ void pressure_add(struct pressure *pressure, const struct ifl_step_record *step,
         pressure->at_blocks_ns += lasted_ns;
 }
 
-void pressure_add_stretch(struct pressure *pressure, const struct ifl_stretch_record *of)
+IFL_APART void pressure_add_stretch(struct pressure *pressure, const struct ifl_stretch_record *of)
 {
     int64_t from_ns = of->first->start_ns;
-    if (of->first->waiting == 0)
-        return;
     for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++) {
         const int64_t until_ns = of->end_ns[use->until - 1];
         pressure_add(pressure, of->first, until_ns - from_ns, use->used_blocks);

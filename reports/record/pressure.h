@@ -11,10 +11,11 @@ struct pressure {
     int32_t most_running, most_tokens;
 };
 
-/* A step, or the part of a stretch with that many blocks in use. */
+/* A step behind whose plan requests waited, or the part of a stretch with that many blocks in use.
+ */
 void pressure_add(struct pressure *pressure, const struct ifl_step_record *step, int64_t lasted_ns,
                   int32_t used_blocks);
-/* All steps of a stretch. */
+/* All steps of such a stretch. */
 void pressure_add_stretch(struct pressure *pressure, const struct ifl_stretch_record *stretch);
 struct ifl_pressure pressure_sum_up(const struct pressure *pressure);
 

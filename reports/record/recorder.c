@@ -239,13 +239,14 @@ IFL_HOT int ifl_record_request(struct ifl_recorder *recorder,
     const struct life *life = lives_add(&recorder->lives, record, error);
     if (!life)
         return error->code;
-    if (whole_is_open(&recorder->timeline.file))
+    if (IFL_RARE(whole_is_open(&recorder->timeline.file)))
         timeline_request(&recorder->timeline, life);
-    if (recorder->on_request)
+    if (IFL_RARE(recorder->on_request != NULL))
         recorder->on_request(recorder->on_request_context, record);
-    if (whole_is_open(&recorder->ends) && write_life(recorder, &recorder->ends, life, error))
+    if (IFL_RARE(whole_is_open(&recorder->ends)) &&
+        write_life(recorder, &recorder->ends, life, error))
         return error->code;
-    return lives_may_go(&recorder->lives) ? take_lives(recorder, error) : IFL_OK;
+    return IFL_RARE(lives_may_go(&recorder->lives)) ? take_lives(recorder, error) : IFL_OK;
 }
 
 int ifl_recorder_flush(struct ifl_recorder *recorder, struct ifl_error *error)
@@ -262,7 +263,7 @@ int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count
                     struct ifl_error *error)
 {
     /* The gaps of a step come before the step itself. */
-    if (recorder->from_ns > 0 && recorder->now_ns < recorder->from_ns)
+    if (IFL_RARE(recorder->from_ns > 0) && recorder->now_ns < recorder->from_ns)
         return IFL_OK;
     return gaps_add(&recorder->gaps, gap_ns, count, error);
 }
@@ -342,10 +343,10 @@ IFL_HOT int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step
     recorder->now_ns = step->start_ns + step->duration_ns;
     if (recorder->from_ns <= 0 || step->start_ns >= recorder->from_ns) {
         step_sums_add(&recorder->sums, step);
-        if (recorder->pools.n > 0)
+        if (IFL_RARE(recorder->pools.n > 0))
             step_sums_add(&recorder->pools.steps[recorder->pools.pool_of[step->replica]], step);
     }
-    return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
+    return IFL_RARE(recorder->shows_steps) ? show_step(recorder, step, error) : IFL_OK;
 }
 
 int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record *record,
@@ -408,8 +409,8 @@ IFL_HOT int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_s
                                struct ifl_error *error)
 {
     ifl_assert(is_whole(of));
-    if (recorder->shows_steps || recorder->pools.n > 0 || recorder->from_ns > 0 ||
-        !fits_64_bits(of))
+    if (IFL_RARE(recorder->shows_steps || recorder->pools.n > 0 || recorder->from_ns > 0 ||
+                 !fits_64_bits(of)))
         return record_each(recorder, of, error);
     step_sums_add_stretch(&recorder->sums, of);
     recorder->now_ns = recorder->sums.last_end_ns;

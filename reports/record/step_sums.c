@@ -16,11 +16,12 @@ void step_sums_add(struct step_sums *sums, const struct ifl_step_record *step)
     exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
     exact_add(&sums->used_blocks_ns, lasted_ns, step->kv_used_blocks);
     exact_add(&sums->shared_blocks_ns, lasted_ns, step->kv_shared_blocks);
-    if (step->adapters > 0 || step->adapter_loads > 0) {
+    if (IFL_RARE(step->adapters > 0 || step->adapter_loads > 0)) {
         exact_add(&sums->adapters_ns, lasted_ns, step->adapters);
         sums->adapter_loads += (uint64_t)step->adapter_loads;
     }
-    pressure_add(&sums->pressure, step, lasted_ns, step->kv_used_blocks);
+    if (step->waiting > 0)
+        pressure_add(&sums->pressure, step, lasted_ns, step->kv_used_blocks);
 }
 
 int64_t step_sums_lasted_ns(const struct ifl_stretch_record *of)
@@ -73,9 +74,10 @@ void step_sums_add_stretch(struct step_sums *sums, const struct ifl_stretch_reco
     exact_add(&sums->seqs_ns, stood_ns, first->decode_seqs);
     exact_add(&sums->pool_slots_ns, stood_ns, first->kv_pool_slots);
     exact_add(&sums->shared_blocks_ns, stood_ns, first->kv_shared_blocks);
-    if (first->adapters > 0) /* none is loaded in steps that repeat one another */
+    if (IFL_RARE(first->adapters > 0)) /* none is loaded in steps that repeat one another */
         exact_add(&sums->adapters_ns, stood_ns, first->adapters);
-    pressure_add_stretch(&sums->pressure, of);
+    if (first->waiting > 0)
+        pressure_add_stretch(&sums->pressure, of);
     sums->token_slots_ns.of += token.of;
     sums->used_blocks_ns.of += used.of;
     sums->internal_slots_ns.of += internal.of;

@@ -23,7 +23,7 @@ void cost_adapt(struct cost *cost, const struct adapter_cost *adapters)
 /* What the adapters of a step add to it; 0 without any. */
 static inline double adapters_s(const struct cost *cost, const struct ifl_step_totals *totals)
 {
-    return cost->adapts ? adapter_step_s(&cost->adapters, &totals->adapters) : 0;
+    return IFL_RARE(cost->adapts) ? adapter_step_s(&cost->adapters, &totals->adapters) : 0;
 }
 
 static bool has_padding(const struct ifl_step_totals *totals)
@@ -36,7 +36,7 @@ static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *
                                                   struct ifl_step_totals *all)
 {
     const struct ifl_padding *padding = &totals->padding;
-    if (!has_padding(totals))
+    if (!IFL_RARE(has_padding(totals)))
         return totals;
     *all = *totals;
     all->n_tokens += padding->n_prefill_tokens + padding->n_decode_seqs;
@@ -60,7 +60,7 @@ IFL_HOT int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *to
 {
     struct ifl_step_totals all;
     const double s = cost->step_s(cost, with_padding(totals, &all));
-    return rounded_ns(cost->adapts ? s + adapters_s(cost, totals) : s);
+    return rounded_ns(IFL_RARE(cost->adapts) ? s + adapters_s(cost, totals) : s);
 }
 
 int64_t cost_group_step_ns(struct cost *cost, const struct ifl_step_totals *const *of, size_t n)
@@ -176,9 +176,9 @@ IFL_HOT size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *firs
         return run_one_by_one(cost, first, n, ns);
     cost->run_s(cost, totals, first->n_decode_seqs - first->n_full_seqs, n, s);
     const double adapting_s = adapters_s(cost, first);
-    for (size_t i = 0; cost->adapts && i < n; i++)
+    for (size_t i = 0; IFL_RARE(cost->adapts) && i < n; i++)
         s[i] += adapting_s;
-    if (!all_short(s, n))
+    if (IFL_RARE(!all_short(s, n)))
         return run_one_by_one(cost, first, n, ns);
     round_short_ns(s, n, ns);
     return n;

@@ -155,20 +155,20 @@ static double head_s(const struct roofline_rank *rank, double rows)
 static double tokens_s(struct roofline *roofline, int32_t n_tokens)
 {
     const struct tokens m = {n_tokens, n_tokens};
-    if (n_tokens > MEMO_TOKENS)
+    if (IFL_RARE(n_tokens > MEMO_TOKENS))
         return dense_s(&roofline->rank, m);
     double *known = &roofline->tokens_s[n_tokens];
-    if (*known == 0)
+    if (IFL_RARE(*known == 0))
         *known = dense_s(&roofline->rank, m);
     return *known;
 }
 
 static double rows_s(struct roofline *roofline, int32_t rows)
 {
-    if (rows > MEMO_ROWS)
+    if (IFL_RARE(rows > MEMO_ROWS))
         return head_s(&roofline->rank, rows);
     double *known = &roofline->rows_s[rows];
-    if (*known == 0)
+    if (IFL_RARE(*known == 0))
         *known = head_s(&roofline->rank, rows);
     return *known;
 }
@@ -224,13 +224,13 @@ static inline double plus_copies_s(const struct roofline_rank *rank,
                                    const struct ifl_step_totals *totals, double s)
 {
     const struct hardware *hardware = rank->hardware;
-    if (totals->n_blocks_out > 0)
+    if (IFL_RARE(totals->n_blocks_out > 0))
         s += swap_s(hardware, SWAP_OUT, totals->n_blocks_out, rank->block_bytes);
-    if (totals->n_blocks_in > 0)
+    if (IFL_RARE(totals->n_blocks_in > 0))
         s += swap_s(hardware, SWAP_IN, totals->n_blocks_in, rank->block_bytes);
-    if (totals->n_blocks_copied > 0)
+    if (IFL_RARE(totals->n_blocks_copied > 0))
         s += block_copy_s(hardware, totals->n_blocks_copied, rank->block_bytes);
-    if (totals->n_slots_kept + totals->n_keys_voted > 0)
+    if (IFL_RARE(totals->n_slots_kept + totals->n_keys_voted > 0))
         s += keep_s(rank, totals);
     return s;
 }
@@ -390,7 +390,7 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
         .context_tokens = (double)first->decode_context / rank->parallel.context,
         .growth_tokens = (double)growth_tokens / rank->parallel.context,
     };
-    if (hardware->corrections.n_of > 0)
+    if (IFL_RARE(hardware->corrections.n_of > 0))
         corrected_run_s(hardware, &line, &run, n, s);
     else
         plain_run_s(&line, &run, n, s);

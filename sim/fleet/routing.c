@@ -171,6 +171,15 @@ void routing_destroy(struct routing *routing)
     *routing = (struct routing){0};
 }
 
+void routing_count_sent(struct routing *routing, uint32_t replica)
+{
+    routing->n_routed++;
+    routing->loads[replica].n_routed++;
+    routing->loads[replica].n_sent += news_are_old(&routing->news);
+    if (least_is_kept(&routing->least))
+        least_note(&routing->least, replica);
+}
+
 IFL_APART void routing_note_load(struct routing *routing, const struct replica *replica,
                                  int64_t now_ns)
 {

@@ -133,15 +133,11 @@ size_t routing_find_held(const struct routing *routing, uint64_t serial);
 /* A request that is held leaves the gateway. */
 void routing_give_up_held(struct routing *routing, uint64_t serial, struct arrival *arrival);
 /* The request is sent to the replica: it counts there from now on. */
+void routing_count_sent(struct routing *routing, uint32_t replica);
 static inline void routing_note_sent(struct routing *routing, uint32_t replica)
 {
-    if (!routing->router)
-        return;
-    routing->n_routed++;
-    routing->loads[replica].n_routed++;
-    routing->loads[replica].n_sent += news_are_old(&routing->news);
-    if (least_is_kept(&routing->least))
-        least_note(&routing->least, replica);
+    if (routing->router)
+        routing_count_sent(routing, replica);
 }
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);

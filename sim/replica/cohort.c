@@ -155,7 +155,7 @@ static int32_t grow_phase(const struct cohort *cohort, const struct live_request
 {
     const int64_t n_slots = live_slots_after(r, cohort->tick - r->synced_tick);
     const int64_t capacity = group_capacity(&r->pub, cohort->block), n_left = capacity - n_slots;
-    const bool is_enough = r->most_slots > 0 && capacity > r->most_slots;
+    const bool is_enough = IFL_RARE(r->most_slots > 0) && capacity > r->most_slots;
     if (is_enough || n_left >= r->finish_tick - cohort->tick)
         return COHORT_NEVER;
     return (int32_t)kv_tail_tokens((uint32_t)cohort->phase + (uint32_t)n_left, cohort->block);
@@ -294,7 +294,7 @@ IFL_APART static void fill_up(struct cohort *cohort)
 
 size_t cohort_ticks_alike(const struct cohort *cohort, size_t n)
 {
-    for (size_t i = 1; cohort->n_filling_seqs > 0 && i < n; i++)
+    for (size_t i = 1; IFL_RARE(cohort->n_filling_seqs > 0) && i < n; i++)
         if (cohort->n_fills[cohort_place(cohort, cohort->tick + (int64_t)i)] > 0)
             return i;
     return n;
@@ -314,7 +314,7 @@ static void note_fresh(struct cohort *cohort, struct live_request *r)
         cohort->fresh[cohort->n_fresh++] = r;
 }
 
-static void add_ragged(struct cohort *cohort, struct live_request *r)
+IFL_APART static void add_ragged(struct cohort *cohort, struct live_request *r)
 {
     if (cohort->n == 0)
         cohort->last_end_ns = r->last_token_ns;
@@ -326,7 +326,7 @@ static void add_ragged(struct cohort *cohort, struct live_request *r)
     cohort->context += r->pub.stale.n_computed;
 }
 
-static void remove_ragged(struct cohort *cohort, struct live_request *r)
+IFL_APART static void remove_ragged(struct cohort *cohort, struct live_request *r)
 {
     ragged_remove(&cohort->ragged, r);
     live_remove(&cohort->members, AMONG_PEERS, r);
@@ -359,7 +359,7 @@ IFL_HOT void cohort_add(struct cohort *cohort, struct live_request *r, bool coun
     cohort->n++;
     cohort->n_seqs += r->pub.n_seqs;
     cohort->context += (int64_t)r->pub.n_seqs * (live_slots(r) - r->n_unread);
-    if (r->most_slots > 0)
+    if (IFL_RARE(r->most_slots > 0))
         bound(cohort, r);
 }
 
@@ -505,7 +505,7 @@ IFL_HOT size_t cohort_pass(struct cohort *cohort, size_t n)
     cohort->tick += (int64_t)n;
     cohort->ticks.n++;
     cohort->context += (int64_t)n * (cohort->n_seqs - cohort->n_full_seqs);
-    if (cohort->n_filling_seqs > 0)
+    if (IFL_RARE(cohort->n_filling_seqs > 0))
         fill_up(cohort);
     cohort->grown = false;
     return n;

@@ -72,7 +72,7 @@ struct cohort {
 
 static inline bool cohort_is_ragged(const struct cohort *cohort)
 {
-    return cohort->ragged.options.on;
+    return IFL_RARE(cohort->ragged.options.on);
 }
 
 int cohort_create(struct cohort *cohort, struct kv_block block);

@@ -178,7 +178,7 @@ void in_flight_describe(struct replica *replica)
     desc->n_outs = replica->plan.n_outs;
     desc->n_ins = replica->plan.n_ins;
     desc->n_copies = replica->plan.n_copies;
-    if (replica->fixed.wants_work)
+    if (IFL_RARE(replica->fixed.wants_work))
         list_work(replica);
 }
 
@@ -255,10 +255,10 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
     in_flight->desc.step = replica->view.step;
     in_flight->desc.start_ns = now_ns;
     in_flight->desc.totals.decode_context = cohort->context + cohort->n_seqs;
-    if (replica->fixed.gives_up)
+    if (IFL_RARE(replica->fixed.gives_up))
         in_flight_note_full(&(struct step_sums_of){&in_flight->desc.totals, &in_flight->record},
                             cohort->n_full_seqs);
-    if (replica->fixed.speculation.on)
+    if (IFL_RARE(replica->fixed.speculation.on))
         submit_guesses(replica);
     in_flight->record.step = replica->view.step;
     in_flight->record.context_tokens = in_flight->desc.totals.decode_context;
@@ -350,7 +350,7 @@ static void drop_work(struct flown *flown, const struct live_request *r)
             flown->work[i].request = NULL;
 }
 
-void in_flight_drop(struct replica *replica, struct live_request *r)
+IFL_APART void in_flight_drop(struct replica *replica, struct live_request *r)
 {
     struct in_flight *in_flight = &replica->in_flight;
     for (size_t i = 0; i < in_flight->n_flown && r->pub.n_in_flight > 0; i++) {
@@ -434,7 +434,8 @@ IFL_HOT IFL_APART void in_flight_stamp(struct in_flight *in_flight, const struct
     record->duration_ns = done->end_ns - done->start_ns;
     record->device_ns = done->device_ns;
     record->gap_ns = last_end_ns == IFL_NEVER ? IFL_NEVER : done->start_ns - last_end_ns;
-    if (in_flight->flown && record->gap_ns < 0) /* it began before the step in front of it ended */
+    if (IFL_RARE(in_flight->flown) &&
+        record->gap_ns < 0) /* it began before the step in front of it ended */
         record->gap_ns = 0;
     in_flight->last_end_ns = done->end_ns;
 }

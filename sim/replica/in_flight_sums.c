@@ -87,14 +87,14 @@ static void sum_totals(const struct replica *replica, struct step_sums_of *sums)
     totals->n_blocks_copied = (int32_t)replica->plan.n_copies;
     totals->padding = replica->plan.padding;
     totals->n_draft_tokens = totals->n_draft_seqs = totals->max_drafts = 0;
-    if (replica->fixed.speculation.on && n_decode > 0)
+    if (IFL_RARE(replica->fixed.speculation.on) && n_decode > 0)
         in_flight_add_guesses(replica, totals);
     for (size_t i = 0; i < replica->plan.n_planned; i++)
-        if (replica->plan.planned[i].decodes)
+        if (IFL_RARE(replica->plan.planned[i].decodes))
             add_decode(totals, &replica->plan.planned[i]);
         else
             add_prompt(totals, &replica->plan.planned[i]);
-    if (replica->fixed.gives_up)
+    if (IFL_RARE(replica->fixed.gives_up))
         sum_kept(replica, sums);
 }
 
@@ -116,6 +116,6 @@ IFL_APART static void sum_adapters(struct replica *replica, struct ifl_adapter_t
 void in_flight_sum(struct replica *replica, struct step_sums_of *sums)
 {
     sum_totals(replica, sums);
-    if (replica->adapters.fixed.n > 0)
+    if (IFL_RARE(replica->adapters.fixed.n > 0))
         sum_adapters(replica, &sums->totals->adapters);
 }

@@ -20,7 +20,7 @@ void leaving_destroy(struct leaving *leaving)
     free(leaving->early);
 }
 
-IFL_APART void leaving_keep_ended(struct leaving *leaving, struct live_request *r)
+IFL_APART IFL_APART void leaving_keep_ended(struct leaving *leaving, struct live_request *r)
 {
     size_t at = leaving->n_ended++;
     for (; at > 0 && leaving->ended[at - 1]->pub.start_serial > r->pub.start_serial; at--)
@@ -28,7 +28,7 @@ IFL_APART void leaving_keep_ended(struct leaving *leaving, struct live_request *
     leaving->ended[at] = r;
 }
 
-IFL_APART void leaving_forget_early(struct leaving *leaving, struct live_request *r)
+IFL_APART IFL_APART void leaving_forget_early(struct leaving *leaving, struct live_request *r)
 {
     size_t n = 0;
     for (size_t i = 0; i < leaving->n_early; i++)

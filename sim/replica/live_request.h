@@ -226,7 +226,7 @@ static inline int32_t live_slots(const struct live_request *r)
 static inline int64_t live_slots_after(const struct live_request *r, int64_t n)
 {
     const int64_t n_slots = live_slots(r) + n;
-    return r->most_slots > 0 && n_slots > r->most_slots ? r->most_slots : n_slots;
+    return IFL_RARE(r->most_slots > 0) && n_slots > r->most_slots ? r->most_slots : n_slots;
 }
 
 /* Prompt tokens of all sequences: servers that count prompt tokens count the prompt once for

@@ -52,7 +52,7 @@ int plan_reserve(struct plan *plan, const struct ifl_limits *limits, size_t n)
 static int32_t running_seqs(const struct here *here, int32_t max_samples)
 {
     int32_t n = (int32_t)here->running.n;
-    if (max_samples > 1)
+    if (IFL_RARE(max_samples > 1))
         FOR_EACH_LIVE (r, &here->running, ON_DEVICE)
             n += r->pub.n_seqs - 1;
     return n;
@@ -226,7 +226,7 @@ void plan_pad_for_ended(struct plan *plan, const struct planned *one)
 {
     ifl_assert(!one || one->r->ended);
     plan->pads_for_ended = one != NULL;
-    if (!one)
+    if (!IFL_RARE(one != NULL))
         return;
     plan->padding.n_decode_seqs += one->n_tokens;
     plan->padding.decode_context += (int64_t)one->n_tokens * one->r->pub.stale.n_tokens;

@@ -23,7 +23,7 @@ IFL_APART static int make_room(struct replica *replica, size_t n_here)
 
 static int reserve(struct replica *replica, size_t n_here)
 {
-    return n_here <= replica->here.cap ? 0 : make_room(replica, n_here);
+    return IFL_RARE(n_here > replica->here.cap) ? make_room(replica, n_here) : 0;
 }
 
 static void tell_join(struct replica *replica, const struct live_request *r)
@@ -36,7 +36,7 @@ static void tell_join(struct replica *replica, const struct live_request *r)
  * appends. */
 static int64_t first_key(struct replica *replica, struct live_request *r)
 {
-    return replica_keys_move(replica) ? INT64_MAX : replica_rank(replica, r);
+    return IFL_RARE(replica_keys_move(replica)) ? INT64_MAX : replica_rank(replica, r);
 }
 
 /* With no on_join hook and keys that stand, a request in a long queue may wait without a record, as
@@ -51,7 +51,7 @@ static void take_place(struct replica *replica, struct live_request *r,
                        const struct arrival *arrival, bool pinned)
 {
     const int64_t key = first_key(replica, r);
-    if (!pinned && may_wait_undescribed(replica) &&
+    if (!pinned && IFL_RARE(may_wait_undescribed(replica)) &&
         waiting_line_up(&replica->here.waiting, arrival, key))
         live_give(&replica->here.pool, r);
     else
@@ -117,12 +117,12 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
     tiers_open(&replica->tiers);
     plan_open(&replica->plan, &replica->here, &replica->kv, replica->fixed.max_samples);
     plan_count_loaded(&replica->plan, replica->moving.n_loaded);
-    if (replica->fixed.swaps_apart) {
+    if (IFL_RARE(replica->fixed.swaps_apart)) {
         moving_open(&replica->moving);
         plan_count_returning(&replica->plan, replica->moving.n_returning,
                              replica->moving.returning_seqs);
     }
-    if (replica->adapters.fixed.n > 0)
+    if (IFL_RARE(replica->adapters.fixed.n > 0))
         plan_count_adapters(&replica->plan, &replica->adapters);
     view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
     if (replica_overlaps(replica))
@@ -179,7 +179,7 @@ static void cut_promise(struct replica *replica, const struct module *module,
 /* What guesses yield is told step by step. */
 static bool told_of_guesses(const struct replica *replica)
 {
-    return replica->fixed.speculation.on && replica->on.step_end.n > 0;
+    return IFL_RARE(replica->fixed.speculation.on) && replica->on.step_end.n > 0;
 }
 
 /* Limits the promise of the plan:
@@ -229,7 +229,7 @@ static void begin_plan(struct replica *replica)
 /* A request has arrived that the plan does not know of: the next one does. */
 static void note_hidden(struct replica *replica)
 {
-    if (replica->here.last_arrival_ns <= replica->plan.known_ns)
+    if (!IFL_RARE(replica->here.last_arrival_ns > replica->plan.known_ns))
         return;
     wakes_ask(&replica->wakes, replica->view.now_ns);
     plan_void_promise(&replica->plan);
@@ -241,24 +241,26 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
     const struct module *batching = &replica->fixed.modules[IFL_BATCHING];
     replica_tell_run(replica);
     waiting_tidy(&replica->here.waiting);
-    if (replica->said.checks)
+    if (IFL_RARE(replica->said.checks))
         replica_forget_said(replica);
     begin_step(replica, now_ns);
     replica_note_wanted(replica);
     begin_plan(replica);
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->plan.step);
-    if (replica->on.has_ahead && !replica->plan.broken)
+    if (IFL_RARE(replica->on.has_ahead) && !replica->plan.broken)
         swap_ahead(replica);
     note_hidden(replica);
     if (!replica->plan.broken)
         bound_promise(replica);
     plan_end(&replica->plan);
-    if (replica->plan.broken)
+    if (IFL_RARE(replica->plan.broken)) {
         *error = replica->plan.error;
-    return replica->plan.broken ? error->code : 0;
+        return error->code;
+    }
+    return 0;
 }
 
-bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)
+IFL_APART bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->plan.promise;
     if (promise->n_steps <= 0 || now_ns > promise->until_ns)
@@ -321,7 +323,7 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
         .wasted_tokens = r->cut ? r->pub.stale.n_computed - r->cached_tokens : r->n_lost,
         .status = how_it_ended(r),
     };
-    if (replica->tiers.on || r->handover > 0)
+    if (IFL_RARE(replica->tiers.on || r->handover > 0))
         replica_report_tiers(r, record);
     record->n_migrations = r->migrations.n;
     record->migrating_ns = r->migrations.moving_ns;
@@ -342,7 +344,7 @@ static void tell_leave(struct replica *replica, const struct live_request *r)
 
 IFL_HOT static void retire(struct replica *replica, struct live_request *r)
 {
-    if (r->stays_steps > 0)
+    if (IFL_RARE(r->stays_steps > 0))
         leaving_forget_early(&replica->leaving, r);
     tell_leave(replica, r);
     replica_forget_rank(replica, r);

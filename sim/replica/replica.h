@@ -196,7 +196,7 @@ bool replica_commit(struct replica *replica);
 /* Where several steps may be in flight. */
 static inline bool replica_overlaps(const struct replica *replica)
 {
-    return replica->in_flight.flown != NULL;
+    return IFL_RARE(replica->in_flight.flown != NULL);
 }
 /* Call it after an empty plan where several steps may be in flight. True: another plan is due at
  * once, for the next slot, or because a request was given up, which is in `gone`. */

@@ -12,8 +12,9 @@
 static int32_t final_slots(const struct replica *replica, const struct live_request *r)
 {
     const bool prompt_alone = r->hands_over && r->hands_over != HANDS_REQUEST;
-    return replica->fixed.gives_up ? replica_keep_final(replica, r)
-                                   : r->pub.n_prompt + (prompt_alone ? 0 : r->n_output - 1);
+    return IFL_RARE(replica->fixed.gives_up)
+               ? replica_keep_final(replica, r)
+               : r->pub.n_prompt + (prompt_alone ? 0 : r->n_output - 1);
 }
 
 /* Slots of the blocks of r that it will never use. All slots that its sequences fill in the end
@@ -21,7 +22,7 @@ static int32_t final_slots(const struct replica *replica, const struct live_requ
 static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_final = final_slots(replica, r);
-    if (r->pub.forks)
+    if (IFL_RARE(r->pub.forks))
         return 0;
     const int64_t held = (int64_t)r->pub.stale.n_blocks * replica->fixed.block.tokens;
     const int64_t unused =
@@ -33,7 +34,7 @@ static int64_t unused_slots(const struct replica *replica, const struct live_req
 static bool can_take(const struct replica *replica, const struct live_request *r, int32_t n)
 {
     return kv_fits(&replica->kv.device, n) &&
-           !(replica->kv.device.contiguous && r->pub.stale.n_blocks > 0);
+           !(IFL_RARE(replica->kv.device.contiguous) && r->pub.stale.n_blocks > 0);
 }
 
 /* With a cache: blocks that r takes from the pool to hold n blocks. These are
@@ -51,22 +52,32 @@ IFL_APART static int32_t need_beyond_hit(const struct replica *replica,
 int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
                             int32_t hold_tokens)
 {
-    return r->beams.n_seqs > 0 ? replica_beams_hold(replica, r, hold_tokens)
-                               : group_blocks(&r->pub, hold_tokens, replica->fixed.block);
+    return IFL_RARE(r->beams.n_seqs > 0) ? replica_beams_hold(replica, r, hold_tokens)
+                                         : group_blocks(&r->pub, hold_tokens, replica->fixed.block);
 }
 
 int64_t replica_slots(const struct replica *replica, const struct live_request *r)
 {
-    return r->beams.n_seqs > 0
+    return IFL_RARE(r->beams.n_seqs > 0)
                ? replica_beams_slots(replica, r)
                : group_slots(&r->pub, live_slots(r), r->parted, replica->fixed.block);
 }
 
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r)
 {
-    if (r->beams.n_seqs > 0)
+    if (IFL_RARE(r->beams.n_seqs > 0))
         return kv_beams_saved(&r->beams);
-    return r->parted ? group_saved_blocks(&r->pub, replica->fixed.block) : 0;
+    return IFL_RARE(r->parted) ? group_saved_blocks(&r->pub, replica->fixed.block) : 0;
+}
+
+/* Of a contiguous pool, for n blocks in a run. */
+IFL_APART static int32_t need_of_run(const struct kv_pool *pool, int32_t n)
+{
+    const int32_t too_many = pool->n_free + 1;
+    const int64_t rounded = kv_buddy_rounded(n);
+    if (rounded > pool->n_blocks)
+        return pool->n_blocks + 1;
+    return kv_fits(pool, n) || rounded > too_many ? (int32_t)rounded : too_many;
 }
 
 /* Without its adapter. */
@@ -75,26 +86,20 @@ static int32_t need_of_tokens(const struct replica *replica, const struct live_r
 {
     const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.stale.n_blocks;
     const int32_t more = replica_hold_blocks(replica, r, hold_tokens) - has;
-    const int32_t too_many = replica->kv.device.n_free + 1;
     if (replica->kv.device.cached && r->pub.state == IFL_WAITING)
         return need_beyond_hit(replica, r, more);
-    if (more <= 0 || !replica->kv.device.contiguous)
+    if (!IFL_RARE(replica->kv.device.contiguous) || more <= 0)
         return more > 0 ? more : 0;
-    if (has > 0)
-        return too_many;
-    const int64_t rounded = kv_buddy_rounded(more);
-    if (rounded > replica->kv.device.n_blocks)
-        return replica->kv.device.n_blocks + 1;
-    return kv_fits(&replica->kv.device, more) || rounded > too_many ? (int32_t)rounded : too_many;
+    return has > 0 ? replica->kv.device.n_free + 1 : need_of_run(&replica->kv.device, more);
 }
 
 int32_t replica_need(const struct replica *replica, const struct live_request *r,
                      int32_t hold_tokens)
 {
     const int32_t n = need_of_tokens(replica, r, hold_tokens);
-    return r->pub.adapter == 0 || r->adapted
-               ? n
-               : n + adapters_lack(&replica->adapters, r->pub.adapter);
+    return IFL_RARE(r->pub.adapter > 0) && !r->adapted
+               ? n + adapters_lack(&replica->adapters, r->pub.adapter)
+               : n;
 }
 
 IFL_HOT bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n)
@@ -103,14 +108,14 @@ IFL_HOT bool replica_take_blocks(struct replica *replica, struct live_request *r
         return true;
     if (!can_take(replica, r, n) || !replica_reserve_numbers(replica, r, r->pub.stale.n_blocks + n))
         return false;
-    if (r->counted)
+    if (IFL_RARE(r->counted))
         cohort_uncount(&replica->here.cohort, r);
     kv_take(&replica->kv.device, n,
             kv_numbers(&replica->kv.device, n) > 0 ? r->blocks + r->pub.stale.n_blocks : NULL);
     r->pub.stale.n_blocks += n;
     if (r->in_cohort && cohort_is_ragged(&replica->here.cohort))
         cohort_note_blocks(&replica->here.cohort, r);
-    if (r->in_cohort && r->pub.n_seqs > 1)
+    if (IFL_RARE(r->pub.n_seqs > 1) && r->in_cohort)
         cohort_regrow(&replica->here.cohort, r);
     const int64_t unused = unused_slots(replica, r);
     const int64_t taken = (int64_t)n * replica->fixed.limits.block_tokens;
@@ -210,7 +215,8 @@ IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r
 bool replica_fits_with_adapter(const struct replica *replica, const struct live_request *r,
                                int32_t hold_tokens)
 {
-    return adapters_lack(&replica->adapters, r->pub.adapter) == 0 ||
+    return !IFL_RARE(r->pub.adapter > 0) ||
+           adapters_lack(&replica->adapters, r->pub.adapter) == 0 ||
            replica_need(replica, r, hold_tokens) <= replica->kv.device.n_free;
 }
 
@@ -228,14 +234,14 @@ IFL_APART static void take_adapter(struct replica *replica, struct live_request 
 
 void replica_take_adapter(struct replica *replica, struct live_request *r)
 {
-    if (r->pub.adapter > 0)
+    if (IFL_RARE(r->pub.adapter > 0))
         take_adapter(replica, r);
 }
 
 void replica_drop_adapter(struct replica *replica, struct live_request *r)
 {
     struct kv_pool *kv = &replica->kv.device;
-    if (!r->adapted)
+    if (!IFL_RARE(r->adapted))
         return;
     r->adapted = false;
     adapters_stop(&replica->adapters, r->pub.adapter);

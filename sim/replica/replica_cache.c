@@ -270,14 +270,19 @@ static int32_t shareable_of_prompt(const struct live_request *r)
 
 /* A tree grows with every chunk (SGLang, cache_unfinished_req), and by an answer when it has
  * ended. */
-void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
+IFL_APART static void publish_prompt(struct replica *replica, struct live_request *r,
+                                     int32_t n_computed)
 {
-    if (!replica->kv.device.cached)
-        return;
     const int32_t n_shareable = shareable_of_prompt(r), n = findable_tokens(r, n_computed);
     publish(replica, r, is_tree(replica) ? n : ifl_min(n, n_shareable), own_seeker(r));
     if (request_decodes(&r->pub) && r->pub.stale.n_out + 1 < r->n_output)
         count_insertion(replica, r);
+}
+
+void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
+{
+    if (replica->kv.device.cached)
+        publish_prompt(replica, r, n_computed);
 }
 
 /* Blocks can be found as soon as they are scheduled: vLLM's allocate_slots hashes what it allocates

@@ -42,14 +42,18 @@ static void check_key(void *context, struct live_request *r, int64_t key)
     plan_break(&replica->plan, &error);
 }
 
-void replica_check_keys(struct replica *replica)
+IFL_APART static void check_keys(struct replica *replica)
 {
-    if (!replica->said.checks)
-        return;
     if (!replica->ranks.ranks_stale)
         waiting_each(&replica->here.waiting, check_key, replica);
     for (int which = 0; which < N_RANKED; which++)
         replica_each_standing(replica, &replica->ranks.by_rank[which], check_key);
+}
+
+void replica_check_keys(struct replica *replica)
+{
+    if (IFL_RARE(replica->said.checks))
+        check_keys(replica);
 }
 
 /* ---- answers ---- */

@@ -71,8 +71,8 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
-    return !replica->fixed.beams.search && !cohort_is_ragged(cohort) && cohort->n_fresh == 0 &&
-           cohort->last_end_ns == replica->in_flight.desc.start_ns;
+    return !IFL_RARE(replica->fixed.beams.search) && !cohort_is_ragged(cohort) &&
+           cohort->n_fresh == 0 && cohort->last_end_ns == replica->in_flight.desc.start_ns;
 }
 
 /* Blocks that ticks may take from now on. Negative: not even a tick that takes none may follow. */
@@ -80,7 +80,7 @@ static int32_t blocks_to_spare(const struct replica *replica)
 {
     const struct kv_pool *kv = &replica->kv.device;
     const int32_t n = kv->n_free - replica->plan.promise.min_free_blocks;
-    if (kv->contiguous && n > 0)
+    if (IFL_RARE(kv->contiguous) && n > 0)
         return 0;
     return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
 }

@@ -130,7 +130,7 @@ static inline int32_t replica_slots_for(const struct replica *replica, const str
     const struct ragged_options *speculation = &replica->fixed.speculation;
     const int32_t n_after = live_slots(r) + n;
     const bool decodes = r->pub.state != IFL_WAITING && request_decodes(&r->pub);
-    if (!speculation->on || r->ended || !(decodes || speculation->prompts_look_ahead))
+    if (!IFL_RARE(speculation->on) || r->ended || !(decodes || speculation->prompts_look_ahead))
         return n_after;
     const int32_t n_ahead = n_after + n_draft + speculation->lookahead_tokens;
     return ifl_max(n_after, ifl_min(n_ahead, speculation->max_model_tokens));
@@ -146,7 +146,7 @@ static inline int32_t replica_growing_blocks(const struct replica *replica)
     if (cohort_is_ragged(cohort))
         return replica_prepare_ragged(replica);
     const int32_t n = cohort->n_counted[cohort->phase];
-    return cohort_grows_by_count(cohort) && !replica->fixed.beams.search
+    return cohort_grows_by_count(cohort) && !IFL_RARE(replica->fixed.beams.search)
                ? n
                : n + replica_listed_growth(replica);
 }
@@ -154,7 +154,7 @@ static inline bool replica_tick_fits(const struct replica *replica, int32_t n_ne
                                      int32_t spare_blocks)
 {
     return replica->kv.device.n_free - n_new >= spare_blocks &&
-           !(replica->kv.device.contiguous && n_new > 0);
+           !(IFL_RARE(replica->kv.device.contiguous) && n_new > 0);
 }
 /* True if taking n_new blocks may cost a waiting request a hit that a plan was told of. */
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
@@ -227,7 +227,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r);
 static inline uint64_t replica_cache_epoch(const struct replica *replica)
 {
     const uint64_t epoch = replica->kv.device.cache.epoch;
-    return replica->tiers.on ? epoch + tiers_changes(&replica->tiers) : epoch;
+    return IFL_RARE(replica->tiers.on) ? epoch + tiers_changes(&replica->tiers) : epoch;
 }
 static inline void replica_look_up(struct replica *replica, struct live_request *r)
 {
@@ -316,7 +316,7 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
 void replica_tell_steps(struct replica *replica);
 static inline void replica_tell_run(struct replica *replica)
 {
-    if (replica->in_flight.n_untold > 0 && replica->on.step_end.n > 0)
+    if (IFL_RARE(replica->on.step_end.n > 0) && replica->in_flight.n_untold > 0)
         replica_tell_steps(replica);
     in_flight_tell(&replica->in_flight);
 }

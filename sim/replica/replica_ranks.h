@@ -45,7 +45,7 @@ static inline bool replica_keys_move(const struct replica *replica)
  * it; and on n_computed of a waiting request, which shows its hit. */
 static inline void replica_stir_keys(struct replica *replica)
 {
-    if (replica->ranks.order_keys == IFL_KEYS_MOVE)
+    if (IFL_RARE(replica->ranks.order_keys == IFL_KEYS_MOVE))
         replica->ranks.ranks_stale |= replica->ranks.keys_read_plan || replica->kv.device.cached;
 }
 /* Call it after a hook within the plan: it may have changed what the keys of its module depend
@@ -75,7 +75,7 @@ void replica_note(struct ranking *list, struct live_request *r);
 static inline void replica_note_rank(struct replica *replica, enum ranked_list which,
                                      struct live_request *r)
 {
-    if (replica->ranks.by_rank[which].kept)
+    if (IFL_RARE(replica->ranks.by_rank[which].kept))
         replica_note(&replica->ranks.by_rank[which], r);
 }
 /* Call it when r leaves for good. */
@@ -83,7 +83,7 @@ void replica_forget(struct ranking *list, struct live_request *r);
 static inline void replica_forget_rank(struct replica *replica, struct live_request *r)
 {
     for (int which = 0; which < N_RANKED; which++)
-        if (replica->ranks.by_rank[which].kept)
+        if (IFL_RARE(replica->ranks.by_rank[which].kept))
             replica_forget(&replica->ranks.by_rank[which], r);
 }
 static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key_a,

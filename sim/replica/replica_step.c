@@ -24,7 +24,7 @@ static void settle_cohort(struct replica *replica)
 {
     size_t n = 0;
     plan_pad_for_ended(&replica->plan, NULL);
-    if (!replica->plan.ready_all && replica->plan.n_decodes > 0 &&
+    if (IFL_RARE(!replica->plan.ready_all && replica->plan.n_decodes > 0) &&
         replica->plan.n_members < replica->here.cohort.n)
         eject_unscheduled(replica);
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
@@ -32,12 +32,12 @@ static void settle_cohort(struct replica *replica)
         if (!p->r)
             continue;
         p->r->pub.stale.n_now = 0;
-        if (p->r->ended) {
+        if (IFL_RARE(p->r->ended)) {
             plan_pad_for_ended(&replica->plan, p);
         } else if (!p->decodes) {
             plan_keep(&replica->plan, n++, p);
         } else {
-            if (!p->r->in_cohort)
+            if (IFL_RARE(!p->r->in_cohort))
                 replica_join_cohort(replica, p->r);
             cohort_set_draft(&replica->here.cohort, p->r, p->n_draft);
         }
@@ -45,7 +45,7 @@ static void settle_cohort(struct replica *replica)
     plan_cut(&replica->plan, n);
     const bool decodes = replica->plan.ready_all || replica->plan.n_decodes > 0;
     in_flight_set_ticks(&replica->in_flight, decodes && replica->here.cohort.n > 0);
-    if (replica->plan.shown)
+    if (IFL_RARE(replica->plan.shown))
         FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
             r->pub.stale.n_now = 0;
     plan_note_shown(&replica->plan, false);
@@ -113,9 +113,9 @@ IFL_HOT bool replica_commit(struct replica *replica)
         settle_apart(replica);
     else
         settle_cohort(replica);
-    if (replica->leaving.n_ended > 0)
+    if (IFL_RARE(replica->leaving.n_ended > 0))
         replica_let_ended_go(replica);
-    if (plan->n_ins > 0)
+    if (IFL_RARE(plan->n_ins > 0))
         release_swapped_in(replica);
     view_try(&replica->view);
     if (!replica->in_flight.ticks && plan->n_planned == 0 && plan->n_outs + plan->n_ins == 0 &&
@@ -190,7 +190,7 @@ IFL_HOT static bool first_of_prefill(struct replica *replica, struct live_reques
 {
     r->pub.stale.n_tokens++;
     r->pub.stale.n_out++;
-    if (r->pub.first_token_ns == IFL_NEVER) {
+    if (!IFL_RARE(r->pub.first_token_ns != IFL_NEVER)) {
         r->pub.first_token_ns = end_ns;
         here_answer(&replica->here, r);
         r->stalled_prefill_ns = r->stalled_ns;
@@ -200,7 +200,7 @@ IFL_HOT static bool first_of_prefill(struct replica *replica, struct live_reques
     r->last_token_ns = end_ns;
     if (r->pub.stale.n_out == r->n_output)
         return true;
-    if (r->pub.forks && *rc == 0) {
+    if (IFL_RARE(r->pub.forks) && *rc == 0) {
         if (replica_beams_begin(replica, r) < 0)
             *rc = ifl_fail_nomem(error);
         else
@@ -219,15 +219,15 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
         r->pub.stale.last_end_ns = end_ns;
         replica_note_rank(replica, RANKED_RUNNING, r);
         replica_publish_prompt(replica, r, r->pub.stale.n_computed);
-        if (replica->tiers.on)
+        if (IFL_RARE(replica->tiers.on))
             replica_offer_prompt(replica, r, r->pub.stale.n_computed);
         if (samples)
             in_flight_note_token(&replica->in_flight);
-        if (!samples || r->hands_over == HANDS_PROMPT)
+        if (IFL_RARE(!samples || r->hands_over == HANDS_PROMPT))
             continue;
-        if (first_of_prefill(replica, r, end_ns, recorder, error, &rc))
+        if (IFL_RARE(first_of_prefill(replica, r, end_ns, recorder, error, &rc)))
             leaving_add(&replica->leaving, r);
-        else if (replica->fixed.gives_up)
+        else if (IFL_RARE(replica->fixed.gives_up))
             replica_keep_prompt(replica, r);
     }
     return rc;
@@ -352,13 +352,13 @@ static void let_go(struct replica *replica)
     for (size_t i = 0; i < replica->leaving.n_gone; i++) {
         struct live_request *r = replica->leaving.gone[i];
         r->ended = replica->plan.plans_ahead;
-        if (r->ended) {
+        if (IFL_RARE(r->ended)) {
             leaving_keep_ended(&replica->leaving, r);
             continue;
         }
-        if (r->pub.n_in_flight > 0)
+        if (IFL_RARE(r->pub.n_in_flight > 0))
             in_flight_drop(replica, r);
-        if (r->pub.state == IFL_WAITING) { /* its last token came late */
+        if (IFL_RARE(r->pub.state == IFL_WAITING)) { /* its last token came late */
             waiting_leave(&replica->here.waiting, r);
         } else {
             here_stop(&replica->here, r);
@@ -372,7 +372,7 @@ static void let_go(struct replica *replica)
 /* Each output token is produced once, so a run ends if its barren steps are bounded. */
 static int check_progress(const struct replica *replica, struct ifl_error *error)
 {
-    if (replica->in_flight.n_barren_steps == 0)
+    if (!IFL_RARE(replica->in_flight.n_barren_steps > 0))
         return 0;
     const int64_t n_blocks =
         (int64_t)replica->fixed.limits.n_blocks + replica->fixed.limits.n_host_blocks;
@@ -433,11 +433,11 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
     const bool overlaps = replica_overlaps(replica);
     const int32_t n_steps = in_flight_end(&replica->in_flight, done);
     view_end(&replica->view, 1, end_ns);
-    if (replica->leaving.n_early > 0)
+    if (IFL_RARE(replica->leaving.n_early > 0))
         replica_detach_early(replica);
     const size_t n_requests =
         (replica->in_flight.ticks ? replica->here.cohort.n : 0) + replica->plan.n_planned;
-    if (done->start_ns != replica->in_flight.desc.start_ns)
+    if (IFL_RARE(done->start_ns != replica->in_flight.desc.start_ns))
         stamp_starts(replica, done->start_ns);
     if (replica->in_flight.desc.totals.n_prefill_tokens > 0)
         view_end_prefill(&replica->view, end_ns - done->start_ns);
@@ -447,27 +447,28 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
         in_flight_hear_accepted(&replica->in_flight, done->n_accepted);
         rc = replica_tick(replica, end_ns, recorder, error);
         end_decodes(replica);
-        replica_fork_beams(replica);
+        if (IFL_RARE(replica->fixed.beams.search))
+            replica_fork_beams(replica);
     }
     if (rc == 0)
-        rc = overlaps ? end_flown(replica, end_ns, recorder, error)
-                      : end_prompts(replica, end_ns, recorder, error);
+        rc = IFL_RARE(overlaps) ? end_flown(replica, end_ns, recorder, error)
+                                : end_prompts(replica, end_ns, recorder, error);
     if (rc == 0)
         rc = check_progress(replica, error);
     if (rc == 0)
         rc = ifl_record_step(recorder, &replica->in_flight.record, error);
-    if (replica->on.step_end.n > 0)
+    if (IFL_RARE(replica->on.step_end.n > 0))
         tell_modules(replica, replica->in_flight.desc.step, n_steps,
                      n_steps > 1 ? replica->in_flight.untold_start_ns : done->start_ns, n_requests,
                      replica->in_flight.record.preempted);
-    if (overlaps)
+    if (IFL_RARE(overlaps))
         rank_late(replica);
     else
         join_decoding(replica);
-    if (replica->moving.on)
+    if (IFL_RARE(replica->moving.on))
         replica_hand_over_prompts(replica);
     let_go(replica);
-    if (replica->leaving.n_early > 0 && leaving_end_step(&replica->leaving) > 0)
+    if (IFL_RARE(replica->leaving.n_early > 0) && leaving_end_step(&replica->leaving) > 0)
         plan_void_promise(&replica->plan);
     if (replica->leaving.n_gone > 0 && !outlasts_finishes(replica))
         plan_void_promise(&replica->plan);

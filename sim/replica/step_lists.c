@@ -62,7 +62,7 @@ IFL_HOT static struct live_request *next_waiting(struct replica *replica, uint64
     struct live_request *r = waiting_next(&replica->here.waiting, at);
     while (r && r->pub.arrival_ns > replica->plan.known_ns)
         r = waiting_next(&replica->here.waiting, at);
-    if (r && r->pub.n_in_flight > 0) {
+    if (r && IFL_RARE(r->pub.n_in_flight > 0)) {
         memcpy(at, was_at, sizeof was_at);
         return NULL;
     }
@@ -137,9 +137,9 @@ IFL_HOT const struct ifl_request *step_next(struct ifl_step *step, unsigned list
     const struct ifl_request *r = NULL;
     struct live_request *waiting;
     replica_settle_keys(replica);
-    if (replica->plan.broken)
+    if (IFL_RARE(replica->plan.broken))
         return NULL;
-    if (lists & IFL_IN_LOADED && !(lists & IFL_IN_WAITING)) {
+    if (IFL_RARE(lists & IFL_IN_LOADED) && !(lists & IFL_IN_WAITING)) {
         const struct live_request *loaded =
             waiting_next_loaded(&replica->here.waiting, &cursor->at[4]);
         if (loaded)

@@ -10,7 +10,7 @@
 static int32_t part_and_count(struct replica *replica, struct live_request *r, int32_t n)
 {
     const bool decodes = request_decodes(&r->pub), were_parted = r->parted;
-    if (r->pub.n_seqs == 1)
+    if (!IFL_RARE(r->pub.n_seqs > 1))
         return n;
     if (r->beams.n_seqs > 0) {
         replica_beams_step(replica, r);
@@ -44,7 +44,7 @@ IFL_HOT void step_put_in_plan(struct replica *replica, struct live_request *r, i
     ifl_assert(n > 0);
     ifl_assert(holds_blocks(replica, r, n));
     const bool decodes = request_decodes(&r->pub);
-    if (r->ended) {
+    if (IFL_RARE(r->ended)) {
         list_in_plan(replica, (struct planned){r, n, n * r->pub.n_seqs, false, false});
         return;
     }
@@ -55,7 +55,7 @@ IFL_HOT void step_put_in_plan(struct replica *replica, struct live_request *r, i
     replica_publish_plan(replica, r, r->pub.stale.n_computed + n);
     if (r->first_scheduled_ns == IFL_NEVER)
         r->first_scheduled_ns = replica->view.now_ns;
-    if (r->stalled_since_ns != IFL_NEVER) {
+    if (IFL_RARE(r->stalled_since_ns != IFL_NEVER)) {
         r->stalled_ns += replica->view.now_ns - r->stalled_since_ns;
         r->stall_began_ns = r->stalled_since_ns;
         r->stall_ended_ns = replica->view.now_ns;
@@ -145,7 +145,7 @@ enum ifl_verdict step_schedule_drafts(struct ifl_step *step, const struct ifl_re
 /* ---- all decoding requests at once ---- */
 
 /* Running requests that decode but fell out of step join the cohort again. */
-static void gather_cohort(struct replica *replica)
+IFL_APART static void gather_cohort(struct replica *replica)
 {
     for (struct live_request *r = replica->here.apart.head, *next; r; r = next) {
         const bool ready = request_decodes(&r->pub) && request_todo(&r->pub) == 1 &&
@@ -233,7 +233,7 @@ static bool is_ready(const struct replica *replica, const struct live_request *r
 }
 
 /* Beside steps in flight, where no request is in the cohort: one by one, all or none. */
-static bool schedule_apart(struct replica *replica, int32_t spare_blocks)
+IFL_APART static bool schedule_apart(struct replica *replica, int32_t spare_blocks)
 {
     int32_t n_new = 0, n_ready = 0;
     FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
@@ -249,7 +249,7 @@ static bool schedule_apart(struct replica *replica, int32_t spare_blocks)
     return true;
 }
 
-static int32_t blocks_for_ended(const struct replica *replica)
+IFL_APART static int32_t blocks_for_ended(const struct replica *replica)
 {
     int32_t n = 0;
     for (size_t i = 0; i < replica->leaving.n_ended; i++) {
@@ -269,12 +269,13 @@ IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
         return schedule_apart(replica, spare_blocks);
     if (replica->here.apart.n > 0)
         gather_cohort(replica);
-    const int32_t n_for_ended = blocks_for_ended(replica);
+    const int32_t n_for_ended =
+        IFL_RARE(replica->leaving.n_ended > 0) ? blocks_for_ended(replica) : 0;
     if (n_for_ended > 0 && replica->kv.device.n_free < n_for_ended + spare_blocks)
         return false;
     if (!schedule_members(replica, spare_blocks + n_for_ended))
         return false;
-    for (size_t i = 0; i < replica->leaving.n_ended; i++)
+    for (size_t i = 0; IFL_RARE(i < replica->leaving.n_ended); i++)
         if (seems_to_go_on(replica, &replica->leaving.ended[i]->pub))
             step_schedule(step, &replica->leaving.ended[i]->pub, 1, 0);
     return true;

@@ -41,7 +41,8 @@ static void note_verdict(struct replica *replica, const struct ifl_policy *by,
 }
 
 /* The admit modules say yes, but the blocks are not free, or not next to one another. */
-static enum ifl_verdict note_no_blocks(struct replica *replica, const struct ifl_request *r)
+IFL_APART static enum ifl_verdict note_no_blocks(struct replica *replica,
+                                                 const struct ifl_request *r)
 {
     step_note_refusal(replica, r, replica->fixed.modules[IFL_ADMIT].policy,
                       "what it asks for is not free", true);
@@ -72,7 +73,7 @@ static struct ifl_admission answer_of_all(struct replica *replica,
             step_breach(replica, "it moved the request that it was asked about");
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
-        if (own.verdict != IFL_YES) {
+        if (IFL_RARE(own.verdict != IFL_YES)) {
             if (module != replica->on.admission.of[0])
                 plan_overrule(&replica->plan);
             note_verdict(replica, module->policy, request, own.verdict);
@@ -90,12 +91,12 @@ IFL_HOT static struct ifl_admission admission(struct replica *replica,
 {
     if (!may_start(replica, request, n))
         return ifl_admission(IFL_WAIT, 0);
-    if (request->state == IFL_LOADED) /* it was admitted as it was loaded */
+    if (IFL_RARE(request->state == IFL_LOADED)) /* it was admitted as it was loaded */
         return ifl_admission(IFL_YES, 0);
     plan_ask(&replica->plan, IFL_ADMIT);
     const struct ifl_admission answer = answer_of_all(replica, request, n);
     plan_set_answering(&replica->plan, NULL);
-    return replica->plan.broken ? ifl_admission(IFL_WAIT, 0) : answer;
+    return IFL_RARE(replica->plan.broken) ? ifl_admission(IFL_WAIT, 0) : answer;
 }
 
 /* n, or less if the hit of the request has grown since the plan looked: a request preempted since
@@ -143,7 +144,7 @@ double step_room(struct ifl_step *step, double enough)
 /* Host blocks are swapped in to fresh device blocks; the request holds `hold` blocks after. The
  * host blocks stay taken until the plan is done: swap-outs of the same step run before they are
  * read. */
-static bool bring_back(struct replica *replica, struct live_request *r, int32_t hold)
+IFL_APART static bool bring_back(struct replica *replica, struct live_request *r, int32_t hold)
 {
     const int32_t n_host = r->pub.n_host_blocks;
     const int32_t n = ifl_max(hold, n_host);
@@ -167,24 +168,26 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
 
 /* What a waiting request has at another replica comes first: it is on its way from now on, and is
  * started once it is LOADED. */
-static enum ifl_verdict load_first(struct replica *replica, struct live_request *r, int32_t hold)
+IFL_APART static enum ifl_verdict load_first(struct replica *replica, struct live_request *r,
+                                             int32_t hold)
 {
-    return (replica->tiers.on ? replica_load_below(replica, r, hold)
-                              : replica_load(replica, r, hold, replica->fixed.loads_before))
+    return (IFL_RARE(replica->tiers.on)
+                ? replica_load_below(replica, r, hold)
+                : replica_load(replica, r, hold, replica->fixed.loads_before))
                ? IFL_SKIP
                : note_no_blocks(replica, &r->pub);
 }
 
 static bool lies_elsewhere(const struct replica *replica, const struct live_request *r)
 {
-    return r->n_below > 0 && r->pub.state == IFL_WAITING &&
+    return IFL_RARE(r->n_below > 0) && r->pub.state == IFL_WAITING &&
            r->n_below > replica_cached_tokens(replica, r) &&
            (!replica->tiers.on || replica_loads_apart(replica, r));
 }
 
 IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
 {
-    if (r->n_below > 0 && replica->tiers.on && !tiers_reserve_ask(&replica->tiers))
+    if (IFL_RARE(r->n_below > 0) && replica->tiers.on && !tiers_reserve_ask(&replica->tiers))
         return false;
     if (!replica_first_blocks(replica, r, hold))
         return false;
@@ -192,9 +195,9 @@ IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r,
     r->swapped_in = false;
     if (r->first_scheduled_ns == IFL_NEVER)
         r->cached_tokens = r->pub.stale.n_computed;
-    if (replica->tiers.on && r->first_scheduled_ns == IFL_NEVER)
+    if (IFL_RARE(replica->tiers.on) && r->first_scheduled_ns == IFL_NEVER)
         replica_note_found(replica, r);
-    if (replica->tiers.on && r->n_below > 0)
+    if (IFL_RARE(replica->tiers.on) && r->n_below > 0)
         replica_take_below(replica, r);
     r->pub.n_prefill = r->pub.stale.n_tokens;
     r->pub.started_ns = replica->view.now_ns;
@@ -238,11 +241,11 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     if (request->state == IFL_SWAPPED && replica->fixed.swaps_apart)
         return come_back(replica, r, hold, answer.hold_tokens, n_slots);
     if (!replica_fits_with_adapter(replica, r, ifl_max(answer.hold_tokens, slots)) ||
-        !(request->state == IFL_SWAPPED  ? bring_back
-          : request->state == IFL_LOADED ? replica_start_loaded
-                                         : leave_queue)(replica, r, hold))
+        !(IFL_RARE(request->state == IFL_SWAPPED)  ? bring_back(replica, r, hold)
+          : IFL_RARE(request->state == IFL_LOADED) ? replica_start_loaded(replica, r, hold)
+                                                   : leave_queue(replica, r, hold)))
         return note_no_blocks(replica, request);
-    if (r->n_below > 0) {
+    if (IFL_RARE(r->n_below > 0)) {
         moving_do_without(&replica->moving, r);
         r->n_below = 0;
     }

@@ -56,13 +56,13 @@ static inline void tiers_begin(struct tiers *tiers, struct kv_tier *const of[N_T
 
 static inline void tiers_open(struct tiers *tiers)
 {
-    tiers->opened = tiers->on ? tiers_changes(tiers) : 0;
+    tiers->opened = IFL_RARE(tiers->on) ? tiers_changes(tiers) : 0;
 }
 
 /* A waiting request may have been told of K/V that is there no longer, or of less. */
 static inline bool tiers_changed_in_plan(const struct tiers *tiers)
 {
-    return tiers->on && tiers->opened != tiers_changes(tiers);
+    return IFL_RARE(tiers->on) && tiers->opened != tiers_changes(tiers);
 }
 
 /* False without memory. */

@@ -176,7 +176,7 @@ static void make_room_before(struct waiter_run *run, size_t cap)
 }
 
 /* Inserts w, which goes before the last entry. */
-static void squeeze_in(struct waiter_run *near, size_t cap, struct waiter w)
+IFL_APART static void squeeze_in(struct waiter_run *near, size_t cap, struct waiter w)
 {
     if (before(&w, &near->of[(near->head + near->tail) / 2]))
         make_room_before(near, cap);
@@ -197,7 +197,7 @@ static inline void near_insert(struct waiting *waiting, struct waiter w)
 {
     struct waiter_run *near = &waiting->near;
     const size_t cap = NEAR_ROOM * waiting->cap;
-    if (near->tail == cap)
+    if (IFL_RARE(near->tail == cap))
         run_to_start(near);
     if (before_last(&w, near))
         squeeze_in(near, cap, w);
@@ -205,13 +205,17 @@ static inline void near_insert(struct waiting *waiting, struct waiter w)
         near->of[near->tail++] = w;
 }
 
+IFL_APART static void make_room_in_line(struct waiter_run *line)
+{
+    run_to_start(line);
+    line->tail = keep_waiters(line->of, 0, line->tail);
+}
+
 static void line_append(struct waiting *waiting, struct waiter w)
 {
     struct waiter_run *line = &waiting->line;
-    if (line->tail == FAR_ROOM * waiting->cap) {
-        run_to_start(line);
-        line->tail = keep_waiters(line->of, 0, line->tail);
-    }
+    if (IFL_RARE(line->tail == FAR_ROOM * waiting->cap))
+        make_room_in_line(line);
     line->of[line->tail++] = w;
 }
 
@@ -264,16 +268,24 @@ IFL_APART static void describe(struct waiting *waiting, struct waiter *w)
 
 /* ---- the queue ---- */
 
-IFL_HOT static void insert(struct waiting *waiting, struct live_request *r, int64_t key,
-                           int64_t arrival_ns)
+IFL_APART static void insert_among(struct waiting *waiting, struct waiter w)
 {
-    const struct waiter w = admit(waiting, r, key, arrival_ns);
     if (before_last(&w, &waiting->near))
         near_insert(waiting, w);
     else if (before_last(&w, &waiting->line))
         heap_push(waiting, w);
     else
         line_append(waiting, w);
+}
+
+IFL_HOT static void insert(struct waiting *waiting, struct live_request *r, int64_t key,
+                           int64_t arrival_ns)
+{
+    const struct waiter w = admit(waiting, r, key, arrival_ns);
+    if (is_empty(&waiting->near) && is_empty(&waiting->line))
+        line_append(waiting, w);
+    else
+        insert_among(waiting, w);
 }
 
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
@@ -367,7 +379,7 @@ void waiting_fill_holes(struct waiting *waiting)
     waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
     for (; !is_empty(near) && !waits(&near->of[near->head]); near->head++)
         waiting->n_near_holes -= waiting->n_near_holes > 0;
-    if (4 * waiting->n_near_holes > near->tail - near->head) {
+    if (IFL_RARE(4 * waiting->n_near_holes > near->tail - near->head)) {
         near->tail = keep_waiters(near->of, near->head, near->tail);
         waiting->n_near_holes = 0;
     }
@@ -383,10 +395,10 @@ static bool bring_near(struct waiting *waiting)
     const bool none_in_line = is_empty(line);
     if (none_in_line && waiting->n_heap == 0)
         return false;
-    const bool in_line =
-        waiting->n_heap == 0 || (!none_in_line && before(&line->of[line->head], &waiting->heap[0]));
+    const bool in_line = !IFL_RARE(waiting->n_heap > 0) ||
+                         (!none_in_line && before(&line->of[line->head], &waiting->heap[0]));
     struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
-    if (!w.r)
+    if (IFL_RARE(!w.r))
         describe(waiting, &w);
     if (waits(&w))
         near_insert(waiting, w);
@@ -409,13 +421,14 @@ static bool was_shown(const struct waiting *waiting, const uint64_t at[2],
                       const struct live_request *r)
 {
     const uint64_t cursor = at[0] >> 32;
-    return cursor > 0 && r->shown_plan == waiting->n_plans && r->shown_to >> (cursor - 1) & 1;
+    return IFL_RARE(cursor > 0) && r->shown_plan == waiting->n_plans &&
+           r->shown_to >> (cursor - 1) & 1;
 }
 
 IFL_HOT struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
 {
     const struct waiter_run *near = &waiting->near;
-    while ((uint32_t)at[0] < waiting->n_front) {
+    while (IFL_RARE((uint32_t)at[0] < waiting->n_front)) {
         const struct waiter *w = &waiting->front[waiting->n_front - 1 - (uint32_t)at[0]++];
         if (waits(w) && !was_shown(waiting, at, w->r))
             return w->r;

@@ -139,7 +139,7 @@ static inline void waiting_open(struct waiting *waiting)
 void waiting_note_shown(struct waiting *waiting, uint64_t at[2], struct live_request *r);
 static inline void waiting_shown(struct waiting *waiting, uint64_t at[2], struct live_request *r)
 {
-    if (waiting->moves)
+    if (IFL_RARE(waiting->moves))
         waiting_note_shown(waiting, at, r);
 }
 

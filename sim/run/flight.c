@@ -35,7 +35,7 @@ IFL_APART static int plan_promised(struct replica *replica, int64_t now_ns, stru
 static int plan_once(struct flight *flight, struct replica *replica, int64_t now_ns,
                      struct ifl_error *error)
 {
-    if (flight->check_steady && replica_keeps_promise(replica, now_ns))
+    if (IFL_RARE(flight->check_steady) && replica_keeps_promise(replica, now_ns))
         return plan_promised(replica, now_ns, error);
     if (flight->steady_runs && !flight->check_steady && replica_repeat(replica, now_ns)) {
         flight->n_repeats++;
@@ -147,16 +147,14 @@ IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, stru
 {
     const int64_t until_ns = next_event_ns(loop);
     struct outlook outlook;
+    struct ifl_done done = {.replica = replica->fixed.number};
     int rc = 1;
     outlook.n = outlook.at = 0;
     while (rc > 0 && loop_look_ahead(loop->flight, replica, until_ns, &outlook)) {
-        const int64_t start_ns = replica->in_flight.desc.start_ns;
-        const int64_t duration_ns = outlook.duration_ns[outlook.at];
-        const struct ifl_done done = {.step = replica->in_flight.desc.step,
-                                      .replica = replica->fixed.number,
-                                      .start_ns = start_ns,
-                                      .end_ns = start_ns + duration_ns,
-                                      .device_ns = duration_ns};
+        done.step = replica->in_flight.desc.step;
+        done.start_ns = replica->in_flight.desc.start_ns;
+        done.device_ns = outlook.duration_ns[outlook.at];
+        done.end_ns = done.start_ns + done.device_ns;
         if (done.end_ns >= until_ns || !replica_coasts(replica))
             return end_after_arrivals(loop, replica, &done, error);
         rc = loop_coast(loop, replica, &done, until_ns, &outlook, error);
@@ -168,7 +166,7 @@ static int submit(struct loop *loop, const struct replica *replica, struct ifl_e
 {
     const struct flight *flight = loop->flight;
     loop->n_busy++;
-    if (lockstep_group(&loop->lockstep, replica->fixed.number)) {
+    if (IFL_RARE(lockstep_group(&loop->lockstep, replica->fixed.number) != NULL)) {
         lockstep_get_ready(&loop->lockstep, replica->fixed.number);
         return 0;
     }
@@ -196,13 +194,17 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
             return rc;
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
-        if (replica->tiers.on && tiering_hear_plan(loop->tiering, replica, submits, error) < 0)
+        if (IFL_RARE(replica->tiers.on) &&
+            tiering_hear_plan(loop->tiering, replica, submits, error) < 0)
             return error->code;
-        if (replica->moving.n_swaps > 0 && swapping_hear_plan(loop->swapping, replica, error) < 0)
+        if (IFL_RARE(replica->moving.n_swaps > 0) &&
+            swapping_hear_plan(loop->swapping, replica, error) < 0)
             return error->code;
-        if (replica->moving.n_asked > 0 && moves_hear_plan(loop->moves, replica, error) < 0)
+        if (IFL_RARE(replica->moving.n_asked > 0) &&
+            moves_hear_plan(loop->moves, replica, error) < 0)
             return error->code;
-        if (replica->leaving.n_gone > 0 && (rc = loop_report_gone(loop, replica, error)) < 0)
+        if (IFL_RARE(replica->leaving.n_gone > 0) &&
+            (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
         if (submits)
             return 1;
@@ -261,7 +263,7 @@ IFL_HOT static int plan_due(struct loop *loop, struct ifl_error *error)
         loop->due = loop->was_due;
         loop->was_due = due;
         loop->n_due = 0;
-        if (n_due > 1)
+        if (IFL_RARE(n_due > 1))
             gsl_heapsort(due, n_due, sizeof *due, by_number);
         for (uint32_t i = 0; i < n_due && rc == 0; i++) {
             struct replica *replica = &loop->flight->replicas[due[i]];
@@ -281,7 +283,7 @@ IFL_HOT static int plan_due(struct loop *loop, struct ifl_error *error)
 static int plan_and_ask(struct loop *loop, struct ifl_error *error)
 {
     int rc = plan_due(loop, error);
-    while (rc == 0 && loop->asks_held && routing_holds(&loop->routing)) {
+    while (rc == 0 && IFL_RARE(routing_holds(&loop->routing)) && loop->asks_held) {
         rc = loop_ask_held(loop, error);
         if (rc == 0)
             rc = plan_due(loop, error);
@@ -383,20 +385,20 @@ static int advance(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     struct ifl_done done;
-    if (loop->open && outside_look(loop, error) < 0)
+    if (IFL_RARE(loop->open) && outside_look(loop, error) < 0)
         return error->code;
     int64_t until_ns = workload_next_ns(flight->workload);
     if (event_next_ns(&loop->wakes) < until_ns)
         until_ns = event_next_ns(&loop->wakes);
     if (loop_next_departure_ns(loop) < until_ns)
         until_ns = loop_next_departure_ns(loop);
-    if (loop->moves)
+    if (IFL_RARE(loop->moves != NULL))
         until_ns = ifl_min(until_ns, moves_next_ns(loop->moves));
-    if (loop->migrating)
+    if (IFL_RARE(loop->migrating != NULL))
         until_ns = ifl_min(until_ns, migrating_next_ns(loop->migrating));
-    if (loop->swapping)
+    if (IFL_RARE(loop->swapping != NULL))
         until_ns = ifl_min(until_ns, swapping_next_ns(loop->swapping));
-    if (loop->tiering)
+    if (IFL_RARE(loop->tiering != NULL))
         until_ns = ifl_min(until_ns, tiering_next_ns(loop->tiering));
     if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing) && !loop->open)
         return 0;
@@ -415,17 +417,17 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = rc == IFL_NEXT_MOVED ? 0 : end_step(loop, &done, error);
     if (rc == 0)
         rc = end_others(loop, error);
-    if (rc == 0 && loop->moves)
+    if (rc == 0 && IFL_RARE(loop->moves != NULL))
         rc = moves_end(loop->moves, error);
-    if (rc == 0 && loop->migrating)
+    if (rc == 0 && IFL_RARE(loop->migrating != NULL))
         rc = migrating_end(loop->migrating, error);
-    if (rc == 0 && loop->swapping)
+    if (rc == 0 && IFL_RARE(loop->swapping != NULL))
         rc = swapping_end(loop->swapping, error);
-    if (rc == 0 && loop->tiering)
+    if (rc == 0 && IFL_RARE(loop->tiering != NULL))
         rc = tiering_end(loop->tiering, error);
     if (rc == 0)
         rc = loop_let_leave(loop, error);
-    if (rc == 0 && loop->migrating)
+    if (rc == 0 && IFL_RARE(loop->migrating != NULL))
         rc = migrating_pair(loop->migrating, error);
     loop->asks_held |= routing_hear_news(&loop->routing, loop->now_ns);
     wake(loop);
@@ -453,7 +455,7 @@ IFL_HOT static int run(struct loop *loop, struct ifl_error *error)
         if (rc <= 0)
             break;
         rc = loop_check_stop(loop, error);
-        if (rc == 0 && loop->asks_held)
+        if (IFL_RARE(loop->routing.router != NULL) && rc == 0 && loop->asks_held)
             rc = loop_ask_held(loop, error);
         if (rc == 0)
             rc = loop_let_come_and_go(loop, error);
@@ -517,6 +519,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = outside_open(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
     loop.one_pool = loop_has_one_pool(flight);
+    loop.tells_steps = loop_tells_steps(&loop);
     for (size_t i = 0; i < flight->n_pools; i++)
         loop.shares_pipelines |= flight->pools[i].n_engines > 1;
     for (uint32_t i = 0; i < flight->n_replicas; i++) {

@@ -74,8 +74,8 @@ bool loop_has_one_pool(const struct flight *flight)
 /* A single pool was opened to the router for good. */
 static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool arrives)
 {
-    return loop->one_pool ? answer_of(replica_fit(loop->flight->replicas, a))
-                          : ask_each_pool(loop, a, arrives);
+    return IFL_RARE(!loop->one_pool) ? ask_each_pool(loop, a, arrives)
+                                     : answer_of(replica_fit(loop->flight->replicas, a));
 }
 
 void loop_open_pools(struct loop *loop, const struct arrival *a)
@@ -87,7 +87,7 @@ static bool is_turned_away(struct loop *loop, const struct arrival *a, enum ifl_
 {
     struct flight_rejections *rejected = &loop->flight->rejected;
     const enum answer answer = ask_pools(loop, a, true);
-    if (answer == TAKEN)
+    if (!IFL_RARE(answer != TAKEN))
         return false;
     rejected->n_unserved += answer == UNSERVED;
     rejected->n_beyond_model += answer == BEYOND_MODEL;
@@ -162,7 +162,7 @@ IFL_APART static uint32_t least_busy_engine(const struct flight *flight, uint32_
 IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arrival *a,
                            int64_t now_ns, struct ifl_error *error)
 {
-    if (loop->shares_pipelines)
+    if (IFL_RARE(loop->shares_pipelines))
         number = least_busy_engine(loop->flight, number);
     struct replica *replica = &loop->flight->replicas[number];
     const struct door *door = &loop->flight->pools[loop->routing.loads[number].pool].door;
@@ -173,13 +173,13 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
     int rc = loop_bring(loop, number, now_ns, error);
     if (rc == 0)
         rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
-    if (rc == 0 && (leaves || loop->places))
+    if (IFL_RARE(leaves || loop->places) && rc == 0)
         rc = loop_note_departure(loop, a, number, r, error);
     routing_note_sent(&loop->routing, number);
     loop_fall_due(loop, replica);
     routing_note(&loop->routing, replica, now_ns);
     routing_tell_sent(&loop->routing, a, number, now_ns);
-    return rc == 0 && door->max_waiting_reqs > 0
+    return IFL_RARE(door->max_waiting_reqs > 0) && rc == 0
                ? shed_beyond_queue(loop, door, replica, r, now_ns, error)
                : rc;
 }
@@ -236,7 +236,7 @@ IFL_HOT IFL_APART int loop_let_one_arrive(struct loop *loop, struct ifl_error *e
     struct flight *flight = loop->flight;
     struct arrival a;
     enum ifl_status status;
-    if (!workload_take(flight->workload, &a)) {
+    if (IFL_RARE(!workload_take(flight->workload, &a))) {
         arrival_leaves_ns(&a, &status);
         return loop_turn_away(loop, &a, a.at_ns, status, error);
     }

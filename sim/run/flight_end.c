@@ -18,11 +18,11 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
     struct flight *flight = loop->flight;
     struct ifl_request_record record;
     replica_report(replica, r, &record);
-    if (r->handover == 0 && r->silent)
+    if (IFL_RARE(r->silent) && r->handover == 0)
         return 0;
-    if (r->handover > 0 && !moves_report(loop->moves, r, &record))
+    if (IFL_RARE(r->handover > 0) && !moves_report(loop->moves, r, &record))
         return 0;
-    if (flight->executor->forget)
+    if (IFL_RARE(flight->executor->forget != NULL))
         flight->executor->forget(flight->executor_self, r->pub.serial);
     record.request_id = workload_id(flight->workload, r->row, r->attempt);
     record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
@@ -42,7 +42,7 @@ IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct 
     for (size_t i = 0; i < replica->leaving.n_gone && rc == 0; i++) {
         const struct live_request *r = replica->leaving.gone[i];
         rc = loop_report_one(loop, replica, r, error);
-        if (rc == 0 && r->handover > 0)
+        if (IFL_RARE(r->handover > 0) && rc == 0)
             rc = moves_forget(loop->moves, replica, r, error);
     }
     loop->asks_held = loop->asks_held || replica->leaving.n_gone > 0;
@@ -114,15 +114,20 @@ IFL_APART static int record_stages(const struct loop *loop, const struct replica
     return rc;
 }
 
-IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-                     struct ifl_error *error)
+bool loop_tells_steps(const struct loop *loop)
 {
-    int rc = replica_end(replica, done, loop->flight->recorder, error);
-    loop->now_ns = done->end_ns;
+    return loop->routing.router || loop->places || loop->flight->records_work || loop->tiering ||
+           loop->swapping || loop->migrating || loop->moves;
+}
+
+IFL_APART static int tell_end(struct loop *loop, struct replica *replica,
+                              const struct ifl_done *done, struct ifl_error *error)
+{
+    int rc = 0;
     routing_tell_first_tokens(&loop->routing, replica);
-    if (rc == 0 && loop->places)
+    if (loop->places)
         outside_tell_step(loop, replica, done);
-    if (rc == 0 && done->stages)
+    if (done->stages)
         rc = record_stages(loop, replica, done, error);
     if (rc == 0 && loop->flight->records_work)
         rc = record_work(loop->flight, replica, done, error);
@@ -135,4 +140,16 @@ IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct if
     if (rc == 0 && loop->migrating)
         rc = migrating_hear_step(loop->migrating, replica, error);
     return rc == 0 && loop->moves ? moves_hear_step(loop->moves, replica, done, error) : rc;
+}
+
+IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+                     struct ifl_error *error)
+{
+    const int rc = replica_end(replica, done, loop->flight->recorder, error);
+    loop->now_ns = done->end_ns;
+    if (rc < 0)
+        return rc;
+    if (IFL_RARE(loop->tells_steps || done->stages))
+        return tell_end(loop, replica, done, error);
+    return replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
 }

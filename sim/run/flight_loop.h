@@ -52,6 +52,7 @@ struct loop {
     struct place *places; /* [rows] of requests from outside (flight_outside.c); NULL: none come */
     bool open;            /* more may come */
     bool has_stamped;     /* some have come */
+    bool tells_steps;     /* more happens as a step ends than that requests leave */
     struct lockstep lockstep;
     struct moves *moves;            /* NULL: requests stay where they are */
     struct migrating *migrating;    /* NULL: running requests stay where they are */
@@ -87,7 +88,7 @@ void apart_fall_due(struct loop *loop, const struct replica *replica);
 
 static inline void loop_fall_due(struct loop *loop, struct replica *replica)
 {
-    if (loop->lone) {
+    if (IFL_RARE(loop->lone != NULL)) {
         apart_fall_due(loop, replica);
         return;
     }
@@ -131,6 +132,8 @@ int loop_check_stop(const struct loop *loop, struct ifl_error *error);
 
 /* ---- flight_end.c ---- */
 
+/* Once the loop has all its parts: whether an end of a step concerns one beside the replica. */
+bool loop_tells_steps(const struct loop *loop);
 /* Records the requests that have left the replica, and tells the workload and the router. */
 int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
 /* The replica has changed, and some may have left it. */
@@ -158,7 +161,7 @@ int apart_bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl
 static inline int loop_bring(struct loop *loop, uint32_t number, int64_t until_ns,
                              struct ifl_error *error)
 {
-    return loop->lone ? apart_bring(loop, number, until_ns, error) : 0;
+    return IFL_RARE(loop->lone != NULL) ? apart_bring(loop, number, until_ns, error) : 0;
 }
 
 /* ---- flight_leave.c ---- */
@@ -225,7 +228,7 @@ static inline int loop_let_come_and_go(struct loop *loop, struct ifl_error *erro
     while (rc == 0) {
         const int64_t arrival_ns = workload_next_ns(loop->flight->workload);
         const int64_t until_ns = ifl_min(arrival_ns, loop->now_ns);
-        if (loop->departures.at.n > 0 && loop_next_departure_ns(loop) <= until_ns)
+        if (IFL_RARE(loop->departures.at.n > 0) && loop_next_departure_ns(loop) <= until_ns)
             rc = loop_let_one_leave(loop, error);
         else if (arrival_ns <= loop->now_ns)
             rc = loop_let_one_arrive(loop, error);

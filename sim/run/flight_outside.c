@@ -133,6 +133,6 @@ void outside_tell_step(const struct loop *loop, const struct replica *replica,
 void outside_tell_end(const struct flight *flight, size_t row,
                       const struct ifl_request_record *record, int64_t now_ns)
 {
-    if (flight->source)
+    if (IFL_RARE(flight->source != NULL))
         flight->source->ops->ended(flight->source->self, row, record, now_ns);
 }

@@ -31,7 +31,7 @@ void lockstep_destroy(struct lockstep *lockstep); /* zeroed memory is valid */
 static inline struct lockstep_group *lockstep_group(const struct lockstep *lockstep,
                                                     uint32_t number)
 {
-    const uint32_t group = lockstep->n_groups > 0 ? lockstep->group_of[number] : 0;
+    const uint32_t group = IFL_RARE(lockstep->n_groups > 0) ? lockstep->group_of[number] : 0;
     return group > 0 ? &lockstep->groups[group - 1] : NULL;
 }
 /* True if the group of that replica has a step under way. */

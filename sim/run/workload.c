@@ -110,7 +110,8 @@ static int follow_sessions(struct workload *workload)
 
 static void look_upstream(struct workload *workload)
 {
-    while (workload->waits && workload->next < workload->limit && workload->waits[workload->next])
+    while (IFL_RARE(workload->waits != NULL) && workload->next < workload->limit &&
+           workload->waits[workload->next])
         workload->next++;
     workload->streamed_ns =
         workload->next < workload->limit ? workload->trace->arrival_ns[workload->next] : IFL_NEVER;
@@ -205,6 +206,8 @@ static void name_tokens(const struct workload *workload, size_t row, struct arri
 /* Of a client that may try again, all attempts are at one row. */
 static uint64_t repeats_of(const struct workload *workload, size_t row)
 {
+    if (!IFL_RARE(workload->repeats || workload->retries.most > 0))
+        return 0;
     const uint64_t repeats = workload->repeats ? workload->repeats[row] : 0;
     return repeats == 0 && workload->retries.most > 0 ? (uint64_t)row + 1 : repeats;
 }
@@ -233,10 +236,10 @@ IFL_HOT void workload_describe(const struct workload *workload, size_t row, stru
     a->row = row;
     a->n_prompt = trace->n_prompt[row];
     a->n_output = trace->n_output[row];
-    if (workload->says_more)
+    if (IFL_RARE(workload->says_more))
         say_more(workload, row, a);
     a->repeats = repeats_of(workload, row);
-    if (a->said.abort_ns == IFL_NEVER && workload->patience.process != PATIENCE_NONE)
+    if (IFL_RARE(workload->patience.process != PATIENCE_NONE) && a->said.abort_ns == IFL_NEVER)
         a->said.abort_ns = patience_ns(&workload->patience, ifl_trace_id(trace, row));
     const bool declared = a->said.max_tokens > 0;
     a->n_predicted = /* undeclared, the limit is the answer itself: no bound for a prediction */
@@ -244,7 +247,7 @@ IFL_HOT void workload_describe(const struct workload *workload, size_t row, stru
                        declared ? a->said.max_tokens : INT32_MAX);
     if (!declared)
         a->said.max_tokens = a->n_output;
-    a->cut = a->said.abort_tokens > 0 && a->said.abort_tokens < a->n_output;
+    a->cut = IFL_RARE(a->said.abort_tokens > 0) && a->said.abort_tokens < a->n_output;
     if (a->cut)
         a->n_output = a->said.abort_tokens;
 }
@@ -263,7 +266,7 @@ static uint64_t pack(const struct workload *workload, struct released of)
     return (uint64_t)of.attempt * (n + 1) + (of.held ? n : of.row);
 }
 
-static struct released unpack(const struct workload *workload, uint64_t payload)
+IFL_APART static struct released unpack(const struct workload *workload, uint64_t payload)
 {
     const uint64_t n = workload->trace->n, row = payload % (n + 1);
     return (struct released){row == n, (int32_t)(payload / (n + 1)), row};
@@ -273,7 +276,7 @@ static struct released unpack(const struct workload *workload, uint64_t payload)
 IFL_HOT static struct released take_sent(struct workload *workload)
 {
     struct released sent = {.row = workload->next};
-    if (event_next_ns(&workload->released) < workload->streamed_ns) {
+    if (IFL_RARE(event_next_ns(&workload->released) < workload->streamed_ns)) {
         sent = unpack(workload, event_pop(&workload->released).payload);
         workload->n_next -= sent.held;
         sent.row = sent.held ? workload->next_held++ : sent.row;
@@ -320,7 +323,8 @@ static int64_t look_through_front(struct workload *workload)
 
 static void look_ahead(struct workload *workload)
 {
-    workload->next_ns = workload->sent_ns ? look_through_front(workload) : next_sent_ns(workload);
+    workload->next_ns =
+        IFL_RARE(workload->sent_ns != NULL) ? look_through_front(workload) : next_sent_ns(workload);
 }
 
 int workload_go_through(struct workload *workload, const struct front_end *front,
@@ -383,16 +387,16 @@ bool workload_take(struct workload *workload, struct arrival *arrival)
 {
     ifl_assert(workload->next_ns != IFL_NEVER);
     const int64_t now_ns = workload->next_ns;
-    const struct released of = workload->sent_ns
+    const struct released of = IFL_RARE(workload->sent_ns != NULL)
                                    ? unpack(workload, event_pop(&workload->in_front).payload)
                                    : take_sent(workload);
     workload_describe(workload, of.row, arrival);
     arrival->attempt = of.attempt;
     arrival->at_ns = now_ns;
-    arrival->sent_ns = workload->sent_ns ? workload->sent_ns[of.row] : now_ns;
+    arrival->sent_ns = IFL_RARE(workload->sent_ns != NULL) ? workload->sent_ns[of.row] : now_ns;
     arrival->serial = workload->n_arrived++;
     look_ahead(workload);
-    return !workload->sent_ns || now_ns == out_of_front_ns(workload, arrival);
+    return !IFL_RARE(workload->sent_ns != NULL) || now_ns == out_of_front_ns(workload, arrival);
 }
 
 /* ---- what an end leads to ---- */
@@ -449,11 +453,11 @@ IFL_HOT int workload_ended(struct workload *workload, size_t row, uint64_t seria
                            enum ifl_status status, int64_t now_ns, struct ifl_error *error)
 {
     ifl_assert(row < workload->trace->n);
-    if (tries_again(workload, attempt, status))
+    if (IFL_RARE(tries_again(workload, attempt, status)))
         return try_again(workload, row, serial, attempt, now_ns, error);
-    if (workload->closed && workload->next_held + workload->n_next < workload->trace->n)
+    if (IFL_RARE(workload->closed) && workload->next_held + workload->n_next < workload->trace->n)
         return release(workload, now_ns, serial, (struct released){.held = true}, error);
-    if (workload->next_turn && workload->next_turn[row])
+    if (IFL_RARE(workload->next_turn != NULL) && workload->next_turn[row])
         return go_on(workload, workload->next_turn[row] - 1, serial, now_ns, error);
     return 0;
 }

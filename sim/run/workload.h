@@ -75,9 +75,9 @@ void workload_retry(struct workload *workload, const struct retries *retries);
  * numbers above all of these for the others. */
 static inline uint64_t workload_id(const struct workload *workload, size_t row, int32_t attempt)
 {
-    return attempt == 0
-               ? ifl_trace_id(workload->trace, row)
-               : workload->first_retry_id + (uint64_t)(attempt - 1) * workload->trace->n + row;
+    return IFL_RARE(attempt > 0)
+               ? workload->first_retry_id + (uint64_t)(attempt - 1) * workload->trace->n + row
+               : ifl_trace_id(workload->trace, row);
 }
 
 /* The trace has a row for each place of that source. No row arrives by its stamp: each is offered
@@ -111,7 +111,8 @@ static inline int64_t workload_next_ns(const struct workload *workload)
 /* True if that attempt at the row repeats a request that was sent before it. */
 static inline bool workload_is_retry(const struct workload *workload, size_t row, int32_t attempt)
 {
-    return attempt > 0 || (workload->trace->retry_of && workload->trace->retry_of[row] >= 0);
+    return IFL_RARE(attempt > 0) ||
+           (IFL_RARE(workload->trace->retry_of != NULL) && workload->trace->retry_of[row] >= 0);
 }
 bool workload_take(struct workload *workload, struct arrival *arrival);
 /* What the row says, before it is sent: without the times of an arrival. */

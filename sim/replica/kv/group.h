@@ -10,6 +10,7 @@
 #ifndef SIM_REPLICA_KV_GROUP_H
 #define SIM_REPLICA_KV_GROUP_H
 
+#include "inflight/error.h"
 #include "inflight/request.h"
 
 #include "replica/kv/block.h"
@@ -31,7 +32,7 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
                                    struct kv_block block)
 {
     const int32_t n = kv_blocks_for(n_tokens, block);
-    if (r->n_seqs == 1 || n_tokens <= r->n_prompt)
+    if (!IFL_RARE(r->n_seqs > 1) || n_tokens <= r->n_prompt)
         return n;
     const int32_t n_shared = group_shared_blocks(r, block);
     const int64_t n_all = n_shared + (int64_t)r->n_seqs * (n - n_shared);
@@ -46,9 +47,9 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
 static inline int64_t group_capacity(const struct ifl_request *r, struct kv_block block)
 {
     const int64_t n_slots = (int64_t)r->stale.n_blocks * block.tokens;
-    if (r->forks)
+    if (IFL_RARE(r->forks))
         return GROUP_NO_CAPACITY;
-    if (r->n_seqs == 1)
+    if (!IFL_RARE(r->n_seqs > 1))
         return n_slots;
     const int32_t n_shared = group_shared_blocks(r, block);
     if (r->stale.n_blocks < n_shared + r->n_seqs)
@@ -60,7 +61,7 @@ static inline int64_t group_capacity(const struct ifl_request *r, struct kv_bloc
 static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens, bool parted,
                                   struct kv_block block)
 {
-    if (!parted || r->n_seqs == 1)
+    if (!parted || !IFL_RARE(r->n_seqs > 1))
         return n_tokens;
     const int64_t n_shared_tokens = (int64_t)group_shared_blocks(r, block) * block.tokens;
     if (n_tokens <= n_shared_tokens)
