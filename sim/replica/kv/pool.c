@@ -59,6 +59,7 @@ void kv_pool_tally(struct kv_pool *pool)
 {
     ifl_require(pool->n_free == pool->n_blocks);
     pool->tallied = true;
+    pool->plain = !pool->contiguous && !pool->cached;
     pool->n_free_names = pool->n_blocks;
 }
 
@@ -91,6 +92,39 @@ void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
     memset(n_refs, 0, n_numbers * sizeof *n_refs);
     kv_buddy_give(&pool->buddy, (int32_t)blocks[0], n);
     pool->n_free += (int32_t)kv_buddy_rounded(n);
+}
+
+void kv_take_any(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    if (pool->contiguous) {
+        kv_take_run(pool, n, out);
+    } else if (pool->cached) {
+        if (pool->tallied)
+            kv_take_tallied(pool, n);
+        else
+            kv_take_uncached(pool, n, out);
+    } else {
+        ifl_require(out || n == 0);
+        for (int32_t i = 0; i < n; i++) {
+            const uint32_t block = kv_pop(pool, --pool->n_free);
+            pool->n_refs[block] = 1;
+            out[i] = block;
+        }
+    }
+}
+
+void kv_release_any(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    ifl_require(pool->contiguous || !pool->tallied);
+    if (pool->contiguous) {
+        kv_release_run(pool, n, blocks);
+    } else if (pool->cached) {
+        kv_release_cached(pool, n, blocks);
+    } else {
+        for (int32_t i = 0; i < n; i++)
+            if (kv_unshare(pool, blocks[i]))
+                pool->free_stack[pool->n_free++] = blocks[i];
+    }
 }
 
 /* ---- with a cache ---- */

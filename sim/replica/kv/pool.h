@@ -35,6 +35,7 @@ struct kv_pool {
     uint32_t *n_refs;     /* [n_blocks]; like free_stack NULL where no block has a number */
     bool contiguous, cached, tallied;
     bool numbers;          /* blocks have numbers, or names */
+    bool plain;            /* tallied and neither of the others: taking n blocks is counting them */
     struct kv_buddy buddy; /* contiguous: in place of the stack */
     struct kv_cache cache; /* cached: beside the stack */
 };
@@ -51,7 +52,10 @@ void kv_pool_destroy(struct kv_pool *pool);
 /* From here on the pool only counts. To be called before any block is taken. */
 void kv_pool_tally(struct kv_pool *pool);
 
-/* kv_take and kv_release of a contiguous pool. */
+/* kv_take and kv_release of a pool that is not plain. */
+void kv_take_any(struct kv_pool *pool, int32_t n, uint32_t *out);
+void kv_release_any(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
+/* The same of a contiguous pool. */
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
 /* kv_take and kv_release of a pool with a cache. Blocks without cached K/V are taken first, then
@@ -75,7 +79,8 @@ void kv_withdraw(struct kv_pool *pool, uint32_t block);
 /* True if n blocks can be taken at once. */
 static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
 {
-    return n <= pool->n_free && (!pool->contiguous || n == 0 || kv_buddy_fits(&pool->buddy, n));
+    return n <= pool->n_free &&
+           (!IFL_RARE(pool->contiguous) || n == 0 || kv_buddy_fits(&pool->buddy, n));
 }
 
 /* How many block numbers kv_take writes for n blocks. */
@@ -98,27 +103,10 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_assert(n >= 0 && kv_fits(pool, n));
     ifl_require(n <= pool->n_free);
-    if (pool->contiguous) {
-        kv_take_run(pool, n, out);
-        return;
-    }
-    if (pool->tallied) {
-        if (pool->cached)
-            kv_take_tallied(pool, n);
-        else
-            pool->n_free -= n;
-        return;
-    }
-    if (pool->cached) {
-        kv_take_uncached(pool, n, out);
-        return;
-    }
-    ifl_require(out || n == 0);
-    for (int32_t i = 0; i < n; i++) {
-        const uint32_t block = kv_pop(pool, --pool->n_free);
-        pool->n_refs[block] = 1;
-        out[i] = block;
-    }
+    if (pool->plain)
+        pool->n_free -= n;
+    else
+        kv_take_any(pool, n, out);
 }
 
 /* One more owner for a block that is in use, or that the cache keeps. */
@@ -145,23 +133,12 @@ static inline bool kv_unshare(struct kv_pool *pool, uint32_t block)
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
 static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
-    if (pool->contiguous) {
-        kv_release_run(pool, n, blocks);
+    if (!pool->plain) {
+        kv_release_any(pool, n, blocks);
         return;
     }
-    if (pool->tallied) {
-        ifl_require(!pool->cached);
-        pool->n_free += n;
-        ifl_require(pool->n_free <= pool->n_blocks);
-        return;
-    }
-    if (pool->cached) {
-        kv_release_cached(pool, n, blocks);
-        return;
-    }
-    for (int32_t i = 0; i < n; i++)
-        if (kv_unshare(pool, blocks[i]))
-            pool->free_stack[pool->n_free++] = blocks[i];
+    pool->n_free += n;
+    ifl_require(pool->n_free <= pool->n_blocks);
 }
 
 static inline int32_t kv_used(const struct kv_pool *pool)
