@@ -106,7 +106,7 @@ struct cuda_engine {
     cudaGraphExec_t graphs[CUDA_N_GRAPHS][2]; /* without and with the merge of cut sequences */
     cudaStream_t stream;
     cudaEvent_t started, ended, plan_copied;
-    bool is_lost; /* the device no longer answers: nothing may wait for it */
+    atomic_bool is_lost; /* the device no longer answers: nothing may wait for it */
 };
 
 static inline bool cuda_does_without(const struct cuda_engine *engine, enum ifl_engine_without what)

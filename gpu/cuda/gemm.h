@@ -9,6 +9,7 @@
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "kernels.h"
@@ -42,7 +43,7 @@ struct gemm {
     int32_t n_choices;
     bool times;               /* shapes not seen before */
     cudaEvent_t began, ended; /* of what is timed */
-    bool *is_lost;            /* see wait.h */
+    atomic_bool *is_lost;     /* see wait.h */
 };
 
 struct gemm_call {

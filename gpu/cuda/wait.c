@@ -15,7 +15,7 @@ static double clock_s(void)
 
 struct waiting {
     double since_s; /* 0: the first query is yet to come */
-    bool *is_lost;
+    atomic_bool *is_lost;
 };
 
 /* Whether to query again; else *rc is the result. */
@@ -41,7 +41,7 @@ static bool goes_on(struct waiting *waiting, cudaError_t answer, const char *que
     return false;
 }
 
-int wait_event(cudaEvent_t event, bool *is_lost, struct ifl_error *error)
+int wait_event(cudaEvent_t event, atomic_bool *is_lost, struct ifl_error *error)
 {
     struct waiting waiting = {.is_lost = is_lost};
     int rc;
@@ -50,7 +50,7 @@ int wait_event(cudaEvent_t event, bool *is_lost, struct ifl_error *error)
     return rc;
 }
 
-int wait_stream(cudaStream_t stream, bool *is_lost, struct ifl_error *error)
+int wait_stream(cudaStream_t stream, atomic_bool *is_lost, struct ifl_error *error)
 {
     struct waiting waiting = {.is_lost = is_lost};
     int rc;

@@ -183,11 +183,11 @@ struct ifl_executor_ops {
      * each told once; 0: none has. */
     int (*move)(void *self, const struct ifl_kv_move *, struct ifl_error *);
     int (*moved)(void *self, int64_t until_ns, struct ifl_kv_moved *, struct ifl_error *);
-    /* Optional. Of the token, which `token` tells of that answer of r, in the step whose end was
-     * told last; borrowed until the next call. NULL: nothing asked for it as the step was
-     * submitted. */
-    const struct ifl_logprobs *(*logprobs)(void *self, const struct ifl_request *r, int32_t seq,
-                                           int32_t token);
+    /* Optional. Of the token, which `token` tells of that answer of r, in the step of the replica
+     * whose end was told last; borrowed until the next call. NULL: nothing asked for it as the step
+     * was submitted. */
+    const struct ifl_logprobs *(*logprobs)(void *self, uint32_t replica,
+                                           const struct ifl_request *r, int32_t seq, int32_t token);
 };
 
 #endif

@@ -151,6 +151,8 @@ static int read_chunk(struct life_reader *reader, struct ifl_error *error)
                                   (off_t)reader->next_byte);
         if (got < 0 && errno == EINTR)
             continue;
+        if (got == 0)
+            errno = EIO; /* the file has become shorter */
         if (got <= 0)
             return fail(reader->log, "read requests kept beside it", error);
         n += (size_t)got;

@@ -321,6 +321,8 @@ static int write_answers(struct quest *quest, struct answers *answers)
     const struct study *study = quest->launch.study;
     char path[IFL_PATH_BYTES];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (placement_of(quest) ? i >= 2 : i == (size_t)has_target(quest))
+            continue;
         snprintf(path, sizeof path, "%s/%s", quest->files.dir, names[i]);
         remove(path);
     }

@@ -152,11 +152,13 @@ static int fly(struct serving *s, const struct config *config, struct serve *ser
                     .quantiles_path = quantiles,
                     .pools_path = config->n_pools > 0 ? pools : NULL,
                     .moves_path = config_hands_over(config) || config_migrates(config) ||
-                                          config_swaps_apart_anywhere(config)
+                                          config_swaps_apart_anywhere(config) ||
+                                          config_has_tiers_anywhere(config)
                                       ? moves
                                       : NULL,
                     .migrates = config_migrates(config),
                     .hands_over = config_hands_over(config),
+                    .tiers = config_has_tiers_anywhere(config),
                     .speculates = config_speculates(config),
                     .grow = true},
         .speculation_path = config_speculates(config) ? guesses : NULL,

@@ -13,6 +13,8 @@ static const char *refuse_pool(const struct config *pool, const struct config *f
     if (config_speculates(pool) && pool->serving.speculation.proposer == PROPOSER_MODEL)
         return "cluster.pools has a pool with a draft model, whose K/V does not move, expected "
                "serving.speculation.proposer lookup";
+    if (config_has_tiers(pool))
+        return "cluster.pools has a pool with serving.kv.tiers, expected none beside roles";
     return NULL;
 }
 

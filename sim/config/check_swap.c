@@ -31,8 +31,6 @@ static const char *against(const struct config *config)
         return "serving.speculation guesses tokens, expected none";
     if (config_has_tiers(config))
         return "serving.kv.tiers is set, expected none";
-    if (config_hands_over(config))
-        return "cluster.pools has roles, expected none";
     return config->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
 }
 

@@ -164,7 +164,7 @@ static int list_together(struct placement *placement, struct ifl_error *error)
     size_t at[MAX_PLACED_POOLS] = {0};
     size_t i = 0;
     int code = 0;
-    while (code == 0 && i < placement->n_pools) {
+    while (code == 0 && i < placement->n_pools && placement->n < MAX_POINTS) {
         struct placed parts[MAX_PLACED_POOLS];
         for (size_t k = 0; k < placement->n_pools; k++) {
             const size_t rest = at[k] / (size_t)of->counts.n;

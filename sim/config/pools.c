@@ -150,6 +150,8 @@ static const char *against_role(const struct config *pool, int32_t role)
         return "serving.kv.tiers is set, expected none but with role prefill";
     if (loads_apart(pool))
         return "serving.kv.tiers has a tier with loads apart, expected before or layers";
+    if (config_swaps_apart(pool))
+        return "serving.swap is overlap, expected step";
     return pool->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
 }
 

@@ -14,7 +14,7 @@ struct profile_point {
     double *of_span; /* [n_spans] loss */
 };
 
-static int lose(struct fit *fit, struct profile_point *point)
+static void lose(struct fit *fit, struct profile_point *point)
 {
     const struct residuals *residuals = fit->residuals;
     memset(point->of_span, 0, residuals->n_spans * sizeof(double));
@@ -26,7 +26,6 @@ static int lose(struct fit *fit, struct profile_point *point)
             point->of_span[residuals->rows[i].span] += lost;
             point->sum += lost;
         }
-    return 0;
 }
 
 /* A front end or a sequence that takes time off would stand for prompts that are found in a cache.
@@ -68,7 +67,9 @@ static int visit(struct fit *fit, enum parameter p, struct profile_point *point,
         rc = keep_possible(fit, error);
     memcpy(fit->scale, scale, sizeof scale);
     memcpy(point->value, fit->value, sizeof point->value);
-    return rc < 0 ? rc : lose(fit, point);
+    if (rc == 0)
+        lose(fit, point);
+    return rc;
 }
 
 static size_t least(const struct profile_point *points, size_t n)

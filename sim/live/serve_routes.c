@@ -175,18 +175,21 @@ static void post_detokenize(struct serve *serve, struct evhttp_request *http)
     struct ask ask;
     size_t n_bytes;
     const char *body = take_body(http, &n_bytes);
+    if (!ask_read_tokens(&ask, body ? body : "", n_bytes, &serve->served, &refusal)) {
+        answer_refuse(http, &refusal);
+        ask_free(&ask);
+        return;
+    }
     struct evbuffer *text = evbuffer_new();
-    if (text && ask_read_tokens(&ask, body ? body : "", n_bytes, &serve->served, &refusal)) {
+    if (text) {
         evbuffer_add(text, "{\"prompt\":\"", 11);
         served_text_put_whole(&serve->text, &ask.prompts[0], text);
         evbuffer_add(text, "\"}", 2);
-        reply_buffer(http, as_json, text);
-    } else {
-        answer_refuse(http, &refusal);
     }
-    ask_free(&ask);
+    reply_buffer(http, as_json, text);
     if (text)
         evbuffer_free(text);
+    ask_free(&ask);
 }
 
 /* ---- completions ---- */

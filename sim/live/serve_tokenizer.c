@@ -15,7 +15,7 @@ static const char *message_form(const struct served_text *text)
     return *text->chat->message ? text->chat->message : chatml_message;
 }
 
-/* Forms that nobody has chosen are those of the model only where it has their tokens. */
+/* Forms that the configuration leaves open are ChatML's, where the tokenizer has their token. */
 static int look_for_chatml(struct served_text *text, struct ifl_error *error)
 {
     const uint32_t *ids;

@@ -407,6 +407,7 @@ static void hear(struct live_source *s, struct heard *heard)
         heard->token.logprobs = own;
     }
     if (later_add(&s->later, heard) < 0) {
+        free((void *)(uintptr_t)heard->token.logprobs);
         ifl_fail_nomem(&error);
         source_fail(s, &error);
     }

@@ -96,7 +96,7 @@ struct live_request {
 
     /* with two replicas, see moving.h */
     uint32_t handover;       /* what the loop knows of it; 0: it has one replica */
-    enum hands hands_over;   /* here its prompt is computed, and no more */
+    enum hands hands_over;   /* what it gives away here; HANDS_NOTHING: it stays */
     bool answers_on_arrival; /* with its K/V comes its first token */
     bool answered_elsewhere; /* its client has that by then */
     bool loads_before;       /* the next step waits for its K/V */

@@ -57,7 +57,7 @@ static inline void moving_ask(struct moving *moving, struct live_request *r, boo
     moving->n_blocks += r->pub.stale.n_blocks;
     moving->n_before += before;
 }
-/* r has taken blocks for what comes from a tier (tiers.h). */
+/* r has taken blocks for what comes from a tier (tiers.h), or from another replica in stages. */
 static inline void moving_come(struct moving *moving, struct live_request *r)
 {
     r->loads_before = false;

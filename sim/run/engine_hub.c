@@ -1,18 +1,9 @@
 #include "run/engine_hub.h"
 
-#include <time.h>
-
-#include "inflight/time.h"
+#include "base/clock.h"
 
 /* A waiting thread looks at the stop flag that often: a signal sets it and wakes no thread. */
 static const int64_t LOOK_NS = 20000000;
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * IFL_NS_PER_S + now.tv_nsec;
-}
 
 int engine_hub_create(struct engine_hub *hub)
 {
@@ -39,13 +30,13 @@ void engine_hub_destroy(struct engine_hub *hub)
 
 void engine_hub_begin(struct engine_hub *hub)
 {
-    hub->epoch_ns = monotonic_ns();
+    hub->epoch_ns = clock_steady_ns();
 }
 
 int64_t engine_hub_now(const struct engine_hub *hub)
 {
     const struct source *source = hub->source;
-    return source ? source->ops->now(source->self) : monotonic_ns() - hub->epoch_ns;
+    return source ? source->ops->now(source->self) : clock_steady_ns() - hub->epoch_ns;
 }
 
 void engine_hub_tell(struct engine_hub *hub)

@@ -164,14 +164,12 @@ static int32_t engine_token(void *self, const struct ifl_request *r, int32_t seq
     return token;
 }
 
-static const struct ifl_logprobs *engine_logprobs(void *self, const struct ifl_request *r,
-                                                  int32_t seq, int32_t token)
+static const struct ifl_logprobs *engine_logprobs(void *self, uint32_t replica,
+                                                  const struct ifl_request *r, int32_t seq,
+                                                  int32_t token)
 {
     struct executor_engine *x = self;
-    const struct ifl_logprobs *found = NULL;
-    for (uint32_t i = 0; i < x->n && !found; i++)
-        found = engine_member_logprobs(&x->members[i], r->serial, seq, token);
-    return found;
+    return engine_member_logprobs(&x->members[replica], r->serial, seq, token);
 }
 
 /* The last step of the request has ended, so no engine's thread reads its tokens any more. */

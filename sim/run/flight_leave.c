@@ -111,11 +111,11 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
     if (loop->swapping &&
         swapping_leave(loop->swapping, replica, of->r, of->status, &waits, error) < 0)
         return error->code;
-    if (of->r->handover == 0 && loop->tiering &&
-        tiering_leave(loop->tiering, replica, of->r, of->status, &waits, error) < 0)
-        return error->code;
     if (loop->migrating && !waits &&
         migrating_leave(loop->migrating, replica, of->r, of->status, &waits, error) < 0)
+        return error->code;
+    if (of->r->handover == 0 && loop->tiering && !waits &&
+        tiering_leave(loop->tiering, replica, of->r, of->status, &waits, error) < 0)
         return error->code;
     if (of->r->handover == 0 && !waits)
         replica_leave(replica, of->r, of->status, of->at_ns);

@@ -111,8 +111,8 @@ static void tell_answers(const struct loop *loop, const struct replica *replica,
                 token.id =
                     flight->executor->token(flight->executor_self, &r->pub, seq, place->n_told);
             if (flight->executor->logprobs && place->n_told + 1 == n_out)
-                token.logprobs =
-                    flight->executor->logprobs(flight->executor_self, &r->pub, seq, token.id);
+                token.logprobs = flight->executor->logprobs(
+                    flight->executor_self, replica->fixed.number, &r->pub, seq, token.id);
             source->ops->token(source->self, &token);
         }
 }

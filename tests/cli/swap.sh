@@ -38,6 +38,8 @@ succeeds "$inflight" run base.yaml --quiet -o plain --set serving.swap=step
 # ---- refused, in one line ----
 refuses 'serving.batching is not prefill-first, or serving.preempt not tail, expected these, where swaps overlap (serving.swap)' \
     "$inflight" run base.yaml --quiet --set serving.preset=fastserve
+refuses 'pool d: serving.swap is overlap, expected step where pools have roles' "$inflight" run base.yaml --quiet \
+    --set 'cluster={preset: distserve, links: {token_bytes: 1, gb_per_s: 1}, pools: {p: {role: prefill, serving: {swap: step}}, d: {role: decode}}}'
 refuses 'serving.swap is overlaps, expected one of step, overlap' "$inflight" run base.yaml --quiet --set serving.swap=overlaps
 
 finish

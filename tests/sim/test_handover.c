@@ -215,6 +215,26 @@ static void roll_pipeline(struct fixture *f, uint64_t seed)
                                   .waits = one_in(&dice, 2)};
 }
 
+/* Host memory below the devices, from which requests load beside steps or in front of one. */
+static void roll_host(struct fixture *f, struct dice *dice)
+{
+    for (size_t i = 0; i < f->n_pools; i++)
+        if (f->pools[i].prefix_cache == PREFIX_CACHE_NONE)
+            return;
+    if (f->swaps_apart || one_in(dice, 2))
+        return;
+    f->tiers[TIER_HOST] = (struct tier_rules){.on = true,
+                                              .n_units = roll(dice, 1, 60),
+                                              .unit_blocks = 1,
+                                              .store_after = 1,
+                                              .stores = TIER_STORES_COMPUTED,
+                                              .loads = (enum tier_load)roll(dice, 0, 2),
+                                              .linked = true};
+    f->tier_links.block_bytes = 1;
+    f->tier_links.n_layers = 1;
+    f->tier_links.spec[TIER_HOST] = (struct link_spec){.latency_ns = 20000000};
+}
+
 /* Its pools have no roles, and running requests move between their replicas. */
 static void roll_migrating(struct cluster *cluster, uint64_t seed)
 {
@@ -238,6 +258,7 @@ static void roll_migrating(struct cluster *cluster, uint64_t seed)
             strcmp(f->pools[i].modules[IFL_BATCHING].policy->name, "prefill-first") == 0;
     f->swap_link.out_ns = 1000000 * (int64_t)roll(&dice, 0, 30);
     f->swap_link.in_ns = 1000000 * (int64_t)roll(&dice, 0, 30);
+    roll_host(f, &dice);
     roll_requests(f, &dice);
     f->capture.keep_steps = true;
 }
@@ -352,7 +373,7 @@ static void roll_cluster_of_pipelines(struct cluster *cluster, uint64_t seed)
 {
     roll_cluster(cluster, seed);
     roll_pipeline(&cluster->f, seed);
-    cluster->f.tiers[TIER_STORE].on = false; /* config/tiers.h */
+    cluster->f.tiers[TIER_STORE].on = false; /* there are none in pipelines */
 }
 
 Test(handover, random_pipelines_lose_nothing, .timeout = 600)
