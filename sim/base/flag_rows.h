@@ -13,6 +13,11 @@
     {                                                                                              \
         name, aliases, TAKES_VALUE, FLAG_MAPS, key, "", values, what                               \
     }
+/* A key, where the other settings let it be set. */
+#define DEPENDS(name, aliases, takes, key)                                                         \
+    {                                                                                              \
+        name, aliases, TAKES_##takes, FLAG_DEPENDS, key, "", NULL, NULL                            \
+    }
 #define HARMLESS(name, takes)                                                                      \
     {                                                                                              \
         name, NULL, TAKES_##takes, FLAG_HARMLESS, NULL, "", NULL, NULL                             \

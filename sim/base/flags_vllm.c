@@ -8,7 +8,6 @@
 #define ADAPTERS "which adapters there are: the trace's column `adapter`"
 #define SHAPE "another shape of the model"
 #define RETENTION "which cached blocks stay"
-#define DRAFTS "speculative decoding"
 
 static const struct server_flag flags[] = {
     MAPS("async_scheduling", NULL, NOTHING, "serving.preset", "=vllm-v1"),
@@ -52,6 +51,13 @@ static const struct server_flag flags[] = {
     MAPS("tensor_parallel_size", "tp", VALUE, "parallel.tensor", ""),
     MAPS("use_v2_block_manager", NULL, NOTHING, "serving.batching.append_rule", "=touched"),
     MAPS("watermark", NULL, VALUE, "serving.admit.watermark_frac", ""),
+    DEPENDS("ngram_prompt_lookup_max", NULL, VALUE, "serving.speculation.longest_match"),
+    DEPENDS("ngram_prompt_lookup_min", NULL, VALUE, "serving.speculation.shortest_match"),
+    DEPENDS("num_speculative_tokens", "spec_tokens", VALUE, "serving.draft.tokens"),
+    DEPENDS("speculative_config", "sc", JSON, "serving.draft.policy"),
+    DEPENDS("speculative_disable_by_batch_size", NULL, VALUE, "serving.draft.table"),
+    DEPENDS("speculative_method", "spec_method", VALUE, "serving.draft.policy"),
+    DEPENDS("speculative_model", "spec_model", VALUE, "serving.speculation.proposer"),
     UNMODELLED("additional_config", NULL, JSON, "{}", "settings of a platform of its own"),
     UNMODELLED("all2all_backend", NULL, VALUE, NULL, EXPERTS),
     UNMODELLED("api_server_count", NULL, VALUE, "1|0",
@@ -115,7 +121,6 @@ static const struct server_flag flags[] = {
     UNMODELLED("moe_backend", NULL, VALUE, "auto|None", KERNELS),
     UNMODELLED("monokernel", NULL, NOTHING, "auto|None", KERNELS),
     UNMODELLED("num_lookahead_slots", NULL, VALUE, "0", "slots set aside for drafts"),
-    UNMODELLED("num_speculative_tokens", NULL, VALUE, NULL, DRAFTS),
     UNMODELLED("offload_group_size", NULL, VALUE, "0|0.0", OFFLOADED),
     UNMODELLED("optimization_level", NULL, VALUE, NULL, GRAPHS),
     UNMODELLED("override_pooler_config", NULL, JSON, "auto|generate|None", POOLING),
@@ -138,11 +143,6 @@ static const struct server_flag flags[] = {
                "vllm.core.scheduler.Scheduler|vllm.v1.core.sched.scheduler.Scheduler",
                "a scheduler of its own"),
     UNMODELLED("sparse_indexer_topk_backend", NULL, VALUE, "auto|None", KERNELS),
-    UNMODELLED("spec_method", NULL, VALUE, NULL, DRAFTS),
-    UNMODELLED("spec_model", NULL, VALUE, NULL, DRAFTS),
-    UNMODELLED("spec_tokens", NULL, VALUE, NULL, DRAFTS),
-    UNMODELLED("speculative_config", "sc", JSON, NULL, DRAFTS),
-    UNMODELLED("speculative_model", NULL, VALUE, NULL, DRAFTS),
     UNMODELLED("swa_bounded_replay", NULL, NOTHING, NULL, RETENTION),
     UNMODELLED("task", NULL, VALUE, "auto|generate|None", POOLING),
     UNMODELLED("ubatch_size", NULL, VALUE, "0", "micro-batches of a step"),
@@ -322,8 +322,6 @@ static const struct server_flag flags[] = {
     HARMLESS("model_impl", VALUE),
     HARMLESS("model_loader_extra_config", JSON),
     HARMLESS("multi_step_stream_outputs", NOTHING),
-    HARMLESS("ngram_prompt_lookup_max", VALUE),
-    HARMLESS("ngram_prompt_lookup_min", VALUE),
     HARMLESS("num_gpu_blocks", VALUE),
     HARMLESS("num_redundant_experts", VALUE),
     HARMLESS("numa_bind", NOTHING),
@@ -373,7 +371,6 @@ static const struct server_flag flags[] = {
     HARMLESS("sleep_preserve_parameter_names", WORDS),
     HARMLESS("spec_decoding_acceptance_method", VALUE),
     HARMLESS("specialize_active_lora", NOTHING),
-    HARMLESS("speculative_disable_by_batch_size", VALUE),
     HARMLESS("speculative_disable_mqa_scorer", NOTHING),
     HARMLESS("speculative_draft_tensor_parallel_size", VALUE),
     HARMLESS("speculative_max_model_len", VALUE),

@@ -19,6 +19,7 @@ enum flag_sense {
     FLAG_MAPS,     /* says what a key says */
     FLAG_HARMLESS, /* changes no scheduling and no timing, or only those of a feature whose own flag
                     * is not modelled */
+    FLAG_DEPENDS,  /* says what a key says where other settings let it: import/settle_*.c decide */
     FLAG_UNMODELLED, /* changes what is not modelled */
     FLAG_ELSEWHERE   /* no argument of the server: known for messages only */
 };

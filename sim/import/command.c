@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/objects.h"
 #include "import/words.h"
 
 static const struct place here = {NULL, 0};
@@ -210,6 +211,8 @@ static int read_flag(struct cursor *c)
     const bool bare = !equals && flag->takes == TAKES_NOTHING;
     snprintf(written, sizeof written, "%s%s%s", name, bare || negated ? "" : " ",
              bare || negated ? "" : value);
+    if (flag->takes == TAKES_JSON && strchr(name, '.'))
+        object_nest(strchr(name, '.') + 1, value, sizeof value);
     return facts_argument(c->facts, flag, value, written, here, false, c->error);
 }
 

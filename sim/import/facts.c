@@ -158,8 +158,21 @@ int facts_find(struct facts *facts, enum finding_kind kind, struct place at, con
     for (char *c = copy; *c; c++) /* one line of the report */
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
-    facts->findings[facts->n_findings++] = (struct finding){kind, at, copy, key, says};
+    facts->findings[facts->n_findings++] = (struct finding){kind, at, copy, key, says, NULL};
     return 0;
+}
+
+void facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
+                  const char *says)
+{
+    for (size_t i = 0; i < facts->n_findings; i++) {
+        struct finding *f = &facts->findings[i];
+        if (!f->name || strcmp(f->name, name) != 0 || f->kind == FOUND_HARMLESS)
+            continue;
+        f->kind = kind;
+        f->key = key;
+        f->says = says;
+    }
 }
 
 /* Words for nothing at all. */
@@ -211,6 +224,18 @@ static bool is_model(const struct server_flag *flag)
     return flag->key && strcmp(flag->key, "model") == 0;
 }
 
+/* A log may repeat the value in other words, so that two of them are no contradiction. */
+static int depends(struct facts *facts, const struct server_flag *flag, const char *value,
+                   const char *written, struct place at, struct ifl_error *error)
+{
+    int code = facts_also(facts, flag->name, value, at, error);
+    if (code == 0)
+        code = facts_find(facts, FOUND_MAPS, at, written, flag->key, NULL, error);
+    if (code == 0)
+        facts->findings[facts->n_findings - 1].name = flag->name;
+    return code;
+}
+
 int facts_argument(struct facts *facts, const struct server_flag *flag, const char *value,
                    const char *written, struct place at, bool forced, struct ifl_error *error)
 {
@@ -224,6 +249,8 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
         return rc < 0 ? rc
                       : facts_find(facts, FOUND_UNMODELLED, at, written, NULL, flag->what, error);
     }
+    if (flag->sense == FLAG_DEPENDS && says)
+        return depends(facts, flag, says, written, at, error);
     if (flag->sense != FLAG_MAPS || !says)
         return facts_find(facts, FOUND_HARMLESS, at, written, NULL, NULL, error);
     int code = 0;

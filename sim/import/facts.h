@@ -37,6 +37,7 @@ struct finding {
     char *what;       /* as it was found */
     const char *key;  /* it maps to; NULL: none */
     const char *says; /* why it is not modelled, or what an assumption rests on; NULL: nothing */
+    const char *name; /* of the flag that it is of; NULL: of none */
 };
 
 struct facts {
@@ -79,6 +80,11 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
 /* `what` is copied, `key` and `says` are borrowed. */
 int facts_find(struct facts *facts, enum finding_kind kind, struct place at, const char *what,
                const char *key, const char *says, struct ifl_error *error);
+
+/* What has become of the flags of that name: all that was found of them becomes a finding of that
+ * kind. `key` and `says` are borrowed. */
+void facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
+                  const char *says);
 
 /* An error at a place: with the file and the line, or without for the command line. */
 IFL_PRINTF(3, 4)

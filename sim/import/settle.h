@@ -60,6 +60,12 @@ struct sglang_order {
 extern const struct sglang_order sglang_orders[];
 extern const size_t n_sglang_orders;
 
+/* Guesses. With those of drafts_go_ahead, or none, vLLM's asynchronous loop is the default. True:
+ * SGLang has some, in the loop of the preset sglang. */
+void settle_drafts_vllm(struct settled *s, bool v1);
+bool drafts_go_ahead(const struct settled *s);
+bool settle_drafts_sglang(struct settled *s);
+
 void settle_vllm(struct settled *s);
 void settle_sglang(struct settled *s);
 void settle_trtllm(struct settled *s);

@@ -11,13 +11,16 @@ const struct sglang_order sglang_orders[] = {{"fcfs", "fcfs"},
                                              {"random", "random"}};
 const size_t n_sglang_orders = sizeof sglang_orders / sizeof *sglang_orders;
 
-/* The overlap loop is the default. */
-static void settle_loop(struct settled *s)
+/* The overlap loop is the default. With guesses, chunks are not mixed (server_args.py), and the
+ * loop is that of sglang-eagle. */
+static void settle_loop(struct settled *s, bool guesses)
 {
-    const bool mixed = facts_true(s->facts, "enable_mixed_chunk", false);
-    settle_put(s, "serving.preset", "%s",
-               facts_true(s->facts, "disable_overlap_schedule", false) ? "sglang"
-                                                                       : "sglang-overlap");
+    const bool mixed = !guesses && facts_true(s->facts, "enable_mixed_chunk", false);
+    const bool plain = facts_true(s->facts, "disable_overlap_schedule", false);
+    settle_put(s, "serving.preset", "%s", plain || guesses ? "sglang" : "sglang-overlap");
+    if (guesses && !plain)
+        settle_assume(s, "serving.in_flight.ahead", "0",
+                      "as the preset sglang-eagle; newer releases overlap chains of guesses");
     if (mixed)
         settle_put(s, "serving.batching.mixed", "true");
     if (mixed)
@@ -97,7 +100,9 @@ static void settle_parallel(struct settled *s)
 
 void settle_sglang(struct settled *s)
 {
-    settle_loop(s);
+    settle_put(s, "serving.preset", "sglang"); /* in front of the other keys */
+    const bool guesses = settle_drafts_sglang(s);
+    settle_loop(s, guesses);
     settle_order(s);
     settle_chunk(s);
     settle_cache(s);
@@ -106,7 +111,8 @@ void settle_sglang(struct settled *s)
     settle_count(s, "max_prefill_tokens", "serving.batching.max_prefill_tokens");
     settle_count(s, "max_queued_requests", "serving.max_waiting_reqs");
     settle_real(s, "schedule_conservativeness", "serving.admit.conservativeness");
-    settle_count_or(s, "max_running_requests", "serving.batching.max_seqs", "4096",
-                    "the most that SGLang takes by default");
+    settle_count_or(s, "max_running_requests", "serving.batching.max_seqs", guesses ? "48" : "4096",
+                    guesses ? "SGLang's default with guesses"
+                            : "the most that SGLang takes by default");
     settle_pool(s, &pool);
 }

@@ -280,16 +280,19 @@ static void settle_preset_v1(struct vllm *v)
         settle_put(v->s, "serving.batching.walks_on", "false");
 }
 
-/* Asynchronous by default since 0.14, but for pipelines (config/vllm.py). */
+/* Asynchronous by default since 0.14, but for pipelines and some guesses (config/vllm.py). */
 static void settle_ahead(struct vllm *v)
 {
-    const bool dflt = v->version >= 1400 && settle_number(v->s, "pipeline_parallel_size", 1) <= 1;
+    const bool dflt = v->version >= 1400 && settle_number(v->s, "pipeline_parallel_size", 1) <= 1 &&
+                      drafts_go_ahead(v->s);
     if (facts_get(v->s->facts, "async_scheduling"))
         settle_put(v->s, "serving.in_flight.ahead", "%s",
                    facts_true(v->s->facts, "async_scheduling", dflt) ? "1" : "0");
     else if (v->version >= 1400)
-        settle_assume(v->s, "serving.in_flight.ahead", dflt ? "1" : "0",
-                      "asynchronous scheduling by default, but for pipelines");
+        settle_assume(
+            v->s, "serving.in_flight.ahead", dflt ? "1" : "0",
+            "asynchronous scheduling by default, but for pipelines and for guesses of n-grams, "
+            "Medusa and draft models");
 }
 
 static void settle_order_v1(struct vllm *v)
@@ -469,6 +472,7 @@ void settle_vllm(struct settled *s)
         settle_v1(&v);
     else
         settle_v0(&v);
+    settle_drafts_vllm(s, v.v1);
     settle_parallel(s);
     settle_count(s, "max_model_len", "serving.max_model_len");
     settle_kv(&v);

@@ -160,6 +160,74 @@ printed 'not modelled  --kv-cache-dtype fp8_e5m2: the width of K/V'
 succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --kv-cache-dtype auto --max-num-seqs 8 --max-num-batched-tokens 2048'
 printed 'harmless      --kv-cache-dtype auto'
 
+# Guesses. A preset is what its own flags are read as; how many guesses hold is said by no server.
+speculates() {
+    succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B --max-num-seqs 8 --max-num-batched-tokens 2048 $1"
+}
+speculates "--speculative-config '{\"method\":\"ngram\",\"num_speculative_tokens\":5,\"prompt_lookup_max\":4,\"prompt_lookup_min\":2}'"
+printed '"prompt_lookup_min":2} -> serving.draft.policy=ngram'
+printed 'maps          speculative_config: num_speculative_tokens=5 -> serving.draft.tokens=5'
+printed 'maps          speculative_config: prompt_lookup_max=4 -> serving.speculation.longest_match=4'
+printed 'maps          speculative_config: prompt_lookup_min=2 -> serving.speculation.shortest_match=2'
+printed 'assumed       serving.speculation.acceptance=0.7: '
+printed 'assumed       serving.in_flight.ahead=0: '
+printed '    lookahead_tokens: 0'
+# EAGLE's and MTP's guesses go with asynchronous scheduling, others do not; a member of its own flag is one of the object
+speculates "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3
+    --speculative-config.draft_tensor_parallel_size 1 --speculative-config.frobnicate 1"
+printed 'maps          speculative_config: method=eagle3 -> serving.draft.policy=fixed'
+printed 'harmless      speculative_config: draft_tensor_parallel_size=1'
+printed 'unknown       speculative_config: frobnicate=1'
+printed 'assumed       serving.in_flight.ahead=1: '
+printed '    lookahead_tokens: -1'
+printed '    proposer: head'
+speculates "--speculative-config '{\"method\":\"qwen3_next_mtp\"}'"
+printed 'assumed       serving.draft.tokens=1: one layer'
+speculates "--speculative-config '{\"method\":\"medusa\",\"num_speculative_tokens\":4}'"
+printed '    layers: 0'
+printed '    ahead: 0'
+speculates "--speculative-config '{\"model\":\"Qwen/Qwen3-8B\",\"num_speculative_tokens\":4,\"num_speculative_tokens_per_batch_size\":[[1,8,4],[9,32,1]]}'"
+printed '    model: qwen3-8b'
+printed "    table: '1-8:4,9-32:1'"
+printed '    draft_input_tokens: 1'
+speculates "--speculative-config '{\"method\":\"suffix\",\"num_speculative_tokens\":4}'"
+printed '"num_speculative_tokens":4}: speculative decoding with a method that serving.draft'
+speculates "--speculative-config '{\"model\":\"tiny\",\"num_speculative_tokens\":4}'"
+printed ': speculative decoding: no model of configs/models has the draft model'
+if grep -q 'draft:' logs/out; then complain "$ran" '    guesses what it cannot'; fi
+succeeds "$inflight" import --engine-version 0.6.4 -c 'vllm serve facebook/opt-66b --speculative-model facebook/opt-13b
+    --num-speculative-tokens 5 --speculative-disable-by-batch-size 8'
+printed 'maps          --num-speculative-tokens 5 -> serving.draft.tokens=5'
+printed 'maps          --speculative-disable-by-batch-size 8 -> serving.draft.table=1-7:5,8-:0'
+printed '    model: opt-13b'
+printed '    prompts_look_ahead: false'
+# a log prints the object in other words than the command line
+printf "vLLM API server version 0.9.1\nInitializing a V1 LLM engine (v0.9.1) with config: model='x', speculative_config=SpeculativeConfig(method='eagle3', model='y', num_spec_tokens=3), max_seq_len=1600\nGPU KV cache size: 16,000 tokens\n" >draft.log
+succeeds "$inflight" import draft.log -c 'vllm serve x --max-num-seqs 8 --max-num-batched-tokens 512'
+printed '    tokens: 3'
+printed 'draft.log:2: speculative_config: num_spec_tokens=3 -> serving.draft.tokens=3'
+guesses() {
+    succeeds "$inflight" import -c "python -m sglang.launch_server --model-path $1 --speculative-algorithm $2"
+}
+guesses Qwen/Qwen3-8B 'EAGLE3 --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4'
+printed 'maps          --speculative-num-draft-tokens 4 -> serving.draft.tokens=3'
+printed '    lookahead_tokens: 4'
+printed 'assumed       serving.batching.max_seqs=48: '
+printed 'assumed       serving.in_flight.ahead=0: as the preset sglang-eagle'
+# 5 steps of 4 branches: 2 x max(5 x 4, 8) - 8 = 32
+guesses meta-llama/Llama-2-7b-chat-hf EAGLE
+printed 'assumed       serving.draft.tokens=7: '
+printed '    lookahead_tokens: 32'
+printed '    acceptance: 0.7,0.7,0.7,0.7,0.7'
+guesses Qwen/Qwen3-8B NEXTN
+printed 'assumed       serving.draft.tokens=3: '
+guesses Qwen/Qwen3-8B NGRAM
+printed '    tokens: 11'
+guesses Qwen/Qwen3-32B 'STANDALONE --speculative-draft-model-path Qwen/Qwen3-8B'
+printed '    model: qwen3-8b'
+guesses Qwen/Qwen3-8B DFLASH
+printed 'not modelled  --speculative-algorithm DFLASH: speculative decoding with an algorithm'
+
 # no word of a shell is run or expanded
 # shellcheck disable=SC2016 # nothing is to be expanded
 succeeds "$inflight" import -c 'vllm serve $(touch ran) --max-num-seqs 8 --max-num-batched-tokens 512 `touch ran` *'
