@@ -21,6 +21,8 @@ static const struct server_flag flags[] = {
     MAPS("pipeline_parallel_size", "pp_size pp", VALUE, "parallel.pipeline", ""),
     MAPS("tensor_parallel_size", "tp_size tp", VALUE, "parallel.tensor", ""),
     MAPS("tokens_per_block", NULL, VALUE, "serving.kv.block_tokens", ""),
+    DEPENDS("kv_cache_host_memory_bytes", "host_cache_size kv_host_cache_bytes", VALUE,
+            "serving.kv.tiers.host.gib"),
     UNMODELLED("context_fmha", NULL, VALUE, "enable", KERNELS),
     UNMODELLED("context_parallel_size", "cp_size", VALUE, "1", "context parallelism"),
     UNMODELLED("disagg_cluster_uri", NULL, VALUE, NULL, "prompts and answers on different servers"),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/flag_rows.h"
 #include "import/objects.h"
 #include "import/words.h"
 
@@ -69,6 +70,12 @@ static int read_tag(const char *word, struct facts *facts, struct ifl_error *err
 
 /* ---- environment ---- */
 
+/* What LMCache reads, where vLLM's command line starts it. */
+static const struct server_flag lmcache[] = {
+    DEPENDS("LMCACHE_CHUNK_SIZE", NULL, VALUE, "serving.kv.tiers.host.unit_tokens"),
+    DEPENDS("LMCACHE_MAX_LOCAL_CPU_SIZE", NULL, VALUE, "serving.kv.tiers.host.gib"),
+};
+
 static int read_variable(char *word, struct facts *facts, struct ifl_error *error)
 {
     char *value = strchr(word, '=') + 1;
@@ -81,6 +88,10 @@ static int read_variable(char *word, struct facts *facts, struct ifl_error *erro
     if (strncmp(word, "VLLM_ATTENTION_BACKEND=", 23) == 0)
         return facts_find(facts, FOUND_UNMODELLED, here, word, NULL,
                           "kernels: those of the hardware profile count", error);
+    for (size_t i = 0; i < sizeof lmcache / sizeof *lmcache; i++)
+        if (strncmp(word, lmcache[i].name, (size_t)(value - 1 - word)) == 0 &&
+            !lmcache[i].name[value - 1 - word])
+            return facts_argument(facts, &lmcache[i], value, word, here, false, error);
     const bool known = strncmp(word, "CUDA_VISIBLE_DEVICES=", 21) == 0 ||
                        strncmp(word, "HF_", 3) == 0 || strncmp(word, "HUGGING_FACE_", 13) == 0;
     if (strstr(word, "TOKEN") || strstr(word, "KEY")) /* not to be repeated */

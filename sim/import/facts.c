@@ -167,7 +167,7 @@ void facts_decide(struct facts *facts, const char *name, enum finding_kind kind,
 {
     for (size_t i = 0; i < facts->n_findings; i++) {
         struct finding *f = &facts->findings[i];
-        if (!f->name || strcmp(f->name, name) != 0 || f->kind == FOUND_HARMLESS)
+        if (!f->name || strcmp(f->name, name) != 0)
             continue;
         f->kind = kind;
         f->key = key;

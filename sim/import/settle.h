@@ -66,6 +66,16 @@ void settle_drafts_vllm(struct settled *s, bool v1);
 bool drafts_go_ahead(const struct settled *s);
 bool settle_drafts_sglang(struct settled *s);
 
+/* Tiers below the device, once all other keys are there, which may not go together with them. A
+ * host cache of TensorRT-LLM is of each GPU. */
+void settle_tiers_vllm(struct settled *s, bool v1);
+void settle_tiers_sglang(struct settled *s);
+void settle_tiers_trtllm(struct settled *s, double gpus);
+
+/* Which pool of cluster.pools a server for prompts or answers alone is: a line of the report. */
+void settle_role_vllm(struct settled *s, bool v1);
+void settle_role_sglang(struct settled *s);
+
 void settle_vllm(struct settled *s);
 void settle_sglang(struct settled *s);
 void settle_trtllm(struct settled *s);

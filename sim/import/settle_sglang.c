@@ -115,4 +115,6 @@ void settle_sglang(struct settled *s)
                     guesses ? "SGLang's default with guesses"
                             : "the most that SGLang takes by default");
     settle_pool(s, &pool);
+    settle_tiers_sglang(s);
+    settle_role_sglang(s);
 }

@@ -93,4 +93,8 @@ void settle_trtllm(struct settled *s)
                     "TensorRT-LLM's default");
     settle_blocks(s);
     settle_real(s, "free_gpu_memory_fraction", "serving.kv.memory_utilization");
+    const long long asked =
+        settle_number(s, "tensor_parallel_size", 1) * settle_number(s, "pipeline_parallel_size", 1);
+    const long long world = settle_number(s, "world_size", 1);
+    settle_tiers_trtllm(s, (double)(asked > world ? asked : world));
 }

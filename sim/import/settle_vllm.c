@@ -476,4 +476,6 @@ void settle_vllm(struct settled *s)
     settle_parallel(s);
     settle_count(s, "max_model_len", "serving.max_model_len");
     settle_kv(&v);
+    settle_tiers_vllm(s, v.v1);
+    settle_role_vllm(s, v.v1);
 }

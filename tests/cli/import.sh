@@ -161,10 +161,10 @@ succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --kv-cache-dtype auto -
 printed 'harmless      --kv-cache-dtype auto'
 
 # Guesses. A preset is what its own flags are read as; how many guesses hold is said by no server.
-speculates() {
+serves_qwen() {
     succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B --max-num-seqs 8 --max-num-batched-tokens 2048 $1"
 }
-speculates "--speculative-config '{\"method\":\"ngram\",\"num_speculative_tokens\":5,\"prompt_lookup_max\":4,\"prompt_lookup_min\":2}'"
+serves_qwen "--speculative-config '{\"method\":\"ngram\",\"num_speculative_tokens\":5,\"prompt_lookup_max\":4,\"prompt_lookup_min\":2}'"
 printed '"prompt_lookup_min":2} -> serving.draft.policy=ngram'
 printed 'maps          speculative_config: num_speculative_tokens=5 -> serving.draft.tokens=5'
 printed 'maps          speculative_config: prompt_lookup_max=4 -> serving.speculation.longest_match=4'
@@ -173,7 +173,7 @@ printed 'assumed       serving.speculation.acceptance=0.7: '
 printed 'assumed       serving.in_flight.ahead=0: '
 printed '    lookahead_tokens: 0'
 # EAGLE's and MTP's guesses go with asynchronous scheduling, others do not; a member of its own flag is one of the object
-speculates "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3
+serves_qwen "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3
     --speculative-config.draft_tensor_parallel_size 1 --speculative-config.frobnicate 1"
 printed 'maps          speculative_config: method=eagle3 -> serving.draft.policy=fixed'
 printed 'harmless      speculative_config: draft_tensor_parallel_size=1'
@@ -181,18 +181,18 @@ printed 'unknown       speculative_config: frobnicate=1'
 printed 'assumed       serving.in_flight.ahead=1: '
 printed '    lookahead_tokens: -1'
 printed '    proposer: head'
-speculates "--speculative-config '{\"method\":\"qwen3_next_mtp\"}'"
+serves_qwen "--speculative-config '{\"method\":\"qwen3_next_mtp\"}'"
 printed 'assumed       serving.draft.tokens=1: one layer'
-speculates "--speculative-config '{\"method\":\"medusa\",\"num_speculative_tokens\":4}'"
+serves_qwen "--speculative-config '{\"method\":\"medusa\",\"num_speculative_tokens\":4}'"
 printed '    layers: 0'
 printed '    ahead: 0'
-speculates "--speculative-config '{\"model\":\"Qwen/Qwen3-8B\",\"num_speculative_tokens\":4,\"num_speculative_tokens_per_batch_size\":[[1,8,4],[9,32,1]]}'"
+serves_qwen "--speculative-config '{\"model\":\"Qwen/Qwen3-8B\",\"num_speculative_tokens\":4,\"num_speculative_tokens_per_batch_size\":[[1,8,4],[9,32,1]]}'"
 printed '    model: qwen3-8b'
 printed "    table: '1-8:4,9-32:1'"
 printed '    draft_input_tokens: 1'
-speculates "--speculative-config '{\"method\":\"suffix\",\"num_speculative_tokens\":4}'"
+serves_qwen "--speculative-config '{\"method\":\"suffix\",\"num_speculative_tokens\":4}'"
 printed '"num_speculative_tokens":4}: speculative decoding with a method that serving.draft'
-speculates "--speculative-config '{\"model\":\"tiny\",\"num_speculative_tokens\":4}'"
+serves_qwen "--speculative-config '{\"model\":\"tiny\",\"num_speculative_tokens\":4}'"
 printed ': speculative decoding: no model of configs/models has the draft model'
 if grep -q 'draft:' logs/out; then complain "$ran" '    guesses what it cannot'; fi
 succeeds "$inflight" import --engine-version 0.6.4 -c 'vllm serve facebook/opt-66b --speculative-model facebook/opt-13b
@@ -227,6 +227,67 @@ guesses Qwen/Qwen3-32B 'STANDALONE --speculative-draft-model-path Qwen/Qwen3-8B'
 printed '    model: qwen3-8b'
 guesses Qwen/Qwen3-8B DFLASH
 printed 'not modelled  --speculative-algorithm DFLASH: speculative decoding with an algorithm'
+
+# K/V below the device: 32 GiB = 34359738368 bytes; SGLang's 30 GB of each of 2 GPUs are 60e9 / 2^30 = 55.8793544769287 GiB
+serves_qwen '--kv-offloading-size 32'
+printed 'maps          --kv-offloading-size 32 -> serving.kv.tiers.host.gib=32'
+printed 'assumed       serving.kv.tiers.host.gb_per_s=25: PCIe'
+printed '        loads: apart'
+serves_qwen "--kv-transfer-config '{\"kv_connector\":\"OffloadingConnector\",\"kv_role\":\"kv_both\",\"kv_connector_extra_config\":{\"cpu_bytes_to_use\":34359738368,\"block_size\":64,\"store_threshold\":2}}'"
+printed '}} -> serving.kv.tiers.host.gib=32'
+printed '        unit_tokens: 64'
+printed '        store_after: 2'
+serves_qwen '--kv-transfer-config.kv_connector OffloadingConnector --kv-transfer-config.kv_connector_extra_config.num_cpu_blocks 1000'
+printed '        blocks: 1000'
+serves_qwen "-tp 2 --kv-transfer-config '{\"kv_connector\":\"LMCacheConnectorV1\",\"kv_role\":\"kv_both\"}'"
+printed 'assumed       serving.kv.tiers.host.gib=10: '
+printed '        unit_tokens: 256'
+printed '        loads: before'
+succeeds "$inflight" import -c "LMCACHE_MAX_LOCAL_CPU_SIZE=20 LMCACHE_CHUNK_SIZE=128 vllm serve Qwen/Qwen3-8B --max-num-seqs 8
+    --max-num-batched-tokens 2048 --kv-transfer-config '{\"kv_connector\":\"LMCacheConnectorV1\",\"kv_role\":\"kv_both\"}'"
+printed 'maps          LMCACHE_MAX_LOCAL_CPU_SIZE=20 -> serving.kv.tiers.host.gib=20'
+printed 'maps          LMCACHE_CHUNK_SIZE=128 -> serving.kv.tiers.host.unit_tokens=128'
+serves_qwen "--kv-transfer-config '{\"kv_connector\":\"OffloadingConnector\"}'"
+printed '"}: K/V outside the GPU: its size is missing'
+serves_qwen '--kv-offloading-size 32 --no-enable-prefix-caching'
+printed 'not modelled  --kv-offloading-size 32: K/V outside the GPU without a prefix cache'
+serves_qwen "--kv-offloading-size 32 --speculative-config '{\"method\":\"eagle\",\"num_speculative_tokens\":3}'"
+printed 'not modelled  --kv-offloading-size 32: K/V outside the GPU beside speculative decoding'
+serves_qwen '--kv-offloading-size 32 -pp 2'
+printed 'not modelled  --kv-offloading-size 32: K/V outside the GPU in a pipeline'
+serves_qwen '--kv-offloading-size 32 -dp 2 --enable-expert-parallel'
+printed 'not modelled  --kv-offloading-size 32: K/V outside the GPU with parallel.data'
+sglang_serves() {
+    succeeds "$inflight" import -c "python -m sglang.launch_server --model-path Qwen/Qwen3-8B $1"
+}
+sglang_serves '--enable-hierarchical-cache --hicache-ratio 3 --hicache-write-policy write_through_selective'
+printed 'maps          --hicache-ratio 3 -> serving.kv.tiers.host.device_ratio=3'
+printed '        store_after: 2'
+printed '        answers: true'
+sglang_serves '--tp 2 --enable-hierarchical-cache --hicache-size 30 --hicache-write-policy write_back'
+printed 'maps          --hicache-size 30 -> serving.kv.tiers.host.gib=55.8793544769287'
+printed '        stores: evicted'
+sglang_serves '--hicache-ratio 3'
+printed 'harmless      --hicache-ratio 3'
+sglang_serves '--enable-hierarchical-cache --disable-radix-cache'
+printed 'not modelled  --enable-hierarchical-cache: K/V outside the GPU without a prefix cache'
+succeeds "$inflight" import -c 'trtllm-serve Qwen/Qwen3-8B --tp_size 2 --host_cache_size 17179869184'
+printed 'maps          --host_cache_size 17179869184 -> serving.kv.tiers.host.gib=32'
+printed '        stores: evicted'
+
+# a server for prompts or for answers alone is one pool
+serves_qwen "--kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_producer\"}'"
+printed '-> cluster.pools, left as it is: this is a pool with role prefill and this preset, under cluster.preset vllm-nixl'
+serves_qwen "--kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'"
+printed 'this is a pool with role prefill or decode, as the proxy uses it'
+serves_qwen "--kv-transfer-config '{\"kv_connector\":\"P2pNcclConnector\",\"kv_role\":\"kv_producer\"}'"
+printed '"}: K/V that moves between servers in a way that no cluster.preset has'
+sglang_serves '--disaggregation-mode prefill'
+printed 'this is a pool with role prefill and preset sglang-pd-prefill, under cluster.preset sglang-pd'
+sglang_serves '--disaggregation-mode decode'
+printed 'this is a pool with role decode and preset sglang-pd-decode, under cluster.preset sglang-pd'
+sglang_serves '--disaggregation-mode null'
+printed 'harmless      --disaggregation-mode null'
 
 # no word of a shell is run or expanded
 # shellcheck disable=SC2016 # nothing is to be expanded
@@ -356,6 +417,10 @@ wrong 'the command line: --speculative-config is not JSON' -c "vllm serve x --sp
 wrong 'the command line: max_num_seqs is many, expected a whole number' \
     -c 'vllm serve x --max-num-batched-tokens 512 --max-num-seqs many'
 wrong 'the command line: max_num_seqs is 16, but the command line says 8' -c 'vllm serve x --max-num-seqs 8 --max-num-seqs 16'
+wrong 'the command line: hicache_write_policy is never, expected write_back, write_through or write_through_selective' \
+    -c 'python -m sglang.launch_server --model-path x --enable-hierarchical-cache --hicache-write-policy never'
+wrong 'the command line: kv_offloading_size is much, expected a number' \
+    -c 'vllm serve x --max-num-batched-tokens 512 --max-num-seqs 8 --kv-offloading-size much'
 wrong 'what is imported is no configuration: unknown order policy best' \
     -c 'vllm serve x --max-num-seqs 8 --max-num-batched-tokens 512 --scheduling-policy best'
 wrong 'unknown hardware profile h100-sxn, did you mean h100-sxm[?]' -c 'vllm serve x' --hardware h100-sxn
