@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "config/read.h"
 
+#include "import/export_more.h"
 #include "import/import.h"
 #include "import/names.h"
 #include "import/settle.h"
@@ -204,6 +205,21 @@ static void add_switches_sglang(struct writer *w)
     add_switch(w, "enable_mixed_chunk", is_at(w->root, "serving.batching.mixed", "true"), false);
 }
 
+/* Flags that take an object come with vLLM 0.8, tiers with engine V1. */
+static void add_more(struct writer *w)
+{
+    const struct dialect *dialect = w->dialect;
+    char words[1024];
+    if (dialect->server == SERVER_VLLM && dialect->number < 800)
+        return;
+    export_drafts(w->root, dialect->server, words, sizeof words);
+    add(w, "%s", words);
+    if (dialect->server == SERVER_VLLM && !dialect->v1)
+        return;
+    export_tiers(w->root, dialect->server, words, sizeof words);
+    add(w, "%s", words);
+}
+
 static void write_command(struct writer *w)
 {
     const struct server_flags *flags = server_flags_of(w->dialect->server);
@@ -223,6 +239,7 @@ static void write_command(struct writer *w)
         add_switches_vllm(w);
     else
         add_switches_sglang(w);
+    add_more(w);
     if (w->dialect->version)
         add(w, " # version %s", w->dialect->version);
 }

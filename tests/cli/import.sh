@@ -323,7 +323,7 @@ grep -q 'adapter-slots' lora.yaml || complain 'no admission adapter-slots in lor
 for preset in "$INFLIGHT_DATA"/configs/serving/vllm-v*.yaml "$INFLIGHT_DATA"/configs/serving/sglang*.yaml; do
     name=$(basename "$preset" .yaml)
     case $name in sglang*) server=sglang ;; *) server=vllm ;; esac
-    case $name in *-eagle* | *-ngram | *-pd-* | *-offload | *-lmcache | *-hicache) continue ;; esac # no argument says so yet
+    case $name in *-pd-*) continue ;; esac # a pool of several
     rm -rf there back
     printf 'model: llama-2-7b\nparallel: {tensor: 2}\nserving: {preset: %s, max_model_len: 512, kv: {num_blocks: 17}, batching: {max_seqs: 3}}\n' \
         "$name" >there.yaml
@@ -339,6 +339,35 @@ for preset in "$INFLIGHT_DATA"/configs/serving/vllm-v*.yaml "$INFLIGHT_DATA"/con
     for side in there back; do grep -v -e '  preset:' -e '^  dir:' $side/config.yaml >$side.keys; done
     same_bytes there.keys back.keys
 done
+# what is read of these flags is written with them again: no note, and the second time the same words
+returns() {
+    succeeds "$inflight" import --command "$2" -o there.yaml
+    expect 0 '' "$inflight" export --server "$1" there.yaml -o command
+    grep -qF -- "$3" command || complain "$2" "    is written as $(cat command)"
+    succeeds "$inflight" import --command "$(cat command)" -o back.yaml
+    succeeds "$inflight" export --server "$1" back.yaml -o again
+    same_bytes command again
+}
+qwen='vllm serve Qwen/Qwen3-8B --max-num-seqs 8 --max-num-batched-tokens 2048'
+llama='python -m sglang.launch_server --model-path meta-llama/Llama-2-7b-chat-hf --tp 2'
+returns vllm "$qwen --speculative-config '{\"method\":\"medusa\",\"num_speculative_tokens\":4}'" '"method":"medusa","num_speculative_tokens":4,'
+returns vllm "$qwen --speculative-config '{\"method\":\"ngram\",\"num_speculative_tokens\":4,\"prompt_lookup_max\":3}'" '"prompt_lookup_min":3'
+returns vllm "$qwen --speculative-config '{\"model\":\"Qwen/Qwen3-8B\",\"num_speculative_tokens\":4,\"num_speculative_tokens_per_batch_size\":[[1,8,4],[9,32,1]]}'" \
+    '[[1,8,4],[9,32,1]]'
+returns vllm "$qwen -tp 2 --kv-transfer-config '{\"kv_connector\":\"LMCacheConnectorV1\",\"kv_role\":\"kv_both\"}'" \
+    '{"lmcache.max_local_cpu_size":5.0}'
+returns vllm "$qwen --kv-transfer-config '{\"kv_connector\":\"OffloadingConnector\",\"kv_connector_extra_config\":{\"num_cpu_blocks\":100,\"block_size\":64}}'" \
+    '{"num_cpu_blocks":100,"block_size":64}'
+returns sglang "$llama --speculative-algorithm EAGLE" \
+    '--speculative-num-steps 5 --speculative-eagle-topk 4 --speculative-num-draft-tokens 8'
+returns sglang "$llama --speculative-algorithm NGRAM" 'NGRAM --speculative-num-draft-tokens 12'
+returns sglang "$llama --speculative-algorithm STANDALONE --speculative-draft-model-path Qwen/Qwen3-8B" \
+    'STANDALONE --speculative-draft-model-path Qwen/Qwen3-8B'
+returns sglang "$llama --enable-hierarchical-cache --hicache-size 30 --hicache-write-policy write_back" '--hicache-size 30 '
+printf 'model: llama-2-7b\nserving: {preset: vllm-v1-eagle, speculation: {acceptance: 0.5}}\n' >half.yaml
+expect 0 'note: no argument of vLLM says serving.speculation.acceptance=0.5' "$inflight" export --server vllm half.yaml
+printf 'model: llama-2-7b\nserving: {preset: vllm-v1-offload, kv: {tiers: {host: {gb_per_s: 50}}}}\n' >fast.yaml
+expect 0 'note: no argument of vLLM says serving.kv.tiers.host.gb_per_s=50' "$inflight" export --server vllm fast.yaml
 printf 'model: llama-2-7b\nserving: {preset: vllm-v1, admit: {policy: chunk-fits, room_for: prompt, watermark_frac: 0.25}, evict: {policy: lfu}}\n' >odd.yaml
 expect 0 'note: no argument of vLLM says serving.evict.policy=lfu' "$inflight" export --server vllm odd.yaml
 printed ' --watermark 0.25 '
