@@ -5,6 +5,8 @@
 
 #include "import/words.h"
 
+static const double MOST = 1e15; /* as count_read: what a long long surely holds */
+
 static json_t *read_printed(char *list);
 
 /* A value as Python prints it, its quotes already gone. */
@@ -95,5 +97,5 @@ double object_number(const json_t *object, const char *name, double dflt)
     char *end = NULL;
     const double x = text ? strtod(text, &end) : json_number_value(member);
     const bool is_number = json_is_number(member) || (text && end != text && !*end);
-    return is_number ? x : dflt;
+    return is_number && x > -MOST && x < MOST ? x : dflt;
 }

@@ -18,7 +18,7 @@ void object_nest(const char *path, char *value, size_t n_bytes);
 
 /* A member as text, NULL if it is none or null. */
 const char *object_text(const json_t *object, const char *name);
-/* As a number, also in quotes; `dflt` where it is none. */
+/* As a number, also in quotes; `dflt` where it is none, or of 16 digits and more. */
 double object_number(const json_t *object, const char *name, double dflt);
 
 #endif

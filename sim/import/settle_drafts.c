@@ -145,7 +145,8 @@ static const char *vllm_against(struct settled *s, const json_t *drafts,
 
 /* [[1, 8, 5], [9, 32, 3]]: from 1 to 8 requests 5 guesses. V0's disable_by_batch_size is one
  * request more than guess (spec_decode_worker.py). False: there is no such table. */
-static bool batch_table(const json_t *drafts, bool v1, char *table, size_t n_bytes)
+static bool batch_table(struct settled *s, const json_t *drafts, bool v1, char *table,
+                        size_t n_bytes)
 {
     const json_t *rows = json_object_get(drafts, "num_speculative_tokens_per_batch_size"), *row;
     const long long none_from = (long long)object_number(drafts, "disable_by_batch_size", 0);
@@ -155,6 +156,12 @@ static bool batch_table(const json_t *drafts, bool v1, char *table, size_t n_byt
     json_array_foreach(rows, i, row)
     {
         const size_t used = strlen(table);
+        if (json_array_size(row) != 3 || used > n_bytes - 64)
+            settle_fail(s, "speculative_config",
+                        "num_speculative_tokens_per_batch_size has a row of %zu numbers or too "
+                        "many rows, expected the first and the last number of requests and the "
+                        "guesses in each",
+                        json_array_size(row));
         snprintf(table + used, n_bytes - used, "%s%lld-%lld:%lld", used ? "," : "",
                  json_integer_value(json_array_get(row, 0)),
                  json_integer_value(json_array_get(row, 1)),
@@ -171,7 +178,7 @@ static void put_vllm(struct settled *s, const json_t *drafts, const struct metho
     const double most = object_number(drafts, "prompt_lookup_max", 0);
     const double least = object_number(drafts, "prompt_lookup_min", 0);
     char table[256];
-    const bool by_batch = batch_table(drafts, v1, table, sizeof table);
+    const bool by_batch = batch_table(s, drafts, v1, table, sizeof table);
     settle_put(s, "serving.draft.policy", "%s", by_batch ? "by-batch" : method->policy);
     settle_put(s, "serving.draft.tokens", "%lld", tokens);
     if (by_batch)
@@ -256,9 +263,11 @@ void settle_drafts_vllm(struct settled *s, bool v1)
     json_t *drafts = vllm_drafts(s->facts);
     const struct method *method = vllm_method(drafts);
     const char *against = drafts ? vllm_against(s, drafts, method) : NULL;
-    if (against)
+    if (!drafts)
+        decide(s, vllm_names, FOUND_UNMODELLED, "speculative decoding: this is no object");
+    else if (against)
         decide(s, vllm_names, FOUND_UNMODELLED, against);
-    else if (drafts) {
+    else {
         put_vllm(s, drafts, method, v1);
         report_members(s, v1);
         settle_assume(s, "serving.speculation.acceptance", "0.7", ACCEPTANCE);

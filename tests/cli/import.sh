@@ -192,6 +192,8 @@ printed "    table: '1-8:4,9-32:1'"
 printed '    draft_input_tokens: 1'
 serves_qwen "--speculative-config '{\"method\":\"suffix\",\"num_speculative_tokens\":4}'"
 printed '"num_speculative_tokens":4}: speculative decoding with a method that serving.draft'
+serves_qwen '--speculative-config eagle'
+printed 'not modelled  --speculative-config eagle: speculative decoding: this is no object'
 serves_qwen "--speculative-config '{\"model\":\"tiny\",\"num_speculative_tokens\":4}'"
 printed ': speculative decoding: no model of configs/models has the draft model'
 if grep -q 'draft:' logs/out; then complain "$ran" '    guesses what it cannot'; fi
@@ -450,6 +452,8 @@ wrong 'the command line: hicache_write_policy is never, expected write_back, wri
     -c 'python -m sglang.launch_server --model-path x --enable-hierarchical-cache --hicache-write-policy never'
 wrong 'the command line: kv_offloading_size is much, expected a number' \
     -c 'vllm serve x --max-num-batched-tokens 512 --max-num-seqs 8 --kv-offloading-size much'
+wrong 'num_speculative_tokens_per_batch_size has a row of 1 numbers or too many rows, expected the first' \
+    -c "$qwen --speculative-config '{\"method\":\"eagle\",\"num_speculative_tokens\":3,\"num_speculative_tokens_per_batch_size\":[[1]]}'"
 wrong 'what is imported is no configuration: unknown order policy best' \
     -c 'vllm serve x --max-num-seqs 8 --max-num-batched-tokens 512 --scheduling-policy best'
 wrong 'unknown hardware profile h100-sxn, did you mean h100-sxm[?]' -c 'vllm serve x' --hardware h100-sxn
