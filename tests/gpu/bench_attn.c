@@ -117,7 +117,7 @@ static int gemm_of(const struct work *work, int32_t round)
 
 static void measure_ceilings(void)
 {
-    static bool is_lost;
+    static atomic_bool is_lost;
     const size_t n_bytes = (size_t)cube * (size_t)cube * 2;
     char *memory = take_filled(2 * copy_bytes);
     const double copy_us = least_us(&(struct work){copy_run, memory});
