@@ -96,8 +96,16 @@ static void check(const struct set_up *s)
 
 /* ---- groups and seats ---- */
 
-/* A group of three answers with two seats, under each batching module; the other requests finish.
- */
+static bool has_seats(const struct ifl_policy *policy)
+{
+    for (size_t i = 0; i < policy->n_params; i++)
+        if (strcmp(policy->params[i].name, "max_seqs") == 0)
+            return true;
+    return false;
+}
+
+/* A group of three answers with two seats, under each batching module that has seats; the other
+ * requests finish. */
 Test(refusals, a_group_wider_than_the_seats)
 {
     const struct ifl_policy *policy;
@@ -114,7 +122,7 @@ Test(refusals, a_group_wider_than_the_seats)
     };
     int32_t n = 0;
     for (size_t i = 0; (policy = registry_at(i)); i++) {
-        if (policy->kind != IFL_BATCHING)
+        if (policy->kind != IFL_BATCHING || !has_seats(policy))
             continue;
         s.what = policy->name;
         s.batching = (struct module_text){policy->name, "{max_seqs: 2}"};
