@@ -126,6 +126,14 @@ reproduce sarathi-falcon
 awk -F, 'NR > 1 { at[$1 $2] = $3 } END { exit !(at["sharegpt1"] < 5.6 && at["arxiv1"] > 5.6 && at["sharegpt1"] > 3 &&
     at["arxiv1"] < 8 && at["sharegpt5"] < 1.5 && at["arxiv5"] < 1.5) }' sarathi-falcon/gains.csv || complain 'Falcon-180B does not gain what the page says'
 
+# vLLM under `inflight replay`: every step as planned, and with the logged durations the client's times but for the front end
+reproduce vllm-cpu-replay
+awk -F, 'NR > 1 { n++; otherwise += $3; steps += $2 } END { exit n != 5 || otherwise > 0 || steps != 15362 }' \
+    vllm-cpu-replay/steps.csv || complain 'steps are planned otherwise than vLLM planned them'
+grep -E '^recording,|each_logged_step' vllm-cpu-replay/halves.csv >each-step.csv
+close_by each-step.csv tpot_recorded_ms tpot_ms 0.003 relative
+close_by each-step.csv e2e_recorded_ms e2e_ms 0.022 relative
+
 reproduce vtc-fairness
 awk -F, '$1 == "vtc" { kept = $2 <= $3 } $1 == "s-lora" { broken = $2 > $3 } END { exit !(kept && broken) }' \
     vtc-fairness/fairness.csv || complain 'the bound of VTC is not as in Theorem 4.4'
