@@ -52,7 +52,7 @@ struct fixture {
     struct handover_size moved;
     struct link_spec link;
     bool swaps_apart;
-    struct swap_link swap_link; /* of all pools */
+    struct swap_link swap_link;       /* of all pools */
     struct tier_rules tiers[N_TIERS]; /* of the one replica, or shared by those of
                                          the first pool; on false: there is none */
     struct tier_links tier_links;
