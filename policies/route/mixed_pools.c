@@ -135,22 +135,18 @@ static bool is_full(const struct mixed_pools *p, const struct ifl_fleet *fleet, 
            (int64_t)limits->n_blocks * limits->block_tokens;
 }
 
-static size_t prompt_replica(const struct mixed_pools *p, const struct ifl_fleet *fleet)
+/* The best of the pool of its own, else of the mixed pool; fleet->n where both have too much. */
+static size_t own_or_mixed(const struct mixed_pools *p, const struct ifl_fleet *fleet,
+                           enum pool own, enum by by)
 {
-    const size_t own = best_of(p, fleet, OF_PROMPTS, BY_TOKENS);
-    if (own < fleet->n && !is_queue_long(p, fleet, own))
-        return own;
-    const size_t mixed = best_of(p, fleet, OF_MIXED, BY_TOKENS);
-    return mixed < fleet->n && !is_queue_long(p, fleet, mixed) ? mixed : fleet->n;
-}
-
-static size_t token_replica(const struct mixed_pools *p, const struct ifl_fleet *fleet)
-{
-    const size_t own = best_of(p, fleet, OF_TOKENS, BY_MEMORY);
-    if (own < fleet->n && !is_full(p, fleet, own))
-        return own;
-    const size_t mixed = best_of(p, fleet, OF_MIXED, BY_MEMORY);
-    return mixed < fleet->n && !is_full(p, fleet, mixed) ? mixed : fleet->n;
+    const enum pool order[] = {own, OF_MIXED};
+    for (size_t k = 0; k < 2; k++) {
+        const size_t best = best_of(p, fleet, order[k], by);
+        if (best < fleet->n &&
+            !(by == BY_TOKENS ? is_queue_long(p, fleet, best) : is_full(p, fleet, best)))
+            return best;
+    }
+    return fleet->n;
 }
 
 /* The one that does all, where a pool has nothing left to give. */
@@ -171,7 +167,8 @@ static size_t least_of_all(const struct mixed_pools *p, const struct ifl_fleet *
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
     const struct mixed_pools *p = self;
-    struct note note = {.prefill = prompt_replica(p, fleet), .decode = token_replica(p, fleet)};
+    struct note note = {.prefill = own_or_mixed(p, fleet, OF_PROMPTS, BY_TOKENS),
+                        .decode = own_or_mixed(p, fleet, OF_TOKENS, BY_MEMORY)};
     note.takes_prefill = note.prefill == fleet->n;
     note.takes_decode = note.decode == fleet->n;
     if (note.takes_prefill)

@@ -1,6 +1,8 @@
 /* What a cluster needs in which running requests move. */
 #include "config/migration.h"
 
+#include "config/tiers.h"
+
 #include <string.h>
 
 /* What a pool may not be. */
@@ -8,18 +10,9 @@ static const char *against(const struct config *pool)
 {
     if (pool->executor != EXECUTOR_SIM)
         return "executor is an engine, expected sim: engines move the K/V of prompts alone";
-    if (cost_computed(&pool->cost) == COST_RECORDED)
-        return "cost.model is recorded, expected a model that computes how long steps last";
-    if (config_pipelines(pool))
-        return "serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one "
-               "step at a time";
-    if (pool->data_parallel > 1)
-        return "parallel.data is above 1, expected 1";
-    if (config_speculates(pool))
-        return "serving.speculation guesses tokens, expected none";
     if (pool->serving.kv.allocator == KV_BUDDY)
         return "serving.kv.allocator is buddy, expected paged: blocks come stage by stage";
-    return pool->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
+    return config_against_moves(pool);
 }
 
 static const char *against_all(const struct config *config)

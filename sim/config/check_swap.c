@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Other modules decide anew in each plan who is on the device, and do not see what those on their
- * way hold: requests could change places for ever. */
+/* Other modules decide anew in each plan which requests are on the device, and do not see what
+ * those on their way hold: requests could change places for ever. */
 static bool sees_swaps(const struct config *config)
 {
     const struct module_config *modules = config->serving.modules;
@@ -20,18 +20,9 @@ static const char *against(const struct config *config)
         return "serving.batching is not prefill-first, or serving.preempt not tail, expected these";
     if (config->executor != EXECUTOR_SIM)
         return "executor is an engine, expected sim: an engine swaps within its steps";
-    if (cost_computed(&config->cost) == COST_RECORDED)
-        return "cost.model is recorded, expected a model that computes how long steps last";
-    if (config_pipelines(config))
-        return "serving.in_flight.pipelined is true and parallel.pipeline above 1, expected one "
-               "step at a time";
-    if (config->data_parallel > 1)
-        return "parallel.data is above 1, expected 1";
-    if (config_speculates(config))
-        return "serving.speculation guesses tokens, expected none";
     if (config_has_tiers(config))
         return "serving.kv.tiers is set, expected none";
-    return config->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
+    return config_against_moves(config);
 }
 
 int swap_check(const struct node *root, const struct config *config, struct ifl_error *error)

@@ -46,10 +46,8 @@ static int check_one(const struct node *root, const struct config *config, int t
     return 0;
 }
 
-const char *tiers_against(const struct config *config)
+const char *config_against_moves(const struct config *config)
 {
-    if (config->serving.kv.prefix_cache == PREFIX_CACHE_NONE)
-        return "serving.kv.prefix_cache is none, expected hash or radix";
     if (cost_computed(&config->cost) == COST_RECORDED)
         return "cost.model is recorded, expected a model that computes how long steps last";
     if (config_pipelines(config))
@@ -60,6 +58,13 @@ const char *tiers_against(const struct config *config)
     if (config_speculates(config))
         return "serving.speculation guesses tokens, expected none";
     return config->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
+}
+
+const char *tiers_against(const struct config *config)
+{
+    return config->serving.kv.prefix_cache == PREFIX_CACHE_NONE
+               ? "serving.kv.prefix_cache is none, expected hash or radix"
+               : config_against_moves(config);
 }
 
 /* An engine really keeps K/V, in host memory. */

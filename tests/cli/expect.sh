@@ -72,6 +72,22 @@ same() {
     [ "$1" = "$2" ] || complain "$3" "    found:    $1" "    expected: $2"
 }
 
+# CONFIG FILE...: flown into `out` with steps of its own choice; what `out/config.yaml` says again, each step planned,
+# and each promise checked write the same files.
+flies_alike() {
+    flown=$1
+    shift
+    succeeds "$inflight" run "$flown" --quiet
+    succeeds "$inflight" run out/config.yaml --quiet -o again
+    succeeds "$inflight" run "$flown" --quiet -o planned --set serving.steady_runs=false
+    succeeds "$inflight" run "$flown" --quiet -o checked --set serving.check_steady=true
+    for file; do
+        same_bytes "out/$file" "again/$file"
+        same_bytes "out/$file" "planned/$file"
+        same_bytes "out/$file" "checked/$file"
+    done
+}
+
 same_bytes() {
     cmp -s "$1" "$2" || complain "$1 and $2 differ"
 }

@@ -8,6 +8,7 @@
 
 #include "dice.h"
 #include "fixture.h"
+#include "flown.h"
 
 enum { N_CLUSTERS = 10000, MAX_REQUESTS = 24 };
 
@@ -274,17 +275,11 @@ static void free_cluster(struct cluster *cluster)
 
 static void check_requests(const struct fixture *f, uint64_t seed)
 {
-    bool seen[MAX_REQUESTS] = {false};
-    cr_assert_eq(f->capture.n_requests, f->trace.n, "seed %llu: %zu of %zu ended",
-                 (unsigned long long)seed, f->capture.n_requests, f->trace.n);
+    flown_each_once(f, seed);
     for (size_t i = 0; i < f->capture.n_requests; i++) {
         const struct ifl_request_record *r = &f->capture.requests[i];
-        cr_assert(!seen[r->request_id], "seed %llu: request %llu ended twice",
-                  (unsigned long long)seed, (unsigned long long)r->request_id);
-        seen[r->request_id] = true;
         if (r->status != IFL_FINISHED)
             continue;
-        cr_assert_eq(r->output_tokens, f->trace.n_output[r->request_id]);
         cr_assert(r->arrival_ns <= r->first_scheduled_ns &&
                   r->first_scheduled_ns < r->first_token_ns && r->first_token_ns <= r->finish_ns);
         if (r->has_two_replicas && r->move_end_ns != IFL_NEVER)
@@ -296,20 +291,8 @@ static void check_requests(const struct fixture *f, uint64_t seed)
 
 static void check_same(const struct fixture *a, const struct fixture *b, uint64_t seed)
 {
-    const size_t n_bytes = offsetof(struct ifl_request_record, status);
-    cr_assert_eq(a->capture.n_steps, b->capture.n_steps, "seed %llu", (unsigned long long)seed);
     cr_assert_eq(a->capture.n_moves, b->capture.n_moves, "seed %llu", (unsigned long long)seed);
-    for (size_t i = 0; i < a->capture.n_requests; i++)
-        cr_assert_eq(memcmp(&a->capture.requests[i], &b->capture.requests[i], n_bytes), 0,
-                     "seed %llu: steady runs show in request %zu", (unsigned long long)seed, i);
-}
-
-static void fly(struct fixture *f, uint64_t seed)
-{
-    struct ifl_error error = {0};
-    const int rc = fixture_fly(f, &error);
-    cr_assert_eq(rc, 0, "seed %llu: %s", (unsigned long long)seed, error.text);
-    cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
+    flown_same_requests(a, b, seed);
 }
 
 struct counts {
@@ -343,9 +326,9 @@ static struct counts fly_many(void (*roll_one)(struct cluster *cluster, uint64_t
         roll_one(&checking, seed);
         planning.f.no_steady_runs = true;
         checking.f.check_steady = true;
-        fly(&skipping.f, seed);
-        fly(&planning.f, seed);
-        fly(&checking.f, seed);
+        flown_well(&skipping.f, seed);
+        flown_well(&planning.f, seed);
+        flown_well(&checking.f, seed);
         check_requests(&skipping.f, seed);
         check_same(&skipping.f, &planning.f, seed);
         check_same(&skipping.f, &checking.f, seed);
@@ -431,7 +414,7 @@ Test(handover, the_decode_replica_is_named_as_the_prompt_ends)
         f.trace.n_prompt[i] = 100;
         f.trace.n_output[i] = 10;
     }
-    fly(&f, 0);
+    flown_well(&f, 0);
     cr_assert_eq(f.capture.n_requests, 2);
     cr_assert_eq(f.capture.requests[0].replica, 1);
     cr_assert_eq(f.capture.requests[1].replica, 2);
@@ -465,7 +448,7 @@ static void check_layers(double bytes_per_s, int64_t arrives_ns, int64_t hidden_
     fixture_trace(&f, 1);
     f.trace.n_prompt[0] = 160;
     f.trace.n_output[0] = 2;
-    fly(&f, 0);
+    flown_well(&f, 0);
     cr_assert_eq(f.capture.requests[0].first_token_ns, arrives_ns, "%lld",
                  (long long)f.capture.requests[0].first_token_ns);
     cr_assert_eq(f.capture.requests[0].moving_hidden_ns, hidden_ns, "%lld",

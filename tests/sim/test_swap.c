@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flown.h"
 #include "random_setup.h"
 
 enum { N_SETUPS = 30000 };
@@ -35,40 +36,11 @@ static bool swaps(const struct fixture *f)
            f->limits.n_host_blocks > 0 && f->overlap.depth <= 1 && !f->speculation.on;
 }
 
-static void fly(struct fixture *f, uint64_t seed)
-{
-    struct ifl_error error = {0};
-    const int rc = fixture_fly(f, &error);
-    cr_assert_eq(rc, 0, "seed %llu: %s", (unsigned long long)seed, error.text);
-    cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
-}
-
-static void check_requests(const struct fixture *f, uint64_t seed)
-{
-    bool seen[RANDOM_MAX_REQUESTS] = {false};
-    cr_assert_eq(f->capture.n_requests, f->trace.n, "seed %llu: %zu of %zu ended",
-                 (unsigned long long)seed, f->capture.n_requests, f->trace.n);
-    for (size_t i = 0; i < f->capture.n_requests; i++) {
-        const struct ifl_request_record *r = &f->capture.requests[i];
-        cr_assert(!seen[r->request_id], "seed %llu: a request ended twice",
-                  (unsigned long long)seed);
-        seen[r->request_id] = true;
-        if (r->status == IFL_FINISHED)
-            cr_assert_eq(r->output_tokens, f->trace.n_output[r->request_id]);
-    }
-}
-
 static void check_same(const struct fixture *a, const struct fixture *b, uint64_t seed)
 {
-    const size_t n_steps = a->capture.n_steps;
-    cr_assert_eq(n_steps, b->capture.n_steps, "seed %llu: %zu steps, %zu", (unsigned long long)seed,
-                 n_steps, b->capture.n_steps);
     cr_assert_eq(a->capture.n_moves, b->capture.n_moves, "seed %llu", (unsigned long long)seed);
     cr_assert_eq(a->capture.hidden_ns, b->capture.hidden_ns, "seed %llu", (unsigned long long)seed);
-    for (size_t i = 0; i < a->capture.n_requests; i++)
-        cr_assert(memcmp(&a->capture.requests[i], &b->capture.requests[i],
-                         offsetof(struct ifl_request_record, status)) == 0,
-                  "seed %llu: steady runs show in request %zu", (unsigned long long)seed, i);
+    flown_same_requests(a, b, seed);
 }
 
 Test(swap, random_setups, .timeout = 600)
@@ -83,10 +55,10 @@ Test(swap, random_setups, .timeout = 600)
         planning.no_steady_runs = true;
         checking.check_steady = true;
         if (swaps(&skipping)) {
-            fly(&skipping, seed);
-            fly(&planning, seed);
-            fly(&checking, seed);
-            check_requests(&skipping, seed);
+            flown_well(&skipping, seed);
+            flown_well(&planning, seed);
+            flown_well(&checking, seed);
+            flown_each_once(&skipping, seed);
             check_same(&skipping, &planning, seed);
             check_same(&skipping, &checking, seed);
             n_flown++;
