@@ -36,6 +36,14 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
     return rc;
 }
 
+int loop_report_early(struct loop *loop, const struct replica *replica, struct live_request *r,
+                      struct ifl_error *error)
+{
+    const int rc = loop_report_one(loop, replica, r, error);
+    r->silent = true;
+    return rc;
+}
+
 IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     int rc = 0;

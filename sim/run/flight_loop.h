@@ -141,6 +141,9 @@ int loop_note_gone(struct loop *loop, struct replica *replica, struct ifl_error 
 /* Records one of them, and tells of it. */
 int loop_report_one(struct loop *loop, const struct replica *replica, const struct live_request *r,
                     struct ifl_error *error);
+/* The same of one whose K/V is still on its way, and which is not told of again. */
+int loop_report_early(struct loop *loop, const struct replica *replica, struct live_request *r,
+                      struct ifl_error *error);
 /* The step in flight has ended. */
 int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
              struct ifl_error *error);

@@ -419,7 +419,5 @@ int migrating_leave(struct migrating *migrating, struct replica *replica, struct
         if (migrating->of[slot].p == r && migrating->of[slot].stands)
             migrating->of[slot].left = status;
     replica_note_gone(replica, r, status);
-    const int rc = loop_report_one(migrating->loop, replica, r, error);
-    r->silent = true;
-    return rc;
+    return loop_report_early(migrating->loop, replica, r, error);
 }

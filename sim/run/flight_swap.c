@@ -192,7 +192,5 @@ int swapping_leave(struct swapping *swapping, struct replica *replica, struct li
     if (!*waits)
         return 0;
     replica_note_gone(replica, r, status);
-    const int rc = loop_report_one(swapping->loop, replica, r, error);
-    r->silent = true;
-    return rc;
+    return loop_report_early(swapping->loop, replica, r, error);
 }

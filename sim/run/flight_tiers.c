@@ -435,7 +435,5 @@ int tiering_leave(struct tiering *tiering, struct replica *replica, struct live_
             load->left = status;
     }
     r->left = status;
-    const int rc = loop_report_one(tiering->loop, replica, r, error);
-    r->silent = true;
-    return rc;
+    return loop_report_early(tiering->loop, replica, r, error);
 }
