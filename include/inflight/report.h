@@ -43,7 +43,7 @@ static const char *const ifl_status_names[IFL_N_STATUSES] = {
 /* Tiers below the device, the nearest first. */
 enum { IFL_N_TIERS = 3 };
 static const char *const ifl_tier_names[IFL_N_TIERS] = {"host", "disk", "store"};
-/* A tier in the place of a replica. */
+/* A tier in the place of a replica, and back again. */
 #define IFL_MOVE_TIER(tier) (-1 - (tier))
 
 /* A request that has left. Times are IFL_NEVER where undefined. */

@@ -17,7 +17,7 @@ int move_log_open(struct move_log *log, const char *path, int32_t point, struct 
 
 static char *put_place(char *at, int32_t place)
 {
-    return place < 0 ? row_word(at, ifl_tier_names[-1 - place]) : row_int(at, place);
+    return place < 0 ? row_word(at, ifl_tier_names[IFL_MOVE_TIER(place)]) : row_int(at, place);
 }
 
 static char *put_move(char *at, int32_t point, const struct ifl_move_record *move)

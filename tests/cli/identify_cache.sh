@@ -20,14 +20,11 @@ serving: {preset: vllm-v1-2026-11, max_model_len: 4096, kv: {num_blocks: 300}}
 cost: {model: linear, step_s: 0.01, prefill_token_s: 0.0001}
 output: {plots: false}
 EOF
-column() { # of a CSV: name, file
-    awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { print $c }' "$2" | tr '\n' ' '
-}
 succeeds "$inflight" run linear.yaml -q --set deployment.cache.hit_frac=0.4 -o given
-same "$(column cached_tokens given/requests.csv)" '400 0 ' 'tokens found'
-same "$(column ttft_s given/requests.csv)" '0.070000000 0.013000000 ' 'first tokens'
+same "$(columns given/requests.csv cached_tokens | paste -sd ' ')" '400 0' 'tokens found'
+same "$(columns given/requests.csv ttft_s | paste -sd ' ')" '0.070000000 0.013000000' 'first tokens'
 succeeds "$inflight" run linear.yaml -q --set serving.kv.tiers.store.hit_frac=0.4 -o store
-same "$(column finish_s given/requests.csv)" "$(column finish_s store/requests.csv)" 'as a store that others fill'
+same "$(columns given/requests.csv finish_s)" "$(columns store/requests.csv finish_s)" 'as a store that others fill'
 grep -q store_tokens given/requests.csv && complain 'columns of tiers without a tier'
 refuses 'serving.kv.prefix_cache is none, expected hash or radix, where deployment.cache.hit_frac is above 0' \
     "$inflight" run linear.yaml -q --set deployment.cache.hit_frac=0.4 --set serving.kv.prefix_cache=none -o no
@@ -50,7 +47,7 @@ same "$(awk '$1 == "after" { sub("%", "", $2); print ($2 * $2 < 9) }' logs/out)"
 grep -q '  hit_frac: .*# 90%: ' found.yaml || complain 'no share in found.yaml'
 grep -q '    hit_frac: \[' found.yaml || complain 'no interval of the share in found.yaml'
 succeeds "$inflight" run config.yaml -q --set deployment=./found.yaml -o with-found
-same "$(column cached_tokens with-found/requests.csv | tr ' ' '\n' | awk '$1 > 0 { n++ } END { print (n > 200) }')" 1 \
+same "$(columns with-found/requests.csv cached_tokens | awk '$1 > 0 { n++ } END { print (n > 200) }')" 1 \
     'a run with the deployment found'
 succeeds "$inflight" run config.yaml -q --set deployment=./found.yaml --set cost.ensemble=3 -o members
 refuses 'serving.kv.prefix_cache is none, expected hash or radix, where cache.hit_frac is looked for' \

@@ -175,7 +175,7 @@ static void spoilt_blocks_are_not_read(void)
     driver->step = (struct ifl_engine_step){.spoilt = others, .n_spoilt = n};
     must(driver_step(driver, &seq, &n_new, 1, spoilt));
     const double error = relative_error(spoilt, clean, SMALL_VOCAB);
-    verdict(error < TOLERANCE, "spoilt: nobody reads it, error %.1e", error);
+    verdict(error < TOLERANCE, "spoilt: it is not read, error %.1e", error);
     driver_close(driver);
 }
 

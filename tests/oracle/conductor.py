@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from routing import ns
+
 
 def random_cluster(rng):
     return {'prefills': rng.randint(1, 4), 'decodes': rng.randint(1, 4), 'reject': rng.choice(['none', 'early', 'predicted']),
@@ -66,10 +68,6 @@ cluster:
         sys.exit(done.stderr)
     with open(f'{folder}/out/requests.csv') as text:
         return sorted(csv.DictReader(text), key=lambda row: int(row['request_id']))
-
-
-def ns(text):
-    return int(text.replace('.', ''))
 
 
 def prefill(c, n):

@@ -175,8 +175,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     struct workload workload = {0};
     struct inspector x = {
         .replica = replicas, .complaint = f->complaint, .complaint_bytes = sizeof f->complaint};
-    const struct swap_link swap_links[FIXTURE_MAX_POOLS] = {f->swap_link, f->swap_link,
-                                                            f->swap_link, f->swap_link};
+    struct swap_link swap_links[FIXTURE_MAX_POOLS];
     struct flight flight = {
         .replicas = replicas,
         .n_replicas = n_replicas,
@@ -199,8 +198,10 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .steady_runs = !f->no_steady_runs,
         .check_steady = f->check_steady,
     };
-    for (size_t i = 0; i < FIXTURE_MAX_POOLS; i++)
+    for (size_t i = 0; i < FIXTURE_MAX_POOLS; i++) {
         tier_links[i] = f->tier_links;
+        swap_links[i] = f->swap_link;
+    }
     executor_sim_create(&x.sim, NULL, n_replicas, error);
     create_costs(f, &x.sim, costs, error);
     if (f->overlap.n_stages > 1) {

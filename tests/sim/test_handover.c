@@ -34,7 +34,8 @@ static const struct recipe recipes[] = {
 static void roll_modules(struct fixture *kitchen, struct dice *dice)
 {
     static const char *const orders[] = {"fcfs", "sjf", "priority"};
-    const struct recipe *recipe = &recipes[roll(dice, 0, 9)];
+    const struct recipe *recipe =
+        &recipes[roll(dice, 0, (int32_t)(sizeof recipes / sizeof *recipes) - 1)];
     const bool retracts = strcmp(recipe->batching, "retracting") == 0;
     const bool fcfs = retracts || strcmp(recipe->batching, "capacity") == 0;
     fixture_module(kitchen, IFL_BATCHING, recipe->batching, recipe->params);
