@@ -61,7 +61,7 @@ struct plan {
 
 /* ---- creating; arrays never grow within a plan ---- */
 
-/* 0, or IFL_E_NOMEM. Zeroed memory is valid for plan_destroy. */
+/* Zeroed memory is valid for plan_destroy. */
 void plan_create(struct plan *plan, const struct ifl_limits *limits,
                  const struct ifl_step_ops *ops);
 void plan_destroy(struct plan *plan);

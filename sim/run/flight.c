@@ -234,7 +234,7 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
     int rc;
     while ((rc = loop_commit(loop, replica, error)) > 0) {
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
-        if (rc > 0 && loop_hold_step(loop, replica))
+        if (rc > 0 && IFL_RARE(loop->carries) && loop_hold_step(loop, replica))
             return 0;
         if (rc > 0)
             rc = submit(loop, replica, error);
@@ -380,6 +380,36 @@ static int end_others(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : 0;
 }
 
+/* When K/V that moves beside steps comes next. */
+IFL_APART static int64_t next_carried_ns(const struct loop *loop)
+{
+    int64_t until_ns = IFL_NEVER;
+    if (loop->moves)
+        until_ns = ifl_min(until_ns, moves_next_ns(loop->moves));
+    if (loop->migrating)
+        until_ns = ifl_min(until_ns, migrating_next_ns(loop->migrating));
+    if (loop->swapping)
+        until_ns = ifl_min(until_ns, swapping_next_ns(loop->swapping));
+    if (loop->tiering)
+        until_ns = ifl_min(until_ns, tiering_next_ns(loop->tiering));
+    return until_ns;
+}
+
+/* Hands over what has come by now. */
+IFL_APART static int end_carried(struct loop *loop, struct ifl_error *error)
+{
+    int rc = 0;
+    if (rc == 0 && loop->moves)
+        rc = moves_end(loop->moves, error);
+    if (rc == 0 && loop->migrating)
+        rc = migrating_end(loop->migrating, error);
+    if (rc == 0 && loop->swapping)
+        rc = swapping_end(loop->swapping, error);
+    if (rc == 0 && loop->tiering)
+        rc = tiering_end(loop->tiering, error);
+    return rc;
+}
+
 /* Waits for the next event. 1: now_ns has moved; 0: there is no event any more. */
 static int advance(struct loop *loop, struct ifl_error *error)
 {
@@ -392,14 +422,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         until_ns = event_next_ns(&loop->wakes);
     if (loop_next_departure_ns(loop) < until_ns)
         until_ns = loop_next_departure_ns(loop);
-    if (IFL_RARE(loop->moves != NULL))
-        until_ns = ifl_min(until_ns, moves_next_ns(loop->moves));
-    if (IFL_RARE(loop->migrating != NULL))
-        until_ns = ifl_min(until_ns, migrating_next_ns(loop->migrating));
-    if (IFL_RARE(loop->swapping != NULL))
-        until_ns = ifl_min(until_ns, swapping_next_ns(loop->swapping));
-    if (IFL_RARE(loop->tiering != NULL))
-        until_ns = ifl_min(until_ns, tiering_next_ns(loop->tiering));
+    if (IFL_RARE(loop->carries))
+        until_ns = ifl_min(until_ns, next_carried_ns(loop));
     if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing) && !loop->open)
         return 0;
     const int64_t news_ns = routing_next_news_ns(&loop->routing, loop->now_ns);
@@ -417,14 +441,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = rc == IFL_NEXT_MOVED ? 0 : end_step(loop, &done, error);
     if (rc == 0)
         rc = end_others(loop, error);
-    if (rc == 0 && IFL_RARE(loop->moves != NULL))
-        rc = moves_end(loop->moves, error);
-    if (rc == 0 && IFL_RARE(loop->migrating != NULL))
-        rc = migrating_end(loop->migrating, error);
-    if (rc == 0 && IFL_RARE(loop->swapping != NULL))
-        rc = swapping_end(loop->swapping, error);
-    if (rc == 0 && IFL_RARE(loop->tiering != NULL))
-        rc = tiering_end(loop->tiering, error);
+    if (rc == 0 && IFL_RARE(loop->carries))
+        rc = end_carried(loop, error);
     if (rc == 0)
         rc = loop_let_leave(loop, error);
     if (rc == 0 && IFL_RARE(loop->migrating != NULL))
@@ -519,6 +537,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = outside_open(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
     loop.one_pool = loop_has_one_pool(flight);
+    loop.carries = loop.moves || loop.migrating || loop.swapping || loop.tiering;
     loop.tells_steps = loop_tells_steps(&loop);
     for (size_t i = 0; i < flight->n_pools; i++)
         loop.shares_pipelines |= flight->pools[i].n_engines > 1;

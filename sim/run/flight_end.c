@@ -17,9 +17,9 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
 {
     struct flight *flight = loop->flight;
     struct ifl_request_record record;
-    replica_report(replica, r, &record);
     if (IFL_RARE(r->silent) && r->handover == 0)
         return 0;
+    replica_report(replica, r, &record);
     if (IFL_RARE(r->handover > 0) && !moves_report(loop->moves, r, &record))
         return 0;
     if (IFL_RARE(flight->executor->forget != NULL))
@@ -124,8 +124,7 @@ IFL_APART static int record_stages(const struct loop *loop, const struct replica
 
 bool loop_tells_steps(const struct loop *loop)
 {
-    return loop->routing.router || loop->places || loop->flight->records_work || loop->tiering ||
-           loop->swapping || loop->migrating || loop->moves;
+    return loop->routing.router || loop->places || loop->flight->records_work || loop->carries;
 }
 
 IFL_APART static int tell_end(struct loop *loop, struct replica *replica,

@@ -52,6 +52,7 @@ struct loop {
     struct place *places; /* [rows] of requests from outside (flight_outside.c); NULL: none come */
     bool open;            /* more may come */
     bool has_stamped;     /* some have come */
+    bool carries;         /* K/V moves beside steps, by moves, migrating, swapping or tiering */
     bool tells_steps;     /* more happens as a step ends than that requests leave */
     struct lockstep lockstep;
     struct moves *moves;            /* NULL: requests stay where they are */
