@@ -96,6 +96,8 @@ void progress_start(struct progress *progress)
 {
     progress->terminal = terminal_is(stderr);
     progress->start_s = wall_s();
+    if (progress->terminal && !progress->quiet)
+        draw(progress); /* at once: what is over sooner than a tick was seen to begin */
     progress->running = !progress->quiet && (progress->terminal || progress->in_lines) &&
                         pthread_create(&progress->thread, NULL, keep_drawing, progress) == 0;
 }
