@@ -3,6 +3,8 @@
 #ifndef GPU_STEP_SLOTS_H
 #define GPU_STEP_SLOTS_H
 
+#include <string.h>
+
 #include "inflight/assert.h"
 #include "inflight/engine.h"
 
@@ -50,6 +52,15 @@ static inline size_t step_votes_before(const struct ifl_engine_step *step,
     for (int32_t i = 0; step->n_voters && i < seq; i++)
         n_slots += step->n_voters[i] > 0 ? (size_t)step_n_slots(step, i) : 0;
     return n_slots * (size_t)model->n_layers * (size_t)model->n_kv_heads;
+}
+
+/* Votes are sums: a step begins with zeros. */
+static inline void step_clear_votes(const struct ifl_engine_step *step,
+                                    const struct ifl_engine_model *model)
+{
+    const size_t n = step_votes_before(step, model, step->n_seqs);
+    if (n > 0)
+        memset(step->votes, 0, n * sizeof *step->votes);
 }
 
 #endif

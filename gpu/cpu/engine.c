@@ -159,13 +159,6 @@ static void move_blocks(struct cpu_engine *engine, const struct ifl_engine_step 
         memset(engine->kv + step->spoilt[i] * engine->block_bytes + part.first, 0xff, part.n);
 }
 
-static void clear_votes(const struct cpu_engine *engine, const struct ifl_engine_step *step)
-{
-    const size_t n = step_votes_before(step, &engine->limits.model, step->n_seqs);
-    if (n > 0)
-        memset(step->votes, 0, n * sizeof *step->votes);
-}
-
 /* The engine's layers of a step, or a stage's. */
 static int compute(struct cpu_engine *engine, struct ifl_engine_step *step, float *handed,
                    struct ifl_error *error)
@@ -195,7 +188,7 @@ static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *
     const int64_t start_ns = clock_ns();
     if (step_check(&engine->limits, step, error) < 0)
         return error->code;
-    clear_votes(engine, step);
+    step_clear_votes(step, &engine->limits.model);
     const int rc = compute(engine, step, NULL, error);
     step->device_ns = clock_ns() - start_ns;
     return rc;
@@ -211,7 +204,7 @@ static int cpu_stage(void *self, int32_t stage, int32_t slot, struct ifl_engine_
     if (stage == 0) {
         if (step_check(o, step, error) < 0)
             return error->code;
-        clear_votes(engine, step);
+        step_clear_votes(step, &engine->limits.model);
         step->device_ns = 0;
     }
     float *handed =

@@ -36,8 +36,7 @@ int cuda_open_votes(const struct cuda_engine *engine, const struct ifl_engine_st
                         "sequences with voters have %zu slots, executor cuda expects at most the "
                         "pool's %zu",
                         n / n_heads, slots_of_pool(engine));
-    if (n > 0)
-        memset(step->votes, 0, n * sizeof *step->votes);
+    step_clear_votes(step, m);
     return 0;
 }
 

@@ -1,18 +1,21 @@
 /* The candidates of capacity.placement: deployments of the pools of a cluster whose capacities are
  * searched, as points of a sweep that the file does not write down.
  *
- *   apart     One pool at a time, a replica of it; the other pool takes no time and has K/V blocks
- *             for all, so that only the phase of the one can miss the objectives. Each phase is
- *             then replicated on its own (Zhong et al., DistServe, OSDI 2024, algorithm 1, for
- * nodes with a fast network between them). segments  One replica of each of the two pools. Stages
- * are cut into segments, one a node; the segments of both that have the same number share a node,
- * so that K/V moves within it (algorithm 2, for nodes with a slow network between them). In a node
+ * apart: one pool at a time, a replica of it; the other pool takes no time and has K/V blocks for
+ * all, so that only the phase of the one can miss the objectives. Each phase is then replicated on
+ * its own (Zhong et al., DistServe, OSDI 2024, algorithm 1, for nodes with a fast network between
+ * them).
  *
- *                 tensor_p pipeline_p + tensor_d pipeline_d <= node_gpus,
+ * segments: one replica of each of the two pools. Stages are cut into segments, one a node; the
+ * segments of both that have the same number share a node, so that K/V moves within it (algorithm
+ * 2, for nodes with a slow network between them). In a node
  *
- *             and both span the same number of nodes. Where several numbers of nodes give the same
- *             parallelism the fewest are taken: no more than the node differs.
- *   together  Every combination of the parallelism and of the counts of all pools. */
+ *     tensor_p pipeline_p + tensor_d pipeline_d <= node_gpus,
+ *
+ * and both span the same number of nodes. Where several numbers of nodes give the same parallelism
+ * the fewest are taken: no more than the node differs.
+ *
+ * together: every combination of the parallelism and of the counts of all pools. */
 #ifndef SIM_CONFIG_PLACEMENT_H
 #define SIM_CONFIG_PLACEMENT_H
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "must.h"
 #include "verdict.h"
 
 /* As in check_engine.c: bf16 keeps 8 bits. */
@@ -11,29 +12,21 @@ static const double TOLERANCE = 1e-2;
 static struct driver *driver;
 static enum ifl_engine_dtype kv_dtype;
 
-static void must(int rc)
-{
-    if (rc == 0)
-        return;
-    printf("Bail out! %s\n", driver->error.text);
-    exit(1);
-}
-
 static void open_with_prompt(struct driven *seq, float *logits)
 {
     struct ifl_engine_options options = small_options;
     const int32_t prompt = SMALL_PROMPT;
     options.kv_dtype = kv_dtype;
-    must(driver_open(driver, &ifl_engine_v1, &options));
+    must(driver, driver_open(driver, &ifl_engine_v1, &options));
     *seq = (struct driven){small_tokens(), 0, small_home};
-    must(driver_step(driver, seq, &prompt, 1, logits));
+    must(driver, driver_step(driver, seq, &prompt, 1, logits));
 }
 
 static void *read_block(enum ifl_engine_pool pool, uint32_t block)
 {
     void *bytes = malloc(driver->engine->block_bytes(driver->self));
     ifl_require(bytes);
-    must(driver->engine->read_block(driver->self, pool, block, bytes, &driver->error));
+    must(driver, driver->engine->read_block(driver->self, pool, block, bytes, &driver->error));
     return bytes;
 }
 
@@ -58,7 +51,7 @@ static void blocks_come_back(void)
     bool ok = true;
     for (uint32_t i = 0; i < SMALL_HOME; i++)
         before[i] = read_block(IFL_DEVICE_POOL, small_home[i]);
-    must(driver_step(driver, &seq, &one, 1, straight));
+    must(driver, driver_step(driver, &seq, &one, 1, straight));
     for (uint32_t i = 0; i < SMALL_HOME; i++) {
         outs[i] = (struct ifl_copy){small_home[i], 7 - i};
         ins[i] = (struct ifl_copy){7 - i, small_other_home[i]};
@@ -66,12 +59,12 @@ static void blocks_come_back(void)
     struct driven neighbour = {small_tokens() + 30, 0,
                                small_home}; /* the plan uses what it frees */
     driver->step = (struct ifl_engine_step){.outs = outs, .n_outs = SMALL_HOME};
-    must(driver_step(driver, &neighbour, &many, 1, NULL));
+    must(driver, driver_step(driver, &neighbour, &many, 1, NULL));
     driver->step = (struct ifl_engine_step){.spoilt = small_home, .n_spoilt = SMALL_HOME};
-    must(driver_step(driver, NULL, NULL, 0, NULL));
+    must(driver, driver_step(driver, NULL, NULL, 0, NULL));
     driver->step = (struct ifl_engine_step){.ins = ins, .n_ins = SMALL_HOME};
     seq = (struct driven){small_tokens(), SMALL_PROMPT, small_other_home};
-    must(driver_step(driver, &seq, &one, 1, swapped));
+    must(driver, driver_step(driver, &seq, &one, 1, swapped));
     verdict(memcmp(straight, swapped, sizeof straight) == 0, "swapped: the same logits");
     for (uint32_t i = 0; i + 1 < SMALL_HOME; i++) /* the last has one more token since */
         ok = same(before[i], read_block(IFL_DEVICE_POOL, small_other_home[i])) && ok;
@@ -88,7 +81,7 @@ static void blocks_go_out_before_in(void)
     void *nine = read_block(IFL_DEVICE_POOL, 9), *two = read_block(IFL_DEVICE_POOL, 2);
     const struct ifl_copy outs[] = {{9, 0}, {2, 1}}, in[] = {{0, 11}, {1, 9}};
     driver->step = (struct ifl_engine_step){.outs = outs, .n_outs = 2, .ins = in, .n_ins = 2};
-    must(driver_step(driver, NULL, NULL, 0, NULL));
+    must(driver, driver_step(driver, NULL, NULL, 0, NULL));
     verdict(same(nine, read_block(IFL_DEVICE_POOL, 11)), "out before in, through one host block");
     verdict(same(two, read_block(IFL_DEVICE_POOL, 9)), "out before in, into a block that left");
     driver_close(driver);
@@ -102,10 +95,10 @@ static void blocks_go_out_alone(void)
     const int32_t many = 10;
     open_with_prompt(&seq, NULL);
     driver->step = (struct ifl_engine_step){.outs = &two, .n_outs = 1};
-    must(driver_step(driver, NULL, NULL, 0, NULL));
+    must(driver, driver_step(driver, NULL, NULL, 0, NULL));
     verdict(same(read_block(IFL_DEVICE_POOL, 2), read_block(IFL_HOST_POOL, 5)), "out alone");
     driver->step = (struct ifl_engine_step){.outs = &nine, .n_outs = 1};
-    must(driver_step(driver, &neighbour, &many, 1, NULL));
+    must(driver, driver_step(driver, &neighbour, &many, 1, NULL));
     verdict(same(read_block(IFL_DEVICE_POOL, 9), read_block(IFL_HOST_POOL, 3)), "out beside");
     driver_close(driver);
 }
@@ -121,17 +114,18 @@ static void blocks_are_carried(void)
     bool ok = true;
     for (uint32_t i = 0; i < SMALL_HOME; i++) {
         void *bytes = read_block(IFL_DEVICE_POOL, small_home[i]);
-        must(driver->engine->write_block(driver->self, IFL_DEVICE_POOL, small_other_home[i], bytes,
-                                         &driver->error));
-        must(driver->engine->write_block(driver->self, IFL_HOST_POOL, i, bytes, &driver->error));
+        must(driver, driver->engine->write_block(driver->self, IFL_DEVICE_POOL, small_other_home[i],
+                                                 bytes, &driver->error));
+        must(driver,
+             driver->engine->write_block(driver->self, IFL_HOST_POOL, i, bytes, &driver->error));
         void *host = read_block(IFL_HOST_POOL, i);
         ok = memcmp(bytes, host, n_bytes) == 0 && ok;
         free(host);
         free(bytes);
     }
-    must(driver_step(driver, &seq, &one, 1, straight));
+    must(driver, driver_step(driver, &seq, &one, 1, straight));
     seq = (struct driven){small_tokens(), SMALL_PROMPT, small_other_home};
-    must(driver_step(driver, &seq, &one, 1, carried));
+    must(driver, driver_step(driver, &seq, &one, 1, carried));
     verdict(memcmp(straight, carried, sizeof straight) == 0, "carried: the same logits");
     verdict(ok, "carried to the host pool: the same bits");
     char *bytes = calloc(1, n_bytes);
@@ -150,7 +144,7 @@ static void blocks_are_copied_in_order(void)
     void *nine = read_block(IFL_DEVICE_POOL, 9), *two = read_block(IFL_DEVICE_POOL, 2);
     const struct ifl_copy copies[] = {{9, 12}, {12, 13}, {2, 9}, {9, 9}};
     driver->step = (struct ifl_engine_step){.copies = copies, .n_copies = 4};
-    must(driver_step(driver, NULL, NULL, 0, NULL));
+    must(driver, driver_step(driver, NULL, NULL, 0, NULL));
     verdict(same(nine, read_block(IFL_DEVICE_POOL, 13)), "copied through a chain");
     verdict(same(two, read_block(IFL_DEVICE_POOL, 9)), "copied over what was read before");
     driver_close(driver);
@@ -164,16 +158,16 @@ static void spoilt_blocks_are_not_read(void)
     const size_t n = small_others(others);
     int32_t n_new = 2;
     open_with_prompt(&seq, NULL);
-    must(driver_step(driver, &seq, &n_new, 1, clean));
+    must(driver, driver_step(driver, &seq, &n_new, 1, clean));
     seq.n_computed = 0;
     n_new = SMALL_PROMPT + 2;
     driver->step = (struct ifl_engine_step){.spoilt = small_home, .n_spoilt = SMALL_HOME};
-    must(driver_step(driver, NULL, NULL, 0, NULL));
+    must(driver, driver_step(driver, NULL, NULL, 0, NULL));
     uint16_t *bits = read_block(IFL_DEVICE_POOL, 9);
     verdict(*bits == 0xffff, "spoilt: NaN"); /* in bf16, and twice in e4m3 */
     free(bits);
     driver->step = (struct ifl_engine_step){.spoilt = others, .n_spoilt = n};
-    must(driver_step(driver, &seq, &n_new, 1, spoilt));
+    must(driver, driver_step(driver, &seq, &n_new, 1, spoilt));
     const double error = relative_error(spoilt, clean, SMALL_VOCAB);
     verdict(error < TOLERANCE, "spoilt: it is not read, error %.1e", error);
     driver_close(driver);
@@ -197,19 +191,20 @@ static void blocks_move_beside_steps(void)
     ifl_require(bytes);
     for (uint32_t i = 0; i < N_SENT; i++)
         sent[i] = i * 7 % SMALL_BLOCKS;
-    must(driver->engine->send_blocks(driver->self, sent, N_SENT, bytes, &driver->error));
+    must(driver, driver->engine->send_blocks(driver->self, sent, N_SENT, bytes, &driver->error));
     for (uint32_t i = 0; i < N_SENT; i++) {
         void *block = read_block(IFL_DEVICE_POOL, sent[i]);
         ok = memcmp(block, bytes + i * n_bytes, n_bytes) == 0 && ok;
         free(block);
     }
     verdict(ok, "sent: the same bits");
-    must(driver_step(driver, &seq, &one, 1, straight));
-    must(driver->engine->send_blocks(driver->self, small_home, SMALL_HOME, bytes, &driver->error));
-    must(driver->engine->receive_blocks(driver->self, small_other_home, SMALL_HOME, bytes,
-                                        &driver->error));
+    must(driver, driver_step(driver, &seq, &one, 1, straight));
+    must(driver,
+         driver->engine->send_blocks(driver->self, small_home, SMALL_HOME, bytes, &driver->error));
+    must(driver, driver->engine->receive_blocks(driver->self, small_other_home, SMALL_HOME, bytes,
+                                                &driver->error));
     seq = (struct driven){small_tokens(), SMALL_PROMPT, small_other_home};
-    must(driver_step(driver, &seq, &one, 1, moved));
+    must(driver, driver_step(driver, &seq, &one, 1, moved));
     verdict(memcmp(straight, moved, sizeof straight) == 0, "received: the same logits");
     free(bytes);
     driver_close(driver);
@@ -229,15 +224,15 @@ static void blocks_are_received_in_order(void)
         to[i] = i * 5 % SMALL_BLOCKS;
         memset(bytes + i * n_bytes, (int)i + 1, n_bytes);
     }
-    must(driver->engine->receive_blocks(driver->self, to, N_SENT, bytes, &driver->error));
+    must(driver, driver->engine->receive_blocks(driver->self, to, N_SENT, bytes, &driver->error));
     for (uint32_t i = N_SENT - SMALL_BLOCKS; i < N_SENT; i++) {
         void *block = read_block(IFL_DEVICE_POOL, to[i]);
         ok = memcmp(block, bytes + i * n_bytes, n_bytes) == 0 && ok;
         free(block);
     }
     verdict(ok, "received: the last of several");
-    must(driver->engine->receive_blocks(driver->self, to, 0, NULL, &driver->error));
-    must(driver->engine->send_blocks(driver->self, to, 0, NULL, &driver->error));
+    must(driver, driver->engine->receive_blocks(driver->self, to, 0, NULL, &driver->error));
+    must(driver, driver->engine->send_blocks(driver->self, to, 0, NULL, &driver->error));
     to[3] = SMALL_BLOCKS;
     verdict(driver->engine->receive_blocks(driver->self, to, 4, bytes, &driver->error) ==
                 IFL_E_DEVICE,

@@ -9,6 +9,7 @@
 #include "check_blocks.h"
 #include "check_slots.h"
 #include "check_votes.h"
+#include "must.h"
 #include "verdict.h"
 
 /* bf16 keeps 8 bits, fp16 three more. Bounds over all compared logits; a single row, of possibly
@@ -22,14 +23,6 @@ static void shuffle_blocks(void)
 {
     for (uint32_t i = 0; i < 8 * 64; i++)
         blocks[i / 64][i % 64] = i * 211 % 512;
-}
-
-static void must(int rc)
-{
-    if (rc == 0)
-        return;
-    printf("Bail out! %s\n", driver.error.text);
-    exit(1);
 }
 
 static float *numbers(size_t n)
@@ -52,7 +45,7 @@ static void open_fixture(struct fixture_model *f, const char *name, enum ifl_eng
                                                .kv_dtype = kv_dtype,
                                                .max_tokens = f->n_tokens,
                                                .max_step_tokens = 128};
-    must(driver_open(&driver, &ifl_engine_v1, &options));
+    must(&driver, driver_open(&driver, &ifl_engine_v1, &options));
 }
 
 static void close_fixture(struct fixture_model *f)
@@ -112,7 +105,8 @@ static void run_chunks(struct rows *rows, int32_t chunk)
     while (seq.n_computed < f->n_tokens) {
         const int32_t left = f->n_tokens - seq.n_computed;
         const int32_t n_new = left < chunk ? left : chunk;
-        must(driver_step(&driver, &seq, &n_new, 1, rows_next(rows, seq.n_computed + n_new - 1)));
+        must(&driver,
+             driver_step(&driver, &seq, &n_new, 1, rows_next(rows, seq.n_computed + n_new - 1)));
     }
 }
 
@@ -154,7 +148,7 @@ static void logits_of_mixed_batches(enum ifl_engine_dtype dtype, double toleranc
                 n_new[i] = round >= 5 ? 1 : pace[(i + round) % 5];
                 rows_next(&rows, seqs[i].n_computed + n_new[i] - 1);
             }
-            must(driver_step(&driver, seqs, n_new, n_seqs[round], logits));
+            must(&driver, driver_step(&driver, seqs, n_new, n_seqs[round], logits));
         }
         rows_judge(&rows, tolerance, *name, how);
         close_fixture(&f);
@@ -174,10 +168,10 @@ static void logits_behind_a_prefix(void)
         struct driven first = {f.tokens, 0, blocks[0]}, second = {f.tokens, HIT, table};
         memcpy(table, blocks[1], sizeof table);
         memcpy(table, blocks[0], HIT / 4 * sizeof *table);
-        must(driver_step(&driver, &first, &f.n_tokens, 1, NULL));
+        must(&driver, driver_step(&driver, &first, &f.n_tokens, 1, NULL));
         while (second.n_computed < f.n_tokens)
-            must(driver_step(&driver, &second, &n_new, 1,
-                             rows_next(&rows, second.n_computed + CHUNK - 1)));
+            must(&driver, driver_step(&driver, &second, &n_new, 1,
+                                      rows_next(&rows, second.n_computed + CHUNK - 1)));
         rows_judge(&rows, TOLERANCE, *name, "behind a prefix");
         close_fixture(&f);
     }
@@ -191,7 +185,7 @@ static void likeliest_tokens(void)
     float *logits = numbers(2 * n_vocab);
     struct driven seqs[2] = {{f.tokens, 0, blocks[0]}, {f.tokens, 0, blocks[1]}};
     const int32_t n_new[2] = {33, 1};
-    must(driver_step(&driver, seqs, n_new, 2, logits));
+    must(&driver, driver_step(&driver, seqs, n_new, 2, logits));
     bool ok = true;
     for (size_t seq = 0; seq < 2; seq++)
         for (size_t i = 0; i < n_vocab; i++)
@@ -227,18 +221,18 @@ static void logits_of_several_passes(void)
     static float together[LONG_SEQS][LONG_VOCAB], alone[LONG_VOCAB];
     struct driven seqs[LONG_SEQS];
     int32_t n_new[LONG_SEQS];
-    must(driver_open(&driver, &ifl_engine_v1, &wide));
+    must(&driver, driver_open(&driver, &ifl_engine_v1, &wide));
     for (int32_t s = 0; s < LONG_SEQS; s++) {
         for (int32_t i = 0; i < LONG_TOKENS; i++)
             tokens[s][i] = (i * 7919 + s * 31) % LONG_VOCAB;
         seqs[s] = (struct driven){tokens[s], 0, blocks[s]};
         n_new[s] = LONG_TOKENS - s;
     }
-    must(driver_step(&driver, seqs, n_new, LONG_SEQS, together[0]));
+    must(&driver, driver_step(&driver, seqs, n_new, LONG_SEQS, together[0]));
     for (int32_t s = 0; s < LONG_SEQS;
          s += LONG_SEQS - 1) { /* a sequence of the first pass, and one of both passes */
         struct driven seq = {tokens[s], 0, blocks[s]};
-        must(driver_step(&driver, &seq, &n_new[s], 1, alone));
+        must(&driver, driver_step(&driver, &seq, &n_new[s], 1, alone));
         const double error = relative_error(together[s], alone, LONG_VOCAB);
         verdict(error < TOLERANCE, "a prompt cut by passes: error %.1e", error);
     }
@@ -257,7 +251,8 @@ static size_t rows_of_pace(const struct fixture_model *f, float *logits)
     struct driven seq = {.tokens = f->tokens, .blocks = blocks[0]};
     size_t n = 0;
     for (; n < sizeof paces / sizeof *paces; n++)
-        must(driver_step(&driver, &seq, &paces[n], 1, logits + n * (size_t)f->model.n_vocab));
+        must(&driver,
+             driver_step(&driver, &seq, &paces[n], 1, logits + n * (size_t)f->model.n_vocab));
     return n;
 }
 
@@ -348,7 +343,7 @@ static void steps_are_refused(void)
     struct driven seq = {small_tokens(), 0, small_home};
     options.stop = &stop;
     options.max_tokens = options.max_step_tokens = 16;
-    must(driver_open(&driver, &ifl_engine_v1, &options));
+    must(&driver, driver_open(&driver, &ifl_engine_v1, &options));
     verdict(driver_step(&driver, &seq, &far, 1, NULL) == IFL_E_DEVICE, "refused: %s",
             driver.error.text);
     stop = 1;
@@ -366,7 +361,7 @@ static bool has_device(void)
         fprintf(stderr, "%s\n", driver.error.text);
         return false;
     }
-    must(rc);
+    must(&driver, rc);
     driver_close(&driver);
     return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dense.h"
+#include "must.h"
 #include "verdict.h"
 
 /* Rows as in check_engine.c: bf16 keeps 8 bits. */
@@ -15,14 +16,6 @@ static struct fixture_model f;
 static uint32_t tables[N_SEQS][20];
 static float got[N_SEQS * N * VOCAB], expected[N_SEQS * N * VOCAB];
 
-static void must(int rc)
-{
-    if (rc == 0)
-        return;
-    printf("Bail out! %s\n", driver->error.text);
-    exit(1);
-}
-
 static void start(const char *name)
 {
     fixture_model_load(&f, name);
@@ -32,7 +25,7 @@ static void start(const char *name)
                                                .dtype = IFL_DTYPE_BF16,
                                                .max_tokens = N,
                                                .max_step_tokens = 128};
-    must(driver_open(driver, &ifl_engine_v1, &options));
+    must(driver, driver_open(driver, &ifl_engine_v1, &options));
     for (uint32_t i = 0; i < N_SEQS * 20; i++)
         tables[i / 20][i % 20] = i * 211 % 512;
 }
@@ -51,9 +44,9 @@ static void rows_of_a_pass(const char *name)
     start(name);
     for (int32_t i = 0; i < N_SEQS; i++)
         seqs[i] = (struct driven){f.tokens, 0, tables[i]};
-    must(driver_step(driver, seqs, &before, 1, NULL));
+    must(driver, driver_step(driver, seqs, &before, 1, NULL));
     driver->step.n_rows = n_rows;
-    must(driver_step(driver, seqs, n_new, N_SEQS, got));
+    must(driver, driver_step(driver, seqs, n_new, N_SEQS, got));
     memcpy(expected, f.logits + (size_t)before * VOCAB, VOCAB * sizeof *expected);
     memcpy(expected + VOCAB, f.logits + (size_t)(N - 33) * VOCAB, 33 * VOCAB * sizeof *expected);
     const double error = relative_error(got, expected, 34 * VOCAB);
@@ -87,7 +80,7 @@ static void step_in_slots(struct driven *seq, int32_t n_new, int32_t first, int3
     driver->step.slots = slots;
     driver->step.n_slots = &n_slots;
     driver->step.n_rows = &n_new;
-    must(driver_step(driver, seq, &n_new, 1, got + (size_t)seq->n_computed * VOCAB));
+    must(driver, driver_step(driver, seq, &n_new, 1, got + (size_t)seq->n_computed * VOCAB));
 }
 
 static void expect_dense(int32_t from, const char *name, const char *what)
@@ -109,7 +102,7 @@ static void slots_of_compacted(const char *name, int32_t chunk)
     const int32_t prompt = PROMPT;
     start(name);
     seq = (struct driven){f.tokens, 0, tables[0]};
-    must(driver_step(driver, &seq, &prompt, 1, NULL));
+    must(driver, driver_step(driver, &seq, &prompt, 1, NULL));
     for (size_t i = 0; i < 7; i++)
         copies[i] = (struct ifl_copy){tables[0][kept[i]], tables[1][i]};
     driver->step.copies = copies;
@@ -135,7 +128,7 @@ static void slots_of_overwritten(const char *name)
     start(name);
     memset(gone_at, 0, sizeof gone_at);
     struct driven seq = {f.tokens, 0, tables[2]};
-    must(driver_step(driver, &seq, &budget, 1, NULL));
+    must(driver, driver_step(driver, &seq, &budget, 1, NULL));
     for (int32_t p = BUDGET; p < N; p = seq.n_computed) {
         const int32_t n_new = p < CHUNK_FROM ? 1 : N - p;
         step_in_slots(&seq, n_new, 4 + (p - BUDGET) % RING, BUDGET + n_new - 1);

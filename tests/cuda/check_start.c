@@ -2,7 +2,6 @@
  * than later ones, the fastest algorithms are taken, graphs have the merges that they need, each
  * switch turns its feature off, and devices that cannot be used are refused with one line. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <driver_types.h>
@@ -10,6 +9,7 @@
 #include "cuda/wait.h"
 #include "driver.h"
 #include "fake_queue.h"
+#include "must.h"
 #include "verdict.h"
 
 enum { VOCAB = 40, LONG = 420, MOST_SEQS = 6 };
@@ -34,14 +34,6 @@ static const struct ifl_engine_options sound = {
 static int32_t tokens[512];
 static uint32_t tables[MOST_SEQS][32];
 
-static void must(int rc)
-{
-    if (rc == 0)
-        return;
-    printf("Bail out! %s\n", driver.error.text);
-    exit(1);
-}
-
 static void open_without(uint32_t without)
 {
     struct ifl_engine_options options = sound;
@@ -50,7 +42,7 @@ static void open_without(uint32_t without)
         tokens[i] = i * 31 % VOCAB;
     for (uint32_t i = 0; i < MOST_SEQS * 32; i++)
         tables[i / 32][i % 32] = i * 37 % 256;
-    must(driver_open(&driver, &ifl_engine_v1, &options));
+    must(&driver, driver_open(&driver, &ifl_engine_v1, &options));
 }
 
 /* Device time of a step; driver_step clears the step, so it is asked for by another way. */
@@ -58,7 +50,7 @@ static int64_t step_ns(struct driven *seqs, const int32_t *n_new, int32_t n, flo
 {
     static int64_t ns;
     driver.device_ns = &ns;
-    must(driver_step(&driver, seqs, n_new, n, logits));
+    must(&driver, driver_step(&driver, seqs, n_new, n, logits));
     return ns;
 }
 
@@ -155,7 +147,7 @@ static void swap_three(void)
 {
     static const struct ifl_copy outs[] = {{3, 1}, {9, 4}, {20, 6}};
     driver.step = (struct ifl_engine_step){.outs = outs, .n_outs = 3};
-    must(driver_step(&driver, NULL, NULL, 0, NULL));
+    must(&driver, driver_step(&driver, NULL, NULL, 0, NULL));
 }
 
 static void each_switch_works(void)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dense.h"
+#include "must.h"
 #include "verdict.h"
 
 enum { N = 80, PROMPT = 60, MAX_HEADS = 8, WINDOW = 8, BUDGET = 24, KERNEL = 5, BLOCK = 4 };
@@ -15,14 +16,6 @@ static struct dense dense;
 static int32_t n_heads; /* KV heads of all layers */
 static uint32_t tables[3][N / BLOCK];
 static float votes[3][MAX_HEADS * N], logits[N * 64];
-
-static void must(int rc)
-{
-    if (rc == 0)
-        return;
-    printf("Bail out! %s\n", driver->error.text);
-    exit(1);
-}
 
 static void start(const char *name, enum ifl_engine_dtype dtype, enum ifl_engine_dtype kv_dtype)
 {
@@ -37,7 +30,7 @@ static void start(const char *name, enum ifl_engine_dtype dtype, enum ifl_engine
                                                .n_blocks = 3 * N / BLOCK,
                                                .max_tokens = N,
                                                .max_step_tokens = 3 * N};
-    must(driver_open(driver, &ifl_engine_v1, &options));
+    must(driver, driver_open(driver, &ifl_engine_v1, &options));
     for (uint32_t i = 0; i < 3 * N / BLOCK; i++)
         tables[i / (N / BLOCK)][i % (N / BLOCK)] = i * 7 % (3 * N / BLOCK);
 }
@@ -80,7 +73,7 @@ static void votes_are_counted(const char *name, double tolerance, const char *ho
         driver->step.n_voters = n_voters;
         driver->step.votes = votes[0];
         memset(votes, 0xff, sizeof votes);
-        must(driver_step(driver, seqs, n_new, 3, logits));
+        must(driver, driver_step(driver, seqs, n_new, 3, logits));
         worst = fmax(worst, relative_error(votes[0], expected + n_heard, n));
         memcpy(heard + n_heard, votes[0], n * sizeof *heard);
         n_heard += n;
@@ -124,7 +117,7 @@ static void positions_are_kept(const char *name, double tolerance, const char *h
     int32_t n_same = 0, n_apart = 0;
     driver->step.n_voters = &window;
     driver->step.votes = votes[0];
-    must(driver_step(driver, &seq, &prompt, 1, NULL));
+    must(driver, driver_step(driver, &seq, &prompt, 1, NULL));
     expect(expected, PROMPT - WINDOW, PROMPT, PROMPT);
     for (int32_t head = 0; head < n_heads; head++) {
         bool by_engine[PROMPT], by_reference[PROMPT];
@@ -152,8 +145,8 @@ static char *read_table(const uint32_t *table, size_t n_bytes)
     char *bytes = calloc(N / BLOCK, n_bytes);
     ifl_require(bytes);
     for (size_t i = 0; i < N / BLOCK; i++)
-        must(driver->engine->read_block(driver->self, IFL_DEVICE_POOL, table[i],
-                                        bytes + i * n_bytes, &driver->error));
+        must(driver, driver->engine->read_block(driver->self, IFL_DEVICE_POOL, table[i],
+                                                bytes + i * n_bytes, &driver->error));
     return bytes;
 }
 
@@ -175,7 +168,7 @@ static void slots_are_kept(const char *name, const char *how)
     static int32_t kept[2][MAX_HEADS * N];
     const int32_t prompt[2] = {PROMPT, PROMPT};
     struct driven seqs[2] = {{f.tokens, 0, tables[0]}, {f.tokens, 0, tables[2]}};
-    must(driver_step(driver, seqs, prompt, 2, NULL));
+    must(driver, driver_step(driver, seqs, prompt, 2, NULL));
     const size_t n_bytes = driver->engine->block_bytes(driver->self);
     const struct ifl_engine_keep keeps[2] = {{tables[0], N / BLOCK, FEW, kept[0]},
                                              {tables[2], N / BLOCK, MANY, kept[1]}};
@@ -189,7 +182,7 @@ static void slots_are_kept(const char *name, const char *how)
     for (size_t t = 0; t < 2; t++)
         before[t] = read_table(keeps[t].block_ids, n_bytes);
     driver->step = (struct ifl_engine_step){.keeps = keeps, .n_keeps = 2};
-    must(driver_step(driver, NULL, NULL, 0, NULL));
+    must(driver, driver_step(driver, NULL, NULL, 0, NULL));
     bool ok = true;
     for (size_t t = 0; t < 2; t++) {
         after[t] = read_table(keeps[t].block_ids, n_bytes);

@@ -15,6 +15,14 @@ told() { # config, settings...
     rm -f told
     INFLIGHT_ENGINE_DIR="$PWD/engines" "$inflight" run "$config" --quiet -o out "$@" || fail "$config $* does not run"
 }
+refuses() { # config, pattern, settings...
+    config=$1 pattern=$2
+    shift 2
+    status=0
+    "$inflight" run "$config" --quiet -o refused "$@" 2> message || status=$?
+    [ $status = 2 ] && [ "$(wc -l < message)" = 1 ] && grep -q "$pattern" message ||
+        fail "expected $pattern: exit $status, $(cat message)"
+}
 # Rows of logits of these engines, sorted by what they are of.
 sorted_rows() {
     awk -v engines="$1" '$1 == "row" && index(engines, $2) { $1 = $2 = ""; print }' told | sort -k1,1n -k2,2n -k4,4g

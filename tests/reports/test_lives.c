@@ -80,23 +80,9 @@ static struct ifl_summary run(const char *requests, const char *quantiles, bool 
     return summary;
 }
 
-/* The caller frees it. */
-static char *read_all(const struct scratch *scratch, const char *name)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *from = fopen(scratch_path(scratch, name), "rb"), *to = open_memstream(&text, &n);
-    cr_assert(from && to);
-    for (int c; (c = getc(from)) != EOF;)
-        putc(c, to);
-    fclose(from);
-    fclose(to);
-    return text;
-}
-
 static void expect_same(const struct scratch *scratch, const char *one, const char *other)
 {
-    char *a = read_all(scratch, one), *b = read_all(scratch, other);
+    char *a = scratch_read(scratch, one), *b = scratch_read(scratch, other);
     cr_expect(strlen(a) > 1000 && strcmp(a, b) == 0, "%s and %s differ", one, other);
     free(a);
     free(b);
@@ -133,7 +119,7 @@ Test(lives, rows_are_sorted)
     make_records();
     shuffle_ends(50);
     run(scratch_path(&scratch, "rows.csv"), NULL, true, 0);
-    char *text = read_all(&scratch, "rows.csv"), *at = text;
+    char *text = scratch_read(&scratch, "rows.csv"), *at = text;
     for (unsigned long long i = 0, id; i < N; i++) {
         at = strchr(at, '\n') + 1;
         cr_assert_eq(sscanf(at, "0,%llu,", &id), 1);

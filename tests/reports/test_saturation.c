@@ -263,7 +263,7 @@ Test(saturation, the_rejected_do_not_count)
     cr_expect_not(is_saturated(&queue, MANY), "25 are not judged");
 }
 
-Test(saturation, who_fails_has_waited_until_he_began)
+Test(saturation, a_failed_request_has_waited_until_its_start)
 {
     first_come(&queue, MANY, 1.5, 1);
     for (size_t i = 0; i < MANY; i++) {
