@@ -40,18 +40,27 @@ static inline void scratch_write(const struct scratch *scratch, const char *name
     cr_assert_eq(fclose(file), 0);
 }
 
-/* The file's text, which the caller frees; NULL if there is no such file. */
-static inline char *scratch_read(const struct scratch *scratch, const char *name)
+/* The file's n bytes and a zero, which the caller frees; NULL if there is no such file. */
+static inline char *scratch_read_bytes(const struct scratch *scratch, const char *name, size_t *n)
 {
     FILE *file = fopen(scratch_path(scratch, name), "rb");
     if (!file)
         return NULL;
-    char *text = calloc(1, 1 << 20);
-    cr_assert_not_null(text);
-    const size_t n = fread(text, 1, (1 << 20) - 1, file);
-    cr_assert_lt(n, (1 << 20) - 1);
+    char *text = NULL;
+    FILE *to = open_memstream(&text, n);
+    cr_assert_not_null(to);
+    for (int c; (c = getc(file)) != EOF;)
+        putc(c, to);
     fclose(file);
+    cr_assert_eq(fclose(to), 0);
     return text;
+}
+
+/* The file's text, the same way. */
+static inline char *scratch_read(const struct scratch *scratch, const char *name)
+{
+    size_t n;
+    return scratch_read_bytes(scratch, name, &n);
 }
 
 static inline void scratch_expect(const struct scratch *scratch, const char *name,
