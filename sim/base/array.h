@@ -11,4 +11,8 @@
  * in use. 0 or IFL_E_NOMEM: then the array stays as it is. */
 int array_grow(void *pointer_to_array, size_t n_used, size_t n, size_t element_bytes);
 
+/* Makes room for one element more than n of `cap`: a full array doubles, the first has room for
+ * `first`. Returns as array_grow does. */
+int array_room(void *pointer_to_array, size_t n, size_t *cap, size_t first, size_t element_bytes);
+
 #endif

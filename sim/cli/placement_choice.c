@@ -65,12 +65,8 @@ size_t choice_best(const struct placement *placement, const struct capacity_row 
 static int add(const struct placement *placement, struct choices *choices,
                const struct placed *parts, double rps, struct ifl_error *error)
 {
-    if (choices->n == choices->cap) {
-        const size_t cap = choices->cap ? 2 * choices->cap : 64;
-        if (array_grow(&choices->of, choices->n, cap, sizeof *choices->of) < 0)
-            return ifl_fail_nomem(error);
-        choices->cap = cap;
-    }
+    if (array_room(&choices->of, choices->n, &choices->cap, 64, sizeof *choices->of) < 0)
+        return ifl_fail_nomem(error);
     struct choice *choice = &choices->of[choices->n++];
     *choice = (struct choice){.n_gpus = placement_gpus(placement, parts),
                               .usd_per_hour = placement_usd_per_hour(placement, parts),

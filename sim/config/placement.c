@@ -83,13 +83,9 @@ static bool is_known(const struct placement *placement, const struct placed *par
 static int add(struct placement *placement, const struct placed *parts, struct ifl_error *error)
 {
     const size_t n_pools = placement->n_pools;
-    if (placement->n == placement->cap) {
-        const size_t cap = placement->cap ? 2 * placement->cap : 64;
-        if (array_grow(&placement->of, placement->n * n_pools, cap * n_pools,
-                       sizeof *placement->of) < 0)
-            return ifl_fail_nomem(error);
-        placement->cap = cap;
-    }
+    if (array_room(&placement->of, placement->n, &placement->cap, 64,
+                   n_pools * sizeof *placement->of) < 0)
+        return ifl_fail_nomem(error);
     memcpy(&placement->of[placement->n++ * n_pools], parts, n_pools * sizeof *parts);
     return 0;
 }

@@ -343,12 +343,9 @@ bool routing_hear_report(struct routing *routing, int64_t now_ns)
 
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error)
 {
-    if (routing->n_held == routing->cap_held) {
-        const size_t cap = 2 * routing->cap_held + 16;
-        if (array_grow(&routing->held, routing->n_held, cap, sizeof *routing->held) < 0)
-            return ifl_fail_nomem(error);
-        routing->cap_held = cap;
-    }
+    if (array_room(&routing->held, routing->n_held, &routing->cap_held, 16, sizeof *routing->held) <
+        0)
+        return ifl_fail_nomem(error);
     size_t at = routing->n_held++;
     if (routing->gateway.order == GATEWAY_BY_PRIORITY)
         for (; at > routing->first_held &&

@@ -54,23 +54,11 @@ int facts_set_server(struct facts *facts, enum server server, struct place at,
 
 /* ---- facts ---- */
 
-/* Doubles the array that the pointer points to when it is full. */
-static int make_room(void *pointer_to_array, size_t n, size_t *cap, size_t element_bytes)
-{
-    const size_t wanted = *cap ? 2 * *cap : 64;
-    if (n < *cap)
-        return 0;
-    if (array_grow(pointer_to_array, n, wanted, element_bytes) < 0)
-        return IFL_E_NOMEM;
-    *cap = wanted;
-    return 0;
-}
-
 int facts_also(struct facts *facts, const char *name, const char *value, struct place at,
                struct ifl_error *error)
 {
     char *copy = strdup(value);
-    if (!copy || make_room(&facts->of, facts->n, &facts->cap, sizeof *facts->of) < 0) {
+    if (!copy || array_room(&facts->of, facts->n, &facts->cap, 64, sizeof *facts->of) < 0) {
         free(copy);
         return ifl_fail_nomem(error);
     }
@@ -150,8 +138,8 @@ int facts_find(struct facts *facts, enum finding_kind kind, struct place at, con
                const char *key, const char *says, struct ifl_error *error)
 {
     char *copy = strdup(what);
-    if (!copy || make_room(&facts->findings, facts->n_findings, &facts->cap_findings,
-                           sizeof *facts->findings) < 0) {
+    if (!copy || array_room(&facts->findings, facts->n_findings, &facts->cap_findings, 64,
+                            sizeof *facts->findings) < 0) {
         free(copy);
         return ifl_fail_nomem(error);
     }

@@ -10,12 +10,8 @@
 
 struct replay_record *replay_records_add(struct replay_records *records)
 {
-    if (records->n == records->cap) {
-        const size_t cap = records->cap ? 2 * records->cap : 1024;
-        if (array_grow(&records->of, records->n, cap, sizeof *records->of) < 0)
-            return NULL;
-        records->cap = cap;
-    }
+    if (array_room(&records->of, records->n, &records->cap, 1024, sizeof *records->of) < 0)
+        return NULL;
     struct replay_record *record = &records->of[records->n++];
     *record = (struct replay_record){0};
     return record;

@@ -7,12 +7,8 @@
 
 int weighed_add(struct weighed *weighed, int32_t token, const struct ifl_logprobs *logprobs)
 {
-    if (weighed->n == weighed->cap) {
-        const size_t cap = weighed->cap ? 2 * weighed->cap : 1;
-        if (array_grow(&weighed->of, weighed->n, cap, sizeof *weighed->of) < 0)
-            return IFL_E_NOMEM;
-        weighed->cap = cap;
-    }
+    if (array_room(&weighed->of, weighed->n, &weighed->cap, 1, sizeof *weighed->of) < 0)
+        return IFL_E_NOMEM;
     weighed->of[weighed->n++] = (struct weighed_token){
         token, logprobs != NULL, logprobs ? *logprobs : (struct ifl_logprobs){.n = 0}};
     return 0;

@@ -22,12 +22,8 @@ void tokens_free(struct tokens *tokens)
 
 int tokens_add(struct tokens *tokens, int32_t token)
 {
-    if (tokens->n == tokens->cap) {
-        const size_t cap = tokens->cap ? 2 * tokens->cap : 64;
-        if (array_grow(&tokens->of, tokens->n, cap, sizeof *tokens->of) < 0)
-            return IFL_E_NOMEM;
-        tokens->cap = cap;
-    }
+    if (array_room(&tokens->of, tokens->n, &tokens->cap, 64, sizeof *tokens->of) < 0)
+        return IFL_E_NOMEM;
     tokens->of[tokens->n++] = token;
     return 0;
 }

@@ -22,13 +22,9 @@ void carrier_destroy(struct carrier *carrier)
 
 int carrier_add(struct carrier *carrier, struct ifl_copy copy)
 {
-    const size_t n = carrier->n_copies;
-    if (n == carrier->cap_copies) {
-        const size_t cap = ifl_max(2 * n, (size_t)64);
-        if (array_grow(&carrier->copies, n, cap, sizeof *carrier->copies) < 0)
-            return IFL_E_NOMEM;
-        carrier->cap_copies = cap;
-    }
+    if (array_room(&carrier->copies, carrier->n_copies, &carrier->cap_copies, 64,
+                   sizeof *carrier->copies) < 0)
+        return IFL_E_NOMEM;
     carrier->copies[carrier->n_copies++] = copy;
     return 0;
 }
