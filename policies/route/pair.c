@@ -37,13 +37,16 @@ static size_t best_of(const struct ifl_fleet *fleet, unsigned role, int32_t by)
     if (by == BY_TURNS)
         return ifl_nth(fleet, role, (size_t)(fleet->n_routed % n));
     size_t best = ifl_nth(fleet, role, 0);
+    const struct ifl_load *least = ifl_load_of(fleet, best);
     for (size_t k = 1; k < n; k++) {
         const size_t i = ifl_nth(fleet, role, k);
-        const struct ifl_load *load = ifl_load_of(fleet, i), *least = ifl_load_of(fleet, best);
+        const struct ifl_load *load = ifl_load_of(fleet, i);
         const int64_t more = burden(load, by) - burden(least, by);
         if (more < 0 || (more == 0 && by == BY_TOKENS &&
-                         ifl_outstanding_and_sent(load) < ifl_outstanding_and_sent(least)))
+                         ifl_outstanding_and_sent(load) < ifl_outstanding_and_sent(least))) {
             best = i;
+            least = load;
+        }
     }
     return best;
 }

@@ -217,8 +217,9 @@ int links_send(struct links *links, const struct link_load *load)
         chain_in(links, slot);
         return note_others(links, load, load->at_ns);
     }
-    const double rate = rate_of(links, load, sharing == LINK_FROZEN);
-    return expect_end(links, slot, begun_ns + busy_ns(links, load, rate) + t->latency_ns);
+    const int64_t passing_ns =
+        sharing == LINK_FROZEN ? busy_ns(links, load, rate_of(links, load, true)) : t->alone_ns;
+    return expect_end(links, slot, begun_ns + passing_ns + t->latency_ns);
 }
 
 /* ---- the end ---- */

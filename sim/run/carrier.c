@@ -56,8 +56,8 @@ static int take_copied(struct carrier *carrier, int64_t until_ns, struct link_ar
     return 1;
 }
 
-int carrier_take(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
-                 struct ifl_error *error)
+int carrier_take_sent(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
+                      struct ifl_error *error)
 {
     if (carrier->executor)
         return take_copied(carrier, until_ns, arrival, error);

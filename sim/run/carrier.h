@@ -32,8 +32,15 @@ int carrier_add(struct carrier *carrier, struct ifl_copy copy);
 int carrier_send(struct carrier *carrier, const struct link_load *load, int32_t from, int32_t to,
                  struct ifl_error *error);
 /* 1: takes what came first by until_ns; 0: nothing has; negative: an error. */
-int carrier_take(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
-                 struct ifl_error *error);
+int carrier_take_sent(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
+                      struct ifl_error *error);
+static inline int carrier_take(struct carrier *carrier, int64_t until_ns,
+                               struct link_arrival *arrival, struct ifl_error *error)
+{
+    return carrier->executor || links_next_ns(&carrier->links) <= until_ns
+               ? carrier_take_sent(carrier, until_ns, arrival, error)
+               : 0;
+}
 /* When to take: of links as links_next_ns says. When an executor has copied it tells by itself:
  * not before the end of time. */
 static inline int64_t carrier_next_ns(const struct carrier *carrier)

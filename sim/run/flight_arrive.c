@@ -29,6 +29,18 @@ static enum answer answer_of(enum replica_fit fit)
     return of[fit];
 }
 
+/* Where a replica is for prompts alone, the rest is computed elsewhere. */
+static enum replica_fit fit_of(const struct replica *replica, const struct fleet_pool *pool,
+                               const struct arrival *a)
+{
+    const enum replica_fit whole = replica_fit(replica, a);
+    if (whole == REPLICA_FITS || fleet_pool_roles(pool) != IFL_PREFILLS)
+        return whole;
+    struct arrival prompt = *a;
+    prompt.n_output = 1;
+    return replica_fit(replica, &prompt);
+}
+
 /* A request that is longer than the model or the K/V pool could never finish. `arrives`: it does
  * so now, and comes to the door. */
 static enum answer ask_pool(const struct flight *flight, const struct fleet_pool *pool,
@@ -36,10 +48,7 @@ static enum answer ask_pool(const struct flight *flight, const struct fleet_pool
 {
     if (pool->n == 0 || (a->said.model > 0 && pool->model > 0 && a->said.model != pool->model))
         return UNSERVED;
-    struct arrival prompt = *a;
-    if (fleet_pool_roles(pool) == IFL_PREFILLS)
-        prompt.n_output = 1; /* the rest is computed elsewhere */
-    const enum answer answer = answer_of(replica_fit(&flight->replicas[pool->first], &prompt));
+    const enum answer answer = answer_of(fit_of(&flight->replicas[pool->first], pool, a));
     return answer == TAKEN && arrives && door_is_closed(flight, pool, a) ? DOOR_CLOSED : answer;
 }
 

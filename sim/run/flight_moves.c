@@ -144,10 +144,10 @@ static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int
         (carrier_copies(&moves->carrier) && list_blocks(moves, h, n_blocks) < 0))
         return ifl_fail_nomem(error);
     const uint32_t tag = slots_take(&moves->flying_slots);
-    const int64_t alone_ns = links_alone_ns(&moves->carrier.links, &load);
     moves->flying[tag] =
         (struct flying){.handover = slot, .n_blocks = n_blocks, .n_bytes = load.n_bytes};
     if (step_ns > 0) {
+        const int64_t alone_ns = links_alone_ns(&moves->carrier.links, &load);
         const double left = left_of_layers(moves, alone_ns, step_ns);
         load.n_bytes = (int64_t)(left * (double)load.n_bytes);
         load.n_pieces = (int64_t)(left * (double)load.n_pieces);
