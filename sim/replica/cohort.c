@@ -316,25 +316,13 @@ static void note_fresh(struct cohort *cohort, struct live_request *r)
 
 IFL_APART static void add_ragged(struct cohort *cohort, struct live_request *r)
 {
-    if (cohort->n == 0)
-        cohort->last_end_ns = r->last_token_ns;
     r->grow_phase = COHORT_NEVER;
     live_insert_by_start(&cohort->members, AMONG_PEERS, r);
     ragged_add(&cohort->ragged, r, cohort->block);
+    note_fresh(cohort, r);
     cohort->n++;
     cohort->n_seqs++;
     cohort->context += r->pub.stale.n_computed;
-}
-
-IFL_APART static void remove_ragged(struct cohort *cohort, struct live_request *r)
-{
-    ragged_remove(&cohort->ragged, r);
-    live_remove(&cohort->members, AMONG_PEERS, r);
-    r->in_cohort = false;
-    r->pub.ticks = NULL;
-    cohort->n--;
-    cohort->n_seqs--;
-    cohort->context -= r->pub.stale.n_computed;
 }
 
 IFL_HOT void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
@@ -379,6 +367,8 @@ IFL_APART void cohort_catch_up(const struct cohort *cohort, struct live_request 
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
     if (cohort_is_ragged(cohort)) {
         ragged_catch_up(&cohort->ragged, r);
+        if (n > 0)
+            r->pub.stale.last_end_ns = r->last_token_ns = cohort->last_end_ns;
         r->synced_tick = cohort->tick;
         return;
     }
@@ -418,6 +408,32 @@ IFL_APART static void fresh_remove(struct cohort *cohort, const struct live_requ
         }
 }
 
+/* r has its last gap among the members. */
+static inline void end_gaps(struct cohort *cohort, struct live_request *r)
+{
+    if (r->fresh) {
+        fresh_remove(cohort, r);
+    } else {
+        const int64_t gap_ns = longest_shared_gap(cohort, r);
+        if (gap_ns > r->max_itl_ns)
+            r->max_itl_ns = gap_ns;
+    }
+    r->in_cohort = r->fresh = false;
+    r->pub.ticks = NULL;
+    cohort->n--;
+    cohort->n_seqs -= r->pub.n_seqs;
+    if (cohort->n == 0)
+        cohort->n_gaps = 0;
+}
+
+IFL_APART static void remove_ragged(struct cohort *cohort, struct live_request *r)
+{
+    ragged_remove(&cohort->ragged, r);
+    live_remove(&cohort->members, AMONG_PEERS, r);
+    cohort->context -= r->pub.stale.n_computed;
+    end_gaps(cohort, r);
+}
+
 IFL_HOT void cohort_remove(struct cohort *cohort, struct live_request *r)
 {
     ifl_require(r->in_cohort);
@@ -432,22 +448,10 @@ IFL_HOT void cohort_remove(struct cohort *cohort, struct live_request *r)
         cohort_unlist(cohort, r);
     live_remove(&cohort->members, AMONG_PEERS, r);
     finish_remove(cohort, r, cohort->n - 1);
-    if (r->fresh) {
-        fresh_remove(cohort, r);
-    } else {
-        const int64_t gap_ns = longest_shared_gap(cohort, r);
-        if (gap_ns > r->max_itl_ns)
-            r->max_itl_ns = gap_ns;
-    }
-    r->in_cohort = r->fresh = false;
-    r->pub.ticks = NULL;
-    cohort->n--;
-    cohort->n_seqs -= r->pub.n_seqs;
     cohort->context -= (int64_t)r->pub.n_seqs * (live_slots(r) - r->n_unread);
     if (r->most_slots > 0)
         unbound(cohort, r);
-    if (cohort->n == 0)
-        cohort->n_gaps = 0;
+    end_gaps(cohort, r);
 }
 
 /* ---- ticks ---- */
@@ -556,14 +560,11 @@ struct live_request *cohort_finished(const struct cohort *cohort)
 
 /* ---- where members speculate ---- */
 
-IFL_HOT void cohort_tick_ragged(struct cohort *cohort, struct ragged_tick *tick)
+IFL_HOT int64_t cohort_emit(struct cohort *cohort, const int32_t *n_accepted)
 {
-    tick->last_end_ns = cohort->last_end_ns;
-    ragged_tick(&cohort->ragged, tick);
-    cohort->last_end_ns = tick->end_ns;
-    cohort->tick++;
-    cohort->ticks.n++;
-    cohort->context += tick->n_emitted;
+    const int64_t n = ragged_tick(&cohort->ragged, cohort->block, n_accepted);
+    cohort->context += n - cohort->n_seqs;
+    return n;
 }
 
 int32_t cohort_n_draft(const struct live_request *r)

@@ -191,7 +191,7 @@ int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int
 static inline int64_t cohort_ticks_left(const struct cohort *cohort)
 {
     if (cohort_is_ragged(cohort))
-        return !cohort->ragged.may_finish;
+        return cohort->ragged.n_may_finish == 0;
     return cohort->next_finish_tick - cohort->tick - 1;
 }
 /* Of the next n ticks those up to the first after which a member is full, n if there is none:
@@ -214,14 +214,21 @@ static inline void cohort_set_drafts(struct cohort *cohort, int32_t n_draft)
     ragged_set_drafts(&cohort->ragged, n_draft);
 }
 
-/* tick->last_end_ns is set here; tick->own_gap_ns has room for all members. */
-void cohort_tick_ragged(struct cohort *cohort, struct ragged_tick *tick);
+/* What the tick under way yields besides a token a member, before cohort_tick. Returns the tokens
+ * of all. */
+int64_t cohort_emit(struct cohort *cohort, const int32_t *n_accepted);
 /* Guesses of r, a member, in the step that is built, or in flight; 0 where none speculate. */
 int32_t cohort_n_draft(const struct live_request *r);
 void cohort_set_draft(struct cohort *cohort, const struct live_request *r, int32_t n_draft);
 static inline int32_t cohort_prepare(struct cohort *cohort)
 {
     return ragged_prepare(&cohort->ragged, cohort->block);
+}
+/* Member i in order of start is asked for next. */
+static inline struct live_request *cohort_turn_to(struct cohort *cohort, size_t i)
+{
+    cohort->ragged.likely = i;
+    return cohort->ragged.of[i].r;
 }
 /* r, a member, is at that place in the description of the step. Returns how many of its guesses
  * hold, as drawn. */
@@ -232,7 +239,7 @@ static inline int32_t cohort_note_work(const struct cohort *cohort, const struct
         return 0;
     struct ragged_member *m = ragged_find(&cohort->ragged, r);
     m->work_at = at;
-    return ragged_drawn(m);
+    return ragged_drawn(&cohort->ragged, m);
 }
 /* r, a member, holds other blocks than before. */
 static inline void cohort_note_blocks(struct cohort *cohort, const struct live_request *r)

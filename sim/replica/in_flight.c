@@ -27,7 +27,6 @@ void in_flight_destroy(struct in_flight *in_flight)
     free(in_flight->work);
     free(in_flight->tables);
     free(in_flight->results);
-    free(in_flight->own_gaps_ns);
     for (size_t i = 0; in_flight->flown && i < in_flight->depth; i++) {
         free(in_flight->flown[i].planned);
         free(in_flight->flown[i].work);
@@ -66,9 +65,6 @@ int in_flight_reserve(struct replica *replica, size_t n)
     if (in_flight->desc.work) /* of a step that is held until its loads have come */
         in_flight->desc.work = in_flight->work;
     if (reserve_flown(replica, n, n_work) < 0)
-        return IFL_E_NOMEM;
-    if (replica->fixed.speculation.on &&
-        array_grow(&in_flight->own_gaps_ns, 0, n, sizeof *in_flight->own_gaps_ns) < 0)
         return IFL_E_NOMEM;
     return replica->on.step_end.n > 0
                ? array_grow(&in_flight->results, 0, n, sizeof *in_flight->results)
@@ -495,8 +491,9 @@ static struct ifl_result result_of(const struct replica *replica, const struct l
     if (!member)
         return (struct ifl_result){&r->pub, 1 + r->n_step_draft, r->n_step_emitted,
                                    r->n_step_draft};
-    const struct ragged_member *m = ragged_find(&replica->here.cohort.ragged, r);
-    return (struct ifl_result){&r->pub, 1 + m->n_draft, m->n_emitted, m->n_draft};
+    const struct ragged *ragged = &replica->here.cohort.ragged;
+    const struct ragged_member *m = ragged_find(ragged, r);
+    return (struct ifl_result){&r->pub, 1 + m->n_draft, ragged_emitted(ragged, m), m->n_draft};
 }
 
 /* Lists the members that ticked and those that did so for the last time, in order of start. */

@@ -40,7 +40,6 @@ struct in_flight {
     struct ifl_result *results; /* of the steps that end, if a module asks for them */
     struct ifl_step_record record;
     const int32_t *n_accepted;  /* of the step that ends, as the executor says; NULL: it does not */
-    int64_t *own_gaps_ns;       /* where requests speculate: room for ragged_tick */
     int32_t n_preempted_before; /* by plans that led to no step since the last one */
     int64_t last_end_ns;        /* of the step before, IFL_NEVER before the first */
     int64_t n_barren_steps;     /* steps since the last one that produced a token */

@@ -12,6 +12,9 @@ int ragged_reserve(struct ragged *ragged, size_t n)
     if (!ragged->options.on || n <= ragged->cap)
         return 0;
     if (array_grow(&ragged->of, ragged->n, n, sizeof *ragged->of) < 0 ||
+        array_grow(&ragged->n_out, ragged->n, n, sizeof *ragged->n_out) < 0 ||
+        array_grow(&ragged->look_at, ragged->n, n, sizeof *ragged->look_at) < 0 ||
+        array_grow(&ragged->n_step, ragged->n, n, sizeof *ragged->n_step) < 0 ||
         array_grow(&ragged->finished, ragged->n_finished, n, sizeof *ragged->finished) < 0)
         return IFL_E_NOMEM;
     ragged->cap = n;
@@ -20,8 +23,10 @@ int ragged_reserve(struct ragged *ragged, size_t n)
 
 void ragged_destroy(struct ragged *ragged)
 {
-    free(ragged->of);
-    free(ragged->finished);
+    void *const arrays[] = {ragged->of, ragged->n_out, ragged->look_at, ragged->n_step,
+                            ragged->finished};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
 }
 
 /* ---- members ---- */
@@ -42,6 +47,9 @@ static size_t place_of(const struct ragged *ragged, uint64_t start_serial)
 
 struct ragged_member *ragged_find(const struct ragged *ragged, const struct live_request *r)
 {
+    const size_t likely = ragged->likely;
+    if (likely < ragged->n && ragged->of[likely].r == r)
+        return &ragged->of[likely];
     struct ragged_member *m = &ragged->of[place_of(ragged, r->pub.start_serial)];
     ifl_require(m < ragged->of + ragged->n && m->r == r);
     return m;
@@ -63,54 +71,115 @@ static uint64_t key_of(const struct ragged *ragged, const struct live_request *r
                    r->pub.serial);
 }
 
-void ragged_add(struct ragged *ragged, struct live_request *r, struct kv_block block)
+/* ---- what the next tick brings ---- */
+
+/* Guesses that surely hold, -1 where a rate is neither 0 nor 1. */
+static int32_t sure_of(const struct acceptance *accepts, int32_t n_draft)
 {
-    size_t at = ragged->n;
-    ifl_assert(ragged->n < ragged->cap && r->pub.n_seqs == 1);
-    while (at > 0 && ragged->of[at - 1].r->pub.start_serial > r->pub.start_serial)
-        at--;
-    memmove(&ragged->of[at + 1], &ragged->of[at], (ragged->n - at) * sizeof *ragged->of);
-    ragged->n++;
-    ragged->prepared = false;
-    ragged->of[at] = (struct ragged_member){
-        .r = r,
-        .accepts = accepts_of(ragged, r),
-        .key = key_of(ragged, r),
-        .last_token_ns = r->last_token_ns,
-        .max_itl_ns = r->max_itl_ns,
-        .n_computed = r->pub.stale.n_computed,
-        .n_out = r->pub.stale.n_out,
-        .n_output = r->n_output,
-        .capacity = r->pub.stale.n_blocks * block.tokens,
-        .n_draft = (int16_t)ragged_cut(ragged, ragged->n_all, r->pub.stale.n_computed),
-    };
+    const int32_t most = ifl_min(n_draft, accepts->depth);
+    for (int32_t n = 0; n < most; n++) {
+        if (accepts->below[n] == 0)
+            return n;
+        if (accepts->below[n] != acceptance_below(1))
+            return -1;
+    }
+    return most;
 }
 
-void ragged_remove(struct ragged *ragged, const struct live_request *r)
+static int32_t lacks(const struct ragged *ragged, const struct ragged_member *m,
+                     struct kv_block block)
 {
-    struct ragged_member *m = ragged_find(ragged, r);
-    const size_t n_behind = ragged->n - (size_t)(m - ragged->of) - 1;
-    memmove(m, m + 1, n_behind * sizeof *m);
-    ragged->n--;
-    ragged->prepared = false;
-    if (ragged->next_finished < ragged->n_finished && ragged->finished[ragged->next_finished] == r)
-        ragged->next_finished++;
+    const int32_t more = ragged_holds(ragged, ragged_computed(ragged, m), m->n_draft) - m->capacity;
+    return more > 0 ? kv_blocks_for(more, block) : 0;
 }
 
-void ragged_catch_up(const struct ragged *ragged, struct live_request *r)
+/* Tokens of the answer with which the next tick of the member is no longer like the last one. */
+static int32_t look_at(const struct ragged *ragged, const struct ragged_member *m)
 {
-    const struct ragged_member *m = ragged_find(ragged, r);
-    struct ifl_counts *counts = &r->pub.stale;
-    if (counts->n_out == m->n_out)
+    const struct ragged_options *options = &ragged->options;
+    const int32_t finishes = m->n_output - 1 - m->n_draft;
+    const int32_t lacks_blocks =
+        m->capacity < options->max_model_tokens
+            ? m->capacity - m->n_before - m->n_draft - options->lookahead_tokens
+            : INT32_MAX;
+    const int32_t is_cut =
+        m->n_draft > 0 ? options->max_model_tokens - 1 - m->n_before - m->n_draft : INT32_MAX;
+    return ifl_min(finishes, ifl_min(lacks_blocks, is_cut));
+}
+
+/* What member i may do with the next tick, added to the sums. */
+static void look(struct ragged *ragged, size_t i, struct kv_block block)
+{
+    struct ragged_member *m = &ragged->of[i];
+    m->n_lacking = lacks(ragged, m, block);
+    m->may_finish = m->n_output - ragged->n_out[i] <= 1 + m->n_draft;
+    ragged->n_lacking += m->n_lacking;
+    ragged->n_may_finish += m->may_finish;
+}
+
+/* ---- even ticks ---- */
+
+static void add_even(const struct ragged *ragged, const struct ragged_member *m,
+                     struct ragged_sums *sums)
+{
+    const int64_t n = ragged->n_even - m->since_even;
+    if (n == 0)
         return;
-    counts->n_computed = m->n_computed;
-    counts->n_tokens = m->n_computed + 1;
-    counts->n_out = m->n_out;
-    counts->last_end_ns = r->last_token_ns = m->last_token_ns;
-    r->max_itl_ns = m->max_itl_ns;
+    sums->n_with[m->n_draft] += n;
+    sums->n_held[m->n_sure] += n;
 }
 
-/* ---- guesses ---- */
+struct ragged_sums ragged_sums(const struct ragged *ragged)
+{
+    struct ragged_sums sums = ragged->sums;
+    for (size_t i = 0; i < ragged->n; i++)
+        add_even(ragged, &ragged->of[i], &sums);
+    return sums;
+}
+
+/* ---- the sums of all members ---- */
+
+static void count_in(struct ragged *ragged, size_t i, struct kv_block block)
+{
+    struct ragged_member *m = &ragged->of[i];
+    m->n_sure = (int16_t)sure_of(m->accepts, m->n_draft);
+    m->since_even = ragged->n_even;
+    ragged->n_step[i] = 1 + ifl_max(m->n_sure, 0);
+    ragged->look_at[i] = look_at(ragged, m);
+    ragged->n_drawn += m->n_sure < 0;
+    ragged->n_draft_tokens += m->n_draft;
+    ragged->n_draft_seqs += m->n_draft > 0;
+    if (m->n_draft > ragged->most_drafts) {
+        ragged->most_drafts = m->n_draft;
+        ragged->n_with_most = 0;
+    }
+    ragged->n_with_most += m->n_draft == ragged->most_drafts;
+    look(ragged, i, block);
+}
+
+static void count_out(struct ragged *ragged, size_t i)
+{
+    struct ragged_member *m = &ragged->of[i];
+    add_even(ragged, m, &ragged->sums);
+    ragged->n_drawn -= m->n_sure < 0;
+    ragged->n_draft_tokens -= m->n_draft;
+    ragged->n_draft_seqs -= m->n_draft > 0;
+    ragged->n_with_most -= m->n_draft == ragged->most_drafts;
+    ragged->n_lacking -= m->n_lacking;
+    ragged->n_may_finish -= m->may_finish;
+    ragged->prepared = ragged->prepared && ragged->n_with_most > 0;
+}
+
+void ragged_set_draft(struct ragged *ragged, struct ragged_member *m, int32_t n)
+{
+    const int32_t n_draft = ragged_cut(ragged, n, ragged_computed(ragged, m));
+    if (n_draft == m->n_draft)
+        return;
+    add_even(ragged, m, &ragged->sums);
+    m->since_even = ragged->n_even;
+    m->n_draft = (int16_t)n_draft;
+    ragged->prepared = false;
+}
 
 /* The step may go up to the last but one position of the longest sequence (vLLM,
  * v1/core/sched/scheduler.py: max_model_len - 1 - num_computed_tokens). */
@@ -128,123 +197,191 @@ void ragged_set_drafts(struct ragged *ragged, int32_t n)
     ragged->n_all = n;
 }
 
-static inline int32_t lacks(const struct ragged *ragged, const struct ragged_member *m,
-                            struct kv_block block)
+int32_t ragged_prepare(struct ragged *ragged, struct kv_block block)
 {
-    const int32_t more = ragged_holds(ragged, m->n_computed, m->n_draft) - m->capacity;
-    return more > 0 ? kv_blocks_for(more, block) : 0;
+    if (ragged->prepared)
+        return ragged->n_lacking;
+    ragged->n_drawn = 0;
+    ragged->n_draft_tokens = ragged->n_draft_seqs = ragged->n_lacking = ragged->n_may_finish = 0;
+    ragged->most_drafts = ragged->n_with_most = 0;
+    for (size_t i = 0; i < ragged->n; i++) {
+        struct ragged_member *m = &ragged->of[i];
+        ragged_set_draft(ragged, m, m->n_draft);
+        add_even(ragged, m, &ragged->sums);
+        count_in(ragged, i, block);
+    }
+    ragged->prepared = true;
+    return ragged->n_lacking;
+}
+
+/* ---- members come and go ---- */
+
+/* Makes room for one at `at`, or closes the gap there. */
+static void move_members(struct ragged *ragged, size_t to, size_t from, size_t n)
+{
+    memmove(&ragged->of[to], &ragged->of[from], n * sizeof *ragged->of);
+    memmove(&ragged->n_out[to], &ragged->n_out[from], n * sizeof *ragged->n_out);
+    memmove(&ragged->look_at[to], &ragged->look_at[from], n * sizeof *ragged->look_at);
+    memmove(&ragged->n_step[to], &ragged->n_step[from], n * sizeof *ragged->n_step);
+}
+
+void ragged_add(struct ragged *ragged, struct live_request *r, struct kv_block block)
+{
+    const struct ifl_counts *counts = &r->pub.stale;
+    size_t at = ragged->n;
+    ifl_assert(ragged->n < ragged->cap && r->pub.n_seqs == 1);
+    while (at > 0 && ragged->of[at - 1].r->pub.start_serial > r->pub.start_serial)
+        at--;
+    move_members(ragged, at + 1, at, ragged->n - at);
+    ragged->n++;
+    ragged->n_out[at] = counts->n_out;
+    ragged->of[at] = (struct ragged_member){
+        .r = r,
+        .accepts = accepts_of(ragged, r),
+        .key = key_of(ragged, r),
+        .n_before = counts->n_computed - counts->n_out,
+        .n_output = r->n_output,
+        .capacity = counts->n_blocks * block.tokens,
+        .n_draft = (int16_t)ragged_cut(ragged, ragged->n_all, counts->n_computed),
+        .since_even = ragged->n_even,
+    };
+    count_in(ragged, at, block);
+}
+
+void ragged_remove(struct ragged *ragged, const struct live_request *r)
+{
+    const size_t at = (size_t)(ragged_find(ragged, r) - ragged->of);
+    count_out(ragged, at);
+    move_members(ragged, at, at + 1, ragged->n - at - 1);
+    ragged->n--;
+    if (ragged->next_finished < ragged->n_finished && ragged->finished[ragged->next_finished] == r)
+        ragged->next_finished++;
+}
+
+void ragged_catch_up(const struct ragged *ragged, struct live_request *r)
+{
+    const struct ragged_member *m = ragged_find(ragged, r);
+    struct ifl_counts *counts = &r->pub.stale;
+    counts->n_out = ragged->n_out[m - ragged->of];
+    counts->n_computed = ragged_computed(ragged, m);
+    counts->n_tokens = counts->n_computed + 1;
 }
 
 void ragged_note_blocks(struct ragged *ragged, const struct live_request *r, struct kv_block block)
 {
     struct ragged_member *m = ragged_find(ragged, r);
-    ragged->n_lacking -= lacks(ragged, m, block);
+    ragged->n_lacking -= m->n_lacking;
     m->capacity = r->pub.stale.n_blocks * block.tokens;
-    ragged->n_lacking += lacks(ragged, m, block);
-}
-
-IFL_HOT int32_t ragged_prepare(struct ragged *ragged, struct kv_block block)
-{
-    if (ragged->prepared)
-        return ragged->n_lacking;
-    int32_t n_tokens = 0, n_seqs = 0, most = 0, n_blocks = 0;
-    bool may_finish = false;
-    for (size_t i = 0; i < ragged->n; i++) {
-        struct ragged_member *m = &ragged->of[i];
-        m->n_draft = (int16_t)ragged_cut(ragged, m->n_draft, m->n_computed);
-        n_tokens += m->n_draft;
-        n_seqs += m->n_draft > 0;
-        most = ifl_max(most, m->n_draft);
-        may_finish |= m->n_output - m->n_out <= 1 + m->n_draft;
-        n_blocks += lacks(ragged, m, block);
-    }
-    ragged->n_draft_tokens = n_tokens;
-    ragged->n_draft_seqs = n_seqs;
-    ragged->most_drafts = most;
-    ragged->may_finish = may_finish;
-    ragged->prepared = true;
-    return ragged->n_lacking = n_blocks;
+    m->n_lacking = lacks(ragged, m, block);
+    ragged->n_lacking += m->n_lacking;
+    ragged->look_at[m - ragged->of] = look_at(ragged, m);
 }
 
 /* ---- a tick ---- */
 
-int32_t ragged_drawn(const struct ragged_member *m)
+static inline uint64_t draw(const struct ragged_member *m, int32_t n_out)
 {
+    return ifl_mix(m->key ^ (uint64_t)n_out) >> 1;
+}
+
+/* Guesses that hold, as drawn. Few are drawn at once: which one fails first cannot be foreseen. */
+static inline int32_t drawn(const struct ragged_member *m, int32_t n_out)
+{
+    enum { FEW = 4 };
     const struct acceptance *accepts = m->accepts;
     const int32_t most = ifl_min(m->n_draft, accepts->depth);
     int32_t n = 0;
-    while (n < most) {
-        const uint64_t below = accepts->below[n];
-        const bool sure = below == UINT64_C(1) << 63;
-        if (below == 0 || (!sure && ifl_mix(m->key ^ (uint64_t)(m->n_out + n)) >> 1 >= below))
-            break;
+    if (most <= FEW) {
+        int32_t holds = 1;
+        for (int32_t i = 0; i < most; i++) {
+            holds &= draw(m, n_out + i) < accepts->below[i];
+            n += holds;
+        }
+        return n;
+    }
+    while (n < most && draw(m, n_out + n) < accepts->below[n])
         n++;
-    }
     return n;
 }
 
-/* Returns the tokens that the member gets. */
-static inline int32_t emit(struct ragged *ragged, struct ragged_member *m, int32_t n_held)
+int32_t ragged_drawn(const struct ragged *ragged, const struct ragged_member *m)
 {
-    const int32_t left = m->n_output - m->n_out;
-    const int32_t n = ifl_min(n_held + 1, left);
-    ragged->sums.n_with[m->n_draft]++;
-    ragged->sums.n_held[n_held]++;
-    ragged->sums.n_drafted += m->n_draft;
-    ragged->n_step_accepted += n_held;
-    m->n_emitted = (int16_t)n;
-    m->n_computed += n;
-    m->n_out += n;
-    if (n == left) {
-        m->r->n_step_draft = m->n_draft;
-        m->r->n_step_emitted = n;
-        ragged->finished[ragged->n_finished++] = m->r;
-    }
-    return n;
+    return drawn(m, ragged->n_out[m - ragged->of]);
 }
 
-/* What ragged_prepare would find behind the tick, while no member leaves and none comes. */
-struct next_tick {
-    int32_t n_lacking;
-    bool may_finish, cuts;
-};
-
-static inline void look_ahead(const struct ragged *ragged, const struct ragged_member *m,
-                              struct kv_block block, struct next_tick *next)
+/* What each member's step yields, unless it ends the answer. */
+IFL_HOT static void draw_steps(struct ragged *ragged, const int32_t *n_accepted)
 {
-    next->n_lacking += lacks(ragged, m, block);
-    next->may_finish |= m->n_output - m->n_out <= 1 + m->n_draft;
-    next->cuts |= ragged->options.max_model_tokens - 2 - m->n_computed < m->n_draft;
-}
-
-static void note_next(struct ragged *ragged, const struct next_tick *next)
-{
-    ragged->n_lacking = next->n_lacking;
-    ragged->may_finish = next->may_finish;
-    ragged->prepared = ragged->prepared && !next->cuts;
-}
-
-IFL_HOT void ragged_tick(struct ragged *ragged, struct ragged_tick *tick)
-{
-    const int64_t shared_ns = tick->end_ns - tick->last_end_ns;
-    struct next_tick next = {0};
-    int64_t n_emitted = 0;
-    tick->n_own_gaps = 0;
-    ragged->n_finished = ragged->next_finished = 0;
-    ragged->n_step_accepted = 0;
     for (size_t i = 0; i < ragged->n; i++) {
-        struct ragged_member *m = &ragged->of[i];
-        const int32_t n_held = tick->n_accepted ? tick->n_accepted[m->work_at] : ragged_drawn(m);
-        const int64_t gap_ns = tick->end_ns - m->last_token_ns;
-        n_emitted += emit(ragged, m, n_held);
-        m->last_token_ns = tick->end_ns;
-        m->max_itl_ns = ifl_max(m->max_itl_ns, gap_ns);
-        if (gap_ns != shared_ns)
-            tick->own_gap_ns[tick->n_own_gaps++] = gap_ns;
-        look_ahead(ragged, m, tick->block, &next);
+        const struct ragged_member *m = &ragged->of[i];
+        const int32_t n_held = n_accepted ? n_accepted[m->work_at] : drawn(m, ragged->n_out[i]);
+        ragged->sums.n_with[m->n_draft]++;
+        ragged->sums.n_held[n_held]++;
+        ragged->n_step[i] = 1 + n_held;
     }
-    note_next(ragged, &next);
+}
+
+/* Every member has what its step yields. Returns the sum; *looks: some member came to look_at. */
+IFL_HOT static int64_t add_steps(struct ragged *ragged, bool *looks)
+{
+    int32_t *restrict n_out = ragged->n_out;
+    const int32_t *restrict n_step = ragged->n_step, *restrict look_at = ragged->look_at;
+    int32_t n_emitted = 0, any = 0;
+    for (size_t i = 0; i < ragged->n; i++) {
+        n_out[i] += n_step[i];
+        n_emitted += n_step[i];
+        any |= n_out[i] >= look_at[i];
+    }
+    *looks = any != 0;
+    return n_emitted;
+}
+
+/* Member i has its last token. Returns how many its step yielded beyond. */
+static int32_t finish(struct ragged *ragged, size_t i)
+{
+    const struct ragged_member *m = &ragged->of[i];
+    const int32_t n_beyond = ragged->n_out[i] - m->n_output;
+    ragged->n_out[i] = m->n_output;
+    m->r->n_step_draft = m->n_draft;
+    m->r->n_step_emitted = ragged->n_step[i] - n_beyond;
+    ragged->finished[ragged->n_finished++] = m->r;
+    return n_beyond;
+}
+
+/* Those that came to look_at. Returns tokens that were none. */
+IFL_HOT static int32_t look_closer(struct ragged *ragged, struct kv_block block)
+{
+    const int32_t room = ragged->options.max_model_tokens - 2;
+    int32_t n_beyond = 0;
+    for (size_t i = 0; i < ragged->n; i++) {
+        const struct ragged_member *m = &ragged->of[i];
+        if (ragged->n_out[i] < ragged->look_at[i])
+            continue;
+        if (ragged->n_out[i] >= m->n_output)
+            n_beyond += finish(ragged, i);
+        look(ragged, i, block);
+        ragged->prepared = ragged->prepared && room - ragged_computed(ragged, m) >= m->n_draft;
+    }
+    return n_beyond;
+}
+
+IFL_HOT int64_t ragged_tick(struct ragged *ragged, struct kv_block block, const int32_t *n_accepted)
+{
+    bool looks;
+    ragged->told = ragged->told || n_accepted;
+    const bool even = !ragged->told && ragged->n_drawn == 0;
+    if (even)
+        ragged->n_even++;
+    else
+        draw_steps(ragged, n_accepted);
+    int64_t n_emitted = add_steps(ragged, &looks);
+    ragged->n_step_accepted = (int32_t)(n_emitted - (int64_t)ragged->n);
+    ragged->n_finished = ragged->next_finished = 0;
+    ragged->n_lacking = ragged->n_may_finish = 0;
+    if (looks)
+        n_emitted -= look_closer(ragged, block);
     ragged->sums.n_steps += (int64_t)ragged->n;
+    ragged->sums.n_drafted += ragged->n_draft_tokens;
     ragged->sums.n_emitted += n_emitted;
-    tick->n_emitted = n_emitted;
+    return n_emitted;
 }

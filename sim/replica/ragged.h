@@ -1,9 +1,14 @@
 /* Members of a cohort that speculate: with a tick each gets a token and as many more as hold of
  * those that were guessed for it, so that no two have the same count.
  *
- * What a tick changes of a member stands in one cache line, in order of start. Its record is
- * brought up to date when it is read, as that of any member (cohort.h). Guesses take K/V slots
- * while they are verified; a member holds blocks for them, and for lookahead_tokens behind. */
+ * A tick adds to the members' tokens, which stand in one array in order of start, and looks closer
+ * only at members that have come to their look_at. A member's record is brought up to date when it
+ * is read, as that of any member (cohort.h), and the time of its tokens is that of the cohort's
+ * ticks. Guesses take K/V slots while they are verified; a member holds blocks for them, and for
+ * lookahead_tokens behind.
+ *
+ * Where rates are 0 and 1 alone each step yields as many tokens as the one before: such ticks are
+ * even, and nothing is counted for a member until it leaves. */
 #ifndef SIM_REPLICA_RAGGED_H
 #define SIM_REPLICA_RAGGED_H
 
@@ -40,13 +45,16 @@ struct ragged_sums {
 struct ragged_member {
     struct live_request *r;
     const struct acceptance *accepts;
-    uint64_t key; /* of its draws */
-    int64_t last_token_ns, max_itl_ns;
-    int32_t n_computed, n_out, n_output;
-    int32_t capacity;  /* tokens for which it holds blocks */
-    int16_t n_draft;   /* in the next step, or in the one in flight */
-    int16_t n_emitted; /* by the last one */
-    int32_t work_at;   /* in the description of the step in flight */
+    uint64_t key;     /* of its draws */
+    int32_t n_before; /* tokens computed less those of the answer, which stays the same */
+    int32_t n_output;
+    int32_t capacity;   /* tokens for which it holds blocks */
+    int32_t n_lacking;  /* blocks, for the next tick */
+    int32_t work_at;    /* in the description of the step in flight */
+    int16_t n_draft;    /* in the next step, or in the one in flight */
+    int16_t n_sure;     /* of these, guesses that surely hold; -1: it is drawn */
+    bool may_finish;    /* with the next tick */
+    int64_t since_even; /* even ticks before those that `sums` lacks */
 };
 
 struct ragged_options {
@@ -64,17 +72,26 @@ struct ragged_options {
 struct ragged {
     struct ragged_options options;
     struct ragged_member *of; /* [n] */
+    /* Of each member, apart from it: what a tick reads and writes of all of them. */
+    int32_t *n_out;   /* [n] tokens of its answer */
+    int32_t *look_at; /* [n] with so many it may finish, lacks blocks, or its guesses are cut */
+    int32_t *n_step;  /* [n] tokens that its last step yielded, or that each does */
     size_t n, cap;
+    size_t likely;                  /* where ragged_find looks first */
     struct live_request **finished; /* with the last tick, in order of start; from next_finished on
                                        those that are still here */
     size_t n_finished, next_finished;
-    struct ragged_sums sums;
+    struct ragged_sums sums; /* but for even ticks of members that are still here */
+    int64_t n_even;          /* ticks for which nothing was drawn: each yielded n_step */
+    size_t n_drawn;          /* members with a chance */
+    bool told;               /* an executor says how many hold: no tick is even */
     /* of the next tick, or the one in flight */
     bool prepared; /* the sums below are up to date */
     int32_t n_draft_tokens, n_draft_seqs, most_drafts;
-    int32_t n_lacking; /* blocks */
-    int32_t n_all;     /* what was asked for all members alike, and no one has otherwise; or -1 */
-    bool may_finish;
+    int32_t n_with_most;  /* members with most_drafts */
+    int32_t n_lacking;    /* blocks */
+    int32_t n_may_finish; /* members */
+    int32_t n_all; /* what was asked for all members alike, and no one has otherwise; or -1 */
     int32_t n_step_accepted; /* of the last tick */
 };
 
@@ -89,14 +106,14 @@ void ragged_remove(struct ragged *ragged, const struct live_request *r);
 /* Brings the record of r up to date. */
 void ragged_catch_up(const struct ragged *ragged, struct live_request *r);
 
+/* Tokens of the member that are computed. */
+static inline int32_t ragged_computed(const struct ragged *ragged, const struct ragged_member *m)
+{
+    return m->n_before + ragged->n_out[m - ragged->of];
+}
 /* n guesses, cut to what the model's length leaves behind n_computed tokens. */
 int32_t ragged_cut(const struct ragged *ragged, int32_t n, int32_t n_computed);
-static inline void ragged_set_draft(struct ragged *ragged, struct ragged_member *m, int32_t n)
-{
-    const int32_t n_draft = ragged_cut(ragged, n, m->n_computed);
-    ragged->prepared = ragged->prepared && n_draft == m->n_draft;
-    m->n_draft = (int16_t)n_draft;
-}
+void ragged_set_draft(struct ragged *ragged, struct ragged_member *m, int32_t n);
 /* r, a member, holds other blocks than before. */
 void ragged_note_blocks(struct ragged *ragged, const struct live_request *r, struct kv_block block);
 /* Slots for which a sequence holds blocks while n_computed tokens and one more are computed, with
@@ -111,19 +128,23 @@ static inline int32_t ragged_holds(const struct ragged *ragged, int32_t n_comput
 int32_t ragged_prepare(struct ragged *ragged, struct kv_block block);
 
 /* Guesses of the member's step that hold, as drawn. */
-int32_t ragged_drawn(const struct ragged_member *m);
-
-struct ragged_tick {
-    struct kv_block block;
-    int64_t end_ns, last_end_ns; /* of this tick and the one before */
-    const int32_t *n_accepted;   /* by work_at, as an executor says; NULL: drawn */
-    int64_t *own_gap_ns;         /* [n] out: gaps of members other than end_ns - last_end_ns */
-    size_t n_own_gaps;           /* out */
-    int64_t n_emitted;           /* out */
-};
+int32_t ragged_drawn(const struct ragged *ragged, const struct ragged_member *m);
+/* Blocks that member i lacks for the next tick. */
+static inline int32_t ragged_lacks(const struct ragged *ragged, size_t i)
+{
+    return ragged->n_out[i] >= ragged->look_at[i] ? ragged->of[i].n_lacking : 0;
+}
+/* Tokens that r, a member, got with the last tick. */
+static inline int32_t ragged_emitted(const struct ragged *ragged, const struct ragged_member *m)
+{
+    return ragged->n_step[m - ragged->of];
+}
+/* Of all ticks so far. */
+struct ragged_sums ragged_sums(const struct ragged *ragged);
 /* Sets the guesses of all members alike for the next tick. */
 void ragged_set_drafts(struct ragged *ragged, int32_t n);
-/* All members have their tokens. Those that had their last one are in `finished`. */
-void ragged_tick(struct ragged *ragged, struct ragged_tick *tick);
+/* All members have their tokens. Those that had their last one are in `finished`. n_accepted: by
+ * work_at, as an executor says; NULL: drawn. Returns the tokens. */
+int64_t ragged_tick(struct ragged *ragged, struct kv_block block, const int32_t *n_accepted);
 
 #endif

@@ -66,35 +66,16 @@ void replica_grow_ragged(struct replica *replica)
 {
     const struct ragged *ragged = &replica->here.cohort.ragged;
     for (size_t i = 0; i < ragged->n && ragged->n_lacking > 0; i++) {
-        const struct ragged_member *m = &ragged->of[i];
-        const int32_t more = ragged_holds(ragged, m->n_computed, m->n_draft) - m->capacity;
-        if (more > 0)
-            replica_take_blocks(replica, m->r, kv_blocks_for(more, replica->fixed.block));
+        const int32_t n = ragged_lacks(ragged, i);
+        if (n > 0)
+            replica_take_blocks(replica, cohort_turn_to(&replica->here.cohort, i), n);
     }
 }
 
-static int record_gaps(const struct ragged_tick *tick, size_t n_members,
-                       struct ifl_recorder *recorder, struct ifl_error *error)
-{
-    int rc = 0;
-    for (size_t i = 0; i < tick->n_own_gaps && rc == 0; i++)
-        rc = ifl_record_gaps(recorder, tick->own_gap_ns[i], 1, error);
-    if (rc == 0 && n_members > tick->n_own_gaps)
-        rc = ifl_record_gaps(recorder, tick->end_ns - tick->last_end_ns,
-                             (int64_t)(n_members - tick->n_own_gaps), error);
-    return rc;
-}
-
-IFL_HOT int replica_tick_ragged(struct replica *replica, int64_t end_ns,
-                                struct ifl_recorder *recorder, struct ifl_error *error)
+IFL_HOT void replica_emit(struct replica *replica)
 {
     struct cohort *cohort = &replica->here.cohort;
-    struct ragged_tick tick = {.block = cohort->block,
-                               .end_ns = end_ns,
-                               .n_accepted = replica->in_flight.n_accepted,
-                               .own_gap_ns = replica->in_flight.own_gaps_ns};
-    cohort_tick_ragged(cohort, &tick);
+    const int64_t n = cohort_emit(cohort, replica->in_flight.n_accepted);
     in_flight_note_accepted(&replica->in_flight, cohort->ragged.n_step_accepted);
-    accounts_add_tokens(&replica->kv, tick.n_emitted - (int64_t)cohort->n);
-    return record_gaps(&tick, cohort->n, recorder, error);
+    accounts_add_tokens(&replica->kv, n - (int64_t)cohort->n);
 }

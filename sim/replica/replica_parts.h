@@ -159,11 +159,10 @@ static inline bool replica_tick_fits(const struct replica *replica, int32_t n_ne
 /* True if taking n_new blocks may cost a waiting request a hit that a plan was told of. */
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
 /* Where members speculate: they take the blocks that they lack; the plan asks how much is guessed
- * for each that has no tokens in it yet; a step ends. */
+ * for each that has no tokens in it yet; a step yields what was guessed and holds. */
 void replica_grow_ragged(struct replica *replica);
 void replica_ask_drafts(struct replica *replica);
-int replica_tick_ragged(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
-                        struct ifl_error *error);
+void replica_emit(struct replica *replica);
 /* Members take their blocks for the tick under way, counted members first. */
 void replica_grow_listed(struct replica *replica);
 static inline void replica_grow_counted(struct replica *replica)

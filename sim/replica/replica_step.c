@@ -167,14 +167,14 @@ IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_rec
                          struct ifl_error *error)
 {
     struct cohort *cohort = &replica->here.cohort;
-    if (cohort_is_ragged(cohort))
-        return replica_tick_ragged(replica, end_ns, recorder, error);
     struct tick_gaps shared;
     int rc = 0;
     for (size_t i = 0; i < cohort->n_fresh && rc == 0; i++)
         rc = record_own_gap(cohort->fresh[i], end_ns, recorder, error);
     if (rc < 0)
         return rc;
+    if (cohort_is_ragged(cohort))
+        replica_emit(replica);
     accounts_add_tokens(&replica->kv, -cohort->n_full_seqs);
     if (cohort_tick(cohort, end_ns, &shared) < 0)
         return ifl_fail_nomem(error);

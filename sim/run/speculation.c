@@ -155,15 +155,15 @@ struct ragged_options speculation_options(const struct speculation *speculation,
 
 void speculation_add(const struct replica *replica, struct ifl_speculation_record *to)
 {
-    const struct ragged_sums *sums = &replica->here.cohort.ragged.sums;
-    to->n_steps += sums->n_steps;
-    to->n_drafted += sums->n_drafted;
-    to->n_emitted += sums->n_emitted;
+    const struct ragged_sums sums = ragged_sums(&replica->here.cohort.ragged);
+    to->n_steps += sums.n_steps;
+    to->n_drafted += sums.n_drafted;
+    to->n_emitted += sums.n_emitted;
     for (int32_t n = 1; n <= RAGGED_MAX_DRAFTS; n++) {
-        to->n_held += n * sums->n_held[n];
+        to->n_held += n * sums.n_held[n];
         for (int32_t place = 1; place <= n; place++) {
-            to->of[place - 1].n_guessed += sums->n_with[n];
-            to->of[place - 1].n_held += sums->n_held[n];
+            to->of[place - 1].n_guessed += sums.n_with[n];
+            to->of[place - 1].n_held += sums.n_held[n];
         }
     }
 }
