@@ -152,6 +152,7 @@ struct ifl_padding {
     int32_t n_prefill_tokens;
     int64_t prefill_q_q; /* the part of padding in the sum of new x new */
     int32_t n_decode_seqs;
+    int32_t n_draft_tokens; /* rows in place of guesses, which read no K/V but their own */
     int64_t decode_context; /* tokens of K/V that these sequences read */
 };
 
@@ -335,6 +336,11 @@ struct ifl_step_ops {
      * decodes, cut to the longest sequence of the model; 0 for any other. They are computed beside
      * it, and verified, if the plan gives them (schedule_drafts, schedule_ready). */
     int32_t (*drafts)(struct ifl_step *, const struct ifl_request *);
+    /* As start, of a request that computes n tokens, and n_rows > 0 behind them in place of
+     * guesses, of which it has none yet: padding, which nothing verifies (see pad), and for which
+     * it holds blocks. step->n_tokens counts both. */
+    enum ifl_verdict (*start_padded)(struct ifl_step *, const struct ifl_request *, int32_t n,
+                                     int32_t n_rows);
 };
 
 /* Totals of the step being built. Every call may change them, so do not keep copies. */
@@ -454,6 +460,12 @@ static inline double ifl_room(struct ifl_step *s, double enough)
 static inline enum ifl_verdict ifl_start(struct ifl_step *s, const struct ifl_request *r, int32_t n)
 {
     return s->ops->start(s, r, n);
+}
+
+static inline enum ifl_verdict ifl_start_padded(struct ifl_step *s, const struct ifl_request *r,
+                                                int32_t n, int32_t n_rows)
+{
+    return s->ops->start_padded(s, r, n, n_rows);
 }
 
 static inline enum ifl_verdict ifl_schedule(struct ifl_step *s, const struct ifl_request *r,

@@ -12,6 +12,12 @@
  * (long_prefill_alone, long_prefill_adapts).
  *
  * With speculation a decode has the tokens that are guessed for it, too, as far as the budget goes.
+ * Since 2026-06 (vllm-project/vllm pull request 45237; scheduler.py at v0.33.0, pad_spec_decode) a
+ * request that starts with one token to compute, the others being there, is filled up with rows in
+ * place of guesses where running requests are scheduled and none of them is in its prompt, so that
+ * all rows of the batch come in groups of one size. Without room for these rows in the budget or
+ * in the model's length it waits, and all behind it (pads_newcomers). Prompts that start in the
+ * same step do not count.
  *
  * With asynchronous scheduling (serving.in_flight.ahead) a step is planned when the step before it
  * begins (vllm/v1/engine/core.py, step_with_batch_queue): step.h, limits->plans_ahead, says what
@@ -29,6 +35,7 @@ struct unified {
     bool long_prefill_adapts;
     bool walks_on;
     int32_t draft_input_tokens;
+    bool pads_newcomers;
 };
 
 static const struct ifl_param params[] = {
@@ -54,6 +61,9 @@ static const struct ifl_param params[] = {
      NULL, "tokens",
      "of the budget, that each request costs beside its own: what a draft model feeds in addition "
      "(vLLM: 1 for a draft model, 0 for heads and n-grams)"},
+    {"pads_newcomers", IFL_BOOL, offsetof(struct unified, pads_newcomers), 0, 0, 1, NULL, "",
+     "with guesses, a request that starts with one token to compute beside decodes alone is filled "
+     "up with rows in their place (vLLM since 2026-06)"},
 };
 
 static int32_t budget_left(const struct unified *p, const struct ifl_step *step)
@@ -118,18 +128,46 @@ static void serve_running(const struct unified *p, const struct ifl_view *view,
     }
 }
 
-static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_list list)
+/* Rows with which r is filled up, if it starts beside decodes alone. */
+static int32_t rows_to_pad(const struct unified *p, const struct ifl_step *step,
+                           const struct ifl_request *r)
 {
+    return p->pads_newcomers && r->state != IFL_SWAPPED && ifl_todo(r) == 1 ? step->max_drafts : 0;
+}
+
+static bool has_room_for_rows(const struct unified *p, const struct ifl_view *view,
+                              const struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    return 1 + n <= p->max_batched_tokens - step->n_tokens &&
+           ifl_n_computed(r) + 1 + n <= view->limits->max_model_tokens;
+}
+
+/* only_decodes: running requests are scheduled, and none of them is in its prompt. */
+static enum ifl_verdict start_one(const struct unified *p, const struct ifl_view *view,
+                                  struct ifl_step *step, const struct ifl_request *r,
+                                  bool only_decodes)
+{
+    const int32_t n_rows = only_decodes ? rows_to_pad(p, step, r) : 0;
+    if (n_rows == 0)
+        return ifl_start(step, r, share_of(p, step, budget_left(p, step), r));
+    if (has_room_for_rows(p, view, step, r, n_rows))
+        return ifl_start_padded(step, r, 1, n_rows);
+    ifl_refuse(step, r, "has no room for it and rows in place of guesses");
+    return IFL_WAIT;
+}
+
+static void start_from(const struct unified *p, const struct ifl_view *view, struct ifl_step *step,
+                       enum ifl_list list)
+{
+    const bool only_decodes = step->n_requests > 0 && step->n_prefill_requests == 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    int32_t left;
-    while ((left = budget_left(p, step)) > p->draft_input_tokens &&
-           (r = ifl_next(step, list, &cursor))) {
+    while (budget_left(p, step) > p->draft_input_tokens && (r = ifl_next(step, list, &cursor))) {
         if (ifl_dropped_as_too_wide(step, r, seats(p)))
             continue;
         if (step->n_running_seqs + r->n_seqs > seats(p))
             return;
-        if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, step, left, r))))
+        if (!ifl_settled(step, r, start_one(p, view, step, r, only_decodes)))
             return;
     }
 }
@@ -155,9 +193,9 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         serve_running(p, view, step);
     if (step->n_preempted > 0)
         return;
-    start_from(p, step, IFL_IN_SWAPPED); /* empty in vLLM v1, which recomputes */
+    start_from(p, view, step, IFL_IN_SWAPPED); /* empty in vLLM v1, which recomputes */
     if (step->n_swapped == 0)
-        start_from(p, step, IFL_IN_WAITING);
+        start_from(p, view, step, IFL_IN_WAITING);
     if (decodes && step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }

@@ -28,7 +28,8 @@ static inline double adapters_s(const struct cost *cost, const struct ifl_step_t
 
 static bool has_padding(const struct ifl_step_totals *totals)
 {
-    return totals->padding.n_prefill_tokens > 0 || totals->padding.n_decode_seqs > 0;
+    return totals->padding.n_prefill_tokens > 0 || totals->padding.n_decode_seqs > 0 ||
+           totals->padding.n_draft_tokens > 0;
 }
 
 /* The totals with padding, which is computed like other tokens. Most steps have none. */
@@ -45,6 +46,10 @@ static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *
     all->n_decode_seqs += padding->n_decode_seqs;
     all->n_sampled += padding->n_decode_seqs;
     all->decode_context += padding->decode_context;
+    all->n_tokens += padding->n_draft_tokens;
+    all->n_sampled += padding->n_draft_tokens;
+    all->n_draft_tokens += padding->n_draft_tokens;
+    all->decode_context += padding->n_draft_tokens;
     return all;
 }
 

@@ -280,6 +280,15 @@ static void settle_preset_v1(struct vllm *v)
         settle_put(v->s, "serving.batching.walks_on", "false");
 }
 
+/* In the source of 0.33, but for numbers of guesses that follow the batch. */
+static void settle_newcomers(struct vllm *v)
+{
+    const char *policy = tree_text(tree_at(v->s->root, "serving.draft.policy"));
+    if (v->v1 && v->version >= 3100 && policy && strcmp(policy, "none") != 0 &&
+        strcmp(policy, "by-batch") != 0)
+        settle_put(v->s, "serving.batching.pads_newcomers", "true");
+}
+
 /* Asynchronous by default since 0.14, but for pipelines and some guesses (config/vllm.py). */
 static void settle_ahead(struct vllm *v)
 {
@@ -473,6 +482,7 @@ void settle_vllm(struct settled *s)
     else
         settle_v0(&v);
     settle_drafts_vllm(s, v.v1);
+    settle_newcomers(&v);
     settle_parallel(s);
     settle_count(s, "max_model_len", "serving.max_model_len");
     settle_kv(&v);

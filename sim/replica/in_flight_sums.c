@@ -10,8 +10,9 @@ static void add_prompt(struct ifl_step_totals *totals, const struct planned *p)
     const struct live_request *r = p->r;
     const int32_t n = p->n;
     const int64_t q = n, kv = r->pub.stale.n_computed;
-    totals->n_tokens += p->n_tokens;
-    totals->n_prefill_tokens += p->n_tokens;
+    totals->n_tokens += p->n_tokens - p->n_draft;
+    totals->n_prefill_tokens += p->n_tokens - p->n_draft;
+    totals->padding.n_draft_tokens += p->n_draft;
     totals->n_prefill_seqs++;
     totals->n_sampled += r->pub.stale.n_computed + n == r->pub.stale.n_tokens;
     totals->prefill_q_kv += q * kv;

@@ -167,27 +167,31 @@ void plan_forget_copies_to(struct plan *plan, const uint32_t *to, int32_t n_to)
 
 /* ---- tokens ---- */
 
-/* Takes r out of `planned`. Returns the tokens that the plan has counted for it. */
-static int32_t forget_planned(struct plan *plan, const struct live_request *r)
+/* Takes r out of `planned`. Returns the tokens that the plan has counted for it, *n_draft of them
+ * in place of guesses or guessed. */
+static int32_t forget_planned(struct plan *plan, const struct live_request *r, int32_t *n_draft)
 {
     for (size_t i = 0; i < plan->n_planned; i++)
         if (plan->planned[i].r == r) {
             plan->planned[i].r = NULL;
             plan->n_decodes -= plan->planned[i].decodes;
             plan->n_members -= r->in_cohort;
+            *n_draft = plan->planned[i].n_draft;
             return plan->planned[i].n_tokens;
         }
-    return r->pub.n_seqs + cohort_n_draft(r); /* one of the cohort */
+    *n_draft = cohort_n_draft(r); /* one of the cohort */
+    return r->pub.n_seqs + *n_draft;
 }
 
 void plan_remove(struct plan *plan, const struct live_request *r)
 {
     struct ifl_step *step = &plan->step;
-    const int32_t n_tokens = forget_planned(plan, r);
+    int32_t n_draft;
+    const int32_t n_tokens = forget_planned(plan, r, &n_draft);
     step->n_tokens -= n_tokens;
     step->n_requests--;
     if (!request_decodes(&r->pub)) {
-        step->n_prefill_tokens -= n_tokens;
+        step->n_prefill_tokens -= n_tokens - n_draft;
         step->n_prefill_requests--;
     }
 }

@@ -18,7 +18,7 @@ struct planned {
     int32_t n_tokens;       /* of all its sequences, shared ones once */
     bool decodes, samples;
     int32_t n_computed; /* of each sequence, these included; once the plan is committed */
-    int32_t n_draft;    /* of n_tokens, but not of n: guessed ones */
+    int32_t n_draft; /* of n_tokens, but not of n: guessed ones; of a prompt, rows in their place */
 };
 
 /* A snapshot of one list, taken when a plan first asks for it. */

@@ -144,4 +144,5 @@ const struct ifl_step_ops replica_step_ops = {
     .load = op_load,
     .adapter_users = op_adapter_users,
     .drafts = step_drafts,
+    .start_padded = step_start_padded,
 };

@@ -54,6 +54,8 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
                           int32_t spare_blocks, int32_t *takes);
 double step_room(struct ifl_step *step, double enough);
 enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n);
+enum ifl_verdict step_start_padded(struct ifl_step *step, const struct ifl_request *request,
+                                   int32_t n, int32_t n_rows);
 
 /* ---- step_preempt.c ---- */
 

@@ -32,6 +32,7 @@ static inline bool step_may_pad(const struct ifl_padding *padding)
     const int64_t most = MAX_PADDING_TOKENS, most_pairs = most * most;
     return padding->n_prefill_tokens >= 0 && padding->n_prefill_tokens <= most &&
            padding->n_decode_seqs >= 0 && padding->n_decode_seqs <= most &&
+           padding->n_draft_tokens >= 0 && padding->n_draft_tokens <= most &&
            padding->prefill_q_q >= 0 && padding->prefill_q_q <= most_pairs &&
            padding->decode_context >= 0 && padding->decode_context <= most_pairs;
 }

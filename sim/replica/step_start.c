@@ -224,17 +224,26 @@ void replica_tell_started(struct replica *replica, const struct live_request *r)
     }
 }
 
-IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request,
-                                    int32_t n)
+/* Slots for n tokens of r, what it looks ahead for, and n_rows in place of guesses. */
+static int32_t slots_to_start(const struct replica *replica, const struct live_request *r,
+                              int32_t n, int32_t n_rows)
 {
-    struct replica *replica = replica_of(step);
+    const int32_t slots = replica_slots_for(replica, r, n, 0);
+    return IFL_RARE(n_rows > 0)
+               ? ifl_max(slots, ifl_min(slots + n_rows, replica->fixed.limits.max_model_tokens))
+               : slots;
+}
+
+IFL_HOT static inline enum ifl_verdict
+start(struct replica *replica, const struct ifl_request *request, int32_t n, int32_t n_rows)
+{
     struct live_request *r = live(request);
     n = still_to_compute(replica, request, n);
     const struct ifl_admission answer = admission(replica, request, n);
     if (answer.verdict != IFL_YES)
         return answer.verdict;
     const int32_t n_slots = live_slots(r) + n;
-    const int32_t slots = replica_slots_for(replica, r, n, 0);
+    const int32_t slots = slots_to_start(replica, r, n, n_rows);
     const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, slots));
     if (lies_elsewhere(replica, r))
         return load_first(replica, r, ifl_max(answer.hold_tokens, n_slots));
@@ -257,8 +266,26 @@ IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_requ
     plan_count_running(&replica->plan, r);
     step_count_blocks(replica);
     if (n > 0)
-        step_put_in_plan(replica, r, n, 0);
+        step_put_in_plan(replica, r, n, n_rows);
     replica_tell_started(replica, r);
     replica_stir_keys(replica);
     return IFL_YES;
+}
+
+IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request,
+                                    int32_t n)
+{
+    return start(replica_of(step), request, n, 0);
+}
+
+enum ifl_verdict step_start_padded(struct ifl_step *step, const struct ifl_request *request,
+                                   int32_t n, int32_t n_rows)
+{
+    struct replica *replica = replica_of(step);
+    if (n <= 0 || n_rows <= 0 || n_rows > step->max_drafts) {
+        step_breach(replica, "it pads a start with no token or no row, or with more rows than a "
+                             "request may have guesses");
+        return IFL_WAIT;
+    }
+    return start(replica, request, n, n_rows);
 }
