@@ -6,13 +6,18 @@
 #include "inflight/error.h"
 #include "inflight/minmax.h"
 
-int news_create(struct news *news, const struct news_options *options, const struct ifl_load *loads,
-                uint32_t n)
+void news_create(struct news *news, const struct news_options *options, uint32_t n)
 {
     *news = (struct news){.options = *options, .n = n, .next_take_ns = IFL_NEVER, .heard_ns = -1};
-    if (!news_are_old(news))
+    if (news_are_old(news))
+        news->cap = (size_t)(options->delay_ns / options->interval_ns) + 2;
+}
+
+int news_open(struct news *news, const struct ifl_load *loads)
+{
+    const uint32_t n = news->n;
+    if (!news_are_old(news) || news->live)
         return 0;
-    news->cap = (size_t)(options->delay_ns / options->interval_ns) + 2;
     news->live = malloc(n * sizeof *news->live);
     news->queue = calloc(news->cap, sizeof *news->queue);
     if (!news->live || !news->queue)
@@ -69,8 +74,7 @@ int64_t news_next_ns(const struct news *news)
     return ifl_min(news->next_take_ns, arrival_ns);
 }
 
-/* When the last report that has come was taken; at the start the loads are known. */
-static int64_t last_taken_ns(const struct news *news, int64_t now_ns)
+int64_t news_heard_of_ns(const struct news *news, int64_t now_ns)
 {
     const int64_t since_ns = now_ns - news->options.delay_ns;
     return since_ns > 0 ? since_ns - since_ns % news->options.interval_ns : 0;
@@ -78,14 +82,14 @@ static int64_t last_taken_ns(const struct news *news, int64_t now_ns)
 
 int64_t news_age_ns(const struct news *news, int64_t now_ns)
 {
-    return news_are_old(news) ? now_ns - last_taken_ns(news, now_ns) : 0;
+    return news_are_old(news) ? now_ns - news_heard_of_ns(news, now_ns) : 0;
 }
 
 int64_t news_next_report_ns(const struct news *news, int64_t now_ns)
 {
     ifl_assert(news_are_old(news));
     const struct news_options *options = &news->options;
-    return last_taken_ns(news, now_ns) + options->interval_ns + options->delay_ns;
+    return news_heard_of_ns(news, now_ns) + options->interval_ns + options->delay_ns;
 }
 
 static void take(struct news *news)
@@ -95,6 +99,12 @@ static void take(struct news *news)
     report->taken_ns = news->next_take_ns;
     memcpy(report->of, news->live, news->n * sizeof *report->of);
     news->next_take_ns = IFL_NEVER;
+}
+
+void news_take_now(struct news *news, int64_t at_ns)
+{
+    news->next_take_ns = at_ns;
+    take(news);
 }
 
 /* What was sent since the loads were taken is what the router has sent in all, less what it had

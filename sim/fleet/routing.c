@@ -28,18 +28,17 @@ static void describe(const struct replica *replica, int64_t now_ns, struct ifl_l
 }
 
 /* The replica comes to the time of the question, and the loop notes its load. */
-static void bring(struct routing *routing, uint32_t i)
+static void bring(struct routing *routing, uint32_t i, bool cache)
 {
     if (routing->bring && routing->asked->code >= 0)
-        routing->bring(routing->bring_context, i, routing->asked);
+        routing->bring(routing->bring_context, i, cache, routing->asked);
 }
 
 static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
     const size_t at = i < routing->n ? i : 0;
-    if (!news_are_old(&routing->news))
-        bring(routing, (uint32_t)at);
+    bring(routing, (uint32_t)at, false);
     return &routing->loads[at];
 }
 
@@ -67,8 +66,7 @@ static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 {
     struct routing *routing = routing_of(fleet);
     size_t best = fleet->n;
-    if (!news_are_old(&routing->news))
-        bring(routing, ROUTING_ALL);
+    bring(routing, ROUTING_ALL, false);
     if (!least_is_kept(&routing->least) &&
         least_create(&routing->least, routing->loads, routing->n) < 0 && routing->asked->code >= 0)
         ifl_fail_nomem(routing->asked);
@@ -90,7 +88,7 @@ static int32_t cached_tokens(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
     if (i < routing->n)
-        bring(routing, (uint32_t)i);
+        bring(routing, (uint32_t)i, true);
     return i < routing->n && fleet->request == &routing->probe.pub
                ? replica_hit(&routing->replicas[i], &routing->probe).n_cached
                : 0;
@@ -156,9 +154,8 @@ int routing_create(struct routing *routing, const struct routing_options *option
         return ifl_fail_nomem(error);
     describe_all(routing);
     open_all(routing);
-    return news_create(&routing->news, &options->news, routing->loads, n) < 0
-               ? ifl_fail_nomem(error)
-               : 0;
+    news_create(&routing->news, &options->news, n);
+    return 0;
 }
 
 void routing_destroy(struct routing *routing)
@@ -178,6 +175,17 @@ void routing_count_sent(struct routing *routing, uint32_t replica)
     routing->loads[replica].n_sent += news_are_old(&routing->news);
     if (least_is_kept(&routing->least))
         least_note(&routing->least, replica);
+}
+
+void routing_hear_one(struct routing *routing, const struct replica *replica, uint32_t n_sent)
+{
+    ifl_assert(news_are_old(&routing->news));
+    const uint32_t number = replica->fixed.number;
+    struct ifl_load *load = &routing->loads[number];
+    describe(replica, load->taken_ns, load);
+    load->n_sent = n_sent;
+    if (least_is_kept(&routing->least))
+        least_note(&routing->least, number);
 }
 
 IFL_APART void routing_note_load(struct routing *routing, const struct replica *replica,

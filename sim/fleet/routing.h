@@ -37,10 +37,11 @@ struct routing_span {
     unsigned roles; /* bits of enum ifl_role */
 };
 
-/* Takes a replica on to the time at which the router is asked; ROUTING_ALL: all whose load may
- * change until then. */
+/* Takes a replica on to the time of which the router knows its load; ROUTING_ALL: all whose load
+ * may change until then. cache: to the time at which the router is asked, however old the news are.
+ */
 enum { ROUTING_ALL = UINT32_MAX };
-typedef int routing_bring_fn(void *context, uint32_t replica, struct ifl_error *error);
+typedef int routing_bring_fn(void *context, uint32_t replica, bool cache, struct ifl_error *error);
 
 struct routing {
     struct replica *replicas; /* [n], borrowed */
@@ -141,6 +142,14 @@ static inline void routing_note_sent(struct routing *routing, uint32_t replica)
 }
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);
+/* Old news of one replica, without a report of all: its load is as it is now, since when n_sent
+ * requests were sent there. */
+void routing_hear_one(struct routing *routing, const struct replica *replica, uint32_t n_sent);
+/* From now on old news come as reports of all replicas: memory for them. 0, or IFL_E_NOMEM. */
+static inline int routing_open_news(struct routing *routing)
+{
+    return news_open(&routing->news, routing->loads);
+}
 /* Call it after the replica has changed, at now_ns. */
 void routing_note_load(struct routing *routing, const struct replica *replica, int64_t now_ns);
 static inline void routing_note(struct routing *routing, const struct replica *replica,

@@ -73,7 +73,8 @@ IFL_APART static int fall_asleep(struct loop *loop, struct replica *replica, boo
     wakes_note_event(&replica->wakes);
     if (count_wake(replica, loop->now_ns, moved, error) < 0)
         return error->code;
-    return event_push(&loop->wakes, at_ns, replica->fixed.number, replica->fixed.number) < 0
+    struct event_heap *wakes = loop->lone ? &loop->lone[replica->fixed.number].wakes : &loop->wakes;
+    return event_push(wakes, at_ns, replica->fixed.number, replica->fixed.number) < 0
                ? ifl_fail_nomem(error)
                : 0;
 }
@@ -533,6 +534,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = (loop.tiering = tiering_create(&loop, error)) ? 0 : error->code;
     if (rc == 0 && apart_flies(flight))
         rc = apart_take_off(&loop, error);
+    if (rc == 0 && !loop.lone && routing_open_news(&loop.routing) < 0)
+        rc = ifl_fail_nomem(error);
     if (rc == 0)
         rc = outside_open(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
@@ -559,9 +562,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     tiering_destroy(loop.tiering);
     loop_drop_departures(&loop);
     free(loop.places);
-    event_heap_destroy(&loop.lone_changes);
-    free(loop.lone);
-    free(loop.lone_outlook);
+    apart_end(&loop);
     free(loop.due);
     free(loop.was_due);
     free(loop.held);

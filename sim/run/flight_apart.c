@@ -8,11 +8,20 @@
  * fly together, in flight.c. They fly together, too, from the time on when a request is held at the
  * gateway, for any end of a step may change that.
  *
- * Where news are old the router reads no replica, but what was taken of all of them at one time. So
- * all whose load has changed fly up to that time before it is taken. */
-#include "run/flight_loop.h"
+ * A request that is sent to a replica without a look at it is put into its mailbox (flight_mail.h).
+ * The replica comes to it when something asks for the replica, or when the mailboxes are full.
+ *
+ * Where news are old, see flight_news.c. */
+#include "run/flight_apart.h"
 
 #include "inflight/minmax.h"
+
+static void free_lone(struct lone *lone, uint32_t n)
+{
+    for (uint32_t i = 0; lone && i < n; i++)
+        event_heap_destroy(&lone[i].wakes);
+    free(lone);
+}
 
 /* ---- whether they may ---- */
 
@@ -74,15 +83,10 @@ static int submit_and_wait(struct loop *loop, const struct replica *replica, str
     return rc;
 }
 
-static struct outlook *outlook_of(const struct loop *loop, const struct replica *replica)
-{
-    return &loop->lone_outlook[replica->fixed.number];
-}
-
 static int foresee(struct loop *loop, const struct replica *replica, int64_t until_ns,
                    struct ifl_done *done, struct ifl_error *error)
 {
-    struct outlook *outlook = outlook_of(loop, replica);
+    struct outlook *outlook = &loop->lone_outlook;
     const int64_t start_ns = replica->in_flight.desc.start_ns;
     if (!loop_look_ahead(loop->flight, replica, until_ns, outlook))
         return submit_and_wait(loop, replica, done, error);
@@ -111,7 +115,7 @@ static int pass_steps(struct loop *loop, struct replica *replica, struct lone *l
         if (done.end_ns == until_ns || !replica_coasts(replica))
             rc = loop_end(loop, replica, &done, error);
         else
-            rc = loop_coast(loop, replica, &done, until_ns, outlook_of(loop, replica), error);
+            rc = loop_coast(loop, replica, &done, until_ns, &loop->lone_outlook, error);
     }
     lone->end_ns = IFL_NEVER;
     return rc;
@@ -123,8 +127,18 @@ static int plan(struct loop *loop, struct replica *replica, struct lone *lone,
 {
     lone->last_ns = loop->now_ns = lone->due_ns;
     lone->due_ns = IFL_NEVER;
-    outlook_of(loop, replica)->n = outlook_of(loop, replica)->at = 0;
+    loop->lone_outlook.n = loop->lone_outlook.at = 0;
     return loop_commit(loop, replica, error);
+}
+
+/* Where the step under way is not followed by others like it, nothing else is to be foretold. */
+static void recall_duration(struct loop *loop, const struct replica *replica,
+                            const struct lone *lone)
+{
+    struct outlook *outlook = &loop->lone_outlook;
+    outlook->at = 0;
+    outlook->n = lone->end_ns != IFL_NEVER && !replica_coasts(replica);
+    outlook->duration_ns[0] = lone->end_ns - replica->in_flight.desc.start_ns;
 }
 
 /* Without wakes: the replica sleeps until one, or until something comes. */
@@ -133,6 +147,7 @@ static int fly_alone(struct loop *loop, uint32_t number, int64_t until_ns, struc
     struct replica *replica = &loop->flight->replicas[number];
     struct lone *lone = &loop->lone[number];
     int rc = lone->end_ns <= until_ns;
+    recall_duration(loop, replica, lone);
     while (rc > 0 || (rc == 0 && lone->due_ns < until_ns)) {
         if (rc == 0 && (rc = plan(loop, replica, lone, error)) <= 0)
             break;
@@ -143,20 +158,68 @@ static int fly_alone(struct loop *loop, uint32_t number, int64_t until_ns, struc
     return ifl_min(rc, 0);
 }
 
-/* When its load may change next without a request that comes or leaves early. */
-static int64_t next_change_ns(const struct lone *lone)
+/* True: it falls due before until_ns, since it was idle at the time of a wake. */
+static bool wakes_before(struct lone *lone, int64_t until_ns)
 {
-    if (lone->end_ns != IFL_NEVER)
-        return lone->end_ns;
-    return lone->due_ns == IFL_NEVER ? IFL_NEVER
-                                     : lone->due_ns + 1; /* plans come behind arrivals */
+    while (event_next_ns(&lone->wakes) < until_ns) {
+        const int64_t at_ns = event_pop(&lone->wakes).at_ns;
+        if (lone->last_ns >= at_ns || lone->due_ns != IFL_NEVER || lone->end_ns != IFL_NEVER)
+            continue;
+        lone->due_ns = at_ns;
+        return true;
+    }
+    return false;
+}
+
+/* Through all that happens to it before until_ns but arrivals, and the end of a step at that time.
+ */
+static int fly(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error)
+{
+    int rc;
+    do {
+        rc = fly_alone(loop, number, until_ns, error);
+    } while (rc == 0 && wakes_before(&loop->lone[number], until_ns));
+    return rc;
+}
+
+static int let_join(struct loop *loop, uint32_t number, struct ifl_error *error)
+{
+    struct replica *replica = &loop->flight->replicas[number];
+    struct arrival a;
+    mail_take(&loop->mail, &loop->lone[number].mailbox, loop->flight->workload, &a);
+    const int rc = replica_join(replica, &a, a.at_ns, NULL, error);
+    loop->now_ns = a.at_ns;
+    apart_fall_due(loop, replica);
+    return rc;
+}
+
+int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t joined_ns,
+                struct ifl_error *error)
+{
+    struct lone *lone = &loop->lone[number];
+    const int64_t now_ns = loop->now_ns;
+    int rc = 0;
+    if (apart_next_change_ns(lone) > until_ns &&
+        mail_next_ns(&loop->mail, &lone->mailbox) > joined_ns)
+        return 0;
+    lone->stale = true;
+    for (int64_t at_ns;
+         rc == 0 && (at_ns = mail_next_ns(&loop->mail, &lone->mailbox)) <= joined_ns;) {
+        rc = fly(loop, number, at_ns, error);
+        if (rc == 0)
+            rc = let_join(loop, number, error);
+    }
+    if (rc == 0)
+        rc = fly(loop, number, until_ns, error);
+    loop->now_ns = now_ns;
+    return rc;
 }
 
 /* An entry may be too early: then it is put back. */
 static void expect_change(struct loop *loop, uint32_t number)
 {
     struct lone *lone = &loop->lone[number];
-    const int64_t at_ns = next_change_ns(lone);
+    const int64_t at_ns = apart_next_change_ns(lone);
     if (!loop->follows_loads || at_ns >= lone->queued_ns)
         return;
     lone->queued_ns = at_ns;
@@ -168,65 +231,76 @@ void apart_fall_due(struct loop *loop, const struct replica *replica)
     struct lone *lone = &loop->lone[replica->fixed.number];
     if (lone->due_ns == IFL_NEVER && !replica->in_flight.busy)
         lone->due_ns = loop->now_ns;
+    lone->last_ns = ifl_max(lone->last_ns, loop->now_ns);
     expect_change(loop, replica->fixed.number);
 }
 
-/* It falls due if it was idle then. */
-static void wake(struct loop *loop, const struct event *event)
-{
-    struct lone *lone = &loop->lone[event->payload];
-    if (lone->last_ns < event->at_ns && lone->due_ns == IFL_NEVER && lone->end_ns == IFL_NEVER)
-        lone->due_ns = event->at_ns;
-    expect_change(loop, (uint32_t)event->payload);
-}
-
-/* Its load is noted. Old news say what it is at until_ns, exact ones of when. */
+/* Its load is noted, if it has flown. Old news say what it is at until_ns, exact ones of when. */
 static void note(struct loop *loop, uint32_t number, int64_t until_ns)
 {
+    struct lone *lone = &loop->lone[number];
     const bool old = news_are_old(&loop->routing.news);
-    routing_note(&loop->routing, &loop->flight->replicas[number],
-                 old ? until_ns : loop->lone[number].last_ns);
+    if (!lone->stale || (old && !loop->takes_news))
+        return;
+    lone->stale = false;
+    routing_note(&loop->routing, &loop->flight->replicas[number], old ? until_ns : lone->last_ns);
 }
 
-/* Up to that time, and its load is noted. */
-static int bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error)
+int apart_bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error)
 {
-    struct lone *lone = &loop->lone[number];
-    if (next_change_ns(lone) > until_ns)
-        return 0;
-    const int rc = fly_alone(loop, number, until_ns, error);
+    const int rc = apart_reach(loop, number, until_ns, until_ns, error);
     note(loop, number, until_ns);
     expect_change(loop, number);
     return rc;
 }
 
-/* Replicas whose wakes come before until_ns fly up to those. *woken: that one is among them. */
-static int pass_wakes(struct loop *loop, uint32_t number, int64_t until_ns, bool *woken,
-                      struct ifl_error *error)
+/* ---- mail ---- */
+
+/* Each replica comes to so many requests in a row, on average; small fleets to more. */
+enum { MAIL_EACH = 64, LEAST_MAIL = 256 };
+
+/* Replicas take what they have been sent, but for what old news of them may not know of yet. */
+static int empty_mailboxes(struct loop *loop, struct ifl_error *error)
 {
+    const bool old = news_are_old(&loop->routing.news);
+    const int64_t most_ns =
+        old ? news_heard_of_ns(&loop->routing.news, loop->now_ns) - 1 : IFL_NEVER;
     int rc = 0;
-    *woken = false;
-    while (rc == 0 && event_next_ns(&loop->wakes) < until_ns && !*woken) {
-        const struct event event = event_pop(&loop->wakes);
-        rc = bring(loop, (uint32_t)event.payload, event.at_ns, error);
-        wake(loop, &event);
-        *woken = event.payload == number;
+    for (uint32_t i = 0; i < loop->flight->n_replicas && rc == 0; i++) {
+        const struct mailbox *box = &loop->lone[i].mailbox;
+        if (box->n == 0)
+            continue;
+        const int64_t last_ns = mail_last_ns(&loop->mail, box);
+        const int64_t until_ns = ifl_min(last_ns, most_ns);
+        rc = apart_reach(loop, i, until_ns, until_ns, error);
+        if (rc == 0)
+            rc = loop_check_stop(loop, error);
     }
     return rc;
 }
 
-int apart_bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error)
+IFL_APART static int make_room(struct loop *loop, struct ifl_error *error)
 {
-    const int64_t now_ns = loop->now_ns;
-    bool woken;
-    int rc;
-    do {
-        rc = bring(loop, number, until_ns, error);
-        if (rc == 0)
-            rc = pass_wakes(loop, number, until_ns, &woken, error);
-    } while (rc == 0 && woken);
-    loop->now_ns = now_ns;
-    return rc;
+    struct mail *mail = &loop->mail;
+    if (mail->cap > 0 && empty_mailboxes(loop, error) < 0)
+        return error->code;
+    const uint32_t n_first = ifl_max((uint32_t)LEAST_MAIL, MAIL_EACH * loop->flight->n_replicas);
+    const uint32_t n = mail->n > mail->cap / 2 ? 2 * mail->cap : mail->cap;
+    return mail_reserve(mail, ifl_max(n, n_first)) < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+bool apart_takes_mail(const struct loop *loop)
+{
+    return loop->lone && !loop->follows_loads &&
+           (!news_are_old(&loop->routing.news) || !loop->takes_news);
+}
+
+int apart_post(struct loop *loop, uint32_t number, const struct arrival *a, struct ifl_error *error)
+{
+    if (mail_is_full(&loop->mail) && make_room(loop, error) < 0)
+        return error->code;
+    mail_put(&loop->mail, &loop->lone[number].mailbox, a);
+    return 0;
 }
 
 /* ---- all of them ---- */
@@ -259,25 +333,34 @@ static int64_t next_event_ns(struct loop *loop)
                                      : arrival_ns;
 }
 
+/* What the replica does next is the loop's again. */
+static int land_one(struct loop *loop, uint32_t number, struct lone *lone, struct ifl_error *error)
+{
+    struct replica *replica = &loop->flight->replicas[number];
+    while (lone->wakes.n > 0)
+        if (event_push(&loop->wakes, event_pop(&lone->wakes).at_ns, number, number) < 0)
+            return ifl_fail_nomem(error);
+    if (lone->due_ns != IFL_NEVER)
+        loop_fall_due(loop, replica);
+    if (lone->end_ns == IFL_NEVER)
+        return 0;
+    loop->n_busy++;
+    return loop->flight->executor->submit(loop->flight->executor_self, &replica->in_flight.desc,
+                                          error);
+}
+
 int apart_land(struct loop *loop, struct ifl_error *error)
 {
-    const struct flight *flight = loop->flight;
+    const uint32_t n = loop->flight->n_replicas;
     struct lone *lone = loop->lone;
-    int rc = bring_all(loop, loop->now_ns, error);
-    for (uint32_t i = 0; i < flight->n_replicas; i++)
-        note(loop, i, loop->now_ns);
+    int rc = apart_take_news(loop, error);
+    if (rc == 0)
+        rc = bring_all(loop, loop->now_ns, error);
     loop->lone = NULL;
     routing_follow(&loop->routing, NULL, NULL);
-    for (uint32_t i = 0; i < flight->n_replicas && rc == 0; i++) {
-        struct replica *replica = &flight->replicas[i];
-        if (lone[i].due_ns != IFL_NEVER)
-            loop_fall_due(loop, replica);
-        if (lone[i].end_ns == IFL_NEVER)
-            continue;
-        loop->n_busy++;
-        rc = flight->executor->submit(flight->executor_self, &replica->in_flight.desc, error);
-    }
-    free(lone);
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        rc = land_one(loop, i, &lone[i], error);
+    free_lone(lone, n);
     return rc;
 }
 
@@ -295,11 +378,7 @@ static int follow_loads(struct loop *loop, struct ifl_error *error)
 static int bring_changed(struct loop *loop, struct ifl_error *error)
 {
     const int64_t now_ns = loop->now_ns;
-    bool woken;
     int rc = loop->follows_loads ? 0 : follow_loads(loop, error);
-    if (rc == 0)
-        rc = pass_wakes(loop, ROUTING_ALL, now_ns, &woken, error);
-    loop->now_ns = now_ns;
     while (rc == 0 && event_next_ns(&loop->lone_changes) <= now_ns) {
         const struct event event = event_pop(&loop->lone_changes);
         struct lone *lone = &loop->lone[event.payload];
@@ -307,24 +386,27 @@ static int bring_changed(struct loop *loop, struct ifl_error *error)
             continue;
         lone->queued_ns = IFL_NEVER;
         rc = apart_bring(loop, (uint32_t)event.payload, now_ns, error);
-        expect_change(loop, (uint32_t)event.payload);
     }
     return rc == 0 && loop->lacks_memory ? ifl_fail_nomem(error) : rc;
 }
 
-static int bring_for_router(void *context, uint32_t number, struct ifl_error *error)
+static int bring_for_router(void *context, uint32_t number, bool cache, struct ifl_error *error)
 {
     struct loop *loop = context;
-    return number == ROUTING_ALL ? bring_changed(loop, error)
-                                 : apart_bring(loop, number, loop->now_ns, error);
+    if (news_are_old(&loop->routing.news) && !cache)
+        return apart_hear(loop, number, error);
+    if (number == ROUTING_ALL)
+        return bring_changed(loop, error);
+    if (apart_take_news(loop, error) < 0)
+        return error->code;
+    return apart_bring(loop, number, loop->now_ns, error);
 }
 
 int apart_take_off(struct loop *loop, struct ifl_error *error)
 {
     const uint32_t n = loop->flight->n_replicas;
-    loop->lone = malloc(n * sizeof *loop->lone);
-    loop->lone_outlook = malloc(n * sizeof *loop->lone_outlook);
-    if (!loop->lone || !loop->lone_outlook)
+    loop->lone = calloc(n, sizeof *loop->lone);
+    if (!loop->lone)
         return ifl_fail_nomem(error);
     for (uint32_t i = 0; i < n; i++) {
         struct lone *lone = &loop->lone[i];
@@ -335,57 +417,11 @@ int apart_take_off(struct loop *loop, struct ifl_error *error)
     return 0;
 }
 
-/* ---- old news ---- */
-
-/* When a load changes next, or a wake may lead to that. */
-static int64_t next_change_of_any_ns(struct loop *loop)
+void apart_end(struct loop *loop)
 {
-    const int64_t wake_ns = event_next_ns(&loop->wakes);
-    int64_t next_ns = wake_ns == IFL_NEVER ? IFL_NEVER : wake_ns + 1;
-    for (uint32_t i = 0; i < loop->flight->n_replicas; i++) {
-        const int64_t own_ns = next_change_ns(&loop->lone[i]);
-        next_ns = ifl_min(next_ns, own_ns);
-    }
-    return next_ns;
-}
-
-/* When loads are taken next: behind the first change since they were taken last. */
-static int64_t next_take_ns(struct loop *loop)
-{
-    const struct news *news = &loop->routing.news;
-    if (news->next_take_ns != IFL_NEVER)
-        return news->next_take_ns;
-    const int64_t change_ns = next_change_of_any_ns(loop);
-    return change_ns == IFL_NEVER ? IFL_NEVER : news_take_ns(news, change_ns);
-}
-
-static int take(struct loop *loop, int64_t at_ns, struct ifl_error *error)
-{
-    int rc = 0;
-    loop->now_ns = at_ns;
-    for (uint32_t i = 0; i < loop->flight->n_replicas && rc == 0; i++)
-        if (next_change_ns(&loop->lone[i]) <= at_ns || event_next_ns(&loop->wakes) < at_ns)
-            rc = apart_bring(loop, i, at_ns, error);
-    routing_hear_news(&loop->routing, at_ns);
-    return rc;
-}
-
-/* The router hears what it has heard by now_ns, behind the ends of steps and requests that leave at
- * that time. */
-static int hear(struct loop *loop, struct ifl_error *error)
-{
-    const int64_t now_ns = loop->now_ns;
-    int64_t at_ns = IFL_NEVER;
-    int rc = 0;
-    while (rc == 0 && (at_ns = next_take_ns(loop)) < now_ns)
-        rc = take(loop, at_ns, error);
-    loop->now_ns = now_ns;
-    if (rc == 0)
-        rc = loop_let_leave(loop, error);
-    if (rc == 0 && next_take_ns(loop) == now_ns)
-        rc = take(loop, now_ns, error);
-    routing_hear_news(&loop->routing, now_ns);
-    return rc;
+    free_lone(loop->lone, loop->flight->n_replicas);
+    mail_destroy(&loop->mail);
+    event_heap_destroy(&loop->lone_changes);
 }
 
 int apart_run(struct loop *loop, struct ifl_error *error)
@@ -394,7 +430,7 @@ int apart_run(struct loop *loop, struct ifl_error *error)
     while (rc > 0) {
         for (int64_t at_ns; (at_ns = next_event_ns(loop)) != IFL_NEVER;) {
             loop->now_ns = at_ns;
-            if (news_are_old(&loop->routing.news) && (rc = hear(loop, error)) < 0)
+            if (loop->takes_news && (rc = apart_hear_reports(loop, error)) < 0)
                 return rc;
             if ((rc = loop_let_come_and_go(loop, error)) < 0)
                 return rc;

@@ -168,6 +168,17 @@ IFL_APART static uint32_t least_busy_engine(const struct flight *flight, uint32_
     return least;
 }
 
+/* Whether the replica can do with it is asked later. */
+IFL_HOT static int mail_to(struct loop *loop, uint32_t number, const struct arrival *a,
+                           struct ifl_error *error)
+{
+    if (apart_post(loop, number, a, error) < 0)
+        return error->code;
+    routing_note_sent(&loop->routing, number);
+    routing_tell_sent(&loop->routing, a, number, a->at_ns);
+    return error->code < 0 ? error->code : 0; /* the router may have looked at a replica */
+}
+
 IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arrival *a,
                            int64_t now_ns, struct ifl_error *error)
 {
@@ -179,7 +190,11 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
     enum ifl_status as;
     const bool leaves = arrival_leaves_ns(a, &as) != IFL_NEVER;
     const bool pinned = leaves || door->max_waiting_reqs > 0 || loop->places;
-    int rc = loop_bring(loop, number, now_ns, error);
+    if (!pinned && apart_takes_mail(loop))
+        return mail_to(loop, number, a, error);
+    int rc = loop->lone ? apart_take_news(loop, error) : 0;
+    if (rc == 0)
+        rc = loop_bring(loop, number, now_ns, error);
     if (rc == 0)
         rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
     if (IFL_RARE(leaves || loop->places) && rc == 0)

@@ -7,6 +7,7 @@
 #include "base/slots.h"
 #include "fleet/routing.h"
 #include "run/flight.h"
+#include "run/flight_mail.h"
 #include "run/flight_migrate.h"
 #include "run/flight_moves.h"
 #include "run/flight_swap.h"
@@ -28,10 +29,14 @@ struct outlook {
 
 /* A replica that flies apart from the others (flight_apart.c). */
 struct lone {
-    int64_t end_ns;    /* of the committed step; IFL_NEVER: none is under way */
-    int64_t due_ns;    /* of the plan that is due; IFL_NEVER: none is */
-    int64_t last_ns;   /* of its last event */
-    int64_t queued_ns; /* its entry in lone_changes; IFL_NEVER: it has none */
+    int64_t end_ns;          /* of the committed step; IFL_NEVER: none is under way */
+    int64_t due_ns;          /* of the plan that is due; IFL_NEVER: none is */
+    int64_t last_ns;         /* of its last event, or of the last request that joined */
+    int64_t queued_ns;       /* its entry in lone_changes; IFL_NEVER: it has none */
+    int64_t heard_ns;        /* old news: the router knows its load as of then */
+    struct event_heap wakes; /* its own */
+    struct mailbox mailbox;  /* requests that were sent to it, and that it does not have yet */
+    bool stale;              /* it has flown since its load was noted */
 };
 
 struct place;
@@ -60,10 +65,12 @@ struct loop {
     struct swapping *swapping;      /* NULL: swaps are part of steps */
     struct tiering *tiering;        /* NULL: there are no tiers below the device */
     struct lone *lone;              /* [replicas]; NULL: they fly together */
-    struct outlook *lone_outlook;   /* [replicas] */
+    struct outlook lone_outlook;    /* of the one that flies */
+    struct mail mail;               /* what is in the mailboxes of all of them */
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
     bool lacks_memory;              /* for lone_changes */
     bool follows_loads;             /* lone_changes is kept: the router asks for the least load */
+    bool takes_news;                /* old ones of all replicas at a time, as they fall due */
     bool shares_pipelines;          /* some replicas are virtual engines */
     bool asks_held; /* requests have left since those at the gateway were last asked about */
     int64_t now_ns;
@@ -159,9 +166,18 @@ int apart_take_off(struct loop *loop, struct ifl_error *error);
 int apart_land(struct loop *loop, struct ifl_error *error);
 /* 0: all have flown to the end; 1: they have landed, and plans are due. */
 int apart_run(struct loop *loop, struct ifl_error *error);
+/* Gives back their memory. */
+void apart_end(struct loop *loop);
 /* Takes the replica through what happens to it before until_ns, and through the end of a step at
  * that time. Where the replicas fly together, it is there already. */
 int apart_bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error);
+/* True if a request that is sent to a replica may wait in its mailbox. */
+bool apart_takes_mail(const struct loop *loop);
+/* Puts it there. */
+int apart_post(struct loop *loop, uint32_t number, const struct arrival *a,
+               struct ifl_error *error);
+/* A request that may leave early is about to be sent to a replica. */
+int apart_take_news(struct loop *loop, struct ifl_error *error);
 static inline int loop_bring(struct loop *loop, uint32_t number, int64_t until_ns,
                              struct ifl_error *error)
 {

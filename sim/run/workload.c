@@ -399,6 +399,15 @@ bool workload_take(struct workload *workload, struct arrival *arrival)
     return !IFL_RARE(workload->sent_ns != NULL) || now_ns == out_of_front_ns(workload, arrival);
 }
 
+IFL_HOT void workload_recall(const struct workload *workload, size_t row, uint64_t serial,
+                             int64_t at_ns, struct arrival *arrival)
+{
+    workload_describe(workload, row, arrival);
+    arrival->serial = serial;
+    arrival->at_ns = at_ns;
+    arrival->sent_ns = IFL_RARE(workload->sent_ns != NULL) ? workload->sent_ns[row] : at_ns;
+}
+
 /* ---- what an end leads to ---- */
 
 void workload_retry(struct workload *workload, const struct retries *retries)

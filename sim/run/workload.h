@@ -115,6 +115,9 @@ static inline bool workload_is_retry(const struct workload *workload, size_t row
            (IFL_RARE(workload->trace->retry_of != NULL) && workload->trace->retry_of[row] >= 0);
 }
 bool workload_take(struct workload *workload, struct arrival *arrival);
+/* A request that was taken as the first attempt at that row, once more: as it was then. */
+void workload_recall(const struct workload *workload, size_t row, uint64_t serial, int64_t at_ns,
+                     struct arrival *arrival);
 /* What the row says, before it is sent: without the times of an arrival. */
 void workload_describe(const struct workload *workload, size_t row, struct arrival *arrival);
 /* Times of the record that are the engine's become the client's. */

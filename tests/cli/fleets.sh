@@ -6,7 +6,8 @@
 routers='round-robin least-outstanding power-of-two prefix random session remaining-steps rotating-least scores block-cost prefix-tree prefix-trie cached'
 presets='vllm-v0 vllm-v1 vllm-v0-swap vllm-v0-priority sarathi sglang fastserve orca-max vtc vtc-rpm trtllm-static sjf-ageing'
 
-# draw SEED: a line of the fleet's options, and its trace. Stamps are coarse, so that events coincide.
+# draw SEED: a line of the fleet's options, and its trace. Stamps are coarse, so that events coincide. Some traces are
+# so long that mailboxes of replicas fill up.
 draw() {
     awk -v seed="$1" -v routers="$routers" -v presets="$presets" '
     function below(n) { return int(rand() * n) }
@@ -18,8 +19,9 @@ draw() {
         printf "%s %s %d %d ", preset[1 + below(n_presets)], router[1 + below(n_routers)], n, 150 + below(3) * 400
         print "arrival_s,prompt_tokens,output_tokens,priority,client,prefix_group,prefix_tokens,abort_s" >"trace.csv"
         patient = below(2)
+        n_requests = seed % 5 ? 120 : 1200
         at = 0
-        for (i = 0; i < 120; i++) {
+        for (i = 0; i < n_requests; i++) {
             at += below(4) ? below(40) / 100 / n : 0
             prompt = 5 + below(300)
             group = below(4)

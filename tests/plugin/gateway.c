@@ -29,6 +29,19 @@ static struct ifl_route gate(const void *self, const struct ifl_fleet *fleet)
     return is_open ? ifl_send(i) : ifl_hold_back();
 }
 
+/* Replicas take turns; a request waits while the one whose turn it is is full. No other one is
+ * looked at. */
+static struct ifl_route gate_in_turn(const void *self, const struct ifl_fleet *fleet)
+{
+    const struct gate *p = self;
+    const size_t k = (size_t)(fleet->n_routed % ifl_up(fleet, IFL_PREFILLS));
+    const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);
+    if (fleet->request->n_prompt <= p->max_prompt_tokens)
+        return ifl_send(i);
+    return ifl_outstanding_and_sent(ifl_load_of(fleet, i)) < p->max_outstanding ? ifl_send(i)
+                                                                                : ifl_hold_back();
+}
+
 /* A router's own count of the requests of a replica, from its hooks. It leaves a word on each
  * request; where the word is not what was left, the count is far off, and the routes differ. */
 enum { FAR_OFF = 1000 };
@@ -91,6 +104,7 @@ static int32_t want(void *self, const struct ifl_fleet *fleet, int64_t *again_ns
 }
 
 static const struct ifl_route_ops gate_ops = {.pick = gate};
+static const struct ifl_route_ops turn_ops = {.pick = gate_in_turn};
 static const struct ifl_route_ops own_ops = {
     .pick = least_by_own_count,
     .on_sent = on_sent,
@@ -108,6 +122,15 @@ static const struct ifl_policy gate_policy = {
     .n_params = 3,
     .params_bytes = sizeof(struct gate),
     .ops.route = &gate_ops,
+};
+static const struct ifl_policy turn_policy = {
+    .kind = IFL_ROUTE,
+    .name = "gate-in-turn",
+    .doc = "holds long prompts back while the replica whose turn it is is full",
+    .params = params,
+    .n_params = 3,
+    .params_bytes = sizeof(struct gate),
+    .ops.route = &turn_ops,
 };
 static const struct ifl_policy own_policy = {
     .kind = IFL_ROUTE,
@@ -165,7 +188,7 @@ static const struct ifl_policy later = {
 #endif
 
 #ifdef ASKS_FOR_LATER
-IFL_POLICIES(&gate_policy, &own_policy, &later);
+IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &later);
 #else
-IFL_POLICIES(&gate_policy, &own_policy);
+IFL_POLICIES(&gate_policy, &turn_policy, &own_policy);
 #endif

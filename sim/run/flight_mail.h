@@ -1,0 +1,52 @@
+/* Requests that were sent to replicas and have not joined them yet.
+ *
+ * What a router has answered without a look at a replica's load need not concern the replica at
+ * once. It is put into the replica's mailbox, and the replica flies through many arrivals in a row,
+ * while what it holds is in the caches. The mailboxes of all replicas share one array. */
+#ifndef SIM_RUN_FLIGHT_MAIL_H
+#define SIM_RUN_FLIGHT_MAIL_H
+
+#include "run/workload.h"
+
+struct mailed {
+    int64_t at_ns;
+    uint64_t note; /* the router's word of it */
+    uint32_t row, serial;
+    uint32_t next; /* in its box, or of the free ones: 1 + its place; 0: none */
+};
+
+struct mailbox {          /* in order of time */
+    uint32_t first, last; /* 1 + their places; 0: none */
+    uint32_t n;
+};
+
+struct mail {
+    struct mailed *of; /* [cap], of which n_used were ever used */
+    uint32_t n_used, cap, free;
+    uint32_t n; /* in all boxes */
+};
+
+/* Room for so many at once: 0 or IFL_E_NOMEM. Zeroed memory is valid, and for mail_destroy. */
+int mail_reserve(struct mail *mail, uint32_t n);
+void mail_destroy(struct mail *mail);
+static inline bool mail_is_full(const struct mail *mail)
+{
+    return mail->n == mail->cap;
+}
+
+/* There must be room. */
+void mail_put(struct mail *mail, struct mailbox *box, const struct arrival *a);
+/* When the next one arrives; IFL_NEVER: the box is empty. */
+static inline int64_t mail_next_ns(const struct mail *mail, const struct mailbox *box)
+{
+    return box->first > 0 ? mail->of[box->first - 1].at_ns : IFL_NEVER;
+}
+static inline int64_t mail_last_ns(const struct mail *mail, const struct mailbox *box)
+{
+    return box->last > 0 ? mail->of[box->last - 1].at_ns : IFL_NEVER;
+}
+/* Takes the next one of a box that is not empty: as it was put there. */
+void mail_take(struct mail *mail, struct mailbox *box, const struct workload *workload,
+               struct arrival *a);
+
+#endif
