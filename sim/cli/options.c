@@ -14,11 +14,17 @@
 
 enum { MAX_OPTIONS = 64 };
 
-static const struct option_spec *find(const struct command *command, const char *word)
+static bool is(const char *name, const char *word, size_t n)
+{
+    return name && strlen(name) == n && strncmp(name, word, n) == 0;
+}
+
+/* By the first n letters of the word. */
+static const struct option_spec *find(const struct command *command, const char *word, size_t n)
 {
     for (size_t i = 0; i < command->n_options; i++) {
         const struct option_spec *option = &command->options[i];
-        if (strcmp(option->name, word) == 0 || (option->alias && strcmp(option->alias, word) == 0))
+        if (is(option->name, word, n) || is(option->alias, word, n))
             return option;
     }
     return NULL;
@@ -98,14 +104,24 @@ static const char *expected(enum option_kind kind)
                                  : "a number";
 }
 
-/* The short option of a word such as "-j2", "-j" with its value attached; NULL: it is none. */
-static const struct option_spec *find_attached(const struct command *command, const char *word)
+/* What a word such as "--jobs", "--jobs=2", "-j" or "-j2" says. */
+struct typed {
+    const struct option_spec *option; /* NULL: none of the command's */
+    char name[64];                    /* as it was typed, cut where it is longer */
+    const char *value;                /* NULL: the word has none */
+};
+
+static struct typed read_word(const struct command *command, const char *word)
 {
-    if (word[0] != '-' || word[1] == '-' || strlen(word) < 3)
-        return NULL;
-    const char alias[3] = {word[0], word[1], '\0'};
-    const struct option_spec *option = find(command, alias);
-    return option && option->kind != OPTION_FLAG ? option : NULL;
+    const bool is_long = word[0] == '-' && word[1] == '-';
+    const size_t n = is_long ? strcspn(word, "=") : strnlen(word, 2);
+    struct typed typed = {.option = word[0] == '-' ? find(command, word, n) : NULL};
+    snprintf(typed.name, sizeof typed.name, "%.*s", (int)n, word);
+    if (word[n])
+        typed.value = is_long ? word + n + 1 : word + n;
+    if (!is_long && typed.value && typed.option && typed.option->kind == OPTION_FLAG)
+        typed.option = NULL; /* "-qx" */
+    return typed;
 }
 
 static int fail_value(const char *command, const char *word, const char *value,
@@ -115,34 +131,43 @@ static int fail_value(const char *command, const char *word, const char *value,
     return -1;
 }
 
+static int fail_plain(const char *command, const char *what, const char *why)
+{
+    fprintf(stderr, "inflight %s: %s%s\n", command, what, why);
+    return -1;
+}
+
+static int store_typed(const struct command *command, const struct typed *typed, void *values)
+{
+    const struct option_spec *option = typed->option;
+    if (option->kind == OPTION_FLAG) {
+        *(bool *)((char *)values + option->at) = true;
+        return typed->value ? fail_plain(command->name, typed->name, " takes no value") : 0;
+    }
+    return store(option, values, typed->value)
+               ? 0
+               : fail_value(command->name, typed->name, typed->value, option->kind);
+}
+
 int options_read(const struct command *command, void *values, int argc, char **argv,
                  struct text_list *positional)
 {
-    for (int i = 0; i < argc; i++) {
-        const struct option_spec *option = find(command, argv[i]);
-        const struct option_spec *attached = find_attached(command, argv[i]);
-        if (!option && attached) {
-            if (!store(attached, values, argv[i] + 2))
-                return fail_value(command->name, attached->alias, argv[i] + 2, attached->kind);
-            continue;
+    int rc = 0;
+    for (int i = 0; i < argc && rc == 0; i++) {
+        struct typed typed = read_word(command, argv[i]);
+        if (!typed.option && argv[i][0] == '-' && argv[i][1])
+            return fail_unknown(command, typed.name[1] == '-' ? typed.name : argv[i]);
+        if (typed.option && typed.option->kind != OPTION_FLAG && !typed.value) {
+            if (i + 1 == argc)
+                return fail_plain(command->name, typed.name, " expects a value");
+            typed.value = argv[++i];
         }
-        if (!option && argv[i][0] == '-' && argv[i][1])
-            return fail_unknown(command, argv[i]);
-        if (!option) {
-            if (!add(positional, argv[i])) {
-                fprintf(stderr, "inflight %s: more than 256 files\n", command->name);
-                return -1;
-            }
-        } else if (option->kind == OPTION_FLAG) {
-            *(bool *)((char *)values + option->at) = true;
-        } else if (i + 1 == argc) {
-            fprintf(stderr, "inflight %s: %s expects a value\n", command->name, argv[i]);
-            return -1;
-        } else if (!store(option, values, argv[++i])) {
-            return fail_value(command->name, argv[i - 1], argv[i], option->kind);
-        }
+        if (typed.option)
+            rc = store_typed(command, &typed, values);
+        else if (!add(positional, argv[i]))
+            rc = fail_plain(command->name, "", "more than 256 files");
     }
-    return 0;
+    return rc;
 }
 
 int cli_check_max_record(const char *command, long long mib)

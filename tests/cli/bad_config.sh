@@ -191,6 +191,9 @@ refuses 'inflight run: unknown option --sett, did you mean --set[?]' \
 refuses 'inflight run: unknown option --frobnicate, expected one of --set,' \
     "$inflight" run good.yaml --frobnicate
 refuses 'inflight run: --set expects a value' "$inflight" run good.yaml --set
+refuses 'inflight run: unknown option --sett, did you mean --set[?]' "$inflight" run good.yaml --sett=a=b
+refuses 'inflight run: --quiet takes no value' "$inflight" run good.yaml --quiet=yes
+refuses 'inflight run: --jobs two: expected a whole number' "$inflight" run good.yaml --jobs=two
 refuses 'inflight run: -j 0: expected a whole number from 1 on' "$inflight" run good.yaml -j 0
 refuses 'inflight run: -j two: expected a whole number' "$inflight" run good.yaml -j two
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run
