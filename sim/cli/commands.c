@@ -48,13 +48,19 @@ bool command_is_of(const struct command *command, const char *group)
            (command->name[n_chars] == '\0' || command->name[n_chars] == ' ');
 }
 
-int command_fail_unknown(const char *word)
+int command_fail_unknown(int n_words, const char *const *words)
 {
     const char *names[sizeof commands / sizeof *commands];
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    bool is_group = false;
+    char name[128];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         names[i] = commands[i]->name;
-    const char *near = ifl_nearest(word, names, sizeof commands / sizeof *commands);
-    fprintf(stderr, "inflight: unknown command %s, ", word);
+        is_group |= command_is_of(commands[i], words[0]);
+    }
+    snprintf(name, sizeof name, "%s%s%s", words[0], is_group && n_words > 1 ? " " : "",
+             is_group && n_words > 1 ? words[1] : "");
+    const char *near = ifl_nearest(name, names, sizeof commands / sizeof *commands);
+    fprintf(stderr, "inflight: unknown command %s, ", name);
     if (near)
         fprintf(stderr, "did you mean %s?\n", near);
     else

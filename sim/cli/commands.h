@@ -18,7 +18,8 @@ const struct command *command_named(int n_words, const char *const *words);
 bool command_is_of(const struct command *command, const char *group);
 /* How many words its name has. */
 int command_n_words(const struct command *command);
-/* Prints a line on standard error with the nearest name. Returns 2. */
-int command_fail_unknown(const char *word);
+/* The first one or two of the words name no command: prints a line on standard error with the
+ * nearest name. Returns 2. */
+int command_fail_unknown(int n_words, const char *const *words);
 
 #endif

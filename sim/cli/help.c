@@ -71,7 +71,7 @@ static int run_command(int argc, char **argv)
         return words->n == 0 ? write_all(request.dir) : usage_fail(&command_help);
     if (usage_explain((int)words->n, words->of) == 0)
         return 0;
-    return command_fail_unknown(words->of[0]);
+    return command_fail_unknown((int)words->n, words->of);
 }
 
 static const struct option_spec options[] = {

@@ -368,6 +368,26 @@ static const struct topic {
               {"keys", "key", NULL, list_keys},
               {"figures", "figure", NULL, list_figures}};
 
+enum { N_TOPICS = sizeof topics / sizeof *topics };
+
+static const struct topic *topic_named(const char *word)
+{
+    for (size_t i = 0; i < N_TOPICS; i++)
+        if (strcmp(word, topics[i].name) == 0 || strcmp(word, topics[i].one) == 0)
+            return &topics[i];
+    return NULL;
+}
+
+static int fail_topic(const char *word)
+{
+    const char *names[N_TOPICS];
+    for (size_t i = 0; i < N_TOPICS; i++)
+        names[i] = topics[i].name;
+    fprintf(stderr, "inflight list: unknown topic %s, ", word);
+    cli_suggest(word, names, N_TOPICS);
+    return 2;
+}
+
 static int fail_pattern(const struct topic *topic, const struct listing *of)
 {
     const char *near =
@@ -408,18 +428,17 @@ static int run_command(int argc, char **argv)
     for (size_t i = 0; i < plugins->n; i++)
         if (registry_load_plugin(plugins->of[i], &error) < 0)
             return cli_fail(&error);
-    size_t i = 0;
-    while (i < sizeof topics / sizeof *topics && words->n > 0 &&
-           strcmp(words->of[0], topics[i].name) != 0 && strcmp(words->of[0], topics[i].one) != 0)
-        i++;
-    if (words->n < 1 || words->n > 2 || i == sizeof topics / sizeof *topics)
+    if (words->n < 1 || words->n > 2)
         return usage_fail(&command_list);
+    const struct topic *topic = topic_named(words->of[0]);
+    if (!topic)
+        return fail_topic(words->of[0]);
     struct listing listing = {.pattern = words->n == 2 ? words->of[1] : NULL,
                               .names_only = request.names_only,
                               .columns = terminal_columns(stdout)};
-    int code = list(&topics[i], &listing);
+    int code = list(topic, &listing);
     if (code == 0 && listing.pattern && listing.n_shown == 0 && listing.passed_over.n > 0)
-        code = fail_pattern(&topics[i], &listing);
+        code = fail_pattern(topic, &listing);
     name_list_free(&listing.passed_over);
     return code;
 }
@@ -435,7 +454,8 @@ const struct command command_list = {
     .name = "list",
     .doc = "what there is to choose from",
     .arguments =
-        "policies|presets|routers|models|hardware|deployments|configs|traces|formats|keys|figures "
+        "policies|presets|routers|models|links|hardware|deployments|configs|traces|formats|keys|"
+        "figures "
         "[PATTERN]",
     .example = "inflight list keys arrivals",
     .notes =

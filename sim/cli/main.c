@@ -23,8 +23,8 @@ static int dispatch(int argc, char **argv)
         const int n_words = 1 + command_n_words(command);
         return command->run(argc - n_words, argv + n_words);
     }
-    const int code = usage_fail_group(argv[1]);
-    return code < 0 ? command_fail_unknown(argv[1]) : code;
+    const int code = argc == 2 ? usage_fail_group(argv[1]) : -1;
+    return code < 0 ? command_fail_unknown(argc - 1, (const char *const *)argv + 1) : code;
 }
 
 int main(int argc, char **argv)

@@ -123,7 +123,7 @@ int usage_explain(int n_words, const char *const *words)
     else if (command)
         explain(command);
     else
-        return print_calls(stdout, words[0]);
+        return n_words == 1 ? print_calls(stdout, words[0]) : -1;
     return 0;
 }
 

@@ -198,7 +198,10 @@ refuses 'inflight run: -j 0: expected a whole number from 1 on' "$inflight" run 
 refuses 'inflight run: -j two: expected a whole number' "$inflight" run good.yaml -j two
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run good.yaml good.yaml
-refuses 'usage: inflight list policies|' "$inflight" list colours
+refuses 'inflight list: unknown topic colours, expected one of policies, presets, ' "$inflight" list colours
+refuses 'inflight list: unknown topic keyz, did you mean keys[?]' "$inflight" list keyz
+refuses 'inflight: unknown command trace stat, did you mean trace stats[?]' "$inflight" trace stat
+refuses 'inflight: unknown command trace stat, did you mean trace stats[?]' "$inflight" help trace stat
 refuses 'unknown key traces' "$inflight" list keys traces
 refuses 'three.csv: not a plug-in' "$inflight" list keys --plugin three.csv
 refuses 'there is no reports/plot here and none in /nowhere; INFLIGHT_DATA may name' \
