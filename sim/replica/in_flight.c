@@ -174,7 +174,7 @@ void in_flight_describe(struct replica *replica)
     desc->n_outs = replica->plan.n_outs;
     desc->n_ins = replica->plan.n_ins;
     desc->n_copies = replica->plan.n_copies;
-    if (IFL_RARE(replica->fixed.wants_work))
+    if (IFL_RARE(!replica->fixed.plain) && replica->fixed.wants_work)
         list_work(replica);
 }
 
@@ -189,6 +189,17 @@ IFL_HOT IFL_APART static void record_pool(struct replica *replica)
     record->kv_shared_blocks = replica->kv.device.n_shared + replica->kv.n_group_saved;
 }
 
+/* What stays 0 in plain replicas. */
+IFL_APART static void fill_extras(const struct ifl_step_totals *totals,
+                                  struct ifl_step_record *record)
+{
+    record->decode_tokens += totals->n_draft_tokens;
+    record->draft_tokens = totals->n_draft_tokens;
+    record->accepted_tokens = 0;
+    record->adapters = totals->adapters.n;
+    record->adapter_loads = totals->adapters.n_loads;
+}
+
 /* Fills the step's row of steps.csv, but for its times. Field by field, as in in_flight_sum:
  * clearing it first would cost as much as the step. */
 static void fill_record(struct replica *replica)
@@ -197,9 +208,7 @@ static void fill_record(struct replica *replica)
     struct ifl_step_record *record = &replica->in_flight.record;
     record->step = replica->in_flight.desc.step;
     record->prefill_tokens = totals->n_prefill_tokens;
-    record->decode_tokens = totals->n_decode_seqs + totals->n_draft_tokens;
-    record->draft_tokens = totals->n_draft_tokens;
-    record->accepted_tokens = 0;
+    record->decode_tokens = totals->n_decode_seqs;
     record->prefill_seqs = totals->n_prefill_seqs;
     record->decode_seqs = totals->n_decode_seqs;
     record->context_tokens = totals->decode_context;
@@ -210,8 +219,8 @@ static void fill_record(struct replica *replica)
                         in_flight_take_preempted(&replica->in_flight);
     record->blocks_out = totals->n_blocks_out;
     record->blocks_in = totals->n_blocks_in;
-    record->adapters = totals->adapters.n;
-    record->adapter_loads = totals->adapters.n_loads;
+    if (IFL_RARE(!replica->fixed.plain))
+        fill_extras(totals, record);
     record_pool(replica);
 }
 
@@ -221,8 +230,9 @@ static bool is_tick(const struct replica *replica)
     const struct in_flight *in_flight = &replica->in_flight;
     const struct ifl_step_desc *desc = &in_flight->desc;
     return in_flight->ticks && replica->plan.n_planned == 0 && in_flight->record.preempted == 0 &&
-           desc->n_outs + desc->n_ins + desc->n_copies == 0 && desc->totals.adapters.n_loads == 0 &&
-           !replica->fixed.wants_work;
+           desc->n_outs + desc->n_ins + desc->n_copies == 0 &&
+           (!IFL_RARE(!replica->fixed.plain) ||
+            (desc->totals.adapters.n_loads == 0 && !replica->fixed.wants_work));
 }
 
 void in_flight_submit(struct replica *replica)
@@ -243,6 +253,16 @@ static void submit_guesses(struct replica *replica)
     in_flight->record.draft_tokens = totals->n_draft_tokens;
 }
 
+IFL_APART static void submit_extras(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    if (replica->fixed.gives_up)
+        in_flight_note_full(&(struct step_sums_of){&in_flight->desc.totals, &in_flight->record},
+                            replica->here.cohort.n_full_seqs);
+    if (replica->fixed.speculation.on)
+        submit_guesses(replica);
+}
+
 void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
 {
     struct in_flight *in_flight = &replica->in_flight;
@@ -251,11 +271,8 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
     in_flight->desc.step = replica->view.step;
     in_flight->desc.start_ns = now_ns;
     in_flight->desc.totals.decode_context = cohort->context + cohort->n_seqs;
-    if (IFL_RARE(replica->fixed.gives_up))
-        in_flight_note_full(&(struct step_sums_of){&in_flight->desc.totals, &in_flight->record},
-                            cohort->n_full_seqs);
-    if (IFL_RARE(replica->fixed.speculation.on))
-        submit_guesses(replica);
+    if (IFL_RARE(!replica->fixed.plain))
+        submit_extras(replica);
     in_flight->record.step = replica->view.step;
     in_flight->record.context_tokens = in_flight->desc.totals.decode_context;
     record_pool(replica);

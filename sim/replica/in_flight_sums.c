@@ -75,10 +75,9 @@ void in_flight_add_guesses(const struct replica *replica, struct ifl_step_totals
     totals->decode_context += ragged->n_draft_tokens;
 }
 
-static void sum_totals(const struct replica *replica, struct step_sums_of *sums)
+static void sum_totals(const struct replica *replica, struct ifl_step_totals *totals)
 {
     const int32_t n_decode = replica->in_flight.ticks ? replica->here.cohort.n_seqs : 0;
-    struct ifl_step_totals *totals = sums->totals;
     totals->n_tokens = totals->n_decode_seqs = totals->n_sampled = n_decode;
     totals->decode_context = n_decode ? replica->here.cohort.context + n_decode : 0;
     totals->n_prefill_tokens = totals->n_prefill_seqs = totals->max_prefill_kv = 0;
@@ -87,16 +86,11 @@ static void sum_totals(const struct replica *replica, struct step_sums_of *sums)
     totals->n_blocks_in = (int32_t)replica->plan.n_ins;
     totals->n_blocks_copied = (int32_t)replica->plan.n_copies;
     totals->padding = replica->plan.padding;
-    totals->n_draft_tokens = totals->n_draft_seqs = totals->max_drafts = 0;
-    if (IFL_RARE(replica->fixed.speculation.on) && n_decode > 0)
-        in_flight_add_guesses(replica, totals);
     for (size_t i = 0; i < replica->plan.n_planned; i++)
         if (IFL_RARE(replica->plan.planned[i].decodes))
             add_decode(totals, &replica->plan.planned[i]);
         else
             add_prompt(totals, &replica->plan.planned[i]);
-    if (IFL_RARE(replica->fixed.gives_up))
-        sum_kept(replica, sums);
 }
 
 /* Which adapters the step's sequences have, in the order of the step. */
@@ -114,9 +108,22 @@ IFL_APART static void sum_adapters(struct replica *replica, struct ifl_adapter_t
     adapters_close_step(adapters, totals);
 }
 
+/* What stays 0 in plain replicas. */
+IFL_APART static void sum_extras(struct replica *replica, struct step_sums_of *sums)
+{
+    struct ifl_step_totals *totals = sums->totals;
+    totals->n_draft_tokens = totals->n_draft_seqs = totals->max_drafts = 0;
+    if (replica->fixed.speculation.on && totals->n_decode_seqs > 0)
+        in_flight_add_guesses(replica, totals);
+    if (replica->fixed.gives_up)
+        sum_kept(replica, sums);
+    if (replica->adapters.fixed.n > 0)
+        sum_adapters(replica, &totals->adapters);
+}
+
 void in_flight_sum(struct replica *replica, struct step_sums_of *sums)
 {
-    sum_totals(replica, sums);
-    if (IFL_RARE(replica->adapters.fixed.n > 0))
-        sum_adapters(replica, &sums->totals->adapters);
+    sum_totals(replica, sums->totals);
+    if (IFL_RARE(!replica->fixed.plain))
+        sum_extras(replica, sums);
 }

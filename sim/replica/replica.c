@@ -106,6 +106,21 @@ IFL_APART enum replica_fit replica_fit_group(const struct replica *replica,
 
 /* ---- planning ---- */
 
+/* What stays 0 in plain replicas. */
+IFL_APART static void begin_extras(struct replica *replica)
+{
+    const struct moving *moving = &replica->moving;
+    tiers_open(&replica->tiers);
+    plan_count_loaded(&replica->plan, moving->n_loaded);
+    view_open_moving(&replica->view, moving);
+    if (replica->fixed.swaps_apart) {
+        moving_open(&replica->moving);
+        plan_count_returning(&replica->plan, moving->n_returning, moving->returning_seqs);
+    }
+    if (replica->adapters.fixed.n > 0)
+        plan_count_adapters(&replica->plan, &replica->adapters);
+}
+
 IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
 {
     view_set_now(&replica->view, now_ns);
@@ -114,17 +129,10 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
     wakes_open(&replica->wakes);
     waiting_open(&replica->here.waiting);
     kv_cache_open(&replica->kv.device.cache);
-    tiers_open(&replica->tiers);
     plan_open(&replica->plan, &replica->here, &replica->kv, replica->fixed.max_samples);
-    plan_count_loaded(&replica->plan, replica->moving.n_loaded);
-    if (IFL_RARE(replica->fixed.swaps_apart)) {
-        moving_open(&replica->moving);
-        plan_count_returning(&replica->plan, replica->moving.n_returning,
-                             replica->moving.returning_seqs);
-    }
-    if (IFL_RARE(replica->adapters.fixed.n > 0))
-        plan_count_adapters(&replica->plan, &replica->adapters);
-    view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
+    view_open(&replica->view, &replica->here, &replica->kv);
+    if (IFL_RARE(!replica->fixed.plain))
+        begin_extras(replica);
     if (replica_overlaps(replica))
         in_flight_open(replica);
 }

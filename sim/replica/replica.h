@@ -91,6 +91,8 @@ struct replica_fixed {
     struct beam_search beams;
     struct keep keep;
     bool gives_up; /* some request may give up K/V */
+    bool plain; /* no request has several samples, guesses, an adapter, or K/V that is given up or
+                   that moves; no executor wants the work: what is there for these is passed over */
     struct ragged_options speculation;
     struct module modules[N_MODULES]; /* the cluster's router is not among them */
 };

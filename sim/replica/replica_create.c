@@ -71,6 +71,21 @@ static int64_t fit_tokens_of(const struct replica_options *options)
                : ifl_min(n_slots + 1, limits->max_model_tokens);
 }
 
+static bool has_tiers(const struct replica_options *options)
+{
+    for (int i = 0; i < N_TIERS; i++)
+        if (options->tiers[i])
+            return true;
+    return false;
+}
+
+static bool is_plain(const struct replica_options *options, const struct replica_fixed *fixed)
+{
+    const bool moves = options->moves || options->swaps_apart || has_tiers(options);
+    return fixed->max_samples == 1 && !fixed->gives_up && !fixed->speculation.on &&
+           options->adapters.n == 0 && !fixed->wants_work && !moves;
+}
+
 static struct replica_fixed fixed_of(const struct replica_options *options)
 {
     struct replica_fixed fixed = {
@@ -99,6 +114,7 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
     ifl_require(!fixed.speculation.on || (options->overlap.depth <= 1 && fixed.max_samples == 1 &&
                                           !fixed.limits.contiguous));
     fixed.limits.max_in_flight = options->overlap.depth > 1 ? options->overlap.depth : 0;
+    fixed.plain = is_plain(options, &fixed);
     return fixed;
 }
 
@@ -191,7 +207,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
     here_speculate(&replica->here, &replica->fixed.speculation);
     tiers_begin(&replica->tiers, options->tiers);
     moving_begin(&replica->moving, options->moves || options->swaps_apart || replica->tiers.on);
-    view_open(&replica->view, &replica->here, &replica->kv, &replica->moving);
+    view_open(&replica->view, &replica->here, &replica->kv);
     return 0;
 }
 

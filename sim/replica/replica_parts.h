@@ -143,10 +143,10 @@ int32_t replica_prepare_ragged(const struct replica *replica);
 static inline int32_t replica_growing_blocks(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
-    if (cohort_is_ragged(cohort))
+    if (IFL_RARE(!replica->fixed.plain) && cohort_is_ragged(cohort))
         return replica_prepare_ragged(replica);
     const int32_t n = cohort->n_counted[cohort->phase];
-    return cohort_grows_by_count(cohort) && !IFL_RARE(replica->fixed.beams.search)
+    return cohort_grows_by_count(cohort) && !IFL_RARE(!replica->fixed.plain)
                ? n
                : n + replica_listed_growth(replica);
 }

@@ -70,7 +70,7 @@ IFL_APART static void release_swapped_in(struct replica *replica)
         kv_release(&replica->kv.host, 1, &replica->plan.ins[i].from);
 }
 
-IFL_APART static void tell_step_start(struct replica *replica)
+static inline void tell_step_start(struct replica *replica)
 {
     replica_retake_ranking(replica, RANKED_SWAPPED); /* hooks also see what the plan swapped out */
     FOR_EACH_LISTENER (module, &replica->on.step_start)

@@ -15,13 +15,17 @@ static inline void view_set_now(struct ifl_view *view, int64_t now_ns)
 
 /* A plan begins. */
 static inline void view_open(struct ifl_view *view, const struct here *here,
-                             const struct accounts *kv, const struct moving *moving)
+                             const struct accounts *kv)
 {
     view->n_running = here->running.n;
     view->n_waiting = here->waiting.n;
     view->n_swapped = here->n_swapped;
     view->n_free_blocks = kv->device.n_free;
     view->n_free_host_blocks = kv->host.n_free;
+}
+
+static inline void view_open_moving(struct ifl_view *view, const struct moving *moving)
+{
     view->n_moving = moving->n;
     view->n_moving_blocks = moving->n_blocks;
     view->n_loaded = moving->n_loaded;
