@@ -283,13 +283,16 @@ IFL_APART static void unbound(struct cohort *cohort, const struct live_request *
     }
 }
 
-/* Those that fill up with the tick that has just been taken. */
-IFL_APART static void fill_up(struct cohort *cohort)
+/* n ticks have been taken. Members filled up with the last of them at most. */
+IFL_APART static void go_on_bounded(struct cohort *cohort, size_t n)
 {
-    int32_t *n = &cohort->n_fills[cohort_place(cohort, cohort->tick)];
-    cohort->n_full_seqs += *n;
-    cohort->n_filling_seqs -= *n;
-    *n = 0;
+    cohort->context -= (int64_t)n * cohort->n_full_seqs;
+    if (cohort->n_filling_seqs == 0)
+        return;
+    int32_t *n_fills = &cohort->n_fills[cohort_place(cohort, cohort->tick)];
+    cohort->n_full_seqs += *n_fills;
+    cohort->n_filling_seqs -= *n_fills;
+    *n_fills = 0;
 }
 
 size_t cohort_ticks_alike(const struct cohort *cohort, size_t n)
@@ -492,33 +495,60 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
     return 0;
 }
 
-IFL_HOT size_t cohort_pass(struct cohort *cohort, size_t n)
+/* n ticks have been taken, the last of them in the phase in front of this one. */
+static inline void go_on(struct cohort *cohort, size_t n, uint32_t phase)
 {
-    ifl_assert(n > 0 && (n == 1 || cohort->n_fresh == 0));
-    const uint32_t block_tokens = (uint32_t)cohort->block.tokens;
-    const uint32_t next = (uint32_t)cohort->phase + 1;
-    uint32_t phase = next < block_tokens ? next : 0;
-    if (n > 1 && cohort->n_growing > 0) {
-        n = ifl_min(n, 1 + ticks_to_growth(cohort, phase));
-        phase += (uint32_t)n - 1;
-        phase -= phase < block_tokens ? 0 : block_tokens;
-    } else if (n > 1) {
-        phase = kv_tail_tokens(phase + (uint32_t)n - 1, cohort->block);
-    }
     cohort->phase = (int32_t)phase;
     cohort->tick += (int64_t)n;
     cohort->ticks.n++;
-    cohort->context += (int64_t)n * (cohort->n_seqs - cohort->n_full_seqs);
-    if (IFL_RARE(cohort->n_filling_seqs > 0))
-        fill_up(cohort);
+    cohort->context += (int64_t)n * cohort->n_seqs;
     cohort->grown = false;
+    if (IFL_RARE(cohort->bounded))
+        go_on_bounded(cohort, n);
+}
+
+static inline uint32_t next_phase(const struct cohort *cohort, uint32_t phase)
+{
+    return phase + 1 < (uint32_t)cohort->block.tokens ? phase + 1 : 0;
+}
+
+/* The tick of *phase, whose blocks are taken, and those behind it that take none, n at most in all.
+ * Returns how many, and moves *phase behind them. */
+static inline size_t ticks_without_blocks(const struct cohort *cohort, uint32_t *phase, size_t n)
+{
+    const uint32_t next = next_phase(cohort, *phase);
+    if (n > 1 && cohort->n_growing > 0)
+        n = ifl_min(n, 1 + ticks_to_growth(cohort, next));
+    *phase = n > 1 ? kv_tail_tokens(next + (uint32_t)n - 1, cohort->block) : next;
     return n;
+}
+
+IFL_HOT size_t cohort_pass(struct cohort *cohort, size_t n, int32_t most_used,
+                           struct cohort_uses *uses)
+{
+    ifl_assert(n > 0 && (n == 1 || cohort->n_fresh == 0));
+    struct ifl_pool_use *use = uses->of;
+    uint32_t phase = (uint32_t)cohort->phase;
+    size_t i = ticks_without_blocks(cohort, &phase, n);
+    for (; i < n && !cohort->grow[phase].head; i += ticks_without_blocks(cohort, &phase, n - i)) {
+        const int32_t n_used = use->used_blocks + cohort->n_counted[phase];
+        if (n_used > most_used)
+            break;
+        const int64_t n_unused = cohort_take_unused(cohort, cohort->tick + (int64_t)i);
+        use->until = i;
+        use[1] = (struct ifl_pool_use){0, n_used, use->internal_slots + n_unused};
+        use++;
+    }
+    use->until = i;
+    uses->n = (size_t)(use - uses->of) + 1;
+    go_on(cohort, i, phase);
+    return i;
 }
 
 IFL_HOT int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 {
     *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
-    cohort_pass(cohort, 1);
+    go_on(cohort, 1, next_phase(cohort, (uint32_t)cohort->phase));
     cohort->last_end_ns = end_ns;
     for (size_t i = 0; i < cohort->n_fresh; i++)
         cohort->fresh[i]->fresh = false;

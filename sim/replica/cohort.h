@@ -150,17 +150,21 @@ static inline size_t cohort_place(const struct cohort *cohort, int64_t tick)
 {
     return (size_t)tick & (cohort->cap_ticks - 1);
 }
+/* Slots that will never be used of the blocks that counted members take for that tick: told once.
+ */
+static inline int32_t cohort_take_unused(struct cohort *cohort, int64_t tick)
+{
+    int32_t *of = &cohort->unused_slots[cohort_place(cohort, tick)];
+    const int32_t n = *of;
+    *of = 0;
+    return n;
+}
 /* The counted members take their blocks for the tick under way. Returns the number of blocks;
  * *n_unused_slots of their slots will never be used. */
 static inline int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unused_slots)
 {
     const int32_t n = cohort->n_counted[cohort->phase];
-    *n_unused_slots = 0;
-    if (n > 0) {
-        int32_t *unused_slots = &cohort->unused_slots[cohort_place(cohort, cohort->tick)];
-        *n_unused_slots = *unused_slots;
-        *unused_slots = 0;
-    }
+    *n_unused_slots = n > 0 ? cohort_take_unused(cohort, cohort->tick) : 0;
     cohort->grown = true;
     cohort->ticks.n++;
     return n;
@@ -181,11 +185,18 @@ struct tick_gaps { /* `count` members have waited gap_ns since their last token 
 /* Every member has one more token, since end_ns. *shared is the gap of the members that are not
  * fresh; the caller records the gaps of the fresh ones before. 0 or IFL_E_NOMEM. */
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
+/* How the pool is used while ticks pass. */
+struct cohort_uses {
+    struct ifl_pool_use *of; /* room for one a tick; the first is filled in, but for its `until` */
+    size_t n;
+};
 /* cohort_tick in two parts, for many ticks at once; requires n_fresh == 0. cohort_pass advances by
- * the tick under way and by the ticks behind it that take no blocks, n at most in all, and returns
- * how many. cohort_note_gaps then notes the gaps of the last n ticks, the last of which ended at
+ * the tick under way and by the ticks behind it, n at most in all, up to one for which a listed
+ * member takes blocks, or with which more than most_used blocks were taken; a fill of a bounded
+ * member (cohort_ticks_alike) comes with the last of them at most. Returns how many, and fills
+ * *uses. cohort_note_gaps then notes the gaps of the last n ticks, the last of which ended at
  * end_ns; 0 or IFL_E_NOMEM. */
-size_t cohort_pass(struct cohort *cohort, size_t n);
+size_t cohort_pass(struct cohort *cohort, size_t n, int32_t most_used, struct cohort_uses *uses);
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
 /* Ticks before the next one that yields, or may yield, the last token of a member. */
 static inline int64_t cohort_ticks_left(const struct cohort *cohort)

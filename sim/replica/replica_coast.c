@@ -71,8 +71,10 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
-    return !IFL_RARE(replica->fixed.beams.search) && !cohort_is_ragged(cohort) &&
-           cohort->n_fresh == 0 && cohort->last_end_ns == replica->in_flight.desc.start_ns;
+    if (IFL_RARE(!replica->fixed.plain) &&
+        (replica->fixed.beams.search || cohort_is_ragged(cohort)))
+        return false;
+    return cohort->n_fresh == 0 && cohort->last_end_ns == replica->in_flight.desc.start_ns;
 }
 
 /* Blocks that ticks may take from now on. Negative: not even a tick that takes none may follow. */
@@ -85,36 +87,19 @@ static int32_t blocks_to_spare(const struct replica *replica)
     return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
 }
 
-/* How the pool is used from now on until tick i of a stretch. */
-static struct ifl_pool_use use_until(const struct replica *replica, size_t i, int32_t n_taken)
-{
-    return (struct ifl_pool_use){.until = i,
-                                 .used_blocks = kv_used(&replica->kv.device) + n_taken,
-                                 .internal_slots = replica->kv.internal_slots};
-}
-
 /* Lets the committed tick pass, and those behind it, at most n in all, as long as their blocks are
- * free and taken by count alone. Returns how many; use[*n_uses] says how they use the pool. */
-IFL_HOT static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_use *use,
-                                     size_t *n_uses)
+ * free and taken by count alone. Returns how many; *uses says how they use the pool. */
+static size_t let_ticks_pass(struct replica *replica, size_t n, struct cohort_uses *uses)
 {
-    struct cohort *cohort = &replica->here.cohort;
-    const int32_t most = blocks_to_spare(replica);
-    int32_t n_taken = 0;
-    size_t i = cohort_pass(cohort, most < 0 ? 1 : n);
-    use[0] = use_until(replica, i, 0);
-    *n_uses = 1;
-    while (i < n && cohort_grows_by_count(cohort) &&
-           n_taken + cohort->n_counted[cohort->phase] <= most) {
-        int64_t n_unused_slots;
-        n_taken += cohort_grow_counted(cohort, &n_unused_slots);
-        accounts_add_unused(&replica->kv, n_unused_slots);
-        i += cohort_pass(cohort, n - i);
-        use[(*n_uses)++] = use_until(replica, i, n_taken);
-    }
-    if (n_taken > 0)
-        kv_take(&replica->kv.device, n_taken, NULL);
-    return i;
+    const int32_t most = blocks_to_spare(replica), n_used = kv_used(&replica->kv.device);
+    const int64_t n_internal = replica->kv.internal_slots;
+    uses->of[0] = (struct ifl_pool_use){0, n_used, n_internal};
+    n = cohort_pass(&replica->here.cohort, most < 0 ? 1 : n, n_used + most, uses);
+    const struct ifl_pool_use *last = &uses->of[uses->n - 1];
+    accounts_add_unused(&replica->kv, last->internal_slots - n_internal);
+    if (last->used_blocks > n_used)
+        kv_take(&replica->kv.device, last->used_blocks - n_used, NULL);
+    return n;
 }
 
 IFL_HOT static int stretch(struct replica *replica, const struct ifl_done *done,
@@ -130,7 +115,9 @@ IFL_HOT static int stretch(struct replica *replica, const struct ifl_done *done,
     const int32_t n_full_seqs = replica->here.cohort.n_full_seqs;
     n = in_flight_foresee(&replica->in_flight, duration_ns, n, until_ns,
                           replica->plan.promise.until_ns);
-    record.n = let_ticks_pass(replica, n, use, &record.n_uses);
+    struct cohort_uses uses = {.of = use};
+    record.n = let_ticks_pass(replica, n, &uses);
+    record.n_uses = uses.n;
     record.first = &replica->in_flight.record;
     record.n_requests = (int32_t)replica->here.cohort.n;
     record.block_tokens = replica->fixed.limits.block_tokens;

@@ -192,7 +192,8 @@ VIOLATES(members, pass_fresh, cohort_pass, "cohort->n_fresh == 0")
     struct live_request *r = decoding();
     r->pub.n_seqs = 2;
     cohort_add(&of, r, false);
-    cohort_pass(&of, 2);
+    struct cohort_uses uses = {0};
+    cohort_pass(&of, 2, 0, &uses);
 }
 
 VIOLATES(members, gaps_of_fresh, cohort_note_gaps, "cohort->n_fresh == 0")

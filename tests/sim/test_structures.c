@@ -484,6 +484,8 @@ static void pass_and_compare(int32_t block_tokens)
 {
     enum { N_LONG = 3, N_PASSES = 500 };
     struct live_request all[N_LONG] = {0};
+    struct ifl_pool_use use[150] = {{0}};
+    struct cohort_uses uses = {.of = use};
     struct cohort cohort;
     size_t n_short = 0;
     cr_assert_eq(cohort_create(&cohort, kv_block_of(block_tokens)), 0);
@@ -492,7 +494,7 @@ static void pass_and_compare(int32_t block_tokens)
         for (uint64_t i = 0; i < N_PASSES; i++) {
             const size_t n = 1 + ifl_draw(5, IFL_DRAW_POLICY, n_all, i) % 150;
             const size_t expected = passes(&cohort, all, n_all, n);
-            cr_assert_eq(cohort_pass(&cohort, n), expected, "block of %d", block_tokens);
+            cr_assert_eq(cohort_pass(&cohort, n, 0, &uses), expected, "block of %d", block_tokens);
             n_short += expected < n;
         }
         if (n_all == N_LONG)
