@@ -8,12 +8,18 @@
 #include "run/executor_paced.h"
 #include "run/flight_loop.h"
 
-IFL_HOT static void wake(struct loop *loop)
+IFL_APART static void wake_all(struct loop *loop)
 {
     while (event_next_ns(&loop->wakes) <= loop->now_ns) {
         const struct event event = event_pop(&loop->wakes);
         loop_fall_due(loop, &loop->flight->replicas[event.payload]);
     }
+}
+
+static inline void wake(struct loop *loop)
+{
+    if (IFL_RARE(event_next_ns(&loop->wakes) <= loop->now_ns))
+        wake_all(loop);
 }
 
 /* ---- plans ---- */
@@ -101,36 +107,6 @@ static int64_t next_event_ns(struct loop *loop)
     return ifl_min(next_ns, IFL_LAST_NS);
 }
 
-bool loop_look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
-                     struct outlook *outlook)
-{
-    if (outlook->at == outlook->n) {
-        outlook->at = 0;
-        outlook->n = flight->executor->durations(flight->executor_self, &replica->in_flight.desc,
-                                                 replica_stretch_steps(replica, until_ns),
-                                                 outlook->duration_ns);
-    }
-    return outlook->n > 0 &&
-           outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->in_flight.desc.start_ns;
-}
-
-int loop_coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-               int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
-{
-    struct flight *flight = loop->flight;
-    const int n = replica_coast(replica, done, outlook->duration_ns + outlook->at,
-                                outlook->n - outlook->at, until_ns, flight->recorder, error);
-    loop->now_ns = replica->view.now_ns;
-    if (n < 0)
-        return n;
-    outlook->at += (size_t)n;
-    flight->n_repeats += (uint64_t)n - 1;
-    if (!replica_next_tick(replica, loop->now_ns))
-        return 0;
-    flight->n_repeats++;
-    return 1;
-}
-
 /* Delivers the wakes and arrivals before the end of the step, then ends it. */
 static int end_after_arrivals(struct loop *loop, struct replica *replica,
                               const struct ifl_done *done, struct ifl_error *error)
@@ -187,6 +163,20 @@ static bool has_moved(const struct loop *loop, const struct replica *replica)
            replica->wakes.wake_ns == loop->now_ns;
 }
 
+/* What the plan has asked of K/V that moves beside steps. */
+IFL_APART static int hear_plan(struct loop *loop, struct replica *replica, bool submits,
+                               struct ifl_error *error)
+{
+    int rc = 0;
+    if (replica->tiers.on)
+        rc = tiering_hear_plan(loop->tiering, replica, submits, error);
+    if (rc == 0 && replica->moving.n_swaps > 0)
+        rc = swapping_hear_plan(loop->swapping, replica, error);
+    if (rc == 0 && replica->moving.n_asked > 0)
+        rc = moves_hear_plan(loop->moves, replica, error);
+    return rc;
+}
+
 IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     for (size_t n_tries = 0; replica_requests(replica) > (size_t)replica->moving.n; n_tries++) {
@@ -195,15 +185,8 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
             return rc;
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
-        if (IFL_RARE(replica->tiers.on) &&
-            tiering_hear_plan(loop->tiering, replica, submits, error) < 0)
-            return error->code;
-        if (IFL_RARE(replica->moving.n_swaps > 0) &&
-            swapping_hear_plan(loop->swapping, replica, error) < 0)
-            return error->code;
-        if (IFL_RARE(replica->moving.n_asked > 0) &&
-            moves_hear_plan(loop->moves, replica, error) < 0)
-            return error->code;
+        if (IFL_RARE(loop->carries) && (rc = hear_plan(loop, replica, submits, error)) < 0)
+            return rc;
         if (IFL_RARE(replica->leaving.n_gone > 0) &&
             (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;

@@ -114,6 +114,42 @@ static inline void loop_note_change(struct loop *loop, struct replica *replica)
     routing_note(&loop->routing, replica, loop->now_ns);
 }
 
+/* ---- steps that follow one another without an event ---- */
+
+/* False: only submitting the step tells its duration, or why there is none. */
+static inline bool loop_look_ahead(const struct flight *flight, const struct replica *replica,
+                                   int64_t until_ns, struct outlook *outlook)
+{
+    if (outlook->at == outlook->n) {
+        outlook->at = 0;
+        outlook->n = flight->executor->durations(flight->executor_self, &replica->in_flight.desc,
+                                                 replica_stretch_steps(replica, until_ns),
+                                                 outlook->duration_ns);
+    }
+    return outlook->n > 0 &&
+           outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->in_flight.desc.start_ns;
+}
+
+/* Ends the committed step, which ends before until_ns, and as many like it as it can. 1: the one
+ * behind them is committed; 0: a plan is due. */
+static inline int loop_coast(struct loop *loop, struct replica *replica,
+                             const struct ifl_done *done, int64_t until_ns, struct outlook *outlook,
+                             struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
+    const int n = replica_coast(replica, done, outlook->duration_ns + outlook->at,
+                                outlook->n - outlook->at, until_ns, flight->recorder, error);
+    loop->now_ns = replica->view.now_ns;
+    if (n < 0)
+        return n;
+    outlook->at += (size_t)n;
+    flight->n_repeats += (uint64_t)n - 1;
+    if (!replica_next_tick(replica, loop->now_ns))
+        return 0;
+    flight->n_repeats++;
+    return 1;
+}
+
 /* ---- flight_held.c: steps that begin when K/V has come ---- */
 
 /* True: the step that is committed begins only then, and loop_let_step_go submits it. */
@@ -126,13 +162,6 @@ int loop_let_step_go(struct loop *loop, const struct replica *replica, struct if
 /* Plans until a step is committed: 1; or until nothing changes any more: 0. A plan that only
  * preempts or rejects is followed by another at the same time. */
 int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error);
-/* False: only submitting the step tells its duration, or why there is none. */
-bool loop_look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
-                     struct outlook *outlook);
-/* Ends the committed step, which ends before until_ns, and as many like it as it can. 1: the one
- * behind them is committed; 0: a plan is due. */
-int loop_coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-               int64_t until_ns, struct outlook *outlook, struct ifl_error *error);
 /* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
  * due for the others; then one that is held back. 0: no request is left. */
 int loop_give_up(struct loop *loop, struct ifl_error *error);
