@@ -103,11 +103,16 @@ static inline double decode_split_s(const struct decode_line *line, double conte
 {
     return context_tokens > line->split_tokens ? line->split_s : 0;
 }
+/* With that time of the second kernel. */
+static inline double decode_line_with_s(const struct decode_line *line, double context_tokens,
+                                        double split_s)
+{
+    return line->launch_s + (line->heads_s + context_tokens * line->token_s) + split_s;
+}
 /* decode_attention_s, uncorrected. */
 static inline double decode_line_s(const struct decode_line *line, double context_tokens)
 {
-    return line->launch_s + (line->heads_s + context_tokens * line->token_s) +
-           decode_split_s(line, context_tokens);
+    return decode_line_with_s(line, context_tokens, decode_split_s(line, context_tokens));
 }
 /* The factor of the profile's corrections for decode attention; 1 without any. */
 double decode_correction(const struct hardware *hardware, double context_tokens);

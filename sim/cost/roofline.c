@@ -26,7 +26,7 @@
 #include "cost/roofline.h"
 
 /* Times that depend on m alone, or on rows alone, are computed once for each value. */
-enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096 };
+enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096, MEMO_SEQS = 512 };
 
 struct roofline {
     struct cost base;
@@ -35,6 +35,7 @@ struct roofline {
     struct roofline_rank rank;        /* points at both */
     double tokens_s[MEMO_TOKENS + 1]; /* 0: not computed yet */
     double rows_s[MEMO_ROWS + 1];
+    struct decode_line lines[MEMO_SEQS + 1]; /* split_tokens 0: not computed yet */
 };
 
 /* New tokens of a step: of this rank, and of all data-parallel ranks. */
@@ -170,6 +171,17 @@ static double rows_s(struct roofline *roofline, int32_t rows)
     double *known = &roofline->rows_s[rows];
     if (IFL_RARE(*known == 0))
         *known = head_s(&roofline->rank, rows);
+    return *known;
+}
+
+static struct decode_line line_of(struct roofline *roofline, int32_t n_seqs)
+{
+    const struct roofline_rank *rank = &roofline->rank;
+    if (IFL_RARE(n_seqs > MEMO_SEQS))
+        return decode_line(rank->hardware, &rank->decode_heads, n_seqs);
+    struct decode_line *known = &roofline->lines[n_seqs];
+    if (IFL_RARE(known->split_tokens <= 0))
+        *known = decode_line(rank->hardware, &rank->decode_heads, n_seqs);
     return *known;
 }
 
@@ -356,11 +368,24 @@ static inline double run_step_s(const struct run *run, double attention_s)
     return run->host_s + (forward_s > run->floor_s ? forward_s : run->floor_s);
 }
 
-/* No branch or call depends on the step, so that compilers can vectorise the loop. */
-static void plain_run_s(const struct decode_line *line, const struct run *run, size_t n, double *s)
+IFL_APART static void splitting_run_s(const struct decode_line *line, const struct run *run,
+                                      size_t n, double *s)
 {
     for (int32_t i = 0; i < (int32_t)n; i++)
         s[i] = run_step_s(run, decode_line_s(line, run_context(run, i)));
+}
+
+/* No branch or call depends on the step, so that compilers can vectorise the loop: the context only
+ * grows, so that all steps of nearly all runs split, or none does. */
+static void plain_run_s(const struct decode_line *line, const struct run *run, size_t n, double *s)
+{
+    const double split_s = decode_split_s(line, run->context_tokens);
+    if (IFL_RARE(split_s < decode_split_s(line, run_context(run, (int32_t)n - 1)))) {
+        splitting_run_s(line, run, n, s);
+        return;
+    }
+    for (int32_t i = 0; i < (int32_t)n; i++)
+        s[i] = run_step_s(run, decode_line_with_s(line, run_context(run, i), split_s));
 }
 
 IFL_APART static void corrected_run_s(const struct hardware *hardware,
@@ -380,8 +405,7 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
     struct roofline *roofline = (struct roofline *)cost;
     const struct roofline_rank *rank = &roofline->rank;
     const struct hardware *hardware = rank->hardware;
-    const struct decode_line line =
-        decode_line(hardware, &rank->decode_heads, first->n_decode_seqs);
+    const struct decode_line line = line_of(roofline, first->n_decode_seqs);
     const struct run run = {
         .matrices_s = tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled),
         .host_s = host_s(rank, first),
