@@ -1,40 +1,20 @@
 #include "base/engine_module.h"
 
-#include <dlfcn.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/guard.h"
-#include "base/program.h"
+#include "base/module.h"
 
-enum { MAX_PATH = PROGRAM_PATH_BYTES + 128 };
-
-/* ---- finding the file ---- */
-
-/* Looks for the module in a folder; what was looked at goes to `looked`. */
-static bool is_in(const char *folder, const char *name, char path[MAX_PATH], char looked[512])
-{
-    const size_t n = strlen(looked);
-    snprintf(path, MAX_PATH, "%.4100s/inflight_%.64s.so", folder, name);
-    snprintf(looked + n, 512 - n, "%s%.150s", n ? ", " : "", folder);
-    return access(path, R_OK) == 0;
-}
-
-static bool find(const char *name, char path[MAX_PATH], char looked[512])
+/* INFLIGHT_ENGINE_DIR names the one folder that is looked into. */
+static bool find(const char *name, char path[MODULE_PATH_BYTES], char looked[MODULE_LOOKED_BYTES])
 {
     const char *chosen = getenv("INFLIGHT_ENGINE_DIR");
-    char folder[PROGRAM_PATH_BYTES], built[MAX_PATH];
+    char built[96];
     *looked = '\0';
     if (chosen)
-        return is_in(chosen, name, path, looked);
-    program_folder(folder);
-    snprintf(built, sizeof built, "%s/gpu/%.64s", folder, name);
-    if (*folder && is_in(built, name, path, looked))
-        return true;
-    for (size_t i = 0; program_place(PROGRAM_ENGINES, i, folder); i++)
-        if (is_in(folder, name, path, looked))
-            return true;
-    return false;
+        return module_is_in(chosen, name, path, looked);
+    snprintf(built, sizeof built, "gpu/%.64s", name);
+    return module_find(name, built, path, looked);
 }
 
 /* ---- loading and checking ---- */
@@ -59,31 +39,15 @@ static int check(const struct ifl_engine *engine, const char *path, struct ifl_e
     return 0;
 }
 
-static const struct ifl_engine *engine_of(void *library, const char *path, struct ifl_error *error)
-{
-    const struct ifl_engine *engine = dlsym(library, IFL_ENGINE_SYMBOL);
-    if (!engine)
-        ifl_fail_at(error, path, 0, 0, "no symbol %s, expected an engine", IFL_ENGINE_SYMBOL);
-    return engine && check(engine, path, error) == 0 ? engine : NULL;
-}
-
-/* Runs the constructors of the library. */
 static const struct ifl_engine *load(const char *path, struct ifl_error *error)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        ifl_fail_at(error, path, 0, 0, "not an engine: %s", dlerror());
-        return NULL;
-    }
-    const struct ifl_engine *engine = engine_of(library, path, error);
-    if (!engine)
-        dlclose(library);
-    return engine;
+    const struct ifl_engine *engine = module_symbol(path, IFL_ENGINE_SYMBOL, "an engine", error);
+    return engine && check(engine, path, error) == 0 ? engine : NULL;
 }
 
 const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *error)
 {
-    char path[MAX_PATH], looked[512];
+    char path[MODULE_PATH_BYTES], looked[MODULE_LOOKED_BYTES];
     if (!find(name, path, looked)) {
         ifl_fail(error, IFL_E_INPUT,
                  "there is no engine module inflight_%s.so in %s: executor %s needs inflight built "

@@ -9,7 +9,7 @@
 #define INFLIGHT_PREFIX "/usr/local"
 #define INFLIGHT_BINDIR "bin"
 #define INFLIGHT_DATADIR "share/inflight"
-#define INFLIGHT_ENGINE_DIR "lib/inflight"
+#define INFLIGHT_MODULE_DIR "lib/inflight"
 #endif
 
 void program_folder(char folder[PROGRAM_PATH_BYTES])
@@ -51,7 +51,7 @@ static bool join(const char *prefix, const char *under, char folder[PROGRAM_PATH
 
 bool program_place(enum program_part part, size_t place, char folder[PROGRAM_PATH_BYTES])
 {
-    const char *under = part == PROGRAM_DATA ? INFLIGHT_DATADIR : INFLIGHT_ENGINE_DIR;
+    const char *under = part == PROGRAM_DATA ? INFLIGHT_DATADIR : INFLIGHT_MODULE_DIR;
     char prefix[PROGRAM_PATH_BYTES];
     program_prefix(prefix);
     const bool moved = *under != '/' && *prefix && strcmp(prefix, INFLIGHT_PREFIX) != 0;

@@ -17,9 +17,9 @@ void program_folder(char folder[PROGRAM_PATH_BYTES]);
  * folder. "" if the program is not in a folder for programs (bin). */
 void program_prefix(char prefix[PROGRAM_PATH_BYTES]);
 
-/* The place-th folder, from 0, that data (PROGRAM_DATA) or engine modules (PROGRAM_ENGINES) may be
+/* The place-th folder, from 0, that data (PROGRAM_DATA) or modules (PROGRAM_MODULES) may be
  * installed in; false if there are no more. */
-enum program_part { PROGRAM_DATA, PROGRAM_ENGINES };
+enum program_part { PROGRAM_DATA, PROGRAM_MODULES };
 bool program_place(enum program_part part, size_t place, char folder[PROGRAM_PATH_BYTES]);
 
 #endif

@@ -1,4 +1,5 @@
-/* HTTP/1.1 transfers side by side in one thread: libcurl's multi interface over epoll.
+/* HTTP/1.1 transfers side by side in one thread: libcurl's multi interface over epoll, in a module
+ * of its own (http_curl.c), as libcurl and what it needs take longer to load than a small run.
  *
  * Time is that of CLOCK_MONOTONIC. Redirects are never followed: a server must not send the client,
  * and with it the key, elsewhere. Headers are bounded. What a transfer reads is not kept here. */
@@ -68,6 +69,22 @@ bool replay_call_headers_too_long(const struct replay_call *call);
 
 /* Waits until `until_ns`, or until something has happened, and lets the transfers go on. */
 int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_error *error);
+
+/* What the module exports as inflight_http: the functions above. */
+struct replay_http_module {
+    size_t n_bytes; /* of this struct */
+    int (*server_check)(const struct replay_server *server, struct ifl_error *error);
+    int (*open)(const struct replay_server *server, struct replay_http **http,
+                struct ifl_error *error);
+    void (*close)(struct replay_http *http);
+    struct replay_call *(*start)(struct replay_http *http, const char *path, const char *body,
+                                 size_t n_body, const struct replay_handler *handler);
+    void (*cancel)(struct replay_http *http, struct replay_call *call);
+    long (*status)(const struct replay_call *call);
+    const char *(*type)(const struct replay_call *call);
+    bool (*headers_too_long)(const struct replay_call *call);
+    int (*wait)(struct replay_http *http, int64_t until_ns, struct ifl_error *error);
+};
 
 /* ---- one transfer, waited for ---- */
 
