@@ -18,18 +18,30 @@ static int put_yaml(struct node *root, const char *dotted, const char *yaml,
     return code;
 }
 
+/* What is printed of a number or a choice is the scalar itself; only texts may need quotes. */
+static int put_field(const struct ifl_param *field, const void *base, struct node *root,
+                     const char *path, struct ifl_error *error)
+{
+    char text[MAX_VALUE_BYTES];
+    field_print(field, base, text, sizeof text);
+    if (field->type == IFL_TEXT)
+        return put_yaml(root, path, text, error);
+    struct node *value = tree_scalar(text, false, root);
+    const int code = value ? tree_put(root, path, value, error) : ifl_fail_nomem(error);
+    tree_free(value);
+    return code;
+}
+
 static int put_fields(const struct key_skip *skip, const char *where,
                       const struct ifl_param *fields, size_t n, const void *base, struct node *root,
                       struct ifl_error *error)
 {
-    char path[MAX_KEY_CHARS], text[MAX_VALUE_BYTES];
+    char path[MAX_KEY_CHARS];
     int code = 0;
     for (size_t i = 0; i < n && code == 0; i++) {
         key_join(where, fields[i].name, path);
-        if (skip->skips(skip->context, path) || field_is_left_out(&fields[i], base))
-            continue;
-        field_print(&fields[i], base, text, sizeof text);
-        code = put_yaml(root, path, text, error);
+        if (!skip->skips(skip->context, path) && !field_is_left_out(&fields[i], base))
+            code = put_field(&fields[i], base, root, path, error);
     }
     return code;
 }
