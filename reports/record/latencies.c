@@ -15,6 +15,7 @@ static int make_room(struct latency_samples *samples, size_t n, struct ifl_error
 int latencies_open(struct latencies *latencies, struct tally *tally, struct ifl_error *error)
 {
     *latencies = (struct latencies){0};
+    tally_end(tally);
     for (size_t which = 0; which < N_LATENCIES; which++) {
         struct latency_sums *sums = &tally->of[which];
         const bool selects = sums->n > 0 && sums->selection.held;

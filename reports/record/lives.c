@@ -211,8 +211,12 @@ static const struct life *next_in_order(struct lives *lives)
 
 int lives_next(struct lives *lives, const struct life **life, struct ifl_error *error)
 {
-    if (lives->numbered)
-        return early_next(&lives->early, lives->ended, life, error);
-    *life = lives->ended ? next_in_order(lives) : NULL;
-    return IFL_OK;
+    if (!lives->numbered) {
+        *life = lives->ended ? next_in_order(lives) : NULL;
+        return IFL_OK;
+    }
+    const int code = early_next(&lives->early, lives->ended, life, error);
+    if (!*life)
+        lives->n_before_go = lives->n + LIVES_AT_ONCE;
+    return code;
 }

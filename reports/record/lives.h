@@ -2,7 +2,8 @@
  *
  * Where requests are numbered by arrival, a life leaves once all that arrived before it have been
  * added: those that wait for an earlier one are kept, by number. Lives of equal arrivals leave
- * together, by request_id.
+ * together, by request_id. They leave some at a time, so that the code that writes them is fetched
+ * into the instruction cache once for all of these, and not in turn with the event loop.
  *
  * Otherwise all are kept to the end. Most traces number requests by arrival, so a life is stored at
  * the index of its request_id if that index exists and is free. The lives then lie in order of
@@ -22,8 +23,11 @@ struct early_lives {
     struct life *gone;     /* left last: its place is free with the next call */
 };
 
+enum { LIVES_AT_ONCE = 64 };
+
 struct lives {
-    size_t n, cap; /* added; most that will be */
+    size_t n, cap;      /* added; most that will be */
+    size_t n_before_go; /* none leaves before that many have been added */
     bool numbered, ended;
     struct early_lives early; /* if numbered */
     struct life *at;          /* [cap], owned; not touched where there is none */
@@ -40,11 +44,13 @@ void lives_close(struct lives *lives);
  * lives are not numbered, until lives_close. NULL: there is no memory for it. */
 const struct life *lives_add(struct lives *lives, const struct ifl_request_record *record,
                              struct ifl_error *error);
-/* False: lives_next has nothing to give before another life is added, or they have ended. */
+/* False: it is early for lives_next, which may have nothing to give before another life is added,
+ * or they have ended. */
 static inline bool lives_may_go(const struct lives *lives)
 {
     const struct early_lives *early = &lives->early;
-    return lives->numbered && early->at[early->same & (early->cap - 1)].rare;
+    return lives->numbered && lives->n >= lives->n_before_go &&
+           early->at[early->same & (early->cap - 1)].rare;
 }
 /* No life will be added any more. */
 int lives_end(struct lives *lives, struct ifl_error *error);

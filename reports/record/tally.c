@@ -1,34 +1,64 @@
 #include "record/tally.h"
 
+#include <stdlib.h>
+
 #include "inflight/minmax.h"
+
+static int open_sums(struct latency_sums *sums, size_t n, struct ifl_error *error)
+{
+    const size_t n_recent = ifl_max(ifl_min(n, LATENCY_RECENT), (size_t)1);
+    *sums = (struct latency_sums){.recent_ns = malloc(n_recent * sizeof *sums->recent_ns),
+                                  .least_ns = INT64_MAX,
+                                  .most_ns = INT64_MIN};
+    if (!sums->recent_ns)
+        return ifl_fail_nomem(error);
+    return n < SELECTION_LEAST ? IFL_OK : selection_open_wide(&sums->selection, n, error);
+}
 
 int tally_open(struct tally *tally, size_t n, struct ifl_error *error)
 {
     *tally = (struct tally){.last_finish_ns = INT64_MIN};
-    for (size_t which = 0; which < N_LATENCIES; which++) {
-        tally->of[which] = (struct latency_sums){.least_ns = INT64_MAX, .most_ns = INT64_MIN};
-        if (n >= SELECTION_LEAST && selection_open_wide(&tally->of[which].selection, n, error))
+    for (size_t which = 0; which < N_LATENCIES; which++)
+        if (open_sums(&tally->of[which], n, error))
             return error->code;
-    }
     return IFL_OK;
 }
 
 void tally_close(struct tally *tally)
 {
-    for (size_t which = 0; which < N_LATENCIES; which++)
+    for (size_t which = 0; which < N_LATENCIES; which++) {
+        free(tally->of[which].recent_ns);
         selection_close(&tally->of[which].selection);
+    }
 }
 
-static void add_sample(struct latency_sums *to, int64_t ns)
+static void sum_up_recent(struct latency_sums *sums)
+{
+    const int64_t *ns = sums->recent_ns;
+    for (size_t i = 0; i < sums->n_recent; i++) {
+        sums->least_ns = ifl_min(sums->least_ns, ns[i]);
+        sums->most_ns = ifl_max(sums->most_ns, ns[i]);
+        sums->total_ns.of += ns[i];
+    }
+    for (size_t i = 0; sums->selection.held && i < sums->n_recent; i++)
+        selection_count(&sums->selection, latency_bin_ns(ns[i]), 1);
+    sums->n += sums->n_recent;
+    sums->n_recent = 0;
+}
+
+static inline void add_sample(struct latency_sums *sums, int64_t ns)
 {
     if (ns == IFL_NEVER)
         return;
-    to->n++;
-    to->least_ns = ifl_min(to->least_ns, ns);
-    to->most_ns = ifl_max(to->most_ns, ns);
-    to->total_ns.of += ns;
-    if (to->selection.held)
-        selection_count(&to->selection, latency_bin_ns(ns), 1);
+    sums->recent_ns[sums->n_recent++] = ns;
+    if (IFL_RARE(sums->n_recent == LATENCY_RECENT))
+        sum_up_recent(sums);
+}
+
+void tally_end(struct tally *tally)
+{
+    for (size_t which = 0; which < N_LATENCIES; which++)
+        sum_up_recent(&tally->of[which]);
 }
 
 void tally_life(struct tally *tally, const struct life *life)

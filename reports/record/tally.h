@@ -19,8 +19,14 @@ enum latency {
     N_LATENCIES
 };
 
+/* Samples are summed up so many at a time, one latency after the other: its buckets are spread over
+ * more memory than the event loop leaves in the first caches, and are then fetched once for all. */
+#define LATENCY_RECENT ((size_t)1 << 15)
+
 /* A latency of finished requests, where it is defined. */
 struct latency_sums {
+    int64_t *recent_ns; /* [n_recent of LATENCY_RECENT], owned: not in what follows yet */
+    size_t n_recent;
     uint64_t n;
     int64_t least_ns, most_ns;
     struct selection selection; /* of latency_bin_ns; `held` NULL: all samples will be taken */
@@ -61,5 +67,7 @@ int tally_open(struct tally *tally, size_t n, struct ifl_error *error);
 void tally_close(struct tally *tally);
 /* Adds a life; lives come in order of arrival. */
 void tally_life(struct tally *tally, const struct life *life);
+/* To be called behind the last life, before the latencies are read. */
+void tally_end(struct tally *tally);
 
 #endif
