@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
+#include "record/huge_pages.h"
 #include "tables/sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
@@ -39,6 +40,8 @@ static int grow(struct gaps *gaps, struct ifl_error *error)
         gaps->requests = requests;
     if (!gap_ns || !requests)
         return ifl_fail_nomem(error);
+    huge_pages_wanted(gap_ns, cap * sizeof *gap_ns);
+    huge_pages_wanted(requests, cap * sizeof *requests);
     gaps->cap = cap;
     return IFL_OK;
 }
