@@ -1,5 +1,5 @@
-"""Presets whose feature is idle in these workloads: without guesses, or without adapters, they plan as what they
-extend. With the feature at work they are held to the tables by pencil under tests/golden, and to random set-ups."""
+"""Presets whose feature is idle in these workloads: without guesses, without adapters, or with a budget of K/V above
+every length, they plan as what they extend. With the feature at work they are held to the tables by pencil under tests/golden, and to random set-ups."""
 
 from newest import VllmV1Sync
 from schedulers import VllmV1
@@ -27,6 +27,22 @@ class SGLangEagle(SGLang):
 
 class SGLangEagleAdaptive(SGLangEagle):
     preset = 'sglang-eagle-adaptive'
+
+
+class SnapKV(VllmV1Sync):
+    preset = 'snapkv'
+
+
+class PyramidKV(VllmV1Sync):
+    preset = 'pyramidkv'
+
+
+class H2O(VllmV1Sync):
+    preset = 'h2o'
+
+
+class StreamingLLM(VllmV1Sync):
+    preset = 'streaming-llm'
 
 
 # Tables by pencil and random set-ups alone: no slow scheduler has been written for them. Where a preset plans beside
