@@ -152,8 +152,8 @@ struct ifl_padding {
     int32_t n_prefill_tokens;
     int64_t prefill_q_q; /* the part of padding in the sum of new x new */
     int32_t n_decode_seqs;
-    int32_t n_draft_tokens; /* rows in place of guesses, which read no K/V but their own */
     int64_t decode_context; /* tokens of K/V that these sequences read */
+    int32_t n_draft_tokens; /* rows in place of guesses, which read no K/V but their own */
 };
 
 /* A promise to repeat a step: the steps that follow give the same requests one token each, in the
@@ -316,7 +316,8 @@ struct ifl_step_ops {
     enum ifl_verdict (*schedule_drafts)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                         int32_t n_draft, int32_t hold_tokens);
     /* Not there yet (K/V is given up as serving.kv.keep says, whatever the plan). Today a call that
-     * wants anything of it ends the run with the module's name. */
+     * wants anything of it ends the run as a configuration that does not go together, with the
+     * module's name. */
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
      * serving.kv.keep, and gives back the blocks of the others. With n_slots of all its tokens it
      * does nothing. */

@@ -65,15 +65,24 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
                     "it pads with less than nothing, or with more than 2^28 tokens");
 }
 
-/* ---- room in the contract: to ask for what no executor does yet breaks it ---- */
+/* ---- room in the contract ---- */
 
+/* The module keeps to the contract, but what says which K/V stays is serving.kv.keep. */
 static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t n_slots)
 {
-    step_sync(replica_of(step), live(r));
-    if (n_slots < r->stale.n_computed + r->stale.n_now)
-        step_breach(replica_of(step),
-                    "it gives up K/V of a running request, which in this version serving.kv.keep "
-                    "alone does");
+    struct replica *replica = replica_of(step);
+    struct ifl_error error;
+    step_sync(replica, live(r));
+    if (n_slots >= r->stale.n_computed + r->stale.n_now)
+        return;
+    ifl_fail(&error, IFL_E_INPUT,
+             "policy %s gives up K/V of running requests and serving.kv.keep.method %s",
+             step_planner(replica)->name,
+             replica->fixed.gives_up
+                 ? "does so, too, expected a policy that leaves it to the method"
+                 : "is all, expected snapkv, pyramidkv, h2o or streaming-llm and a policy that "
+                   "leaves it to the method");
+    plan_break(&replica->plan, &error);
 }
 
 static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request *r, int32_t n,

@@ -30,7 +30,8 @@ enum batching_way {
     ENDS_THE_THREAD,
     HANDS_OVER_NONSENSE,
     CRASHES_IN_INIT,
-    EXITS_IN_FINISH
+    EXITS_IN_FINISH,
+    GIVES_UP_KV
 };
 
 static int *volatile nowhere;
@@ -68,6 +69,14 @@ static void plan_well(struct ifl_step *step)
         ifl_start(step, r, ifl_todo(r));
 }
 
+static void give_up_kv(const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    plan_well(step);
+    if (view->n_running > 0)
+        ifl_keep(step, running.of[0], 4);
+}
+
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct hostile *p = self;
@@ -85,7 +94,11 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         return;
     case PADS_TOO_MUCH:
         plan_well(step);
-        ifl_pad(step, (struct ifl_padding){INT32_MAX, INT64_MAX, INT32_MAX, INT64_MAX});
+        ifl_pad(step, (struct ifl_padding){.n_prefill_tokens = INT32_MAX,
+                                           .prefill_q_q = INT64_MAX,
+                                           .n_decode_seqs = INT32_MAX,
+                                           .decode_context = INT64_MAX,
+                                           .n_draft_tokens = INT32_MAX});
         return;
     case PADS_LESS_THAN_NOTHING:
         plan_well(step);
@@ -136,6 +149,9 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         pthread_exit(NULL);
     case HANDS_OVER_NONSENSE:
         ifl_start(step, (const struct ifl_request *)(uintptr_t)64, 1);
+        return;
+    case GIVES_UP_KV:
+        give_up_kv(view, step);
         return;
     case CRASHES_IN_INIT:
     case EXITS_IN_FINISH:
