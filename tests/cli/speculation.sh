@@ -57,6 +57,29 @@ for draft in '{policy: by-batch, tokens: 5, table: "1-4:5,5-8:2,9-:0"}' '{policy
     same on checked
 done
 
+# newcomers whose prompt is cached but for a token, with room and without: the same in all modes, and slower than
+# those that are not filled up, by the rows
+awk -F, -v OFS=, 'NR == 1 { print $0, "prefix_group", "prefix_tokens"; next } { n = 16 * (NR % 3 + 1); print n + 1, $2, NR % 3 + 1, n }' \
+    t.csv >newcomers.csv
+for set in batching.max_batched_tokens=20 batching.max_batched_tokens=512 kv.num_blocks=60 kv.num_blocks=4000; do
+    for preset in vllm-v1-ngram vllm-v1-eagle vllm-v1; do
+        write $preset
+        for mode in steady_runs=true steady_runs=false check_steady=true; do
+            fly "$mode" --set workload.trace=newcomers.csv --set "serving.$set" --set "serving.$mode" \
+                --set serving.batching.pads_newcomers=true --set "$fixed" --set serving.max_model_len=600
+        done
+        same steady_runs=true steady_runs=false
+        same steady_runs=true check_steady=true
+        [ "$(grep -c ',finished,' steady_runs=true/requests.csv)" -eq 400 ] || complain "$preset, $set: not all finish"
+    done
+done
+fly padded --set workload.trace=newcomers.csv --set "$fixed" --set serving.batching.pads_newcomers=true
+fly bare --set workload.trace=newcomers.csv --set "$fixed" --set serving.batching.pads_newcomers=false
+ttft() { # folder
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["mean_ttft_s"] }' "$1/summary.csv"
+}
+echo "$(ttft padded) $(ttft bare)" | awk '{ exit !($1 > $2) }' || complain "rows in place of guesses take no time: $(ttft padded) and $(ttft bare)"
+
 # All guesses of every second request hold, none of the others.
 write vllm-v1-sync
 fly own --set "$fixed" --set workload.trace=own.csv
