@@ -66,8 +66,11 @@ struct tier_config {
     double gb_per_s; /* of the link */
     int32_t pieces;  /* enum link_pieces */
     int32_t unit_tokens, min_tokens, store_after;
-    int32_t stores, loads; /* enum tier_store, tier_load */
-    bool answers, keeps;
+    int32_t stores, loads, evicts; /* enum tier_store, tier_load, tier_evict */
+    bool answers, keeps, begin_first;
+    int32_t prefetch, prefetch_tokens; /* enum tier_prefetch */
+    int64_t prefetch_timeout_ns;
+    double prefetch_token_s;
     double hit_frac;
 };
 

@@ -38,12 +38,37 @@ const struct key_table tiers_keys = {0};
                "a request that loads waits while steps go on; the step that computes it begins "   \
                "when all has come; layer by layer beside that step"),                              \
         BOOL("keeps", serving.kv.tiers[of].keeps, true,                                            \
-             "what is loaded stays in the tier; false: it moves to the device")
+             "what is loaded stays in the tier; false: it moves to the device"),                   \
+        CHOICE(                                                                                    \
+            "evict", serving.kv.tiers[of].evicts, "lru|lfu|fifo|mru|filo|slru", TIER_EVICTS_LRU,   \
+            "the unit that goes first: used least recently; had by the fewest requests; stored "   \
+            "first; used most recently; stored last; as lru, those of one request before all "     \
+            "others"),                                                                             \
+        BOOL("begin_first", serving.kv.tiers[of].begin_first, false,                               \
+             "of units that were stored together the beginning of the prompt is the oldest, as "   \
+             "it was stored first (LMCache); false: the end")
+
+/* Of the tiers below the first. */
+#define PREFETCH_FIELDS(of)                                                                        \
+    CHOICE("prefetch", serving.kv.tiers[of].prefetch, "none|best_effort|wait_complete|timeout",    \
+           TIER_LOADS_ITSELF,                                                                      \
+           "a waiting request's K/V comes to the tier host from its arrival on: as much as has "   \
+           "come when its turn comes; all, before which it is passed over; all, or what has come " \
+           "in prefetch_timeout_s from its turn on. none: it is loaded as the request starts"),    \
+        INT("prefetch_tokens", serving.kv.tiers[of].prefetch_tokens, 256, 0, ANY, "tokens",        \
+            "fewer, of the prompt behind what lies nearer or of these in the tier, are not "       \
+            "prefetched"),                                                                         \
+        TIME("prefetch_timeout_s", serving.kv.tiers[of].prefetch_timeout_ns, 1, 0, A_BILLION,      \
+             "prefetch timeout: how long a request whose turn has come is passed over"),           \
+        REAL("prefetch_token_s", serving.kv.tiers[of].prefetch_token_s, 0.000244140625, 0, 3600,   \
+             "s", "the same, for each token behind what lies nearer")
 
 static const struct ifl_param tier_host_fields[] = {TIER_FIELDS(TIER_HOST)};
-static const struct ifl_param tier_disk_fields[] = {TIER_FIELDS(TIER_DISK)};
+static const struct ifl_param tier_disk_fields[] = {TIER_FIELDS(TIER_DISK),
+                                                    PREFETCH_FIELDS(TIER_DISK)};
 static const struct ifl_param tier_store_fields[] = {
     TIER_FIELDS(TIER_STORE),
+    PREFETCH_FIELDS(TIER_STORE),
     REAL("hit_frac", serving.kv.tiers[TIER_STORE].hit_frac, 0, 0, 1, "of each prompt",
          "whole blocks of its beginning that are there before anything is stored: a store that "
          "others fill"),

@@ -6,6 +6,7 @@
  * - A tier holds at most what it has room for, and finds what was stored and nothing else. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "flown.h"
 #include "random_setup.h"
@@ -25,6 +26,8 @@ static void roll_tier(struct fixture *f, struct dice *dice, int t)
         .stores = evicted ? TIER_STORES_EVICTED : TIER_STORES_COMPUTED,
         .loads = (enum tier_load)roll(dice, 0, 2),
         .answers = roll(dice, 0, 1),
+        .evicts = (enum tier_evict)(roll(dice, 0, 1) * roll(dice, 0, TIER_EVICTS_SLRU)),
+        .begin_older = roll(dice, 0, 1),
         .keeps = roll(dice, 0, 2),
         .linked = roll(dice, 0, 4),
         .hit_frac = t == TIER_STORE && roll(dice, 0, 1) ? 0.4 : 0,
@@ -136,5 +139,101 @@ Test(tiers, table)
     kv_tier_land(&tier, chain);
     for (uint64_t unit = 1; unit <= 7; unit++)
         cr_assert_eq(kv_tier_has(&tier, unit), unit >= 4 && unit <= 6);
+    kv_tier_destroy(&tier);
+}
+
+/* ---- the rules by which units go, by pencil ---- */
+
+static void offer_prompt(struct kv_tier *tier, const char *units)
+{
+    int32_t n;
+    kv_tier_begin(tier);
+    for (; *units; units++)
+        kv_tier_offer(tier, (uint64_t)*units, NULL);
+    kv_tier_land(tier, kv_tier_take_coming(tier, &n));
+}
+
+/* Room for four. Prompts are offered one after the other, a unit a letter: those that are there are
+ * used, the others come. `left`: what is there behind the last one. */
+static void expect_left(enum tier_evict evicts, bool begin_older, const char *const *prompts,
+                        const char *left)
+{
+    const struct tier_rules rules = {.on = true,
+                                     .n_units = 4,
+                                     .unit_blocks = 1,
+                                     .store_after = 1,
+                                     .evicts = evicts,
+                                     .begin_older = begin_older,
+                                     .keeps = true};
+    struct kv_tier tier;
+    char found[32] = "";
+    cr_assert_eq(kv_tier_create(&tier, &rules), 0);
+    for (; *prompts; prompts++)
+        offer_prompt(&tier, *prompts);
+    for (char unit = 'A'; unit <= 'Z'; unit++)
+        if (kv_tier_has(&tier, (uint64_t)unit))
+            strncat(found, &unit, 1);
+    cr_expect_str_eq(found, left, "rule %d, begin older %d: %s is left", evicts, begin_older,
+                     found);
+    kv_tier_destroy(&tier);
+}
+
+/* Had before, by another one, and stored since: what goes as E comes. */
+Test(tiers, rules)
+{
+    static const char *const once_more[] = {"AB", "AB", "CD", "E", NULL},
+                             *const often[] = {"AB", "AB", "AB", "CD", "CD", "E", NULL},
+                             *const later[] = {"AB", "CD", "AB", "E", NULL};
+    static const struct {
+        enum tier_evict evicts;
+        const char *once_more, *often, *later;
+    } rules[] = {
+        {TIER_EVICTS_LRU, "ACDE", "ACDE", "ABCE"},  /* B; B; D: of CD the end is older */
+        {TIER_EVICTS_LFU, "ABCE", "ABCE", "ABCE"},  /* D, which fewer have had */
+        {TIER_EVICTS_FIFO, "ACDE", "ACDE", "ACDE"}, /* B, of AB the end */
+        {TIER_EVICTS_MRU, "ABDE", "ABDE", "BCDE"},  /* C; C; A */
+        {TIER_EVICTS_FILO, "ABDE", "ABDE", "ABDE"}, /* C, of CD the beginning */
+        {TIER_EVICTS_SLRU, "ABCE", "ACDE", "ABCE"}, /* D; all had twice, as LRU; D */
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        expect_left(rules[i].evicts, false, once_more, rules[i].once_more);
+        expect_left(rules[i].evicts, false, often, rules[i].often);
+        expect_left(rules[i].evicts, false, later, rules[i].later);
+    }
+}
+
+/* LMCache 0.5.6 puts chunks from the beginning of a prompt on, and touches them from its end on. */
+Test(tiers, rules_of_lmcache)
+{
+    static const char *const put[] = {"AB", "CD", "E", NULL}, *const touched[] = {"AB", "CD", "AB",
+                                                                                  "CD", "E",  NULL};
+    expect_left(TIER_EVICTS_LRU, true, put, "BCDE");      /* A */
+    expect_left(TIER_EVICTS_LRU, true, touched, "ACDE");  /* B */
+    expect_left(TIER_EVICTS_LFU, true, put, "BCDE");      /* A */
+    expect_left(TIER_EVICTS_LFU, true, touched, "ACDE");  /* B, of four that were had twice */
+    expect_left(TIER_EVICTS_FIFO, true, put, "BCDE");     /* A */
+    expect_left(TIER_EVICTS_FIFO, true, touched, "BCDE"); /* A */
+    expect_left(TIER_EVICTS_MRU, true, put, "ABCE");      /* D */
+    expect_left(TIER_EVICTS_MRU, true, touched, "ABDE");  /* C */
+}
+
+/* A tier of 200 million units takes no memory for those that were never stored. */
+Test(tiers, large)
+{
+    const struct tier_rules rules = {.on = true,
+                                     .n_units = 200000000,
+                                     .unit_blocks = 1,
+                                     .store_after = 1,
+                                     .evicts = TIER_EVICTS_LFU,
+                                     .keeps = true};
+    struct rusage before, after;
+    struct kv_tier tier;
+    getrusage(RUSAGE_SELF, &before);
+    cr_assert_eq(kv_tier_create(&tier, &rules), 0);
+    offer_prompt(&tier, "ABCDEFGH");
+    getrusage(RUSAGE_SELF, &after);
+    cr_assert(kv_tier_has(&tier, 'H'));
+    cr_expect(after.ru_minflt - before.ru_minflt < 1000, "%ld pages were touched",
+              after.ru_minflt - before.ru_minflt);
     kv_tier_destroy(&tier);
 }

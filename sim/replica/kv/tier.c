@@ -25,7 +25,7 @@ int kv_tier_create(struct kv_tier *tier, const struct tier_rules *rules)
     ifl_assert(n_slots < INT32_MAX);
     *tier = (struct kv_tier){.rules = *rules,
                              .units = malloc((size_t)(n_slots + 1) * sizeof *tier->units),
-                             .buckets = malloc(n_buckets * sizeof *tier->buckets),
+                             .buckets = calloc(n_buckets, sizeof *tier->buckets),
                              .mask = n_buckets - 1,
                              .free = TIER_NONE,
                              .touched_last = TIER_NONE,
@@ -34,23 +34,19 @@ int kv_tier_create(struct kv_tier *tier, const struct tier_rules *rules)
                              .counted = {TIER_NONE, TIER_NONE, 0},
                              .n_most_counted = n_counted,
                              .coming = TIER_NONE};
-    if (!tier->units || !tier->buckets) {
-        kv_tier_destroy(tier);
-        return IFL_E_NOMEM;
-    }
-    for (uint64_t i = 0; i < n_buckets; i++)
-        tier->buckets[i] = TIER_NONE;
-    for (int32_t i = tier->n_slots; i-- > 0;) {
-        tier->units[i].next = tier->free;
-        tier->free = i;
-    }
-    return 0;
+    const bool ordered = rules->evicts != TIER_EVICTS_LRU;
+    if (tier->units && tier->buckets &&
+        (!ordered || kv_evictor_create(&tier->order, (int32_t)n_slots) == 0))
+        return 0;
+    kv_tier_destroy(tier);
+    return IFL_E_NOMEM;
 }
 
 void kv_tier_destroy(struct kv_tier *tier)
 {
     free(tier->units);
     free(tier->buckets);
+    kv_evictor_destroy(&tier->order);
     tier_places_destroy(tier->places);
     *tier = (struct kv_tier){0};
 }
@@ -59,7 +55,7 @@ void kv_tier_destroy(struct kv_tier *tier)
 
 static int32_t find(const struct kv_tier *tier, uint64_t identity)
 {
-    int32_t at = tier->buckets[identity & tier->mask];
+    int32_t at = tier->buckets[identity & tier->mask] - 1;
     while (at != TIER_NONE && tier->units[at].identity != identity)
         at = tier->units[at].next;
     return at;
@@ -85,23 +81,106 @@ static void take_off(struct kv_tier *tier, struct tier_list *list, int32_t at)
 
 static int32_t add(struct kv_tier *tier, uint64_t identity)
 {
-    const int32_t at = tier->free;
+    const int32_t at = tier->free != TIER_NONE ? tier->free : tier->n_ever++;
     int32_t *bucket = &tier->buckets[identity & tier->mask];
-    ifl_require(at != TIER_NONE);
-    tier->free = tier->units[at].next;
-    tier->units[at] = (struct tier_unit){.identity = identity, .next = *bucket};
-    *bucket = at;
+    ifl_require(at < tier->n_slots);
+    if (at == tier->free)
+        tier->free = tier->units[at].next;
+    tier->units[at] = (struct tier_unit){.identity = identity, .next = *bucket - 1};
+    *bucket = at + 1;
     return at;
 }
 
 static void discard(struct kv_tier *tier, int32_t at)
 {
-    int32_t *link = &tier->buckets[tier->units[at].identity & tier->mask];
-    while (*link != at)
-        link = &tier->units[*link].next;
-    *link = tier->units[at].next;
+    int32_t *bucket = &tier->buckets[tier->units[at].identity & tier->mask];
+    const int32_t next = tier->units[at].next;
+    int32_t before = *bucket - 1;
+    while (before != at && tier->units[before].next != at)
+        before = tier->units[before].next;
+    if (before == at)
+        *bucket = next + 1;
+    else
+        tier->units[before].next = next;
     tier->units[at].next = tier->free;
     tier->free = at;
+}
+
+/* ---- the order in which they go ---- */
+
+/* Its place among those that are there, where it was used at that time of the clock. */
+static struct kv_rank rank_of(const struct kv_tier *tier, int32_t at, uint64_t used)
+{
+    switch (tier->rules.evicts) {
+    case TIER_EVICTS_LFU:
+        return (struct kv_rank){.key = tier->units[at].n_uses, .touched = used};
+    case TIER_EVICTS_SLRU:
+        return (struct kv_rank){.key = tier->units[at].n_uses > 1, .touched = used};
+    case TIER_EVICTS_MRU:
+    case TIER_EVICTS_FILO:
+        return (struct kv_rank){.touched = UINT64_MAX - used};
+    default:
+        return (struct kv_rank){.touched = used};
+    }
+}
+
+/* It can be found from now on. */
+static void enter(struct kv_tier *tier, int32_t at)
+{
+    tier->units[at].there = true;
+    if (tier->rules.evicts == TIER_EVICTS_LRU)
+        append(tier, &tier->kept, at);
+    else
+        kv_evictor_put(&tier->order, (uint32_t)at, rank_of(tier, at, ++tier->clock));
+}
+
+static void leave(struct kv_tier *tier, int32_t at)
+{
+    if (tier->rules.evicts == TIER_EVICTS_LRU)
+        take_off(tier, &tier->kept, at);
+    else
+        kv_evictor_remove(&tier->order, (uint32_t)at);
+    if (tier->touched_last == at)
+        tier->touched_last = TIER_NONE;
+}
+
+/* TIER_NONE: all that is held is still on its way. */
+static int32_t first_to_go(const struct kv_tier *tier)
+{
+    return tier->rules.evicts == TIER_EVICTS_LRU ? tier->kept.oldest
+                                                 : kv_evictor_first(&tier->order);
+}
+
+/* Used now, but before what stands in front of it in its prompt. */
+static void touch_in_list(struct kv_tier *tier, int32_t at)
+{
+    const int32_t last = tier->touched_last;
+    take_off(tier, &tier->kept, at);
+    if (last == TIER_NONE || last == at) {
+        append(tier, &tier->kept, at);
+    } else {
+        const int32_t older = tier->units[last].older;
+        tier->units[at].older = older;
+        tier->units[at].younger = last;
+        tier->units[last].older = at;
+        *(older == TIER_NONE ? &tier->kept.oldest : &tier->units[older].younger) = at;
+        tier->kept.n++;
+    }
+    tier->touched_last = at;
+}
+
+/* A request uses it. counts: it has not had it before. */
+static void touch(struct kv_tier *tier, int32_t at, bool counts)
+{
+    const enum tier_evict evicts = tier->rules.evicts;
+    tier->units[at].n_uses += counts;
+    if (evicts == TIER_EVICTS_LRU) {
+        touch_in_list(tier, at);
+    } else if (evicts != TIER_EVICTS_FIFO && evicts != TIER_EVICTS_FILO) {
+        const uint64_t used = tier->clock - tier->n_touched++;
+        kv_evictor_remove(&tier->order, (uint32_t)at);
+        kv_evictor_put(&tier->order, (uint32_t)at, rank_of(tier, at, used));
+    }
 }
 
 /* ---- finding ---- */
@@ -119,29 +198,9 @@ int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity)
                                                     : tier_places_lost(tier->places, identity);
 }
 
-/* Used now, and lost before what stands in front of it in its prompt. */
-static void touch(struct kv_tier *tier, int32_t at)
-{
-    const int32_t last = tier->touched_last;
-    take_off(tier, &tier->kept, at);
-    if (last == TIER_NONE || last == at) {
-        append(tier, &tier->kept, at);
-    } else {
-        const int32_t older = tier->units[last].older;
-        tier->units[at].older = older;
-        tier->units[at].younger = last;
-        tier->units[last].older = at;
-        *(older == TIER_NONE ? &tier->kept.oldest : &tier->units[older].younger) = at;
-        tier->kept.n++;
-    }
-    tier->touched_last = at;
-}
-
 static void lose(struct kv_tier *tier, int32_t at)
 {
-    take_off(tier, &tier->kept, at);
-    if (tier->touched_last == at)
-        tier->touched_last = TIER_NONE;
+    leave(tier, at);
     tier->n_held--;
     tier->n_changes++;
     if (tier->places)
@@ -153,9 +212,9 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity)
 {
     const int32_t at = find(tier, identity);
     if (at == TIER_NONE || !tier->units[at].there)
-        return; /* a unit before it in the same load has pushed it out */
-    if (tier->rules.keeps)
-        touch(tier, at);
+        return;            /* a unit before it in the same load has pushed it out */
+    if (tier->rules.keeps) /* where it has offered it, or will, it counts then */
+        touch(tier, at, tier->rules.stores == TIER_STORES_EVICTED);
     else
         lose(tier, at);
 }
@@ -165,13 +224,13 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity)
 /* Room for one more unit; false: all that is held is still on its way. */
 static bool make_room(struct kv_tier *tier)
 {
-    const int32_t oldest = tier->kept.oldest;
     if (tier->n_held < tier->rules.n_units)
         return true;
-    if (oldest == TIER_NONE)
+    const int32_t first = first_to_go(tier);
+    if (first == TIER_NONE)
         return false;
-    const uint64_t identity = tier->units[oldest].identity;
-    lose(tier, oldest);
+    const uint64_t identity = tier->units[first].identity;
+    lose(tier, first);
     if (tier->below)
         kv_tier_put(tier->below, identity, true, NULL);
     return true;
@@ -182,6 +241,7 @@ static void store(struct kv_tier *tier, int32_t at, const uint32_t *blocks)
     if (tier->places)
         tier->units[at].place = tier_places_store(tier->places, blocks);
     tier->units[at].stored = true;
+    tier->units[at].n_uses = 1;
     tier->units[at].younger = tier->coming;
     tier->coming = at;
     tier->n_coming++;
@@ -195,7 +255,7 @@ static int32_t count_offer(struct kv_tier *tier, int32_t at, uint64_t identity)
     if (at != TIER_NONE) {
         take_off(tier, counted, at);
         append(tier, counted, at);
-        return ++tier->units[at].n_offers;
+        return ++tier->units[at].n_uses;
     }
     if (counted->n == tier->n_most_counted) {
         const int32_t oldest = counted->oldest;
@@ -203,41 +263,39 @@ static int32_t count_offer(struct kv_tier *tier, int32_t at, uint64_t identity)
         discard(tier, oldest);
     }
     at = add(tier, identity);
-    tier->units[at].n_offers = 1;
+    tier->units[at].n_uses = 1;
     append(tier, counted, at);
     return 1;
 }
 
+/* True if the unit, which is not stored, has been offered often enough; it is no longer counted. */
+static bool is_due(struct kv_tier *tier, int32_t at, uint64_t identity)
+{
+    if (tier->rules.store_after <= 1)
+        return true;
+    if (count_offer(tier, at, identity) < tier->rules.store_after)
+        return false;
+    at = find(tier, identity);
+    take_off(tier, &tier->counted, at);
+    discard(tier, at);
+    return true;
+}
+
 void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks)
 {
-    int32_t at = find(tier, identity);
+    const int32_t at = find(tier, identity);
     if (at != TIER_NONE && tier->units[at].stored) {
         if (tier->units[at].there)
-            touch(tier, at);
+            touch(tier, at, tier->rules.stores == TIER_STORES_COMPUTED);
         return;
     }
-    if (tier->rules.store_after > 1) {
-        if (count_offer(tier, at, identity) < tier->rules.store_after)
-            return;
-        at = find(tier, identity);
-        take_off(tier, &tier->counted, at);
-        discard(tier, at);
-    }
-    if (make_room(tier))
+    if (is_due(tier, at, identity) && make_room(tier))
         store(tier, add(tier, identity), blocks);
 }
 
 void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks)
 {
-    const uint64_t as = known ? identity : ifl_mix(~++tier->n_anonymous);
-    const int32_t at = find(tier, as);
-    if (at != TIER_NONE) {
-        if (tier->units[at].there)
-            touch(tier, at);
-        return;
-    }
-    if (make_room(tier))
-        store(tier, add(tier, as), blocks);
+    kv_tier_offer(tier, known ? identity : ifl_mix(~++tier->n_anonymous), blocks);
 }
 
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units)
@@ -249,12 +307,25 @@ int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units)
     return chain;
 }
 
-void kv_tier_land(struct kv_tier *tier, int32_t chain)
+/* The chain begins with the unit that was put last. */
+static int32_t reversed(struct kv_tier *tier, int32_t chain)
 {
+    int32_t before = TIER_NONE;
     for (int32_t next; chain != TIER_NONE; chain = next) {
         next = tier->units[chain].younger;
-        tier->units[chain].there = true;
-        append(tier, &tier->kept, chain);
+        tier->units[chain].younger = before;
+        before = chain;
+    }
+    return before;
+}
+
+void kv_tier_land(struct kv_tier *tier, int32_t chain)
+{
+    if (tier->rules.begin_older)
+        chain = reversed(tier, chain);
+    for (int32_t next; chain != TIER_NONE; chain = next) {
+        next = tier->units[chain].younger;
+        enter(tier, chain);
         tier->n_changes++;
     }
 }

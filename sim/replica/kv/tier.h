@@ -1,10 +1,12 @@
 /* Tiers below the device: K/V of prefixes in host memory, on disk, or in a store.
  *
  * A tier keeps units of K/V. A unit is one or more whole blocks, and is known by the identity of
- * its last block, which covers all tokens before it (identity.h). The unit that was used least
- * recently goes first, and of one prompt its end (vLLM's lru_manager.py touches the blocks of a
- * request from the last to the first). A unit can be found once its K/V has come; until then, it
- * stays. */
+ * its last block, which covers all tokens before it (identity.h). A unit can be found once its K/V
+ * has come; until then, it stays. Which one goes first where there is no room is the tier's rule
+ * (enum tier_evict). A request uses a unit as it loads it, and as it offers one that is there; of
+ * one prompt's units the end counts as used before the beginning (vLLM's lru_manager.py and
+ * LMCache's touch_cache go through them from the last to the first). No memory is touched for units
+ * that were never stored. */
 #ifndef SIM_REPLICA_KV_TIER_H
 #define SIM_REPLICA_KV_TIER_H
 
@@ -13,6 +15,7 @@
 
 #include "inflight/error.h"
 
+#include "replica/kv/evictor.h"
 #include "replica/kv/tier_places.h"
 
 enum { TIER_HOST, TIER_DISK, TIER_STORE, N_TIERS };
@@ -22,6 +25,30 @@ enum { TIER_HOST, TIER_DISK, TIER_STORE, N_TIERS };
 enum tier_store { TIER_STORES_COMPUTED, TIER_STORES_EVICTED };
 /* While steps go on; before the step that starts the request begins; beside it, layer by layer. */
 enum tier_load { TIER_LOADS_APART, TIER_LOADS_BEFORE, TIER_LOADS_BY_LAYER };
+/* The unit that goes first: used least recently; had by the fewest requests, of these used least
+ * recently; stored first; used most recently; stored last; as LRU, those that one request has had
+ * before all others (LMCache 0.5.6, cache_policy/: LRU, LFU, FIFO, MRU; SGLang 0.5.23,
+ * mem_cache/evict_policy.py: all of them). */
+enum tier_evict {
+    TIER_EVICTS_LRU,
+    TIER_EVICTS_LFU,
+    TIER_EVICTS_FIFO,
+    TIER_EVICTS_MRU,
+    TIER_EVICTS_FILO,
+    TIER_EVICTS_SLRU
+};
+
+/* How a waiting request gets what lies in a tier below the first: as it starts; or by way of the
+ * first tier, from its arrival on. When its turn comes it makes do with what has come; is passed
+ * over until all has come; or until then and at most for prefetch_ns and prefetch_token_ns a token
+ * (SGLang 0.5.23, mem_cache/unified_radix_cache.py, _can_terminate_prefetch; LMCache 0.5.6,
+ * storage_manager.py, async_lookup_and_prefetch, waits). */
+enum tier_prefetch {
+    TIER_LOADS_ITSELF,
+    TIER_PREFETCH_BEST_EFFORT,
+    TIER_PREFETCH_WAIT,
+    TIER_PREFETCH_TIMEOUT
+};
 
 struct tier_rules {
     bool on;
@@ -31,10 +58,17 @@ struct tier_rules {
     int32_t store_after; /* requests that had a unit before it is stored */
     enum tier_store stores;
     enum tier_load loads;
-    bool answers;    /* K/V of answers is stored, too */
-    bool keeps;      /* what is loaded stays in the tier */
-    bool linked;     /* loads and stores take time */
-    double hit_frac; /* of each prompt that is there from the beginning */
+    enum tier_evict evicts;
+    enum tier_prefetch prefetch;
+    int32_t prefetch_tokens; /* fewer are not prefetched */
+    int64_t prefetch_ns;
+    double prefetch_token_ns;
+    bool begin_older; /* what is stored together is as old as if the beginning of its prompt had
+                         come first; else as if the end had */
+    bool answers;     /* K/V of answers is stored, too */
+    bool keeps;       /* what is loaded stays in the tier */
+    bool linked;      /* loads and stores take time */
+    double hit_frac;  /* of each prompt that is there from the beginning */
 };
 
 enum { TIER_NONE = -1 };
@@ -43,7 +77,8 @@ struct tier_unit {
     uint64_t identity;
     int32_t next;           /* in its bucket, or of the free ones */
     int32_t older, younger; /* in the order of use; of a unit whose K/V comes: the next of them */
-    int32_t n_offers;       /* of a unit that is only counted */
+    int32_t n_uses;         /* requests that have had it, the one that stored it included; of a unit
+                               that is only counted, those that have offered it */
     bool stored, there;     /* it has room; its K/V has come */
     int32_t place;          /* of its K/V, if the tier has places */
 };
@@ -56,12 +91,15 @@ struct tier_list {
 struct kv_tier {
     struct tier_rules rules;
     struct tier_unit *units; /* [n_slots] */
-    int32_t *buckets;        /* [mask + 1] */
+    int32_t *buckets;        /* [mask + 1] first unit + 1, 0: none */
     uint64_t mask;
-    int32_t free, n_slots;
+    int32_t free, n_slots, n_ever;  /* n_ever: that were ever taken */
     int32_t touched_last;           /* of the prompt under way; TIER_NONE: none yet */
     int32_t n_held;                 /* stored units, those that come included */
-    struct tier_list kept, counted; /* that are there; that were offered too rarely */
+    struct tier_list kept, counted; /* that are there, under LRU; that were offered too rarely */
+    struct kv_evictor order;        /* of those that are there, under any other rule */
+    uint64_t clock;                 /* of uses */
+    uint32_t n_touched;             /* of the prompt under way */
     int32_t n_most_counted;
     uint64_t n_changes;       /* of what can be found */
     struct kv_tier *below;    /* gets what this one evicts; NULL: none */
@@ -80,6 +118,8 @@ bool kv_tier_has(const struct kv_tier *tier, uint64_t identity);
 static inline void kv_tier_begin(struct kv_tier *tier)
 {
     tier->touched_last = TIER_NONE;
+    tier->clock += UINT64_C(1) << 32; /* more than a prompt has units */
+    tier->n_touched = 0;
 }
 /* A request loads the unit, which can be found: it was used now, or, with keeps false, is gone. */
 void kv_tier_use(struct kv_tier *tier, uint64_t identity);
@@ -87,7 +127,7 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity);
  * enough and is not there, and then comes. Without room it is not. blocks: of the device, that it
  * is in; not read unless the tier has places. */
 void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks);
-/* The unit was evicted from the tier above. known: requests may look for it. */
+/* The same of a unit that was evicted from the tier above. known: requests may look for it. */
 void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks);
 /* Where the K/V of a unit is that can be found, or could be when the plan began. */
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
