@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 static const char *const names[] = {
     [TIER_HOST] = "host", [TIER_DISK] = "disk", [TIER_STORE] = "store"};
 
@@ -14,6 +16,25 @@ static int fail(const struct node *root, const char *tier, const char *key, cons
     snprintf(dotted, sizeof dotted, "serving.kv.tiers.%s.%s", tier, key);
     const struct node *at = tree_at(root, dotted);
     return tree_fail(at ? at : root, error, "%s %s", dotted, what);
+}
+
+/* What comes to the first tier is stored there as it is in this one. */
+static int check_prefetch(const struct node *root, const struct config *config, int t,
+                          struct ifl_error *error)
+{
+    const struct tier_config *of = config->serving.kv.tiers;
+    const int32_t block_tokens = config->serving.kv.block_tokens;
+    if (!tier_is_there(&of[TIER_HOST]))
+        return fail(
+            root, names[t], "prefetch",
+            "is set and there is no tier host, expected one: what is prefetched comes there",
+            error);
+    if (ifl_max(of[t].unit_tokens, block_tokens) ==
+        ifl_max(of[TIER_HOST].unit_tokens, block_tokens))
+        return 0;
+    return fail(root, names[t], "prefetch",
+                "is set and unit_tokens differ from those of the tier host, expected the same",
+                error);
 }
 
 static int check_one(const struct node *root, const struct config *config, int t,
@@ -43,7 +64,7 @@ static int check_one(const struct node *root, const struct config *config, int t
                     "is set where no model is named, expected cluster.links.token_bytes, the bytes "
                     "of K/V of a token",
                     error);
-    return 0;
+    return tier->prefetch == TIER_LOADS_ITSELF ? 0 : check_prefetch(root, config, t, error);
 }
 
 const char *config_against_moves(const struct config *config)

@@ -60,6 +60,13 @@ struct live_tiers {
     uint64_t identity;             /* of the last of these */
     int64_t asked_ns;              /* when its last load was asked for */
     int64_t load_ns, exposed_ns;   /* of its loads; of these, that it or its step waited */
+    /* K/V that comes to the first tier while it waits */
+    bool prefetches;         /* some is on its way, or in line */
+    bool passed_over;        /* its turn has come before that, first at passed_ns */
+    int prefetched_from;     /* a tier */
+    int32_t prefetch_tokens; /* of the prompt behind what lay nearer */
+    int32_t n_prefetched;    /* blocks that have come */
+    int64_t passed_ns;
 };
 
 /* On its way between device and host memory, beside steps (replica_swap.c). */

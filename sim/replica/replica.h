@@ -309,6 +309,24 @@ void replica_loaded_below(struct replica *replica, struct live_request *r, int64
 /* Something else can be found in the tiers. */
 void replica_hear_tiers(struct replica *replica, int64_t now_ns);
 
+/* ---- replica_prefetch.c ---- */
+
+/* r has come, and waits. True: some of its K/V is to come to the first tier. */
+bool replica_ask_prefetch(struct replica *replica, struct live_request *r,
+                          struct prefetch_ask *ask);
+/* Takes room in the first tier for the next units, at most so many, and ask on behind them. Returns
+ * how many are to be sent; those that are not there yet are in the chain (kv_tier_land, or
+ * kv_tier_drop). 0: nothing more is to come. */
+int32_t replica_take_prefetch(struct replica *replica, const struct live_request *r,
+                              struct prefetch_ask *ask, int32_t most_units, int32_t *chain);
+/* So many blocks have come for r. */
+void replica_prefetched(struct live_request *r, int32_t n_blocks);
+/* Nothing more comes for r. */
+void replica_end_prefetch(struct live_request *r, int64_t now_ns);
+/* The turn of r has come, for which some is still to come. True: it is passed over, until then or
+ * until_ns; false: it makes do with what has come. */
+bool replica_passes_over(const struct replica *replica, struct live_request *r, int64_t *until_ns);
+
 /* What the prefix cache holds of the tokens of r, which need not be a request of this replica. */
 struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r);
 

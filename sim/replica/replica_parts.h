@@ -276,6 +276,9 @@ void replica_note_found(struct replica *replica, struct live_request *r);
 /* Tiers are offered what r has computed or found of its prompt; of all, as it ends. */
 void replica_offer_prompt(struct replica *replica, struct live_request *r, int32_t n_computed);
 void replica_offer_answer(struct replica *replica, struct live_request *r);
+/* Blocks of the prompt that a store outside the simulation holds. */
+int32_t replica_given_blocks(const struct replica *replica, const struct live_request *r,
+                             const struct kv_tier *tier);
 void replica_report_tiers(const struct live_request *r, struct ifl_request_record *record);
 
 /* ---- replica_check.c: serving.check_steady ---- */

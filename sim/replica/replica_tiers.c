@@ -19,20 +19,21 @@ static void begin_prompt(struct replica *replica)
 
 /* ---- finding ---- */
 
-/* Blocks of the prompt that a store outside the simulation holds. */
-static int32_t given_blocks(const struct replica *replica, const struct live_request *r,
-                            const struct kv_tier *tier)
+int32_t replica_given_blocks(const struct replica *replica, const struct live_request *r,
+                             const struct kv_tier *tier)
 {
     return replica_full_blocks(replica, (int32_t)(tier->rules.hit_frac * r->pub.n_prompt));
 }
 
-/* The nearest tier with a unit that ends behind block i and begins within the first n; -1: none. */
+/* The nearest tier with a unit that ends behind block i and begins within the first n, and that a
+ * request loads from; -1: none. */
 static int with_unit(const struct replica *replica, int32_t i, int32_t n, uint64_t identity)
 {
     for (int t = 0; t < N_TIERS; t++) {
         const struct kv_tier *tier = replica->tiers.of[t];
-        if (tier && (i + 1) % tier->rules.unit_blocks == 0 &&
-            i + 1 - tier->rules.unit_blocks <= n && kv_tier_has(tier, identity))
+        if (tier && tier->rules.prefetch == TIER_LOADS_ITSELF &&
+            (i + 1) % tier->rules.unit_blocks == 0 && i + 1 - tier->rules.unit_blocks <= n &&
+            kv_tier_has(tier, identity))
             return t;
     }
     return -1;
@@ -84,7 +85,8 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
     for (int t = 0; t < N_TIERS; t++)
         own->n_blocks[t] = 0;
     int32_t n = walk(replica, r, n_hit, limit, false, own->n_blocks);
-    const int32_t n_given = outside ? ifl_min(given_blocks(replica, r, outside), limit) : 0;
+    const bool gives = outside && outside->rules.prefetch == TIER_LOADS_ITSELF;
+    const int32_t n_given = gives ? ifl_min(replica_given_blocks(replica, r, outside), limit) : 0;
     if (n_given > n) {
         own->n_blocks[TIER_STORE] += n_given - n;
         n = n_given;
@@ -167,11 +169,16 @@ bool replica_load_below(struct replica *replica, struct live_request *r, int32_t
     return true;
 }
 
+/* What has come to the first tier for it was found in the other one. */
 void replica_note_found(struct replica *replica, struct live_request *r)
 {
+    struct live_tiers *own = &r->tiers;
+    const int32_t n_prefetched = ifl_min(own->n_prefetched, own->n_blocks[TIER_HOST]);
     r->cached_tokens = r->pub.stale.n_computed;
     for (int t = 0; t < N_TIERS; t++)
-        r->tiers.found_tokens[t] = r->tiers.n_blocks[t] * block_tokens(replica);
+        own->found_tokens[t] = own->n_blocks[t] * block_tokens(replica);
+    own->found_tokens[TIER_HOST] -= n_prefetched * block_tokens(replica);
+    own->found_tokens[own->prefetched_from] += n_prefetched * block_tokens(replica);
 }
 
 void replica_take_below(struct replica *replica, struct live_request *r)

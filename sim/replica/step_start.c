@@ -86,6 +86,19 @@ static struct ifl_admission answer_of_all(struct replica *replica,
     return answer;
 }
 
+/* K/V of its prompt is on its way to the first tier. */
+IFL_APART static bool awaits_prefetch(struct replica *replica, struct live_request *r)
+{
+    int64_t until_ns;
+    if (!replica_passes_over(replica, r, &until_ns))
+        return false;
+    step_note_refusal(replica, &r->pub, replica->fixed.modules[IFL_ADMIT].policy,
+                      "its K/V is on its way", false);
+    if (until_ns != IFL_NEVER)
+        note_hour(replica, until_ns);
+    return true;
+}
+
 IFL_HOT static struct ifl_admission admission(struct replica *replica,
                                               const struct ifl_request *request, int32_t n)
 {
@@ -93,6 +106,8 @@ IFL_HOT static struct ifl_admission admission(struct replica *replica,
         return ifl_admission(IFL_WAIT, 0);
     if (IFL_RARE(request->state == IFL_LOADED)) /* it was admitted as it was loaded */
         return ifl_admission(IFL_YES, 0);
+    if (IFL_RARE(live(request)->tiers.prefetches) && awaits_prefetch(replica, live(request)))
+        return ifl_admission(IFL_SKIP, 0);
     plan_ask(&replica->plan, IFL_ADMIT);
     const struct ifl_admission answer = answer_of_all(replica, request, n);
     plan_set_answering(&replica->plan, NULL);

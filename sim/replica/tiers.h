@@ -4,8 +4,9 @@
  *   before, by layer   the plan starts it at once; the loop has the step wait for what must be
  *                      there first
  *   without a link     it is started at once, and nothing waits
+ *   prefetched         from its arrival on it comes to the first tier, and from there as above
  *
- * The loop moves the K/V (run/flight_tiers.c). */
+ * The loop moves the K/V (run/flight_tiers.c, run/flight_prefetch.c). */
 #ifndef SIM_REPLICA_TIERS_H
 #define SIM_REPLICA_TIERS_H
 
@@ -27,8 +28,17 @@ struct tier_ask {
     size_t first_copy, n_copies;
 };
 
+/* What is to come from that tier to the first one for a waiting request: its blocks from - end - 1.
+ * identity: of the block before these. */
+struct prefetch_ask {
+    int tier;
+    int32_t from, end;
+    uint64_t identity;
+};
+
 struct tiers {
     bool on;
+    bool prefetches;             /* some tiers send to the first one what waiting requests need */
     struct kv_tier *of[N_TIERS]; /* borrowed; NULL: there is none */
     struct tier_ask *asked;      /* [n_asked] since the loop last looked */
     size_t n_asked, cap_asked;
@@ -51,6 +61,7 @@ static inline void tiers_begin(struct tiers *tiers, struct kv_tier *const of[N_T
     for (int i = 0; i < N_TIERS; i++) {
         tiers->of[i] = of[i];
         tiers->on = tiers->on || of[i];
+        tiers->prefetches |= of[i] && of[i]->rules.prefetch != TIER_LOADS_ITSELF;
     }
 }
 

@@ -189,7 +189,8 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
     struct live_request *r;
     enum ifl_status as;
     const bool leaves = arrival_leaves_ns(a, &as) != IFL_NEVER;
-    const bool pinned = leaves || door->max_waiting_reqs > 0 || loop->places;
+    const bool prefetches = replica->tiers.prefetches;
+    const bool pinned = leaves || door->max_waiting_reqs > 0 || loop->places || prefetches;
     if (!pinned && apart_takes_mail(loop))
         return mail_to(loop, number, a, error);
     int rc = loop->lone ? apart_take_news(loop, error) : 0;
@@ -197,6 +198,8 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
         rc = loop_bring(loop, number, now_ns, error);
     if (rc == 0)
         rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
+    if (IFL_RARE(prefetches) && rc == 0)
+        rc = tiering_hear_join(loop->tiering, replica, r, error);
     if (IFL_RARE(leaves || loop->places) && rc == 0)
         rc = loop_note_departure(loop, a, number, r, error);
     routing_note_sent(&loop->routing, number);

@@ -48,6 +48,9 @@ static int join(struct moves *moves, uint32_t number, const struct arrival *a, i
     struct replica *replica = replica_at(moves, number);
     if (replica_join(replica, a, now_ns, r, error) < 0)
         return error->code;
+    if (IFL_RARE(replica->tiers.prefetches) &&
+        tiering_hear_join(moves->loop->tiering, replica, *r, error) < 0)
+        return error->code;
     loop_note_change(moves->loop, replica);
     return 0;
 }

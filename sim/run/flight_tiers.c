@@ -7,6 +7,7 @@
 
 #include "run/carrier.h"
 #include "run/flight_loop.h"
+#include "run/flight_prefetch.h"
 
 /* What a request loads. */
 struct load {
@@ -40,9 +41,10 @@ struct tiering {
     struct slots load_slots;
     struct flying *flying; /* [flying_slots.n] */
     struct slots flying_slots;
-    uint32_t *pool_of;      /* [replicas] */
-    int32_t *n_before;      /* [replicas] loads that a step waits for */
-    uint64_t *seen_changes; /* [replicas] of what can be found in its tiers */
+    uint32_t *pool_of;               /* [replicas] */
+    int32_t *n_before;               /* [replicas] loads that a step waits for */
+    uint64_t *seen_changes;          /* [replicas] of what can be found in its tiers */
+    struct prefetching *prefetching; /* NULL: no request's K/V comes before its turn */
 };
 
 /* ---- memory ---- */
@@ -66,6 +68,14 @@ static void set_links(struct tiering *tiering)
         }
 }
 
+static bool prefetches(const struct flight *flight)
+{
+    for (uint32_t i = 0; i < flight->n_replicas; i++)
+        if (flight->replicas[i].tiers.prefetches)
+            return true;
+    return false;
+}
+
 struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
 {
     struct tiering *tiering = calloc(1, sizeof *tiering);
@@ -87,6 +97,10 @@ struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
         return NULL;
     }
     set_links(tiering);
+    if (prefetches(flight) && !(tiering->prefetching = prefetching_create(loop, error))) {
+        tiering_destroy(tiering);
+        return NULL;
+    }
     return tiering;
 }
 
@@ -95,6 +109,7 @@ void tiering_destroy(struct tiering *tiering)
     if (!tiering)
         return;
     carrier_destroy(&tiering->carrier);
+    prefetching_destroy(tiering->prefetching);
     for (uint32_t i = 0; i < tiering->load_slots.n; i++)
         free(tiering->loads[i].read);
     slots_destroy(&tiering->load_slots);
@@ -338,7 +353,17 @@ bool tiering_awaited(const struct tiering *tiering, const struct replica *replic
 
 int64_t tiering_next_ns(const struct tiering *tiering)
 {
-    return carrier_next_ns(&tiering->carrier);
+    const int64_t next_ns = carrier_next_ns(&tiering->carrier);
+    return tiering->prefetching ? ifl_min(next_ns, prefetching_next_ns(tiering->prefetching))
+                                : next_ns;
+}
+
+int tiering_hear_join(struct tiering *tiering, struct replica *replica, struct live_request *r,
+                      struct ifl_error *error)
+{
+    return replica->tiers.prefetches
+               ? prefetching_hear_join(tiering->prefetching, replica, r, error)
+               : 0;
 }
 
 static int end_load(struct tiering *tiering, const struct load *load, struct ifl_error *error)
@@ -418,7 +443,7 @@ int tiering_end(struct tiering *tiering, struct ifl_error *error)
     while ((rc = carrier_take(&tiering->carrier, tiering->loop->now_ns, &arrival, error)) > 0)
         if (end_transfer(tiering, &arrival, error) < 0)
             return error->code;
-    return rc;
+    return rc == 0 && tiering->prefetching ? prefetching_end(tiering->prefetching, error) : rc;
 }
 
 /* ---- requests that leave ---- */

@@ -25,6 +25,9 @@ int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool sub
 int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct ifl_error *error);
 /* The committed step of the replica begins only when loads have come. */
 bool tiering_awaited(const struct tiering *tiering, const struct replica *replica);
+/* r has joined the replica: what it needs may come to the first tier while it waits. */
+int tiering_hear_join(struct tiering *tiering, struct replica *replica, struct live_request *r,
+                      struct ifl_error *error);
 /* The client of a request has gone, or its time is up. True if its K/V is on its way: it counts as
  * gone, and its blocks are free when that has come. */
 int tiering_leave(struct tiering *tiering, struct replica *replica, struct live_request *r,

@@ -294,6 +294,17 @@ Test(study_errors, tiers)
     expect_no_tier(CACHED, "serving.kv.tiers.host={gib: 5}",
                    "serving.kv.tiers.host.gib is set where no model is named, expected "
                    "cluster.links.token_bytes, the bytes of K/V of a token");
+    expect_no_tier(CACHED, "serving.kv.tiers.disk={blocks: 5, prefetch: timeout}",
+                   "serving.kv.tiers.disk.prefetch is set and there is no tier host, expected one: "
+                   "what is prefetched comes there");
+    expect_no_tier(CACHED,
+                   "serving.kv.tiers={host: {blocks: 9}, store: {blocks: 9, unit_tokens: 4096, "
+                   "prefetch: best_effort}}",
+                   "serving.kv.tiers.store.prefetch is set and unit_tokens differ from those of "
+                   "the tier host, expected the same");
+    expect_no_tier(CACHED, "serving.kv.tiers.host={blocks: 5, evict: lrv}",
+                   "serving.kv.tiers.host.evict is lrv, expected one of lru, lfu, fifo, mru, filo "
+                   "and slru");
     expect_no_tier(CACHED, "serving.kv.tiers.hots.blocks=5",
                    "unknown key serving.kv.tiers.hots.blocks, did you mean "
                    "serving.kv.tiers.host.blocks?");

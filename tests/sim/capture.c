@@ -71,6 +71,7 @@ int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record 
     ifl_require(record->sent_ns <= record->start_ns && record->start_ns <= record->end_ns);
     ifl_require(record->hidden_ns >= 0 && record->hidden_ns <= record->moving_ns);
     c->n_moves++;
+    c->n_between_tiers += record->from < 0 && record->to < 0;
     c->hidden_ns += record->hidden_ns;
     return 0;
 }

@@ -12,7 +12,7 @@ struct capture {
     size_t n_steps, cap_steps;
     struct ifl_difference_record differences[16];
     size_t n_differences;
-    uint64_t n_moves;
+    uint64_t n_moves, n_between_tiers;
     int64_t hidden_ns;          /* of all moves */
     int64_t n_gaps, gap_sum_ns; /* gaps between tokens */
     int64_t stage_ns;           /* computed in all stages of pipelines */

@@ -37,6 +37,22 @@ static void roll_tier(struct fixture *f, struct dice *dice, int t)
                                                .sharing = (enum link_sharing)roll(dice, 0, 3)};
 }
 
+/* What lies below the first tier may come there before a request starts. */
+static void roll_prefetch(struct fixture *f, struct dice *dice)
+{
+    for (int t = TIER_HOST + 1; t < N_TIERS; t++) {
+        struct tier_rules *tier = &f->tiers[t];
+        if (!tier->on || roll(dice, 0, 1) == 0)
+            continue;
+        tier->unit_blocks = f->tiers[TIER_HOST].unit_blocks =
+            tier->stores == TIER_STORES_EVICTED ? 1 : f->tiers[TIER_HOST].unit_blocks;
+        tier->prefetch = (enum tier_prefetch)roll(dice, 1, 3);
+        tier->prefetch_tokens = roll(dice, 0, 10);
+        tier->prefetch_ns = roll(dice, 0, 3) * INT64_C(10000000);
+        tier->prefetch_token_ns = 100000;
+    }
+}
+
 /* False: the set-up has no cache that could lie above tiers. */
 static bool roll_tiers(struct fixture *f, uint64_t seed)
 {
@@ -49,6 +65,7 @@ static bool roll_tiers(struct fixture *f, uint64_t seed)
     for (int t = 0; t < N_TIERS; t++)
         if (t == TIER_HOST || roll(&dice, 0, 2) == 0)
             roll_tier(f, &dice, t);
+    roll_prefetch(f, &dice);
     /* best-that-fit cannot take what a loaded request holds, and may stall. */
     const bool stalls = strcmp(f->modules[IFL_BATCHING].policy->name, "best-that-fit") == 0;
     for (int t = 0; stalls && t < N_TIERS; t++)
@@ -74,7 +91,7 @@ static void check_requests(const struct fixture *f, uint64_t seed)
 
 Test(tiers, random_setups, .timeout = 600)
 {
-    uint64_t n_flown = 0, n_found = 0, n_waited = 0, n_repeats = 0, n_left = 0;
+    uint64_t n_flown = 0, n_found = 0, n_waited = 0, n_repeats = 0, n_left = 0, n_ahead = 0;
     for (uint64_t seed = 0; seed < N_SETUPS; seed++) {
         struct fixture skipping, planning, checking;
         const bool cached = roll_tiers(&skipping, seed);
@@ -92,6 +109,7 @@ Test(tiers, random_setups, .timeout = 600)
             n_flown++;
         }
         n_repeats += skipping.n_repeats;
+        n_ahead += skipping.capture.n_between_tiers;
         for (size_t i = 0; i < skipping.capture.n_requests; i++) {
             const struct ifl_request_record *r = &skipping.capture.requests[i];
             n_found += r->tier_tokens[TIER_HOST] > 0;
@@ -103,11 +121,11 @@ Test(tiers, random_setups, .timeout = 600)
         fixture_free(&checking);
     }
     cr_assert(n_flown > N_SETUPS / 2 && n_found > n_flown && n_waited > n_flown / 2 &&
-                  n_repeats > n_flown && n_left > n_flown / 10,
-              "%llu set-ups, %llu found, %llu waited, %llu repeats, %llu left",
+                  n_repeats > n_flown && n_left > n_flown / 10 && n_ahead > n_flown / 4,
+              "%llu set-ups, %llu found, %llu waited, %llu repeats, %llu left, %llu ahead",
               (unsigned long long)n_flown, (unsigned long long)n_found,
               (unsigned long long)n_waited, (unsigned long long)n_repeats,
-              (unsigned long long)n_left);
+              (unsigned long long)n_left, (unsigned long long)n_ahead);
 }
 
 /* ---- the table against a list ---- */

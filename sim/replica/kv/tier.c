@@ -236,16 +236,22 @@ static bool make_room(struct kv_tier *tier)
     return true;
 }
 
+/* It has room from now on, and comes. */
+static void hold(struct kv_tier *tier, int32_t at, int32_t *chain)
+{
+    tier->units[at].stored = true;
+    tier->units[at].n_uses = 1;
+    tier->units[at].younger = *chain;
+    *chain = at;
+    tier->n_held++;
+}
+
 static void store(struct kv_tier *tier, int32_t at, const uint32_t *blocks)
 {
     if (tier->places)
         tier->units[at].place = tier_places_store(tier->places, blocks);
-    tier->units[at].stored = true;
-    tier->units[at].n_uses = 1;
-    tier->units[at].younger = tier->coming;
-    tier->coming = at;
+    hold(tier, at, &tier->coming);
     tier->n_coming++;
-    tier->n_held++;
 }
 
 /* How many requests had the unit before, of those that are counted. */
@@ -268,6 +274,12 @@ static int32_t count_offer(struct kv_tier *tier, int32_t at, uint64_t identity)
     return 1;
 }
 
+static void forget_count(struct kv_tier *tier, int32_t at)
+{
+    take_off(tier, &tier->counted, at);
+    discard(tier, at);
+}
+
 /* True if the unit, which is not stored, has been offered often enough; it is no longer counted. */
 static bool is_due(struct kv_tier *tier, int32_t at, uint64_t identity)
 {
@@ -275,9 +287,7 @@ static bool is_due(struct kv_tier *tier, int32_t at, uint64_t identity)
         return true;
     if (count_offer(tier, at, identity) < tier->rules.store_after)
         return false;
-    at = find(tier, identity);
-    take_off(tier, &tier->counted, at);
-    discard(tier, at);
+    forget_count(tier, find(tier, identity));
     return true;
 }
 
@@ -296,6 +306,22 @@ void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *bloc
 void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks)
 {
     kv_tier_offer(tier, known ? identity : ifl_mix(~++tier->n_anonymous), blocks);
+}
+
+bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain)
+{
+    const int32_t at = find(tier, identity);
+    if (at != TIER_NONE && tier->units[at].stored) {
+        if (tier->units[at].there)
+            touch(tier, at, false);
+        return true;
+    }
+    if (!make_room(tier))
+        return false;
+    if (at != TIER_NONE)
+        forget_count(tier, at);
+    hold(tier, add(tier, identity), chain);
+    return true;
 }
 
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units)
@@ -327,5 +353,14 @@ void kv_tier_land(struct kv_tier *tier, int32_t chain)
         next = tier->units[chain].younger;
         enter(tier, chain);
         tier->n_changes++;
+    }
+}
+
+void kv_tier_drop(struct kv_tier *tier, int32_t chain)
+{
+    for (int32_t next; chain != TIER_NONE; chain = next) {
+        next = tier->units[chain].younger;
+        tier->n_held--;
+        discard(tier, chain);
     }
 }

@@ -132,9 +132,14 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint
 /* Where the K/V of a unit is that can be found, or could be when the plan began. */
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
 
+/* Room for a unit that comes from another tier. False: there is none. One that is not there yet is
+ * put in front of the chain. */
+bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain);
 /* The units put since the last call, in a chain that kv_tier_land takes; TIER_NONE: none. */
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
 /* Their K/V has come: they can be found from now on. */
 void kv_tier_land(struct kv_tier *tier, int32_t chain);
+/* It will not come. */
+void kv_tier_drop(struct kv_tier *tier, int32_t chain);
 
 #endif
