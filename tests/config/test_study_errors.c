@@ -303,8 +303,8 @@ Test(study_errors, tiers)
                    "serving.kv.tiers.store.prefetch is set and unit_tokens differ from those of "
                    "the tier host, expected the same");
     expect_no_tier(CACHED, "serving.kv.tiers.host={blocks: 5, evict: lrv}",
-                   "serving.kv.tiers.host.evict is lrv, expected one of lru, lfu, fifo, mru, filo "
-                   "and slru");
+                   "serving.kv.tiers.host.evict is lrv, expected one of lru, lfu, fifo, mru, filo, "
+                   "slru; did you mean lru?");
     expect_no_tier(CACHED, "serving.kv.tiers.hots.blocks=5",
                    "unknown key serving.kv.tiers.hots.blocks, did you mean "
                    "serving.kv.tiers.host.blocks?");
