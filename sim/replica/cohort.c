@@ -476,7 +476,7 @@ IFL_APART static int make_room_for_gap(struct cohort *cohort)
     forget_old_gaps(cohort);
     if (cohort->cap_gaps > 0 && cohort->n_gaps * 2 <= cohort->cap_gaps)
         return 0;
-    const size_t cap = cohort->cap_gaps ? 2 * cohort->cap_gaps : 256;
+    const size_t cap = cohort->cap_gaps ? 2 * cohort->cap_gaps : 64;
     struct gap *gaps = realloc(cohort->gaps, cap * sizeof *gaps);
     if (!gaps)
         return IFL_E_NOMEM;

@@ -11,6 +11,7 @@ int in_flight_create(struct replica *replica)
     struct in_flight *in_flight = &replica->in_flight;
     const struct ifl_limits *limits = &replica->fixed.limits;
     in_flight->last_end_ns = IFL_NEVER;
+    in_flight->tells = replica->on.step_end.n > 0;
     in_flight->desc.replica = replica->fixed.number;
     in_flight->record.replica = (int32_t)replica->fixed.number;
     in_flight->record.kv_total_blocks = limits->n_blocks;
@@ -55,8 +56,9 @@ int in_flight_reserve(struct replica *replica, size_t n)
     in_flight->desc.outs = replica->plan.outs;
     in_flight->desc.ins = replica->plan.ins;
     in_flight->desc.copies = replica->plan.copies;
+    const size_t n_ends = in_flight->tells ? REPLICA_LONGEST_RUN : REPLICA_MAX_STRETCH;
     if (!in_flight->ends_ns)
-        in_flight->ends_ns = malloc(REPLICA_LONGEST_RUN * sizeof *in_flight->ends_ns);
+        in_flight->ends_ns = malloc(n_ends * sizeof *in_flight->ends_ns);
     if (!in_flight->ends_ns)
         return IFL_E_NOMEM;
     if (replica->fixed.wants_work &&
@@ -486,14 +488,15 @@ int64_t in_flight_pass(struct in_flight *in_flight, const struct ifl_done *first
 {
     ifl_assert(in_flight->busy && n > 0);
     ifl_assert(in_flight->ends_ns[in_flight->n_untold] == first->end_ns);
+    const int64_t last_end_ns = in_flight->ends_ns[(size_t)in_flight->n_untold + n - 1];
     if (in_flight->n_untold == 0)
         in_flight->untold_start_ns = first->start_ns;
-    in_flight->n_untold += (int32_t)n;
+    in_flight->n_untold += in_flight->tells ? (int32_t)n : 0;
     in_flight->busy = false;
     in_flight->n_barren_steps = 0;
     in_flight->tick_ns = last_ns;
     in_flight_stamp(in_flight, first);
-    in_flight->last_end_ns = in_flight->ends_ns[in_flight->n_untold - 1];
+    in_flight->last_end_ns = last_end_ns;
     return in_flight->last_end_ns;
 }
 

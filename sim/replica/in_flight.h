@@ -50,10 +50,11 @@ struct in_flight {
 
     /* steps that repeat one another */
     int64_t tick_ns;         /* duration of the last tick that coasted */
-    int32_t n_untold;        /* ticks that have ended and that no module was told of */
+    bool tells;              /* modules are told of steps */
+    int32_t n_untold;        /* ticks that have ended and that no module was told of; 0: none is */
     int64_t untold_start_ns; /* start of the first of them */
-    int64_t *ends_ns; /* [REPLICA_LONGEST_RUN], from the first request on: of the untold ticks, and
-                         of the step that ends now */
+    int64_t *ends_ns; /* [REPLICA_LONGEST_RUN, or a stretch if none is told of], from the first
+                         request on: of the untold ticks, and of the steps that end now */
 };
 
 /* Fills what is the same in every description and every record. Call it once the arrays of the plan
