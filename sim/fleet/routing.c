@@ -8,6 +8,9 @@
 #include "inflight/random.h"
 
 #include "base/array.h"
+#include "replica/warm.h"
+
+enum { FEW_LOOKS = 4 };
 
 /* ---- what the fleet answers ---- */
 
@@ -38,8 +41,16 @@ static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
     const size_t at = i < routing->n ? i : 0;
+    routing->n_looks++;
     bring(routing, (uint32_t)at, false);
     return &routing->loads[at];
+}
+
+/* A router that looks at few replicas is likely to look at those that it asks the numbers of. */
+static void warm(const struct routing *routing, uint32_t i)
+{
+    if (routing->bring && routing->looks_at_few)
+        replica_warm(&routing->replicas[i]);
 }
 
 /* Every replica is up. */
@@ -49,8 +60,10 @@ static size_t nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
     for (size_t i = 0; i < routing->n_open; i++) {
         if ((routing->open[i].roles & roles) != roles)
             continue;
-        if (k < routing->open[i].n)
+        if (k < routing->open[i].n) {
+            warm(routing, routing->open[i].first + (uint32_t)k);
             return routing->open[i].first + k;
+        }
         k -= routing->open[i].n;
     }
     return fleet->n;
@@ -277,6 +290,8 @@ IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int6
     arrival->note = 0;
     routing->asked = error;
     error->code = 0;
+    routing->looks_at_few = routing->n_looks > 0 && routing->n_looks <= FEW_LOOKS;
+    routing->n_looks = 0;
     *route = router->policy->ops.route->pick(router->self, show(routing, arrival, now_ns));
     arrival->note = routing->note;
     return error->code < 0 ? error->code : check_route(routing, route, error);

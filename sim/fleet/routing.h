@@ -61,6 +61,8 @@ struct routing {
     struct gateway gateway;
     routing_bring_fn *bring; /* NULL: all replicas are where the loop is */
     void *bring_context;
+    uint32_t n_looks;          /* at loads, for the request that was asked about last */
+    bool looks_at_few;         /* for the one before it */
     struct ifl_error *asked;   /* of the question under way, the first error of `bring` */
     struct least least;        /* kept from the first question for it on */
     struct live_request probe; /* the request that is asked about, while it is at no replica */

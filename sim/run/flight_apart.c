@@ -16,6 +16,8 @@
 
 #include "inflight/minmax.h"
 
+#include "replica/warm.h"
+
 static void free_lone(struct lone *lone, uint32_t n)
 {
     for (uint32_t i = 0; lone && i < n; i++)
@@ -203,6 +205,7 @@ int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t jo
         mail_next_ns(&loop->mail, &lone->mailbox) > joined_ns)
         return 0;
     lone->stale = true;
+    replica_warm_lists(&loop->flight->replicas[number], lone->mailbox.n > 0);
     for (int64_t at_ns;
          rc == 0 && (at_ns = mail_next_ns(&loop->mail, &lone->mailbox)) <= joined_ns;) {
         rc = fly(loop, number, at_ns, error);
@@ -374,6 +377,17 @@ static int follow_loads(struct loop *loop, struct ifl_error *error)
     return rc;
 }
 
+/* Those that are to fly next, or soon. */
+static void warm_next(const struct loop *loop)
+{
+    const struct event_heap *heap = &loop->lone_changes;
+    const struct replica *replicas = loop->flight->replicas;
+    for (size_t i = 1; i < 3 && i < heap->n; i++)
+        replica_warm(&replicas[heap->of[i].payload]);
+    if (heap->n > 0)
+        replica_warm_lists(&replicas[heap->of[0].payload], false);
+}
+
 /* Those whose loads may have changed by now. */
 static int bring_changed(struct loop *loop, struct ifl_error *error)
 {
@@ -385,6 +399,7 @@ static int bring_changed(struct loop *loop, struct ifl_error *error)
         if (event.at_ns != lone->queued_ns)
             continue;
         lone->queued_ns = IFL_NEVER;
+        warm_next(loop);
         rc = apart_bring(loop, (uint32_t)event.payload, now_ns, error);
     }
     return rc == 0 && loop->lacks_memory ? ifl_fail_nomem(error) : rc;

@@ -1,0 +1,14 @@
+/* Of one of many replicas, what its next step will touch, fetched into the caches before it is
+ * needed: with a thousand replicas little of it is there. Nothing else changes. */
+#ifndef SIM_REPLICA_WARM_H
+#define SIM_REPLICA_WARM_H
+
+#include "replica/replica.h"
+
+/* What lies in the replica itself. */
+void replica_warm(const struct replica *replica);
+/* What it points to. By then replica_warm should have been called for it a little earlier. joins: a
+ * request is about to join. */
+void replica_warm_lists(const struct replica *replica, bool joins);
+
+#endif
