@@ -15,6 +15,7 @@ int ragged_reserve(struct ragged *ragged, size_t n)
         array_grow(&ragged->n_out, ragged->n, n, sizeof *ragged->n_out) < 0 ||
         array_grow(&ragged->look_at, ragged->n, n, sizeof *ragged->look_at) < 0 ||
         array_grow(&ragged->n_step, ragged->n, n, sizeof *ragged->n_step) < 0 ||
+        array_grow(&ragged->lacking, ragged->n_listed, n, sizeof *ragged->lacking) < 0 ||
         array_grow(&ragged->finished, ragged->n_finished, n, sizeof *ragged->finished) < 0)
         return IFL_E_NOMEM;
     ragged->cap = n;
@@ -23,8 +24,8 @@ int ragged_reserve(struct ragged *ragged, size_t n)
 
 void ragged_destroy(struct ragged *ragged)
 {
-    void *const arrays[] = {ragged->of, ragged->n_out, ragged->look_at, ragged->n_step,
-                            ragged->finished};
+    void *const arrays[] = {ragged->of,     ragged->n_out,   ragged->look_at,
+                            ragged->n_step, ragged->lacking, ragged->finished};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -86,32 +87,34 @@ static int32_t sure_of(const struct acceptance *accepts, int32_t n_draft)
     return most;
 }
 
-static int32_t lacks(const struct ragged *ragged, const struct ragged_member *m,
+static int32_t lacks(const struct ragged *ragged, const struct ragged_member *m, int32_t n_out,
                      struct kv_block block)
 {
-    const int32_t more = ragged_holds(ragged, ragged_computed(ragged, m), m->n_draft) - m->capacity;
+    const int32_t most = ragged->options.max_model_tokens - m->capacity;
+    const int32_t more = ifl_min(n_out + 1 - m->lacks_at, most);
     return more > 0 ? kv_blocks_for(more, block) : 0;
 }
 
-/* Tokens of the answer with which the next tick of the member is no longer like the last one. */
-static int32_t look_at(const struct ragged *ragged, const struct ragged_member *m)
+/* Sets the tokens of the answer with which the next tick of member i is no longer like the last
+ * one. */
+static void set_look_at(struct ragged *ragged, size_t i)
 {
     const struct ragged_options *options = &ragged->options;
+    struct ragged_member *m = &ragged->of[i];
     const int32_t finishes = m->n_output - 1 - m->n_draft;
-    const int32_t lacks_blocks =
-        m->capacity < options->max_model_tokens
-            ? m->capacity - m->n_before - m->n_draft - options->lookahead_tokens
-            : INT32_MAX;
     const int32_t is_cut =
         m->n_draft > 0 ? options->max_model_tokens - 1 - m->n_before - m->n_draft : INT32_MAX;
-    return ifl_min(finishes, ifl_min(lacks_blocks, is_cut));
+    m->lacks_at = m->capacity - m->n_before - m->n_draft - options->lookahead_tokens;
+    ragged->look_at[i] = ifl_min(finishes, is_cut);
+    if (m->capacity < options->max_model_tokens)
+        ragged->look_at[i] = ifl_min(ragged->look_at[i], m->lacks_at);
 }
 
 /* What member i may do with the next tick, added to the sums. */
 static void look(struct ragged *ragged, size_t i, struct kv_block block)
 {
     struct ragged_member *m = &ragged->of[i];
-    m->n_lacking = lacks(ragged, m, block);
+    m->n_lacking = lacks(ragged, m, ragged->n_out[i], block);
     m->may_finish = m->n_output - ragged->n_out[i] <= 1 + m->n_draft;
     ragged->n_lacking += m->n_lacking;
     ragged->n_may_finish += m->may_finish;
@@ -145,7 +148,7 @@ static void count_in(struct ragged *ragged, size_t i, struct kv_block block)
     m->n_sure = (int16_t)sure_of(m->accepts, m->n_draft);
     m->since_even = ragged->n_even;
     ragged->n_step[i] = 1 + ifl_max(m->n_sure, 0);
-    ragged->look_at[i] = look_at(ragged, m);
+    set_look_at(ragged, i);
     ragged->n_drawn += m->n_sure < 0;
     ragged->n_draft_tokens += m->n_draft;
     ragged->n_draft_seqs += m->n_draft > 0;
@@ -211,6 +214,7 @@ int32_t ragged_prepare(struct ragged *ragged, struct kv_block block)
         count_in(ragged, i, block);
     }
     ragged->prepared = true;
+    ragged->listed = false;
     return ragged->n_lacking;
 }
 
@@ -219,6 +223,7 @@ int32_t ragged_prepare(struct ragged *ragged, struct kv_block block)
 /* Makes room for one at `at`, or closes the gap there. */
 static void move_members(struct ragged *ragged, size_t to, size_t from, size_t n)
 {
+    ragged->listed = false;
     memmove(&ragged->of[to], &ragged->of[from], n * sizeof *ragged->of);
     memmove(&ragged->n_out[to], &ragged->n_out[from], n * sizeof *ragged->n_out);
     memmove(&ragged->look_at[to], &ragged->look_at[from], n * sizeof *ragged->look_at);
@@ -270,11 +275,12 @@ void ragged_catch_up(const struct ragged *ragged, struct live_request *r)
 void ragged_note_blocks(struct ragged *ragged, const struct live_request *r, struct kv_block block)
 {
     struct ragged_member *m = ragged_find(ragged, r);
+    const size_t i = (size_t)(m - ragged->of);
     ragged->n_lacking -= m->n_lacking;
     m->capacity = r->pub.stale.n_blocks * block.tokens;
-    m->n_lacking = lacks(ragged, m, block);
+    set_look_at(ragged, i);
+    m->n_lacking = lacks(ragged, m, ragged->n_out[i], block);
     ragged->n_lacking += m->n_lacking;
-    ragged->look_at[m - ragged->of] = look_at(ragged, m);
 }
 
 /* ---- a tick ---- */
@@ -360,6 +366,8 @@ IFL_HOT static int32_t look_closer(struct ragged *ragged, struct kv_block block)
         if (ragged->n_out[i] >= m->n_output)
             n_beyond += finish(ragged, i);
         look(ragged, i, block);
+        if (m->n_lacking > 0)
+            ragged->lacking[ragged->n_listed++] = (uint32_t)i;
         ragged->prepared = ragged->prepared && room - ragged_computed(ragged, m) >= m->n_draft;
     }
     return n_beyond;
@@ -378,6 +386,8 @@ IFL_HOT int64_t ragged_tick(struct ragged *ragged, struct kv_block block, const 
     ragged->n_step_accepted = (int32_t)(n_emitted - (int64_t)ragged->n);
     ragged->n_finished = ragged->next_finished = 0;
     ragged->n_lacking = ragged->n_may_finish = 0;
+    ragged->n_listed = 0;
+    ragged->listed = true;
     if (looks)
         n_emitted -= look_closer(ragged, block);
     ragged->sums.n_steps += (int64_t)ragged->n;

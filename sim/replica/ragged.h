@@ -49,6 +49,8 @@ struct ragged_member {
     int32_t n_before; /* tokens computed less those of the answer, which stays the same */
     int32_t n_output;
     int32_t capacity;   /* tokens for which it holds blocks */
+    int32_t lacks_at;   /* with so many tokens of its answer it lacks a block, unless it has enough
+                           for the longest sequence of the model */
     int32_t n_lacking;  /* blocks, for the next tick */
     int32_t work_at;    /* in the description of the step in flight */
     int16_t n_draft;    /* in the next step, or in the one in flight */
@@ -73,9 +75,12 @@ struct ragged {
     struct ragged_options options;
     struct ragged_member *of; /* [n] */
     /* Of each member, apart from it: what a tick reads and writes of all of them. */
-    int32_t *n_out;   /* [n] tokens of its answer */
-    int32_t *look_at; /* [n] with so many it may finish, lacks blocks, or its guesses are cut */
-    int32_t *n_step;  /* [n] tokens that its last step yielded, or that each does */
+    int32_t *n_out;    /* [n] tokens of its answer */
+    int32_t *look_at;  /* [n] with so many it may finish, lacks blocks, or its guesses are cut */
+    int32_t *n_step;   /* [n] tokens that its last step yielded, or that each does */
+    uint32_t *lacking; /* [n_listed] where members lack blocks, in order of start, if `listed` */
+    size_t n_listed;
+    bool listed;
     size_t n, cap;
     size_t likely;                  /* where ragged_find looks first */
     struct live_request **finished; /* with the last tick, in order of start; from next_finished on
@@ -116,13 +121,6 @@ int32_t ragged_cut(const struct ragged *ragged, int32_t n, int32_t n_computed);
 void ragged_set_draft(struct ragged *ragged, struct ragged_member *m, int32_t n);
 /* r, a member, holds other blocks than before. */
 void ragged_note_blocks(struct ragged *ragged, const struct live_request *r, struct kv_block block);
-/* Slots for which a sequence holds blocks while n_computed tokens and one more are computed, with
- * n_draft guesses. */
-static inline int32_t ragged_holds(const struct ragged *ragged, int32_t n_computed, int32_t n_draft)
-{
-    const int32_t n = n_computed + 1 + n_draft + ragged->options.lookahead_tokens;
-    return ifl_min(n, ragged->options.max_model_tokens);
-}
 /* Sums up the guesses of all members, cut as the next tick takes them: n_draft_tokens and those
  * below it. Returns the blocks that the members lack for it. */
 int32_t ragged_prepare(struct ragged *ragged, struct kv_block block);
@@ -133,6 +131,16 @@ int32_t ragged_drawn(const struct ragged *ragged, const struct ragged_member *m)
 static inline int32_t ragged_lacks(const struct ragged *ragged, size_t i)
 {
     return ragged->n_out[i] >= ragged->look_at[i] ? ragged->of[i].n_lacking : 0;
+}
+/* The next member that lacks blocks, n if there is none. *at is 0 before the first. */
+static inline size_t ragged_next_lacking(const struct ragged *ragged, size_t *at)
+{
+    while (*at < (ragged->listed ? ragged->n_listed : ragged->n)) {
+        const size_t i = ragged->listed ? ragged->lacking[(*at)++] : (*at)++;
+        if (ragged_lacks(ragged, i) > 0)
+            return i;
+    }
+    return ragged->n;
 }
 /* Tokens that r, a member, got with the last tick. */
 static inline int32_t ragged_emitted(const struct ragged *ragged, const struct ragged_member *m)

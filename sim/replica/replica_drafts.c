@@ -65,11 +65,10 @@ int32_t replica_prepare_ragged(const struct replica *replica)
 void replica_grow_ragged(struct replica *replica)
 {
     const struct ragged *ragged = &replica->here.cohort.ragged;
-    for (size_t i = 0; i < ragged->n && ragged->n_lacking > 0; i++) {
-        const int32_t n = ragged_lacks(ragged, i);
-        if (n > 0)
-            replica_take_blocks(replica, cohort_turn_to(&replica->here.cohort, i), n);
-    }
+    size_t at = 0, i;
+    while (ragged->n_lacking > 0 && (i = ragged_next_lacking(ragged, &at)) < ragged->n)
+        replica_take_blocks(replica, cohort_turn_to(&replica->here.cohort, i),
+                            ragged->of[i].n_lacking);
 }
 
 IFL_HOT void replica_emit(struct replica *replica)
