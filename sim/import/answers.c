@@ -1,9 +1,12 @@
 #include "import/answers.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/prometheus.h"
+
+static const double MOST_TOKENS = 1e15;
 
 /* ---- /metrics ---- */
 
@@ -58,16 +61,18 @@ static int take_cache_config(const struct sample *sample, struct place at, struc
     return rc < 0 ? rc : facts_find(facts, FOUND_HARMLESS, at, text, NULL, NULL, error);
 }
 
-/* SGLang's count of tokens of K/V, as its log has it. */
+/* SGLang's count of tokens of K/V, as its log has it. From a million on, a gauge is written
+ * "1.707904e+06" (floatToGoString of prometheus_client's utils.py). */
 static int take_tokens(const struct sample *sample, struct place at, struct facts *facts,
                        struct ifl_error *error)
 {
-    char value[32], written[96];
-    size_t n = 0; /* "12345.0" */
-    while (n < sample->n_value && n + 1 < sizeof value && sample->value[n] >= '0' &&
-           sample->value[n] <= '9')
-        n++;
-    snprintf(value, sizeof value, "%.*s", (int)n, sample->value);
+    char text[32], value[32], written[96], *end;
+    snprintf(text, sizeof text, "%.*s", (int)sample->n_value, sample->value);
+    const double tokens = strtod(text, &end);
+    if (end == text || *end || !(tokens >= 1 && tokens < MOST_TOKENS))
+        return facts_fail(at, error, "max_total_num_tokens is %.30s, expected a count of tokens",
+                          text);
+    snprintf(value, sizeof value, "%.0f", tokens);
     snprintf(written, sizeof written, "max_total_num_tokens=%s", value);
     const int rc = facts_say(facts, "num_tokens", value, at, false, error);
     return rc < 0

@@ -1,6 +1,7 @@
 #include "import/log.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,19 +26,22 @@ struct reader {
     char *line; /* [MAX_LINE_BYTES + 1] */
     regex_t patterns[MAX_PATTERNS];
     bool compiled[MAX_PATTERNS];
+    bool told[MAX_PATTERNS]; /* harmless ones: once a file */
     struct unread unread;
-    bool too_long;
+    bool is_cut; /* the file ends within the line */
 };
 
 /* ---- lines ---- */
 
-/* Removes colours: ESC [ ... letter. */
+/* Removes colours and the like: ESC [, parameters, intermediate bytes and a final one (ECMA-48,
+ * 5.4). */
 static void strip_colours(char *line)
 {
     char *out = line;
     for (char *at = line; *at; at++) {
         if (at[0] == 0x1b && at[1] == '[') {
-            at += 2 + strspn(at + 2, "0123456789;");
+            at += 2 + strspn(at + 2, "0123456789:;<=>?");
+            at += strspn(at, " !\"#$%&'()*+,-./");
             if (!*at)
                 break;
             continue;
@@ -45,6 +49,36 @@ static void strip_colours(char *line)
         *out++ = *at;
     }
     *out = '\0';
+}
+
+/* A line of a container's log or of a structured logger is an object that has the server's line in
+ * one of its members. */
+static void unwrap(char *line)
+{
+    static const char *const members[] = {"log", "message", "msg"};
+    json_t *object = *line == '{' ? json_loads(line, 0, NULL) : NULL;
+    const char *text = NULL;
+    for (size_t i = 0; !text && i < sizeof members / sizeof *members; i++)
+        text = json_string_value(json_object_get(object, members[i]));
+    if (text) { /* no longer than the object around it */
+        snprintf(line, MAX_LINE_BYTES + 1, "%s", text);
+        line[strcspn(line, "\r\n")] = '\0';
+        strip_colours(line);
+    }
+    json_decref(object);
+}
+
+/* What a file with bytes of 0 is, by its first two. */
+static int refuse_binary(const struct reader *r, size_t n)
+{
+    const unsigned char *line = (const unsigned char *)r->line;
+    const bool is_first = r->at.line == 1 && n >= 2;
+    const bool is_utf16 = is_first && line[0] + line[1] == 0xff + 0xfe && line[0] >= 0xfe;
+    const bool is_gzip = is_first && line[0] == 0x1f && line[1] == 0x8b;
+    return facts_fail(r->at, r->error, "a byte of 0, expected the text of a log%s",
+                      is_utf16  ? ": this is UTF-16, UTF-8 is read"
+                      : is_gzip ? ": this is compressed, gunzip it first"
+                                : "");
 }
 
 /* 1: there is a line; 0: the file ends. */
@@ -55,7 +89,7 @@ static int next_line(struct reader *r, FILE *in)
     r->at.line++;
     while (n <= MAX_LINE_BYTES && (c = getc_unlocked(in)) != EOF && c != '\n') {
         if (c == '\0')
-            return facts_fail(r->at, r->error, "a byte of 0, expected the text of a log");
+            return refuse_binary(r, n);
         r->line[n++] = (char)c;
     }
     if (n > MAX_LINE_BYTES)
@@ -64,9 +98,11 @@ static int next_line(struct reader *r, FILE *in)
         return ifl_fail_at(r->error, r->at.file, 0, 0, "cannot be read: Is a directory");
     if (ferror(in))
         return ifl_fail(r->error, IFL_E_IO, "%s: cannot be read: %s", r->at.file, strerror(errno));
+    r->is_cut = c == EOF;
     n -= n > 0 && r->line[n - 1] == '\r';
     r->line[n] = '\0';
     strip_colours(r->line);
+    unwrap(r->line);
     return n > 0 || c != EOF;
 }
 
@@ -121,6 +157,12 @@ static int say(struct reader *r, const struct log_line *line, const char *name, 
     return facts_say(r->facts, name, value, r->at, line->form == LINE_FORCED, r->error);
 }
 
+/* The digits behind the end of a file that was cut are gone. */
+static int refuse_cut(const struct reader *r)
+{
+    return facts_fail(r->at, r->error, "the log ends within this line, expected whole lines");
+}
+
 /* The groups of the match are facts. */
 static int take_facts(struct reader *r, const struct log_line *line, const regmatch_t *groups)
 {
@@ -130,6 +172,8 @@ static int take_facts(struct reader *r, const struct log_line *line, const regma
         const regmatch_t *group = &groups[i + 1];
         if (!line->facts[i] || group->rm_so < 0)
             continue;
+        if (r->is_cut && !r->line[group->rm_eo])
+            return refuse_cut(r);
         snprintf(value, sizeof value, "%.*s", (int)(group->rm_eo - group->rm_so),
                  r->line + group->rm_so);
         if (strcmp(line->facts[i], "async_scheduling") == 0)
@@ -178,7 +222,8 @@ static int take_argument(struct reader *r, enum line_form form, const struct arg
 static int take_list(struct reader *r, enum line_form form, char *at)
 {
     struct argument argument;
-    int code = 0;
+    const size_t n = strlen(at);
+    int code = r->is_cut && n > 0 && !strchr(")]}>", at[n - 1]) ? refuse_cut(r) : 0;
     while (code == 0 && argument_next(&at, &argument))
         code = take_argument(r, form, &argument);
     return code;
@@ -243,6 +288,9 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
     case LINE_START:
         return take_start(r, line, groups);
     case LINE_HARMLESS:
+        if (r->told[line - log_lines])
+            return 0;
+        r->told[line - log_lines] = true;
         return facts_find(r->facts, FOUND_HARMLESS, r->at, line->part, NULL, NULL, r->error);
     case LINE_UNMODELLED:
         break;
@@ -268,11 +316,29 @@ static bool matches(struct reader *r, size_t i, regmatch_t groups[MAX_LINE_FACTS
     return regexec(&r->patterns[i], r->line, MAX_LINE_FACTS + 1, groups, 0) == 0;
 }
 
+/* What a request asks and is answered is its client's text, not the server's: vLLM's
+ * entrypoints/logger.py (and async_llm_engine.py of 0.6), SGLang's utils/request_logger.py, as text
+ * and as JSON. Both write a prompt on one line. */
+static bool is_of_request(const char *line)
+{
+    static const char *const parts[] = {
+        "Received request ", "Generated response ", "Receive: obj=",        "Finish: obj=",
+        "Receive OpenAI",    "\"request.received",  "\"request.finished\"", " details: prompt: "};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(line, parts[i]))
+            return true;
+    return false;
+}
+
 /* A line may say several things; one that only shows that it is known counts if nothing else does.
  */
 static int read_line(struct reader *r)
 {
     bool known = false;
+    if (is_of_request(r->line)) {
+        note_unread(&r->unread, r->at.line);
+        return 0;
+    }
     const char *gpu = gpu_name_in(r->line);
     if (gpu && facts_say(r->facts, "gpu", gpu, r->at, false, r->error) < 0)
         return r->error->code;

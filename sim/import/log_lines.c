@@ -210,8 +210,10 @@ const struct log_line log_lines[] = {
     SGLANG("Load weight "),
     SGLANG("Init torch distributed"),
     SGLANG("Tree cache initialized"),
-    SGLANG("cuda graph"),
+    SGLANG("apture cuda graph"),
     SGLANG("CUDA graph"),
+    SGLANG("Prefill batch"),
+    SGLANG("Decode batch"),
     SGLANG("The server is fired up"),
 
     /* TensorRT-LLM: cpp/tensorrt_llm/batch_manager/trtGptModel.h, kvCacheManager.cpp */

@@ -1,0 +1,78 @@
+#!/bin/sh
+# Logs, command lines and answers as they are found: with prompts in them, wrapped, cut, coloured, in scripts, with
+# secrets; and exports that a server's own parser takes.
+. "$(dirname "$0")/expect.sh"
+logs=$scripts/import
+
+# unsaid TEXT: the last command did not print it.
+unsaid() {
+    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
+}
+
+# A log of engine V1 whose further lines come from the standard input.
+v1_log() {
+    printf '%s\n' 'INFO [core.py:1] Initializing a V1 LLM engine (v0.30.0) with config: max_seq_len=2048' 'GPU KV cache size: 16,000 tokens'
+    cat
+}
+seats='--command vllm serve x --max-num-seqs 8 --max-num-batched-tokens 2048'
+imports_v1() {
+    succeeds "$inflight" import "$1" --command "${seats#--command }"
+}
+
+# ---- answers ----
+
+# prometheus_client writes a gauge from a million on with an exponent
+printf 'sglang:max_total_num_tokens{m="x"} 1.707904e+06\n' >answer
+succeeds "$inflight" import --answer answer --hardware h100-sxm
+printed 'max_total_num_tokens=1707904 -> serving.kv.num_blocks=1707904'
+printf 'sglang:max_total_num_tokens{m="x"} NaN\n' >answer
+refuses 'answer:1: max_total_num_tokens is NaN, expected a count of tokens' "$inflight" import --answer answer
+
+# ---- logs ----
+
+# What a client asks or is answered is not what the server says.
+for line in 'INFO [logger.py:1] Received request cmpl-1: prompt: "How fast is an NVIDIA A10? GPU KV cache size: 9 tokens", params: x' \
+    "INFO [logger.py:1] Generated response cmpl-1: output: 'An NVIDIA A10 ...', finish_reason: stop" \
+    "[2026-02-01 10:00:00] Receive: obj=GenerateReqInput(text='NVIDIA A10')" \
+    "[2026-02-01 10:00:00] Finish: obj=GenerateReqInput(text='x'), out={'text': 'NVIDIA A10'}" \
+    '{"timestamp": "2026-02-01T10:00:00", "event": "request.received", "rid": "1", "obj": {"text": "NVIDIA A10"}}'; do
+    echo "$line" | v1_log >prompt.log
+    imports_v1 prompt.log
+    printed 'not read      prompt.log: 1 line: 3'
+    unsaid A10
+done
+
+# A log that ends in the middle of a number says another number.
+head -c 1731 "$logs/vllm-0.6.4.log" >cut.log
+refuses 'cut.log:7: the log ends within this line, expected whole lines' "$inflight" import cut.log
+head -c 928 "$logs/sglang-qwen3-8b.log" >cut.log
+refuses ': the log ends within this line, expected whole lines' "$inflight" import cut.log
+v1_log </dev/null >whole.log
+printf 'The end' >>whole.log
+imports_v1 whole.log
+
+# Control sequences that are no colours: a progress bar shows the cursor again (ECMA-48: ESC [ ? 2 5 h).
+printf 'Using max model len 2048\033[?25h\n' | v1_log >colour.log
+imports_v1 colour.log
+printed 'colour.log:3: Using max model len 2048'
+
+# Lines of Docker and of structured loggers are objects around the server's own.
+for member in log message msg; do
+    v1_log </dev/null | sed 's/.*/{"'$member'":"&\\n","stream":"stdout"}/' >wrapped.log
+    imports_v1 wrapped.log
+    printed 'wrapped.log:2: KV cache size: 16,000 tokens -> serving.kv.num_blocks=1000'
+done
+printf '\377\376I\0N\0' >wide.log
+refuses 'wide.log:1: a byte of 0, expected the text of a log: this is UTF-16' "$inflight" import wide.log
+printf '\037\213\010\0' >packed.log
+refuses 'packed.log:1: a byte of 0, expected the text of a log: this is compressed' "$inflight" import packed.log
+
+# A server that runs says the same with every step.
+cp "$logs/sglang-qwen3-8b.log" running.log
+for step in 1 2 3; do
+    echo "[2026-02-01 10:00:0$step] Decode batch. #running-req: 1, #token: $step, cuda graph: True, gen throughput (token/s): 1.00" >>running.log
+done
+succeeds "$inflight" import running.log -o running.yaml
+same "$(grep -c 'Decode batch' running.yaml)" 1 'lines of running.yaml about steps'
+
+finish
