@@ -4,11 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/nearest.h"
+
 #include "base/flag_rows.h"
 #include "import/objects.h"
+#include "import/secrets.h"
 #include "import/words.h"
 
 static const struct place here = {NULL, 0};
+
+enum { MAX_FLAGS = 1024 };
 
 /* ---- what a word names ---- */
 
@@ -26,6 +31,7 @@ static const struct program {
     {"sglang", "serve", SERVER_SGLANG, NULL},
     {"sglang.launch_server", NULL, SERVER_SGLANG, NULL},
     {"trtllm-serve", NULL, SERVER_TRTLLM, NULL},
+    {"trtllm-serve", "serve", SERVER_TRTLLM, NULL}, /* the later row of one word counts */
     {"trtllm-build", NULL, SERVER_TRTLLM, "tensorrt"},
 };
 enum { N_PROGRAMS = sizeof programs / sizeof *programs };
@@ -38,20 +44,54 @@ static bool is_program(const char *word, const char *part)
     return strncmp(name, part, n_chars) == 0 && (!name[n_chars] || strchr(":@", name[n_chars]));
 }
 
-/* The last program that a word of the line is: an image may hold a program of its own. */
-static const struct program *find_program(const struct words *words, size_t n, size_t *at)
+/* Commands that name a program without starting it. */
+static bool starts_nothing(const struct words *words, size_t begin, size_t end)
 {
-    const struct program *found = NULL;
-    for (size_t i = 0; i < n; i++)
+    static const char *const commands[] = {"echo",  "printf",  "pkill", "pgrep",
+                                           "which", "killall", "grep"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (begin < end && is_program(words->of[begin], commands[i]))
+            return true;
+    return begin + 1 < end && strcmp(words->of[begin + 1], "pull") == 0;
+}
+
+/* Where a server starts in a script. */
+struct start {
+    const struct program *program; /* NULL: nowhere */
+    size_t at, end;                /* its word, and the first one behind its command */
+};
+
+/* The last program that a word of a command is: an image may hold a program of its own. */
+static struct start find_program(const struct words *words, size_t begin, size_t end)
+{
+    struct start found = {NULL, begin, end};
+    for (size_t i = starts_nothing(words, begin, end) ? end : begin; i < end; i++)
         for (size_t k = 0; k < N_PROGRAMS; k++) {
             const struct program *program = &programs[k];
             if (!is_program(words->of[i], program->part) ||
-                (program->next && (i + 1 == n || strcmp(words->of[i + 1], program->next) != 0)))
+                (program->next && (i + 1 == end || strcmp(words->of[i + 1], program->next) != 0)))
                 continue;
-            found = program;
-            *at = i + (program->next != NULL);
+            found.program = program;
+            found.at = i + (program->next != NULL);
         }
     return found;
+}
+
+static int find_start(const struct words *words, struct start *start, struct ifl_error *error)
+{
+    *start = (struct start){NULL, 0, words->n};
+    for (size_t begin = 0, end; begin < words->n; begin = end + 1) {
+        for (end = begin; end < words->n && !words->is_break[end];)
+            end++;
+        const struct start found = find_program(words, begin, end);
+        if (found.program && start->program)
+            return ifl_fail(error, IFL_E_INPUT,
+                            "the command line starts a second server with %.60s, expected one",
+                            words->of[found.at]);
+        if (found.program)
+            *start = found;
+    }
+    return 0;
 }
 
 /* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. */
@@ -94,8 +134,6 @@ static int read_variable(char *word, struct facts *facts, struct ifl_error *erro
             return facts_argument(facts, &lmcache[i], value, word, here, false, error);
     const bool known = strncmp(word, "CUDA_VISIBLE_DEVICES=", 21) == 0 ||
                        strncmp(word, "HF_", 3) == 0 || strncmp(word, "HUGGING_FACE_", 13) == 0;
-    if (strstr(word, "TOKEN") || strstr(word, "KEY")) /* not to be repeated */
-        value[-1] = '\0';
     return facts_find(facts, known ? FOUND_HARMLESS : FOUND_UNKNOWN, here, word, NULL, NULL, error);
 }
 
@@ -105,21 +143,30 @@ static bool is_variable(const char *word)
     return n > 0 && word[n] == '=' && !(word[0] >= '0' && word[0] <= '9');
 }
 
+/* One word in front of the program, or a flag of a secret with its value. */
+static int read_front(const struct words *words, size_t *i, size_t n, struct facts *facts,
+                      struct ifl_error *error)
+{
+    char *word = words->of[*i], written[512];
+    char *variable = word + (strncmp(word, "--env=", 6) == 0 ? 6 : strncmp(word, "-e", 2) ? 0 : 2);
+    const bool hides = word[0] == '-' && !strchr(word, '=') && is_secret_name(word, strlen(word));
+    if (is_variable(variable))
+        return read_variable(variable, facts, error);
+    if (strstr(word, "vllm-openai:"))
+        return read_tag(word, facts, error);
+    snprintf(written, sizeof written, "%.200s%s%.200s", word, hides ? " " : "",
+             hides && *i + 1 < n ? words->of[++*i] : "");
+    return facts_find(facts, FOUND_HARMLESS, here, written, NULL, NULL, error);
+}
+
 /* Words in front of the program: variables count, the rest belongs to a shell or a container. */
 static int read_before(const struct words *words, size_t n, struct facts *facts,
                        struct ifl_error *error)
 {
     int code = 0;
-    for (size_t i = 0; i < n && code == 0; i++) {
-        char *word = words->of[i];
-        const char *tag = strrchr(word, ':');
-        if (is_variable(word))
-            code = read_variable(word, facts, error);
-        else if (tag && strstr(word, "vllm-openai:"))
-            code = read_tag(word, facts, error);
-        else
-            code = facts_find(facts, FOUND_HARMLESS, here, word, NULL, NULL, error);
-    }
+    for (size_t i = 0; i < n && code == 0; i++)
+        if (!words->is_break[i])
+            code = read_front(words, &i, n, facts, error);
     return code;
 }
 
@@ -162,25 +209,46 @@ static int take_value(struct cursor *c, const struct server_flag *flag, const ch
     snprintf(value, n_bytes, "%s", inner ? inner : "");
     if (flag->takes == TAKES_NOTHING && c->at < c->n && is_truth(c->words->of[c->at]))
         snprintf(value, n_bytes, "%s", c->words->of[c->at++]);
-    if (inner || flag->takes == TAKES_NOTHING)
+    if ((inner && (*inner || !flag->key)) || flag->takes == TAKES_NOTHING)
         return 0;
-    while (c->at < c->n && !is_flag(c->words->of[c->at])) {
+    while (!inner && c->at < c->n && !is_flag(c->words->of[c->at])) {
         const size_t used = strlen(value);
         snprintf(value + used, n_bytes - used, "%s%s", used ? " " : "", c->words->of[c->at++]);
         if (flag->takes != TAKES_WORDS)
-            return 0;
+            break;
     }
     if (*value)
         return 0;
     return ifl_fail(c->error, IFL_E_INPUT, "the command line: %s expects a value", word);
 }
 
+/* The flag that a misspelt one is nearest to, NULL: none. */
+static const char *nearest_flag(enum server server, const char *word, size_t n_chars)
+{
+    const struct server_flags *flags = server_flags_of(server);
+    const char *names[MAX_FLAGS];
+    char text[64];
+    size_t n = 0;
+    snprintf(text, sizeof text, "%.*s", (int)n_chars, word);
+    for (char *c = text; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    for (size_t i = 0; i < flags->n && n < MAX_FLAGS; i++)
+        if (flags->of[i].sense != FLAG_ELSEWHERE)
+            names[n++] = flags->of[i].name;
+    return ifl_nearest(text + strspn(text, "_"), names, n);
+}
+
 static int read_unknown(struct cursor *c, const char *word)
 {
-    char written[512];
+    char written[512], name[64] = "";
     const bool has_value = c->at < c->n && !is_flag(c->words->of[c->at]) && !strchr(word, '=');
-    snprintf(written, sizeof written, "%s%s%.400s", word, has_value ? " " : "",
-             has_value ? c->words->of[c->at++] : "");
+    const char *value = has_value ? c->words->of[c->at++] : NULL;
+    const char *near = nearest_flag(c->facts->server, word, strcspn(word, "="));
+    const bool hides = near && is_secret_name(near, strlen(near));
+    snprintf(written, sizeof written, "%.*s%s%.300s%s%s%s",
+             (int)(hides ? strcspn(word, "=") : strlen(word)), word, value && !hides ? " " : "",
+             value && !hides ? value : "", near ? ": did you mean " : "",
+             near ? server_flag_spell(near, c->facts->server, name) : "", near ? "?" : "");
     return facts_find(c->facts, FOUND_UNKNOWN, here, written, NULL, NULL, c->error);
 }
 
@@ -194,6 +262,8 @@ static const struct server_flag *find_flag(enum server server, const char *name,
     *negated = !flag && strncmp(base, "--no-", 5) == 0;
     if (*negated)
         flag = server_flag_find(server, base + 5, true);
+    if (*negated && flag && flag->takes != TAKES_NOTHING)
+        flag = NULL;
     if (!flag && name[0] == '-' && name[1] == 'O')
         flag = server_flag_find(server, "O", false);
     return flag;
@@ -209,6 +279,8 @@ static int read_flag(struct cursor *c)
     const struct server_flag *flag = find_flag(c->facts->server, name, &negated);
     if (!flag)
         return read_unknown(c, word);
+    if (negated && equals)
+        return ifl_fail(c->error, IFL_E_INPUT, "the command line: %s takes no value", name);
     const char *inner = equals                                     ? equals + 1
                         : name[1] == 'O' && name[2]                ? name + 2
                         : flag->takes == TAKES_NOTHING && !negated ? "True"
@@ -230,33 +302,21 @@ static int read_flag(struct cursor *c)
 /* A word that is no flag's: the model, once. */
 static int read_word(struct cursor *c)
 {
-    const char *word = c->words->of[c->at++];
-    if (facts_get(c->facts, "model"))
+    const char *word = c->words->of[c->at++], *name = facts_model_name(c->facts);
+    if (facts_get(c->facts, name))
         return facts_find(c->facts, FOUND_UNKNOWN, here, word, NULL, NULL, c->error);
-    const int code = facts_say(c->facts, "model", word, here, false, c->error);
+    const int code = facts_say(c->facts, name, word, here, false, c->error);
     return code < 0 ? code : facts_find(c->facts, FOUND_MAPS, here, word, "model", NULL, c->error);
 }
 
 /* ---- the line ---- */
-
-/* Where the server's words end: at what a shell would take for itself. */
-static size_t find_end(const struct words *words, size_t at)
-{
-    static const char *const ends[] = {"#", "|", "||", "&&", "&", ";", ">", ">>", "2>&1", "2>"};
-    for (; at < words->n; at++)
-        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
-            if (strcmp(words->of[at], ends[k]) == 0)
-                return at;
-    return words->n;
-}
 
 /* "# version 0.9.1" behind the line, as `inflight export --server` writes it. */
 static int read_comment(const struct words *words, size_t at, struct facts *facts,
                         struct ifl_error *error)
 {
     int code = 0;
-    if (at + 2 < words->n && strcmp(words->of[at], "#") == 0 &&
-        strcmp(words->of[at + 1], "version") == 0) {
+    if (at + 2 < words->n && strcmp(words->of[at], "#") == 0) {
         code = facts_say(facts, "version", words->of[at + 2], here, false, error);
         if (code == 0)
             code = facts_find(facts, FOUND_MAPS, here, words->of[at + 2], "serving.preset", NULL,
@@ -264,15 +324,16 @@ static int read_comment(const struct words *words, size_t at, struct facts *fact
         at += 3;
     }
     for (; at < words->n && code == 0; at++)
-        code = facts_find(facts, FOUND_HARMLESS, here, words->of[at], NULL, NULL, error);
+        if (!words->is_break[at])
+            code = facts_find(facts, FOUND_HARMLESS, here, words->of[at], NULL, NULL, error);
     return code;
 }
 
-static int read_words(const struct words *words, struct facts *facts, struct ifl_error *error)
+static int read_words(const struct words *words, const struct start *start, struct facts *facts,
+                      struct ifl_error *error)
 {
-    size_t at = 0;
-    const size_t end = find_end(words, 0);
-    const struct program *program = find_program(words, end, &at);
+    const struct program *program = start->program;
+    const size_t at = start->at, end = start->end;
     if (!program)
         return ifl_fail(error, IFL_E_INPUT,
                         "the command line starts no server that is known, expected vllm serve, "
@@ -291,12 +352,49 @@ static int read_words(const struct words *words, struct facts *facts, struct ifl
     return code == 0 ? read_comment(words, end, facts, error) : code;
 }
 
+/* The command that a shell is started with, as in bash -lc "vllm serve ..."; 0: none. */
+static size_t find_inner(const struct words *words)
+{
+    for (size_t i = 1; i < words->n; i++) {
+        const char *flag = words->of[i - 1];
+        if (flag[0] == '-' && flag[1] != '-' && flag[strlen(flag) - 1] == 'c' &&
+            strpbrk(words->of[i], " \t\n"))
+            return i;
+    }
+    return 0;
+}
+
+/* A shell's command is read in its place, if it starts a server. */
+static int read_inner(const struct words *words, size_t at, struct facts *facts, bool *is_read,
+                      struct ifl_error *error)
+{
+    struct words inner;
+    struct start start = {0};
+    if (words_split(words->of[at], &inner, error) < 0)
+        return 0; /* no command of a shell */
+    int code = find_start(&inner, &start, error);
+    *is_read = code == 0 && start.program;
+    if (*is_read)
+        code = read_before(words, at, facts, error);
+    if (*is_read && code == 0)
+        code = read_words(&inner, &start, facts, error);
+    words_free(&inner);
+    return code;
+}
+
 int command_read(const char *command, struct facts *facts, struct ifl_error *error)
 {
     struct words words;
+    struct start start;
+    bool is_read = false;
     if (words_split(command, &words, error) < 0)
         return error->code;
-    const int code = read_words(&words, facts, error);
+    const size_t inner = find_inner(&words);
+    int code = inner > 0 ? read_inner(&words, inner, facts, &is_read, error) : 0;
+    if (code == 0 && !is_read)
+        code = find_start(&words, &start, error);
+    if (code == 0 && !is_read)
+        code = read_words(&words, &start, facts, error);
     words_free(&words);
     return code;
 }

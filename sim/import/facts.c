@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "import/secrets.h"
 
 void facts_free(struct facts *facts)
 {
@@ -31,7 +32,7 @@ int facts_fail(struct place at, struct ifl_error *error, const char *format, ...
 static const char *place_words(struct place at, char words[320])
 {
     if (at.file)
-        snprintf(words, 320, "%.255s:%ld", at.file, at.line);
+        snprintf(words, 320, at.line ? "%.255s:%ld" : "%.255s", at.file, at.line);
     else
         snprintf(words, 320, "the command line");
     return words;
@@ -81,6 +82,11 @@ const char *facts_text(const struct facts *facts, const char *name)
 {
     const struct fact *fact = facts_get(facts, name);
     return fact ? fact->value : NULL;
+}
+
+const char *facts_model_name(const struct facts *facts)
+{
+    return facts->server == SERVER_SGLANG ? "model_path" : "model";
 }
 
 bool facts_true(const struct facts *facts, const char *name, bool dflt)
@@ -146,6 +152,7 @@ int facts_find(struct facts *facts, enum finding_kind kind, struct place at, con
     for (char *c = copy; *c; c++) /* one line of the report */
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
+    hide_secrets(copy);
     facts->findings[facts->n_findings++] = (struct finding){kind, at, copy, key, says, NULL};
     return 0;
 }
@@ -186,12 +193,6 @@ static bool is_neutral(const char *value, const char *neutral)
     return false;
 }
 
-/* What a report must not repeat. */
-static bool is_secret(const char *name)
-{
-    return strstr(name, "api_key") || strcmp(name, "hf_token") == 0 || strstr(name, "password");
-}
-
 /* What the argument asks for; NULL: nothing. */
 static const char *asked(const struct server_flag *flag, const char *value)
 {
@@ -228,7 +229,7 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
                    const char *written, struct place at, bool forced, struct ifl_error *error)
 {
     const char *says = asked(flag, value);
-    if (is_secret(flag->name))
+    if (is_secret_name(flag->name, strlen(flag->name)))
         written = flag->name;
     const bool may_not_be =
         flag->sense == FLAG_UNMODELLED || (flag->sense == FLAG_MAPS && flag->neutral);

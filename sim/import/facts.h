@@ -69,6 +69,8 @@ int facts_also(struct facts *facts, const char *name, const char *value, struct 
 const struct fact *facts_get(const struct facts *facts, const char *name);
 /* Its value, NULL if it is not said. */
 const char *facts_text(const struct facts *facts, const char *name);
+/* The fact that names the model: vLLM's argument is called model, SGLang's model_path. */
+const char *facts_model_name(const struct facts *facts);
 bool facts_true(const struct facts *facts, const char *name, bool dflt);
 
 /* An argument with its value, from a command line or a list of arguments in a log: a fact where the

@@ -88,8 +88,7 @@ void settle_real(struct settled *s, const char *name, const char *key)
 
 static void settle_model(struct settled *s)
 {
-    const char *name = s->facts->server == SERVER_SGLANG ? "model_path" : "model";
-    const char *model = facts_text(s->facts, name);
+    const char *model = facts_text(s->facts, facts_model_name(s->facts));
     const char *chosen = facts_text(s->facts, "chosen_model");
     const char *profile = chosen ? chosen : model ? model_profile(model) : NULL;
     if (profile)

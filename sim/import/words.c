@@ -8,11 +8,17 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+/* What a shell ends a command or begins a redirection with. */
+static bool is_operator(char c)
+{
+    return strchr(";&|<>", c) != NULL;
+}
+
 /* Copies one word to `out`. Returns where it ends, NULL if a quote is not closed. */
 static const char *copy_word(const char *at, char **out)
 {
     char quote = '\0';
-    for (; *at && (quote || !is_blank(*at)); at++) {
+    for (; *at && (quote || (!is_blank(*at) && !is_operator(*at))); at++) {
         if (*at == quote) {
             quote = '\0';
         } else if (!quote && (*at == '\'' || *at == '"')) {
@@ -29,27 +35,90 @@ static const char *copy_word(const char *at, char **out)
     return quote ? NULL : at;
 }
 
-static const char *skip_blanks(const char *at)
+/* A backslash and the line's end that it takes away: how long both are; 0: neither. */
+static size_t joint(const char *at)
 {
-    while (is_blank(*at) || (at[0] == '\\' && at[1] == '\n') ||
-           (at[0] == '\\' && at[1] == '\r' && at[2] == '\n'))
-        at += *at == '\\' ? 2 : 1;
+    const size_t n_return = at[0] == '\\' && at[1] == '\r';
+    return at[0] == '\\' && at[1 + n_return] == '\n' ? 2 + n_return : 0;
+}
+
+/* Blanks, and lines that a backslash joins. A line's end ends a command, unless the next line goes
+ * on with a flag. */
+static const char *skip_blanks(const char *at, bool *is_break)
+{
+    bool ends = false;
+    while (is_blank(*at) || joint(at) > 0) {
+        ends = ends || *at == '\n';
+        at += joint(at) > 0 ? joint(at) : 1;
+    }
+    *is_break = ends && *at && *at != '-';
     return at;
+}
+
+/* A comment goes up to the line's end; "# version 0.9.1" is what `inflight export` writes. */
+static bool is_comment(const char *at)
+{
+    const size_t n = *at == '#' ? strspn(at + 1, " ") : 0;
+    return *at == '#' && (strncmp(at + 1 + n, "version ", 8) != 0 ||
+                          !strchr("0123456789", at[1 + n + strlen("version ")]));
+}
+
+/* "2>", "&>", "<<": how long it is; 0: none. What it names follows. */
+static size_t redirection(const char *at)
+{
+    const size_t n = at[0] == '&' && at[1] == '>' ? 1 : strspn(at, "0123456789");
+    return at[n] == '<' || at[n] == '>' ? n + strspn(at + n, "<>&|") : 0;
+}
+
+static void add_word(struct words *words, char *word, bool is_break)
+{
+    const bool again = is_break && words->n > 0 && words->is_break[words->n - 1];
+    words->of[words->n] = word;
+    words->is_break[words->n] = is_break;
+    words->n += !again;
+}
+
+/* One word, break, comment or redirection. Returns where it ends, NULL if a quote is not closed. */
+static const char *take_word(struct words *words, const char *at, char **out)
+{
+    char *word = *out;
+    bool is_break;
+    if (is_comment(at))
+        return at + strcspn(at, "\n");
+    if (redirection(at) > 0) { /* what it names is no word of the command */
+        at = copy_word(skip_blanks(at + redirection(at), &is_break), out);
+        *out = word;
+        return at;
+    }
+    const size_t n_break = *at == '#' ? 1 : strspn(at, ";&|");
+    if (n_break == 0) {
+        at = copy_word(at, out);
+        add_word(words, word, false);
+        return at;
+    }
+    *(*out)++ = *at;
+    *(*out)++ = '\0';
+    add_word(words, word, true);
+    return at + n_break;
 }
 
 int words_split(const char *line, struct words *words, struct ifl_error *error)
 {
+    static char line_end[] = ";";
     const size_t n_bytes = strlen(line);
-    *words = (struct words){.text = malloc(n_bytes + 2),
-                            .of = malloc((n_bytes / 2 + 2) * sizeof *words->of)};
+    bool is_break;
+    *words = (struct words){.text = malloc(2 * n_bytes + 2),
+                            .of = malloc((2 * n_bytes + 2) * sizeof *words->of),
+                            .is_break = malloc(2 * n_bytes + 2)};
     char *out = words->text;
-    if (!words->text || !words->of) {
+    if (!words->text || !words->of || !words->is_break) {
         words_free(words);
         return ifl_fail_nomem(error);
     }
-    for (const char *at = skip_blanks(line); *at; at = skip_blanks(at)) {
-        words->of[words->n++] = out;
-        at = copy_word(at, &out);
+    for (const char *at = skip_blanks(line, &is_break); *at; at = skip_blanks(at, &is_break)) {
+        if (is_break && words->n > 0)
+            add_word(words, line_end, true);
+        at = take_word(words, at, &out);
         if (!at) {
             words_free(words);
             return ifl_fail(error, IFL_E_INPUT, "the command line: a quote is not closed");
@@ -62,6 +131,7 @@ int words_split(const char *line, struct words *words, struct ifl_error *error)
 void words_free(struct words *words)
 {
     free(words->of);
+    free(words->is_break);
     free(words->text);
     *words = (struct words){0};
 }

@@ -47,7 +47,7 @@ done
 
 becomes sglang-qwen3-8b sglang-qwen3-8b
 printed 'max_total_num_tokens=1707904 -> serving.kv.num_blocks=26686'
-becomes sglang-tuning sglang-tuning --hardware h100-sxm -c 'python3 -m sglang.launch_server --model-path
+becomes sglang-tuning sglang-tuning --hardware h100-sxm -c 'python3 -m sglang.launch_server --model-path \
     meta-llama/Llama-3.1-8B-Instruct --tp 2 --schedule-policy lpm --disable-overlap-schedule'
 becomes trtllm-memory trtllm-memory
 becomes trtllm-tp2 trtllm-tp2 -c 'trtllm-serve engine --tp_size 2 --max_batch_size 8 --max_seq_len 8000

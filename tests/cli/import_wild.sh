@@ -14,9 +14,9 @@ v1_log() {
     printf '%s\n' 'INFO [core.py:1] Initializing a V1 LLM engine (v0.30.0) with config: max_seq_len=2048' 'GPU KV cache size: 16,000 tokens'
     cat
 }
-seats='--command vllm serve x --max-num-seqs 8 --max-num-batched-tokens 2048'
+vllm='vllm serve x --max-num-seqs 8 --max-num-batched-tokens 2048'
 imports_v1() {
-    succeeds "$inflight" import "$1" --command "${seats#--command }"
+    succeeds "$inflight" import "$1" --command "$vllm"
 }
 
 # ---- answers ----
@@ -74,5 +74,80 @@ for step in 1 2 3; do
 done
 succeeds "$inflight" import running.log -o running.yaml
 same "$(grep -c 'Decode batch' running.yaml)" 1 'lines of running.yaml about steps'
+
+# ---- secrets ----
+
+# hides ARGUMENT...: imported without the word hunter2
+hides() {
+    succeeds "$inflight" import "$@" -o secret.yaml
+    if grep -q hunter2 logs/out secret.yaml; then complain "$ran" '    a secret is printed'; fi
+}
+for front in 'docker run --env=HF_TOKEN=hunter2 image' 'docker run -eWANDB_KEY=hunter2 image' 'docker login --password hunter2 &&' \
+    'MY_PASSWORD=hunter2' 'AWS_SECRET_ACCESS=hunter2' 'HF_TOKEN="hunter2 x"' 'curl http://user:hunter2@host/ &&'; do
+    hides -c "$front $vllm"
+done
+for flag in '--api-key hunter2' '--hf-token=hunter2' '--new-password hunter2' '--api-ke hunter2' '--admin_secret=hunter2' \
+    "--kv-transfer-config '{\"kv_connector\":\"LMCacheConnectorV1\",\"kv_connector_extra_config\":{\"lmcache.remote_url\":\"redis://u:hunter2@h\",\"api_key\":\"hunter2\"}}'"; do
+    hides -c "$vllm $flag"
+done
+for list in "args: Namespace(model='x', ssl_keyfile_password='hunter2')" "non-default args: {'admin_token': 'hunter2', 'my_secret': 'hunter2'}"; do
+    echo "$list" | v1_log >secret.log
+    hides secret.log -c "$vllm"
+done
+# a container's variables count
+succeeds "$inflight" import -c 'docker run --env=VLLM_USE_V1=0 vllm/vllm-openai:v0.8.5 --model x'
+printed 'preset: vllm-v0'
+
+# ---- scripts ----
+
+qwen="vllm serve Qwen/Qwen3-8B --max-num-seqs 8 --max-num-batched-tokens 2048"
+runs_qwen() {
+    succeeds "$inflight" import -c "$1" --hardware h100-sxm
+    printed 'model: qwen3-8b'
+    printed '    max_seqs: 8'
+    if grep -q '^unknown' logs/out; then complain "$ran" "    $(grep '^unknown' logs/out)"; fi
+}
+runs_qwen "cd /app && $qwen"
+runs_qwen "# starts the server; isn't it
+$qwen"
+runs_qwen "bash -c \"$qwen\""
+runs_qwen "docker run --entrypoint bash vllm/vllm-openai:v0.30.0 -lc '$qwen --port 8000'"
+printed 'v0.30.0 -> serving.preset'
+runs_qwen "nohup $qwen; sleep 3"
+runs_qwen "nohup $qwen --trust-remote-code>log 2>&1&"
+runs_qwen "$qwen > log --port 8000 | tee x"
+printed 'harmless      --port 8000'
+runs_qwen "#!/bin/sh
+export VLLM_LOGGING_LEVEL_KEY=x
+pkill -f 'vllm serve' ; pkill -f vllm.entrypoints.openai.api_server
+docker pull vllm/vllm-openai:v0.30.0
+vllm serve Qwen/Qwen3-8B --max-num-seqs 8
+    --max-num-batched-tokens 2048 # the rest is default
+echo done"
+for join in ' & ' ' ; ' '
+'; do
+    refuses 'inflight: the command line starts a second server with serve, expected one' \
+        "$inflight" import -c "$qwen${join}vllm serve Qwen/Qwen3-8B"
+done
+
+# ---- models ----
+
+succeeds "$inflight" import -c 'trtllm-serve serve Qwen/Qwen3-8B'
+printed 'maps          Qwen/Qwen3-8B -> model=qwen3-8b'
+succeeds "$inflight" import -c 'sglang serve Qwen/Qwen3-8B'
+printed 'maps          Qwen/Qwen3-8B -> model=qwen3-8b'
+succeeds "$inflight" import -c 'sglang serve --model-path Qwen/Qwen3-8B B'
+printed 'unknown       B'
+
+# ---- flags ----
+
+succeeds "$inflight" import -c "$qwen --tensor-paralel-size 2"
+printed 'unknown       --tensor-paralel-size 2: did you mean --tensor-parallel-size?'
+refuses 'inflight: the command line: --max-num-seqs expects a value' "$inflight" import -c 'vllm serve x --max-num-seqs ""'
+refuses 'inflight: the command line: --max-num-seqs expects a value' "$inflight" import -c 'vllm serve x --max-num-seqs='
+refuses 'inflight: the command line: --no-enable-prefix-caching takes no value' \
+    "$inflight" import -c "$qwen --no-enable-prefix-caching=false"
+succeeds "$inflight" import -c "$qwen --no-max-num-seqs 5"
+printed 'unknown       --no-max-num-seqs 5'
 
 finish

@@ -32,6 +32,19 @@ Test(words, splits_as_a_shell_does)
     expect_words(" \n\t", NULL, 0);
 }
 
+/* What a shell takes for itself: `sh -c 'printf "%s\n" ...'` prints the words up to the break. */
+Test(words, commands_end_where_a_shell_ends_them)
+{
+    static const char *const both[] = {"a", "&", "b", ";", "c", "|", "d"};
+    expect_words("a && b;; c |d &", (const char *const[]){"a", "&", "b", ";", "c", "|", "d", "&"},
+                 8);
+    expect_words("# x isn't\na&b # y\n; c 2>&1 >e <f|d>>g", both, 7);
+    static const char *const lines[] = {"a", "-b", "c", ";", "d", "';'#"};
+    expect_words("a\n\n -b c\n d \"';'\"#\n", lines, 6);
+    static const char *const version[] = {"a", "#", "version", "0.9.1"};
+    expect_words("a # version 0.9.1", version, 4);
+}
+
 Test(words, a_quote_that_is_not_closed_is_an_error)
 {
     struct words words;
