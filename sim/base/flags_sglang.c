@@ -19,7 +19,7 @@ static const struct server_flag flags[] = {
     MAPS("enable_ep_moe", NULL, NOTHING, "parallel.expert", ""),
     MAPS("enable_mixed_chunk", NULL, NOTHING, "serving.batching.mixed", "=true"),
     MAPS("ep_size", "ep expert_parallel_size", VALUE, "parallel.expert", ""),
-    MAPS_SOME("kv_cache_dtype", NULL, "engine.kv_dtype", "auto|bfloat16|bf16|float16|fp8_e4m3",
+    MAPS_SOME("kv_cache_dtype", NULL, "engine.kv_dtype", "auto|bfloat16|bf16|fp8_e4m3",
               "the width of K/V: a step takes as long as with the dtype of the weights"),
     MAPS("max_prefill_tokens", NULL, VALUE, "serving.batching.max_prefill_tokens", ""),
     MAPS("max_queued_requests", NULL, VALUE, "serving.max_waiting_reqs", ""),

@@ -80,6 +80,17 @@ const struct server_flag *server_flag_meant(const char *word, enum server *serve
     return NULL;
 }
 
+bool server_flag_allows(const struct server_flag *flag, const char *value)
+{
+    const size_t n_chars = strlen(value);
+    for (const char *at = flag->neutral; at; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncmp(value, at, n_chars) == 0 && (at[n_chars] == '|' || !at[n_chars]))
+            return true;
+    }
+    return false;
+}
+
 const char *server_flag_spell(const char *name, enum server server, char text[64])
 {
     snprintf(text, 64, "--%s", name);

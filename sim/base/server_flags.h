@@ -51,6 +51,9 @@ const char *server_name(enum server server);
  * none. With `abbreviated`, the start of one name alone will do, as with Python's argparse. */
 const struct server_flag *server_flag_find(enum server server, const char *word, bool abbreviated);
 
+/* True if the value is one of the flag's `neutral` ones. */
+bool server_flag_allows(const struct server_flag *flag, const char *value);
+
 /* The flag as a command line has it, with dashes but for TensorRT-LLM: "--max-num-seqs". */
 const char *server_flag_spell(const char *name, enum server server, char text[64]);
 

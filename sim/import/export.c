@@ -70,28 +70,12 @@ static void add(struct writer *w, const char *format, ...)
     va_end(args);
 }
 
-/* Of several admissions the last one has the blocks. */
-static const char *text_at(const struct node *root, const char *key)
-{
-    static const char admit[] = "serving.admit.";
-    const char *text = tree_text(tree_at(root, key));
-    const struct node *list = tree_at(root, "serving.admit");
-    if (!text && strncmp(key, admit, strlen(admit)) == 0 && list && list->kind == NODE_LIST)
-        text = tree_text(tree_child(list->of[list->n - 1], key + strlen(admit)));
-    return text ? text : "";
-}
-
 static bool has_adapters(const struct node *root)
 {
     const struct node *list = tree_at(root, "serving.admit");
     const char *first =
         list && list->kind == NODE_LIST ? tree_text(tree_child(list->of[0], "policy")) : NULL;
     return first && strcmp(first, "adapter-slots") == 0;
-}
-
-static bool is_at(const struct node *root, const char *key, const char *text)
-{
-    return strcmp(text_at(root, key), text) == 0;
 }
 
 static bool has(const struct dialect *dialect, const char *name)
@@ -127,9 +111,9 @@ static const char *order_word(const char *policy)
  */
 static void put_blocks(const struct writer *w, char value[64])
 {
-    const long long blocks = atoll(text_at(w->root, "serving.kv.num_blocks"));
-    const long long null_blocks = atoll(text_at(w->root, "serving.kv.null_blocks"));
-    const long long each = atoll(text_at(w->root, "serving.kv.block_tokens"));
+    const long long blocks = atoll(key_text(w->root, "serving.kv.num_blocks"));
+    const long long null_blocks = atoll(key_text(w->root, "serving.kv.null_blocks"));
+    const long long each = atoll(key_text(w->root, "serving.kv.block_tokens"));
     if (blocks == 0)
         *value = '\0';
     else if (w->dialect->server == SERVER_SGLANG)
@@ -138,30 +122,62 @@ static void put_blocks(const struct writer *w, char value[64])
         snprintf(value, 64, "%lld", blocks - null_blocks + w->dialect->v1);
 }
 
+static long long count_at(const struct node *root, const char *key)
+{
+    return atoll(key_text(root, key));
+}
+
+/* Of SGLang --tp-size are all GPUs, where attention is in parallel: the groups of --dp-size. */
+static const char *gpus_of(const struct writer *w, const struct server_flag *flag, char text[32])
+{
+    const long long data = count_at(w->root, "parallel.data");
+    const bool is_sglang = w->dialect->server == SERVER_SGLANG;
+    long long gpus = count_at(w->root, flag->key);
+    if (strcmp(flag->key, "cluster.replicas") == 0 && data > 1)
+        gpus = data;
+    if (strcmp(flag->key, "parallel.tensor") == 0 && is_sglang)
+        gpus *= data;
+    snprintf(text, 32, "%lld", gpus);
+    return strcmp(flag->name, "moe_a2a_backend") == 0 ? "" : text; /* a name: the profile's */
+}
+
+/* Words that a flag has of its own for what a key says. */
+static const char *word_of(const struct writer *w, const struct server_flag *flag, const char *text)
+{
+    const char *key = flag->key;
+    const bool is_kv = strcmp(key, "engine.kv_dtype") == 0;
+    if (is_kv || strcmp(key, "engine.dtype") == 0) {
+        const char *word = dtype_word(text); /* --dtype has no format of eight bits */
+        return is_kv                          ? server_flag_allows(flag, word) ? word : ""
+               : strncmp(word, "fp8", 3) == 0 ? ""
+                                              : word;
+    }
+    if (strcmp(key, "serving.order.policy") == 0 && w->dialect->server == SERVER_SGLANG)
+        return order_word(text);
+    if (strcmp(flag->name, "max_num_batched_tokens") == 0 && !*text)
+        return key_text(w->root, "serving.batching.chunk_tokens");
+    if (strcmp(flag->name, "chunked_prefill_size") == 0 && strcmp(text, "0") == 0)
+        return "-1";
+    if ((strcmp(flag->name, "preemption_mode") == 0 && strcmp(text, "swap") != 0 &&
+         strcmp(text, "recompute") != 0) ||
+        (strcmp(flag->name, "scheduling_policy") == 0 && strcmp(text, "priority") != 0))
+        return "";
+    return text;
+}
+
 /* The value of a flag that takes one, "" where it is better left out. */
 static void value_of(const struct writer *w, const struct server_flag *flag, char value[64])
 {
-    const char *text = text_at(w->root, flag->key), *key = flag->key;
+    const char *key = flag->key;
+    char gpus[32];
     if (strcmp(key, "serving.kv.num_blocks") == 0) {
         put_blocks(w, value);
         return;
     }
-    if (strcmp(key, "engine.dtype") == 0 || strcmp(key, "engine.kv_dtype") == 0)
-        text = dtype_word(text);
-    else if (strcmp(key, "serving.order.policy") == 0 && w->dialect->server == SERVER_SGLANG)
-        text = order_word(text);
-    else if (strcmp(flag->name, "max_num_batched_tokens") == 0 && !*text)
-        text = text_at(w->root, "serving.batching.chunk_tokens");
-    else if (strcmp(flag->name, "chunked_prefill_size") == 0 && strcmp(text, "0") == 0)
-        text = "-1";
-    else if ((strcmp(flag->name, "preemption_mode") == 0 && strcmp(text, "swap") != 0 &&
-              strcmp(text, "recompute") != 0) ||
-             (strcmp(flag->name, "scheduling_policy") == 0 && strcmp(text, "priority") != 0))
-        text = "";
-    if (strcmp(flag->name, "data_parallel_size") == 0 && !is_at(w->root, "parallel.data", "1"))
-        text = text_at(w->root, "parallel.data");
-    const bool is_one = strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0 ||
-                        strstr(key, "partial_prefills") || strstr(key, "num_scheduler_steps");
+    const bool is_gpus = strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0;
+    const char *text = is_gpus ? gpus_of(w, flag, gpus) : word_of(w, flag, key_text(w->root, key));
+    const bool is_one =
+        is_gpus || strstr(key, "partial_prefills") || strstr(key, "num_scheduler_steps");
     const bool alone = strcmp(text, "1") == 0 && is_one;
     const bool none = strcmp(text, "0") == 0 && strcmp(flag->name, "swap_space") != 0;
     snprintf(value, 64, "%s", alone || none ? "" : text);
@@ -180,29 +196,33 @@ static void add_switch(struct writer *w, const char *name, bool on, bool dflt)
 static void add_switches_vllm(struct writer *w)
 {
     const bool v1 = w->dialect->v1;
-    const bool hash = is_at(w->root, "serving.kv.prefix_cache", "hash");
-    const bool ahead = is_at(w->root, "serving.in_flight.ahead", "1");
+    const bool hash = key_is(w->root, "serving.kv.prefix_cache", "hash");
+    const bool ahead = key_is(w->root, "serving.in_flight.ahead", "1");
     add_switch(w, "enable_prefix_caching", hash, v1);
     add_switch(w, "enable_lora", has_adapters(w->root), false);
-    add_switch(w, "enable_expert_parallel", !is_at(w->root, "parallel.expert", "1"), false);
-    add_switch(w, "async_scheduling", ahead, w->dialect->number >= 1400);
-    add_switch(w, "scheduler_reserve_full_isl", is_at(w->root, "serving.admit.room_for", "prompt"),
+    add_switch(w, "enable_expert_parallel", !key_is(w->root, "parallel.expert", "1"), false);
+    const bool newer = w->dialect->number >= 1400;
+    const bool dflt =
+        newer && key_is(w->root, "parallel.pipeline", "1") && export_goes_ahead(w->root);
+    add_switch(w, "async_scheduling", ahead, ahead == newer && ahead == dflt ? ahead : !ahead);
+    add_switch(w, "scheduler_reserve_full_isl", key_is(w->root, "serving.admit.room_for", "prompt"),
                true);
     add_switch(w, "long_prefill_token_threshold_adaptive",
-               is_at(w->root, "serving.batching.long_prefill_adapts", "true"), false);
+               key_is(w->root, "serving.batching.long_prefill_adapts", "true"), false);
     if (!v1)
         add(w, " --enable-chunked-prefill=%s",
-            is_at(w->root, "serving.batching.policy", "mixed") ? "True" : "False");
-    add_switch(w, "use_v2_block_manager", is_at(w->root, "serving.batching.append_rule", "touched"),
-               false);
+            key_is(w->root, "serving.batching.policy", "mixed") ? "True" : "False");
+    add_switch(w, "use_v2_block_manager",
+               key_is(w->root, "serving.batching.append_rule", "touched"), false);
 }
 
 static void add_switches_sglang(struct writer *w)
 {
-    add_switch(w, "disable_radix_cache", is_at(w->root, "serving.kv.prefix_cache", "none"), false);
-    add_switch(w, "disable_overlap_schedule", is_at(w->root, "serving.in_flight.ahead", "0"),
+    add_switch(w, "enable_dp_attention", !key_is(w->root, "parallel.data", "1"), false);
+    add_switch(w, "disable_radix_cache", key_is(w->root, "serving.kv.prefix_cache", "none"), false);
+    add_switch(w, "disable_overlap_schedule", key_is(w->root, "serving.in_flight.ahead", "0"),
                false);
-    add_switch(w, "enable_mixed_chunk", is_at(w->root, "serving.batching.mixed", "true"), false);
+    add_switch(w, "enable_mixed_chunk", key_is(w->root, "serving.batching.mixed", "true"), false);
 }
 
 /* Flags that take an object come with vLLM 0.8, tiers with engine V1. */
@@ -223,8 +243,13 @@ static void add_more(struct writer *w)
 static void write_command(struct writer *w)
 {
     const struct server_flags *flags = server_flags_of(w->dialect->server);
-    const char *model = text_at(w->root, "model"), *checkpoint = model_checkpoint(model);
-    add(w, "%s %s", w->dialect->start, checkpoint ? checkpoint : *model ? model : "MODEL");
+    const char *model = key_text(w->root, "model"), *checkpoint = model_checkpoint(model);
+    char word[512];
+    add(w, "%s %s", w->dialect->start,
+        shell_word(checkpoint ? checkpoint
+                   : *model   ? model
+                              : "MODEL",
+                   word, sizeof word));
     for (size_t i = 0; i < flags->n; i++) {
         const struct server_flag *flag = &flags->of[i];
         char value[64] = "", name[64];
@@ -290,6 +315,22 @@ static size_t list_differences(const struct node *a, const struct node *b, const
     return n;
 }
 
+/* Keys of what a server computes with, as list_differences has those of a map. */
+static size_t list_formats(const struct node *a, const struct node *b, char *list, size_t n_bytes)
+{
+    static const char *const formats[] = {"engine.dtype", "engine.kv_dtype"};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const size_t used = strlen(list);
+        if (key_is(b, formats[i], key_text(a, formats[i])))
+            continue;
+        snprintf(list + used, n_bytes - used, "%s%s=%s", used ? ", " : "", formats[i],
+                 key_text(a, formats[i]));
+        n++;
+    }
+    return n;
+}
+
 /* Reads the command line back. */
 static int count_lost(const struct writer *w, char *list, size_t n_bytes, size_t *n_lost,
                       struct ifl_error *error)
@@ -311,6 +352,8 @@ static int count_lost(const struct writer *w, char *list, size_t n_bytes, size_t
     for (size_t i = 0; i < sizeof maps / sizeof *maps && code == 0; i++)
         *n_lost += list_differences(tree_child(w->root, maps[i]), tree_child(keys, maps[i]),
                                     maps[i], list, n_bytes);
+    if (code == 0)
+        *n_lost += list_formats(w->root, keys, list, n_bytes);
     facts_free(&facts);
     tree_free(back);
     tree_free(keys);
@@ -321,7 +364,7 @@ static int count_lost(const struct writer *w, char *list, size_t n_bytes, size_t
 
 static bool speaks(const struct dialect *dialect, const struct node *root, enum server server)
 {
-    const char *policy = text_at(root, "serving.batching.policy");
+    const char *policy = key_text(root, "serving.batching.policy");
     if (dialect->server != server)
         return false;
     if (server == SERVER_SGLANG)
@@ -353,7 +396,7 @@ static int write_best(const struct node *root, enum server server, struct writer
     }
     if (least == SIZE_MAX)
         return ifl_fail(error, IFL_E_INPUT, "serving.batching.policy is %s, which %s has not",
-                        text_at(root, "serving.batching.policy"), server_name(server));
+                        key_text(root, "serving.batching.policy"), server_name(server));
     return 0;
 }
 

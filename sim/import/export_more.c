@@ -7,33 +7,52 @@
 
 #include "import/names.h"
 
-static const char *text_at(const struct node *root, const char *key)
+const char *key_text(const struct node *root, const char *key)
 {
+    static const char admit[] = "serving.admit.";
     const char *text = tree_text(tree_at(root, key));
+    const struct node *list = tree_at(root, "serving.admit");
+    if (!text && strncmp(key, admit, strlen(admit)) == 0 && list && list->kind == NODE_LIST)
+        text = tree_text(tree_child(list->of[list->n - 1], key + strlen(admit)));
     return text ? text : "";
 }
 
-static bool is_at(const struct node *root, const char *key, const char *text)
+bool key_is(const struct node *root, const char *key, const char *text)
 {
-    return strcmp(text_at(root, key), text) == 0;
+    return strcmp(key_text(root, key), text) == 0;
 }
 
 static double number_at(const struct node *root, const char *key)
 {
-    return strtod(text_at(root, key), NULL);
+    return strtod(key_text(root, key), NULL);
 }
 
 static long long count_at(const struct node *root, const char *key)
 {
-    return atoll(text_at(root, key));
+    return atoll(key_text(root, key));
+}
+
+const char *shell_word(const char *text, char *word, size_t n_bytes)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789_./:@%+=,-";
+    if (*text && !text[strspn(text, plain)])
+        return text;
+    size_t used = (size_t)snprintf(word, n_bytes, "'");
+    for (; *text && used + 8 < n_bytes; text++)
+        used +=
+            (size_t)snprintf(word + used, n_bytes - used, *text == '\'' ? "'\\''" : "%c", *text);
+    snprintf(word + used, n_bytes - used, "'");
+    return word;
 }
 
 /* "--flag '{...}'" */
 static void add_object(const char *flag, json_t *object, char *words, size_t n_bytes)
 {
     const size_t used = strlen(words);
-    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    snprintf(words + used, n_bytes - used, " %s '%s'", flag, text ? text : "{}");
+    char word[1024], *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    snprintf(words + used, n_bytes - used, " %s %s", flag,
+             shell_word(text ? text : "{}", word, sizeof word));
     free(text);
     json_decref(object);
 }
@@ -43,9 +62,9 @@ static void add_object(const char *flag, json_t *object, char *words, size_t n_b
 /* Of a head no profile knows the checkpoint: a word that stands for it, as MODEL does. */
 static const char *draft_model(const struct node *root)
 {
-    if (!is_at(root, "serving.speculation.proposer", "model"))
+    if (!key_is(root, "serving.speculation.proposer", "model"))
         return "DRAFT_MODEL";
-    const char *model = text_at(root, "serving.speculation.model");
+    const char *model = key_text(root, "serving.speculation.model");
     const char *checkpoint = model_checkpoint(model);
     return checkpoint ? checkpoint : model;
 }
@@ -54,7 +73,7 @@ static const char *draft_model(const struct node *root)
 static json_t *table_rows(const struct node *root)
 {
     json_t *rows = json_array();
-    for (const char *at = text_at(root, "serving.draft.table"); at && *at;) {
+    for (const char *at = key_text(root, "serving.draft.table"); at && *at;) {
         char *end;
         const long long from = strtoll(at, &end, 10);
         const char *to_at = end + (*end == '-');
@@ -71,17 +90,23 @@ static json_t *table_rows(const struct node *root)
 
 static const char *vllm_method(const struct node *root)
 {
-    const char *proposer = text_at(root, "serving.speculation.proposer");
-    const bool ngram = is_at(root, "serving.draft.policy", "ngram");
-    const bool fixed = is_at(root, "serving.draft.policy", "fixed") ||
-                       is_at(root, "serving.draft.policy", "by-batch");
+    const char *proposer = key_text(root, "serving.speculation.proposer");
+    const bool ngram = key_is(root, "serving.draft.policy", "ngram");
+    const bool fixed = key_is(root, "serving.draft.policy", "fixed") ||
+                       key_is(root, "serving.draft.policy", "by-batch");
     if (strcmp(proposer, "lookup") == 0)
-        return ngram || is_at(root, "serving.draft.policy", "by-batch") ? "ngram" : NULL;
+        return ngram || key_is(root, "serving.draft.policy", "by-batch") ? "ngram" : NULL;
     if (!fixed)
         return NULL;
-    return strcmp(proposer, "model") == 0                   ? "draft_model"
-           : is_at(root, "serving.speculation.layers", "0") ? "medusa"
-                                                            : "eagle3";
+    return strcmp(proposer, "model") == 0                    ? "draft_model"
+           : key_is(root, "serving.speculation.layers", "0") ? "medusa"
+                                                             : "eagle3";
+}
+
+bool export_goes_ahead(const struct node *root)
+{
+    const char *method = key_is(root, "serving.draft.policy", "none") ? NULL : vllm_method(root);
+    return !method || strcmp(method, "eagle3") == 0;
 }
 
 static void drafts_vllm(const struct node *root, char *words, size_t n_bytes)
@@ -99,25 +124,27 @@ static void drafts_vllm(const struct node *root, char *words, size_t n_bytes)
         json_object_set_new(object, "prompt_lookup_max", json_integer(longest));
         json_object_set_new(object, "prompt_lookup_min", json_integer(shortest));
     }
-    if (is_at(root, "serving.draft.policy", "by-batch"))
+    if (key_is(root, "serving.draft.policy", "by-batch"))
         json_object_set_new(object, "num_speculative_tokens_per_batch_size", table_rows(root));
-    if (is_at(root, "serving.speculation.passes", "1"))
+    if (key_is(root, "serving.speculation.passes", "1"))
         json_object_set_new(object, "parallel_drafting", json_true());
     add_object("--speculative-config", object, words, n_bytes);
 }
 
 static void drafts_sglang(const struct node *root, char *words, size_t n_bytes)
 {
-    const char *proposer = text_at(root, "serving.speculation.proposer");
-    const bool fixed = is_at(root, "serving.draft.policy", "fixed");
+    char word[512];
+    const char *draft = shell_word(draft_model(root), word, sizeof word);
+    const char *proposer = key_text(root, "serving.speculation.proposer");
+    const bool fixed = key_is(root, "serving.draft.policy", "fixed");
     const long long tokens = count_at(root, "serving.draft.tokens");
     const long long passes = count_at(root, "serving.speculation.passes");
-    if (is_at(root, "serving.draft.policy", "adaptive") && strcmp(proposer, "head") == 0)
+    if (key_is(root, "serving.draft.policy", "adaptive") && strcmp(proposer, "head") == 0)
         snprintf(words, n_bytes,
                  " --speculative-algorithm EAGLE --speculative-draft-model-path %s "
                  "--speculative-adaptive",
-                 draft_model(root));
-    else if (is_at(root, "serving.draft.policy", "ngram") && strcmp(proposer, "lookup") == 0)
+                 draft);
+    else if (key_is(root, "serving.draft.policy", "ngram") && strcmp(proposer, "lookup") == 0)
         snprintf(words, n_bytes,
                  " --speculative-algorithm NGRAM --speculative-num-draft-tokens %lld", tokens + 1);
     else if (fixed && strcmp(proposer, "lookup") != 0)
@@ -125,15 +152,15 @@ static void drafts_sglang(const struct node *root, char *words, size_t n_bytes)
                  " --speculative-algorithm %s --speculative-draft-model-path %s "
                  "--speculative-num-steps %lld --speculative-eagle-topk %s "
                  "--speculative-num-draft-tokens %lld",
-                 strcmp(proposer, "head") == 0 ? "EAGLE3" : "STANDALONE", draft_model(root),
-                 passes > 0 ? passes : tokens, text_at(root, "serving.speculation.width"),
+                 strcmp(proposer, "head") == 0 ? "EAGLE3" : "STANDALONE", draft,
+                 passes > 0 ? passes : tokens, key_text(root, "serving.speculation.width"),
                  tokens + 1);
 }
 
 void export_drafts(const struct node *root, enum server server, char *words, size_t n_bytes)
 {
     *words = '\0';
-    if (is_at(root, "serving.draft.policy", "none"))
+    if (key_is(root, "serving.draft.policy", "none"))
         return;
     if (server == SERVER_SGLANG)
         drafts_sglang(root, words, n_bytes);
@@ -182,8 +209,8 @@ static json_t *offloading(const struct node *root)
 
 static void tiers_vllm(const struct node *root, char *words, size_t n_bytes)
 {
-    const bool is_lmcache = is_at(root, HOST "loads", "before");
-    const bool is_apart = is_at(root, HOST "loads", "apart");
+    const bool is_lmcache = key_is(root, HOST "loads", "before");
+    const bool is_apart = key_is(root, HOST "loads", "apart");
     const double size_gib = number_at(root, HOST "gib");
     if ((is_lmcache && size_gib > 0) ||
         (is_apart && (size_gib > 0 || count_at(root, HOST "blocks") > 0)))
@@ -200,7 +227,7 @@ static void tiers_sglang(const struct node *root, char *words, size_t n_bytes)
     const double ratio = number_at(root, HOST "device_ratio");
     const double size_gb =
         number_at(root, HOST "gib") * bytes_a_gib / 1e9 / number_at(root, "parallel.tensor");
-    const bool is_back = is_at(root, HOST "stores", "evicted");
+    const bool is_back = key_is(root, HOST "stores", "evicted");
     if (ratio > 0 || size_gb > 0)
         snprintf(words, n_bytes,
                  " --enable-hierarchical-cache --hicache-%s %.15g --hicache-write-policy %s",

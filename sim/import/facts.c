@@ -180,17 +180,10 @@ static bool says_nothing(const char *value)
     return false;
 }
 
-static bool is_neutral(const char *value, const char *neutral)
+static bool is_neutral(const struct server_flag *flag, const char *value)
 {
-    const size_t n_chars = strlen(value);
-    if (says_nothing(value) || strcmp(value, "False") == 0 || strcmp(value, "false") == 0)
-        return true;
-    for (const char *at = neutral; at; at = strchr(at, '|')) {
-        at += *at == '|';
-        if (strncmp(value, at, n_chars) == 0 && (at[n_chars] == '|' || !at[n_chars]))
-            return true;
-    }
-    return false;
+    return says_nothing(value) || strcmp(value, "False") == 0 || strcmp(value, "false") == 0 ||
+           server_flag_allows(flag, value);
 }
 
 /* What the argument asks for; NULL: nothing. */
@@ -233,7 +226,7 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
         written = flag->name;
     const bool may_not_be =
         flag->sense == FLAG_UNMODELLED || (flag->sense == FLAG_MAPS && flag->neutral);
-    if (may_not_be && !is_neutral(value, flag->neutral)) {
+    if (may_not_be && !is_neutral(flag, value)) {
         const int rc = facts_also(facts, flag->name, value, at, error);
         return rc < 0 ? rc
                       : facts_find(facts, FOUND_UNMODELLED, at, written, NULL, flag->what, error);

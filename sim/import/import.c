@@ -14,25 +14,27 @@
 
 /* ---- reading ---- */
 
-static const struct place here = {NULL, 0};
-
+/* What a log says otherwise does not count against --engine-version: it may be newer than what is
+ * known. */
 static int choose(const struct import_sources *sources, struct facts *facts,
                   struct ifl_error *error)
 {
+    static const struct place version = {"--engine-version", 0}, model = {"--model", 0},
+                              hardware = {"--hardware", 0};
     char path[512];
     const struct gpu_name *gpu = sources->hardware ? gpu_name_find(sources->hardware) : NULL;
     int code = 0;
     if (sources->version)
-        code = facts_say(facts, "version", sources->version, here, false, error);
+        code = facts_say(facts, "version", sources->version, version, true, error);
     if (code == 0 && sources->model)
         code = data_resolve("models", sources->model, path, error);
     if (code == 0 && sources->model)
-        code = facts_say(facts, "chosen_model", sources->model, here, false, error);
+        code = facts_say(facts, "chosen_model", sources->model, model, false, error);
     if (code == 0 && sources->hardware)
         code = data_resolve("hardware", sources->hardware, path, error);
     if (code == 0 && sources->hardware)
-        code = facts_say(facts, "chosen_hardware", sources->hardware, here, false, error);
-    return code == 0 && gpu ? facts_say(facts, "gpu", gpu->name, here, false, error) : code;
+        code = facts_say(facts, "chosen_hardware", sources->hardware, hardware, false, error);
+    return code == 0 && gpu ? facts_say(facts, "gpu", gpu->name, hardware, false, error) : code;
 }
 
 static int read_sources(const struct import_sources *sources, struct facts *facts,

@@ -25,6 +25,20 @@ static void assume(struct vllm *v, const char *what, const char *says)
     settle_find(v->s, FOUND_ASSUMED, (struct place){0}, what, NULL, says);
 }
 
+/* A version that --engine-version stands in for. */
+static void report_replaced(struct vllm *v, const char *text)
+{
+    const struct facts *facts = v->s->facts;
+    char what[160];
+    for (size_t i = 0; i < facts->n && facts_get(facts, "version")->forced; i++) {
+        const struct fact *fact = &facts->of[i];
+        if (strcmp(fact->name, "version") != 0 || fact->forced || strcmp(fact->value, text) == 0)
+            continue;
+        snprintf(what, sizeof what, "vLLM %.60s for %.60s", text, fact->value);
+        assume(v, what, "--engine-version");
+    }
+}
+
 static void read_version(struct vllm *v)
 {
     const char *text = facts_text(v->s->facts, "version");
@@ -41,8 +55,12 @@ static void read_version(struct vllm *v)
     }
     if (sscanf(text, "%d.%d.%d", &major, &minor, &patch) < 2 || major != 0 || minor > 99 ||
         patch > 99 || minor * 100 + patch < FIRST_VERSION || minor * 100 + patch > LAST_VERSION)
-        settle_fail(v->s, "version", "vLLM %.60s is not known, expected 0.6 to 0.33", text);
+        settle_fail(v->s, "version",
+                    "vLLM %.60s is not known, expected 0.6 to 0.33: give the nearest one as "
+                    "--engine-version",
+                    text);
     v->version = minor * 100 + patch;
+    report_replaced(v, text);
 }
 
 /* V1 is the default from 0.8 on, and alone from 0.11 on. */
@@ -51,8 +69,11 @@ static void read_engine(struct vllm *v)
     const char *engine = facts_text(v->s->facts, "engine");
     v->v1 = engine ? strcmp(engine, "V1") == 0 : v->version >= 800;
     if (!v->v1 && v->version >= 1100)
-        settle_fail(v->s, "engine", "engine V0 in vLLM 0.%d, expected V1 from 0.11 on",
-                    v->version / 100);
+        settle_fail(v->s, "engine", "engine V0 in vLLM 0.%d%s, expected V1 from 0.11 on",
+                    v->version / 100,
+                    facts_get(v->s->facts, "version") ? ""
+                                                      : " (no version is named: give "
+                                                        "--engine-version)");
 }
 
 /* ---- blocks ---- */

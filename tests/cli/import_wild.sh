@@ -150,4 +150,54 @@ refuses 'inflight: the command line: --no-enable-prefix-caching takes no value' 
 succeeds "$inflight" import -c "$qwen --no-max-num-seqs 5"
 printed 'unknown       --no-max-num-seqs 5'
 
+# ---- versions ----
+
+for version in 0.34.0 0.1.dev1+gabc; do
+    v1_log </dev/null | sed "s/0\.30\.0/$version/" >newer.log
+    refuses "newer.log:1: vLLM $version is not known, expected 0.6 to 0.33: give the nearest one as --engine-version" \
+        "$inflight" import newer.log -c "$vllm"
+    succeeds "$inflight" import newer.log -c "$vllm" --engine-version 0.33.0
+    printed "assumed       vLLM 0.33.0 for $version: --engine-version"
+    printed 'preset: vllm-v1-2026-11'
+done
+refuses '--engine-version: vLLM 0.99 is not known' "$inflight" import whole.log --engine-version 0.99
+refuses 'engine V0 in vLLM 0.33 (no version is named: give --engine-version), expected V1' \
+    "$inflight" import -c 'VLLM_USE_V1=0 vllm serve x'
+echo 'GPU: NVIDIA A10' | v1_log >gpu.log
+refuses 'gpu.log:3: gpu is NVIDIA A10, but --hardware says NVIDIA H100 80GB HBM3' \
+    "$inflight" import gpu.log --hardware h100-sxm
+
+# ---- exports that a server takes ----
+
+# exported SERVER NOTE WORDS KEYS...: the configuration's command line has the words
+exported() {
+    server=$1
+    note=$2
+    words=$3
+    shift 3
+    printf '%s\n' "$@" >there.yaml
+    expect 0 "$note" "$inflight" export --server "$server" there.yaml -o command
+    grep -qF -- "$words" command || complain "$*" "    is written as $(cat command)"
+}
+moe='model: qwen3-30b-a3b'
+exported sglang '' ' --ep-size 8 --max' "$moe" 'parallel: {tensor: 8, expert: 8}' 'serving: {preset: sglang-overlap}'
+if grep -q moe-a2a command; then complain 'a number as a backend' "    $(cat command)"; fi
+exported sglang '' ' --dp-size 2 ' "$moe" 'parallel: {tensor: 4, data: 2, expert: 8}' 'serving: {preset: sglang-overlap}'
+grep -q -- '--tp-size 8 .*--enable-dp-attention' command || complain 'attention in parallel' "    $(cat command)"
+exported sglang '' ' --dp-size 2 ' 'model: qwen3-8b' 'cluster: {replicas: 2}' 'serving: {preset: sglang-overlap}'
+exported vllm '' ' --data-parallel-size 2 ' "$moe" 'parallel: {tensor: 8, data: 2, expert: 16}' 'serving: {preset: vllm-v1}'
+for server in vllm sglang; do
+    preset=$([ $server = vllm ] && echo vllm-v1 || echo sglang-overlap)
+    exported $server 'note: no argument of * says engine.dtype=fp8' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {dtype: fp8}' "serving: {preset: $preset}"
+    if grep -q fp8 command; then complain 'a dtype of eight bits' "    $(cat command)"; fi
+    exported $server 'note: no argument of * says engine.kv_dtype=int8' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: int8}' "serving: {preset: $preset}"
+    exported $server '' '--kv-cache-dtype fp8_e4m3' 'model: qwen3-8b' 'engine: {kv_dtype: fp8}' "serving: {preset: $preset}"
+    exported $server '' " 'x y'\\''s.yaml'" "model: \"x y's.yaml\"" "serving: {preset: $preset}"
+done
+# SGLang's --kv-cache-dtype: auto, fp8_e5m2, fp8_e4m3, bf16, bfloat16, fp4_e2m1 (server_args.py)
+exported sglang 'note: no argument of SGLang says engine.kv_dtype=fp16' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: fp16}' 'serving: {preset: sglang-overlap}'
+exported vllm '' ' --async-scheduling' 'model: qwen3-8b' 'parallel: {pipeline: 2}' 'serving: {preset: vllm-v1, in_flight: {ahead: 1}}'
+exported vllm '' ' --async-scheduling' 'model: qwen3-8b' 'serving: {preset: vllm-v1-ngram, in_flight: {ahead: 1}}'
+exported vllm '' ' --no-async-scheduling' 'model: qwen3-8b' 'serving: {preset: vllm-v1-eagle, in_flight: {ahead: 0}}'
+
 finish
