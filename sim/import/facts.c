@@ -104,11 +104,11 @@ bool count_read(const char *text, long long *count)
         if (*text != ',' && n + 1 < sizeof digits)
             digits[n++] = *text;
     digits[n] = '\0';
-    if (n == 0 || n > 15)
+    if (n == 0 || n > 10)
         return false;
     const long long scale = *text == 'k' ? 1000 : *text == 'K' ? 1024 : 1;
     *count = strtoll(digits, NULL, 10) * scale;
-    return text[scale > 1] == '\0';
+    return text[scale > 1] == '\0' && *count <= MOST_COUNT;
 }
 
 /* The same number, the same truth or the same text. */

@@ -92,7 +92,9 @@ void facts_decide(struct facts *facts, const char *name, enum finding_kind kind,
 IFL_PRINTF(3, 4)
 int facts_fail(struct place at, struct ifl_error *error, const char *format, ...);
 
-/* A count as servers take it: "8192", "8,192", "8k" (8000), "8K" (8192). False: it is none. */
+/* A count as servers take it: "8192", "8,192", "8k" (8000), "8K" (8192), at most MOST_COUNT, so
+ * that a product of two is a long long. False: it is none. */
+enum { MOST_COUNT = 1 << 30 };
 bool count_read(const char *text, long long *count);
 
 #endif

@@ -5,30 +5,32 @@
 
 #include "import/words.h"
 
-static const double MOST = 1e15; /* as count_read: what a long long surely holds */
+enum { MOST_LEVELS = 8 }; /* an object further in is text: each level is read once more */
 
-static json_t *read_printed(char *list);
+static const double MOST = 1e15; /* what a long long surely holds */
+
+static json_t *read_printed(char *list, int level);
 
 /* A value as Python prints it, its quotes already gone. */
-static json_t *read_value(char *text)
+static json_t *read_value(char *text, int level)
 {
     if (strcmp(text, "None") == 0)
         return json_null();
     if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0)
         return json_boolean(*text == 'T');
-    if (*text == '{')
-        return read_printed(text + 1);
+    if (*text == '{' && level < MOST_LEVELS)
+        return read_printed(text + 1, level + 1);
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
     return value ? value : json_string(text);
 }
 
-static json_t *read_printed(char *list)
+static json_t *read_printed(char *list, int level)
 {
     struct argument argument;
     json_t *object = json_object();
     while (argument_next(&list, &argument))
         if (argument.value)
-            json_object_set_new(object, argument.name, read_value(argument.value));
+            json_object_set_new(object, argument.name, read_value(argument.value, level));
     return object;
 }
 
@@ -38,7 +40,7 @@ json_t *object_read(const char *text)
     const char *open = strpbrk(text, "{(");
     char *copy = object || !open ? NULL : strdup(open + 1);
     if (copy)
-        object = read_printed(copy);
+        object = read_printed(copy, 0);
     free(copy);
     if (json_is_object(object))
         return object;
@@ -98,4 +100,10 @@ double object_number(const json_t *object, const char *name, double dflt)
     const double x = text ? strtod(text, &end) : json_number_value(member);
     const bool is_number = json_is_number(member) || (text && end != text && !*end);
     return is_number && x > -MOST && x < MOST ? x : dflt;
+}
+
+long long object_count(const json_t *object, const char *name, long long dflt)
+{
+    const double x = object_number(object, name, (double)dflt);
+    return x <= MOST_COUNT ? (long long)x : dflt;
 }

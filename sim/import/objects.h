@@ -20,5 +20,7 @@ void object_nest(const char *path, char *value, size_t n_bytes);
 const char *object_text(const json_t *object, const char *name);
 /* As a number, also in quotes; `dflt` where it is none, or of 16 digits and more. */
 double object_number(const json_t *object, const char *name, double dflt);
+/* As a count; `dflt` where it is none, or more than MOST_COUNT. */
+long long object_count(const json_t *object, const char *name, long long dflt);
 
 #endif

@@ -54,7 +54,15 @@ long long settle_number(struct settled *s, const char *name, long long dflt)
     const char *text = facts_text(s->facts, name);
     long long count = dflt;
     if (text && !count_read(text, &count))
-        settle_fail(s, name, "%s is %.100s, expected a whole number", name, text);
+        settle_fail(s, name, "%s is %.100s, expected a whole number of at most 2^30", name, text);
+    return count;
+}
+
+long long settle_at_least_1(struct settled *s, const char *name, long long dflt)
+{
+    const long long count = settle_number(s, name, dflt);
+    if (facts_get(s->facts, name) && count < 1)
+        settle_fail(s, name, "%s is %lld, expected at least 1", name, count);
     return count;
 }
 
@@ -68,22 +76,34 @@ void settle_count(struct settled *s, const char *name, const char *key)
 void settle_count_or(struct settled *s, const char *name, const char *key, const char *dflt,
                      const char *says)
 {
-    if (settle_number(s, name, 0) > 0)
+    if (settle_at_least_1(s, name, 0) > 0)
         settle_count(s, name, key);
     else
         settle_assume(s, key, dflt, says);
 }
 
-void settle_real(struct settled *s, const char *name, const char *key)
+double settle_real_or(struct settled *s, const char *name, double dflt)
 {
     const char *text = facts_text(s->facts, name);
-    char *end;
-    if (!text)
-        return;
-    const double x = strtod(text, &end);
-    if (end == text || *end || x - x != 0)
+    char *end = NULL;
+    const double x = text ? strtod(text, &end) : dflt;
+    if (text && (end == text || *end || x - x != 0))
         settle_fail(s, name, "%s is %.100s, expected a number", name, text);
-    settle_put(s, key, "%.15g", x);
+    return x;
+}
+
+void settle_real(struct settled *s, const char *name, const char *key)
+{
+    const double x = settle_real_or(s, name, 0);
+    if (facts_text(s->facts, name))
+        settle_put(s, key, "%.15g", x);
+}
+
+void settle_decide(struct settled *s, const char *const *names, enum finding_kind kind,
+                   const char *key, const char *says)
+{
+    for (; *names; names++)
+        facts_decide(s->facts, *names, kind, key, says);
 }
 
 static void settle_model(struct settled *s)
@@ -132,19 +152,19 @@ void settle_common(struct settled *s, const char *tensor, const char *pipeline,
     settle_hardware(s);
     settle_dtype(s, "dtype", "engine.dtype");
     settle_dtype(s, "kv_cache_dtype", "engine.kv_dtype");
-    if (settle_number(s, tensor, 1) > 1)
+    if (settle_at_least_1(s, tensor, 1) > 1)
         settle_count(s, tensor, "parallel.tensor");
-    if (settle_number(s, pipeline, 1) > 1)
+    if (settle_at_least_1(s, pipeline, 1) > 1)
         settle_count(s, pipeline, "parallel.pipeline");
-    if (settle_number(s, replicas, 1) > 1)
+    if (settle_at_least_1(s, replicas, 1) > 1)
         settle_count(s, replicas, "cluster.replicas");
 }
 
 /* tokens / block_tokens blocks where `num_gpu_blocks` is not said; 0: neither is said. */
 static long long count_blocks(struct settled *s, long long block_tokens)
 {
-    const long long tokens = settle_number(s, "num_tokens", 0);
-    const long long blocks = settle_number(s, "num_gpu_blocks", 0);
+    const long long tokens = settle_at_least_1(s, "num_tokens", 0);
+    const long long blocks = settle_at_least_1(s, "num_gpu_blocks", 0);
     if (tokens > 0 && blocks > 0 && tokens != blocks * block_tokens)
         settle_fail(s, "num_tokens", "%lld tokens of K/V are not %lld blocks of %lld", tokens,
                     blocks, block_tokens);

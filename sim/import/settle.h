@@ -27,8 +27,15 @@ void settle_count_or(struct settled *s, const char *name, const char *key, const
                      const char *says);
 /* As settle_count for a number. */
 void settle_real(struct settled *s, const char *name, const char *key);
+/* The number that a fact says; `dflt` where it is not said. */
+double settle_real_or(struct settled *s, const char *name, double dflt);
+/* facts_decide of several flags, up to NULL. */
+void settle_decide(struct settled *s, const char *const *names, enum finding_kind kind,
+                   const char *key, const char *says);
 /* The count that a fact says; `dflt` where it is not said. */
 long long settle_number(struct settled *s, const char *name, long long dflt);
+/* The same; a count below 1 that is said is an error. */
+long long settle_at_least_1(struct settled *s, const char *name, long long dflt);
 /* A line of the report. */
 void settle_find(struct settled *s, enum finding_kind kind, struct place at, const char *what,
                  const char *key, const char *says);

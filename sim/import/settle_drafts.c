@@ -18,13 +18,6 @@ struct method {
     bool looks_ahead; /* vLLM's V1: with lookahead slots (use_eagle, uses_draft_model) */
 };
 
-static void decide(struct settled *s, const char *const *names, enum finding_kind kind,
-                   const char *says)
-{
-    for (; *names; names++)
-        facts_decide(s->facts, *names, kind, NULL, says);
-}
-
 /* In letters of either case; `part` is in small ones. */
 static bool contains(const char *text, const char *part)
 {
@@ -134,7 +127,7 @@ static const char *vllm_against(struct settled *s, const json_t *drafts,
     if (!method)
         return "speculative decoding with a method that serving.draft and serving.speculation "
                "do not have";
-    if (object_number(drafts, "num_speculative_tokens", 0) < 1 && strcmp(method->name, "mtp") != 0)
+    if (object_count(drafts, "num_speculative_tokens", 0) < 1 && strcmp(method->name, "mtp") != 0)
         return "speculative decoding: num_speculative_tokens is missing";
     if (settle_number(s, "pipeline_parallel_size", 1) > 1)
         return "speculative decoding in a pipeline";
@@ -149,8 +142,8 @@ static bool batch_table(struct settled *s, const json_t *drafts, bool v1, char *
                         size_t n_bytes)
 {
     const json_t *rows = json_object_get(drafts, "num_speculative_tokens_per_batch_size"), *row;
-    const long long none_from = (long long)object_number(drafts, "disable_by_batch_size", 0);
-    const int tokens = (int)object_number(drafts, "num_speculative_tokens", 1);
+    const long long none_from = object_count(drafts, "disable_by_batch_size", 0);
+    const long long tokens = object_count(drafts, "num_speculative_tokens", 1);
     size_t i;
     *table = '\0';
     json_array_foreach(rows, i, row)
@@ -168,13 +161,13 @@ static bool batch_table(struct settled *s, const json_t *drafts, bool v1, char *
                  json_integer_value(json_array_get(row, 2)));
     }
     if (!*table && !v1 && none_from > 1)
-        snprintf(table, n_bytes, "1-%lld:%d,%lld-:0", none_from - 1, tokens, none_from);
+        snprintf(table, n_bytes, "1-%lld:%lld,%lld-:0", none_from - 1, tokens, none_from);
     return *table;
 }
 
 static void put_vllm(struct settled *s, const json_t *drafts, const struct method *method, bool v1)
 {
-    const long long tokens = (long long)object_number(drafts, "num_speculative_tokens", 1);
+    const long long tokens = object_count(drafts, "num_speculative_tokens", 1);
     const double most = object_number(drafts, "prompt_lookup_max", 0);
     const double least = object_number(drafts, "prompt_lookup_min", 0);
     char table[256];
@@ -204,55 +197,61 @@ static void put_vllm(struct settled *s, const json_t *drafts, const struct metho
     }
 }
 
+static const struct member {
+    const char *name, *key, *against;
+} members[] = {
+    {"method", "serving.draft.policy", NULL},
+    {"model", "serving.speculation.proposer", NULL},
+    {"num_speculative_tokens", "serving.draft.tokens", NULL},
+    {"num_spec_tokens", "serving.draft.tokens", NULL},
+    {"num_speculative_tokens_per_batch_size", "serving.draft.table", NULL},
+    {"prompt_lookup_max", "serving.speculation.longest_match", NULL},
+    {"prompt_lookup_min", "serving.speculation.shortest_match", NULL},
+    {"parallel_drafting", "serving.speculation.passes", NULL},
+    {"disable_padded_drafter_batch", "serving.in_flight.ahead", NULL},
+    {"disable_by_batch_size", "serving.draft.table", NULL},
+    {"draft_tensor_parallel_size", NULL, "a draft model on fewer GPUs than the model"},
+    {"quantization", NULL, "a quantised draft model"},
+    {"max_model_len", NULL, "sequences too long for the draft model"},
+};
+
+/* What has become of a member of --speculative-config. */
+static struct finding judge_member(struct settled *s, const json_t *object, const char *name,
+                                   bool v1)
+{
+    const struct member *member = members, *end = members + sizeof members / sizeof *members;
+    while (member < end && strcmp(member->name, name) != 0)
+        member++;
+    if (member == end)
+        return (struct finding){.kind = FOUND_UNKNOWN};
+    if (v1 && strcmp(name, "disable_by_batch_size") == 0)
+        return (struct finding){.kind = FOUND_UNMODELLED,
+                                .says = "engine V1 goes by num_speculative_tokens_per_batch_size"};
+    if (member->key)
+        return (struct finding){.kind = FOUND_MAPS, .key = member->key};
+    if (strcmp(name, "draft_tensor_parallel_size") == 0 &&
+        object_count(object, name, 0) == settle_number(s, "tensor_parallel_size", 1))
+        return (struct finding){.kind = FOUND_HARMLESS};
+    return (struct finding){.kind = FOUND_UNMODELLED, .says = member->against};
+}
+
 /* A line of the report for each member of --speculative-config. */
 static void report_members(struct settled *s, bool v1)
 {
-    static const struct {
-        const char *name, *key, *against;
-    } members[] = {
-        {"method", "serving.draft.policy", NULL},
-        {"model", "serving.speculation.proposer", NULL},
-        {"num_speculative_tokens", "serving.draft.tokens", NULL},
-        {"num_spec_tokens", "serving.draft.tokens", NULL},
-        {"num_speculative_tokens_per_batch_size", "serving.draft.table", NULL},
-        {"prompt_lookup_max", "serving.speculation.longest_match", NULL},
-        {"prompt_lookup_min", "serving.speculation.shortest_match", NULL},
-        {"parallel_drafting", "serving.speculation.passes", NULL},
-        {"disable_padded_drafter_batch", "serving.in_flight.ahead", NULL},
-        {"disable_by_batch_size", "serving.draft.table", NULL},
-        {"draft_tensor_parallel_size", NULL, "a draft model on fewer GPUs than the model"},
-        {"quantization", NULL, "a quantised draft model"},
-        {"max_model_len", NULL, "sequences too long for the draft model"},
-    };
     const struct fact *fact = facts_get(s->facts, "speculative_config");
     json_t *object = object_of(s->facts, "speculative_config"), *value;
     const char *name;
     json_object_foreach(object, name, value)
     {
         char what[256], *text = json_dumps(value, JSON_ENCODE_ANY);
-        size_t i = 0;
-        const size_t n = sizeof members / sizeof *members;
-        while (i < n && strcmp(members[i].name, name) != 0)
-            i++;
-        const bool v0_alone = v1 && strcmp(name, "disable_by_batch_size") == 0;
-        const bool known = i < n && members[i].key && !v0_alone;
-        const bool alike =
-            strcmp(name, "draft_tensor_parallel_size") == 0 &&
-            (long long)json_number_value(value) == settle_number(s, "tensor_parallel_size", 1);
+        const char *plain = json_string_value(value);
+        const struct finding f = judge_member(s, object, name, v1);
         snprintf(what, sizeof what, "speculative_config: %s=%s", name,
-                 json_is_string(value) ? json_string_value(value)
-                 : text                ? text
-                                       : "");
+                 plain  ? plain
+                 : text ? text
+                        : "");
         if (!json_is_null(value))
-            settle_find(s,
-                        known    ? FOUND_MAPS
-                        : i == n ? FOUND_UNKNOWN
-                        : alike  ? FOUND_HARMLESS
-                                 : FOUND_UNMODELLED,
-                        fact->at, what, known ? members[i].key : NULL,
-                        v0_alone ? "engine V1 goes by num_speculative_tokens_per_batch_size"
-                        : i < n && !alike ? members[i].against
-                                          : NULL);
+            settle_find(s, f.kind, fact->at, what, f.key, f.says);
         free(text);
     }
     json_decref(object);
@@ -264,9 +263,10 @@ void settle_drafts_vllm(struct settled *s, bool v1)
     const struct method *method = vllm_method(drafts);
     const char *against = drafts ? vllm_against(s, drafts, method) : NULL;
     if (!drafts)
-        decide(s, vllm_names, FOUND_UNMODELLED, "speculative decoding: this is no object");
+        settle_decide(s, vllm_names, FOUND_UNMODELLED, NULL,
+                      "speculative decoding: this is no object");
     else if (against)
-        decide(s, vllm_names, FOUND_UNMODELLED, against);
+        settle_decide(s, vllm_names, FOUND_UNMODELLED, NULL, against);
     else {
         put_vllm(s, drafts, method, v1);
         report_members(s, v1);
@@ -388,16 +388,16 @@ bool settle_drafts_sglang(struct settled *s)
             method = &sglang_methods[i];
     const char *against = name ? sglang_against(s, method) : NULL;
     if (!name)
-        decide(s, sglang_names, FOUND_HARMLESS, NULL);
+        settle_decide(s, sglang_names, FOUND_HARMLESS, NULL, NULL);
     else if (against)
-        decide(s, sglang_names, FOUND_UNMODELLED, against);
+        settle_decide(s, sglang_names, FOUND_UNMODELLED, NULL, against);
     if (!name || against)
         return false;
     put_sglang(s, method, sglang_shape(s, method));
     if (!facts_true(s->facts, "speculative_adaptive", false))
         facts_decide(s->facts, "speculative_adaptive", FOUND_HARMLESS, NULL, NULL);
-    if (strcmp(method->proposer, "model") !=
-        0) /* a head's weights; a head is of the model's size */
+    /* a head's weights; a head is of the model's size */
+    if (strcmp(method->proposer, "model") != 0)
         facts_decide(s->facts, "speculative_draft_model_path", FOUND_HARMLESS, NULL, NULL);
     return true;
 }

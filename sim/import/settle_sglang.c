@@ -82,7 +82,7 @@ static void settle_parallel(struct settled *s)
     const bool deals = facts_true(facts, "enable_ep_moe", false) ||
                        facts_true(facts, "enable_deepep_moe", false) ||
                        (exchange && strcmp(exchange, "deepep") == 0);
-    const long long gpus = settle_number(s, "tp_size", 1);
+    const long long gpus = settle_at_least_1(s, "tp_size", 1);
     const long long groups = shares ? settle_number(s, "dp_size", 1) : 1;
     const long long experts = deals ? gpus : settle_number(s, "ep_size", 1);
     settle_common(s, shares ? "no such fact" : "tp_size", "pp_size",

@@ -9,20 +9,11 @@
 #define LINK "latency_s: 0.00002, gb_per_s: 25, sharing: fifo"
 static const double gib = 1024.0 * 1024.0 * 1024.0;
 
-static void decide(struct settled *s, const char *const *names, enum finding_kind kind,
-                   const char *key, const char *says)
-{
-    for (; *names; names++)
-        facts_decide(s->facts, *names, kind, key, says);
-}
-
 static double real_said(struct settled *s, const char *name, double dflt)
 {
-    const char *text = facts_text(s->facts, name);
-    char *end = NULL;
-    const double x = text ? strtod(text, &end) : dflt;
-    if (text && (end == text || *end || !(x >= 0)))
-        settle_fail(s, name, "%s is %.100s, expected a number", name, text);
+    const double x = settle_real_or(s, name, dflt);
+    if (!(x >= 0))
+        settle_fail(s, name, "%s is %.100s, expected a number", name, facts_text(s->facts, name));
     return x;
 }
 
@@ -132,10 +123,10 @@ static void settle_connector(struct settled *s, const json_t *config, const char
     const bool is_lmcache = strncmp(connector, "LMCache", 7) == 0;
     const char *against = vllm_against(s, config, is_lmcache, offloading_gib, v1);
     if (against) {
-        decide(s, vllm_names, FOUND_UNMODELLED, NULL, against);
+        settle_decide(s, vllm_names, FOUND_UNMODELLED, NULL, against);
         return;
     }
-    decide(s, vllm_names, FOUND_MAPS, "serving.kv.tiers.host.gib", NULL);
+    settle_decide(s, vllm_names, FOUND_MAPS, "serving.kv.tiers.host.gib", NULL);
     facts_decide(s->facts, "kv_offloading_backend", FOUND_MAPS, "serving.kv.tiers.host.loads",
                  NULL);
     facts_decide(s->facts, "LMCACHE_CHUNK_SIZE", FOUND_MAPS, "serving.kv.tiers.host.unit_tokens",
@@ -158,7 +149,7 @@ void settle_tiers_vllm(struct settled *s, bool v1)
     if (s->code == 0 && connector && is_offloading(connector))
         settle_connector(s, config, connector, offloading_gib, v1);
     else if (s->code == 0) {
-        decide(s, vllm_names, FOUND_HARMLESS, NULL, NULL);
+        settle_decide(s, vllm_names, FOUND_HARMLESS, NULL, NULL);
         facts_decide(s->facts, "kv_transfer_config", FOUND_UNMODELLED, NULL,
                      "K/V that moves between servers in a way that no cluster.preset has");
     }
@@ -194,8 +185,8 @@ static void put_hicache(struct settled *s)
     if (!facts_get(s->facts, "hicache_ratio") && !(size_gb > 0))
         settle_find(s, FOUND_ASSUMED, (struct place){0}, "", "serving.kv.tiers.host.device_ratio",
                     "SGLang's default");
-    decide(s, (const char *const[]){size_gb > 0 ? "hicache_ratio" : "hicache_size", NULL},
-           FOUND_HARMLESS, NULL, NULL);
+    settle_decide(s, (const char *const[]){size_gb > 0 ? "hicache_ratio" : "hicache_size", NULL},
+                  FOUND_HARMLESS, NULL, NULL);
 }
 
 void settle_tiers_sglang(struct settled *s)
@@ -203,7 +194,7 @@ void settle_tiers_sglang(struct settled *s)
     const bool is_on = facts_true(s->facts, "enable_hierarchical_cache", false);
     const char *against = is_on ? tiers_refused(s) : NULL;
     if (!is_on || against)
-        decide(s, sglang_names, is_on ? FOUND_UNMODELLED : FOUND_HARMLESS, NULL, against);
+        settle_decide(s, sglang_names, is_on ? FOUND_UNMODELLED : FOUND_HARMLESS, NULL, against);
     else
         put_hicache(s);
 }

@@ -85,11 +85,18 @@ static long long least_tokens(struct vllm *v)
     const struct fact *other = NULL;
     long long least = 0, n = 0, count;
     for (size_t i = 0; i < facts->n; i++) {
-        if (strcmp(facts->of[i].name, "kv_tokens") != 0 || !count_read(facts->of[i].value, &count))
+        const struct fact *fact = &facts->of[i];
+        if (strcmp(fact->name, "kv_tokens") != 0)
             continue;
+        if ((!count_read(fact->value, &count) || count < 1) && v->s->code == 0)
+            v->s->code = facts_fail(fact->at, v->s->error,
+                                    "K/V of %.40s tokens, expected a whole number from 1 to 2^30",
+                                    fact->value);
+        if (v->s->code < 0)
+            return 0;
         n++;
         if (least > 0 && count != least)
-            other = &facts->of[i];
+            other = fact;
         least = least == 0 || count < least ? count : least;
     }
     if (other && n > v->world && v->s->code == 0)
@@ -152,7 +159,7 @@ static long long blocks_from_log(struct vllm *v)
 {
     const double concurrency = least_concurrency(v->s->facts);
     const long long tokens = least_tokens(v);
-    long long blocks = settle_number(v->s, "num_gpu_blocks", 0);
+    long long blocks = settle_at_least_1(v->s, "num_gpu_blocks", 0);
     if (settle_number(v->s, "cp_world_size", 1) > 1)
         settle_fail(v->s, "cp_world_size",
                     "context parallelism is not modelled: its blocks hold more tokens");
@@ -242,7 +249,7 @@ static enum gpu_class class_of_budget(const struct vllm *v, long long budget)
 
 static void settle_seats_v1(struct vllm *v, enum gpu_class class)
 {
-    if (settle_number(v->s, "max_num_seqs", 0) > 0)
+    if (settle_at_least_1(v->s, "max_num_seqs", 0) > 0)
         settle_count(v->s, "max_num_seqs", "serving.batching.max_seqs");
     else if (v->version < 805)
         settle_fail(v->s, NULL,
@@ -259,8 +266,8 @@ static void settle_seats_v1(struct vllm *v, enum gpu_class class)
 
 static long long budget_said(struct vllm *v)
 {
-    const long long asked = settle_number(v->s, "max_num_batched_tokens", 0);
-    const long long said = settle_number(v->s, "token_budget", 0);
+    const long long asked = settle_at_least_1(v->s, "max_num_batched_tokens", 0);
+    const long long said = settle_at_least_1(v->s, "token_budget", 0);
     if (asked > 0 && said > 0 && asked != said)
         settle_fail(v->s, "token_budget", "max_num_batched_tokens is %lld, but %lld was asked for",
                     said, asked);
@@ -475,7 +482,7 @@ static void settle_v0(struct vllm *v)
 static void settle_parallel(struct settled *s)
 {
     const bool experts = facts_true(s->facts, "enable_expert_parallel", false);
-    const long long ranks = settle_number(s, "data_parallel_size", 1);
+    const long long ranks = settle_at_least_1(s, "data_parallel_size", 1);
     const long long experts_ranks = settle_number(s, "tensor_parallel_size", 1) * ranks;
     settle_common(s, "tensor_parallel_size", "pipeline_parallel_size",
                   experts ? "no such fact" : "data_parallel_size");

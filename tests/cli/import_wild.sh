@@ -200,4 +200,27 @@ exported vllm '' ' --async-scheduling' 'model: qwen3-8b' 'parallel: {pipeline: 2
 exported vllm '' ' --async-scheduling' 'model: qwen3-8b' 'serving: {preset: vllm-v1-ngram, in_flight: {ahead: 1}}'
 exported vllm '' ' --no-async-scheduling' 'model: qwen3-8b' 'serving: {preset: vllm-v1-eagle, in_flight: {ahead: 0}}'
 
+# ---- numbers that no server has ----
+
+for tokens in 0 999,999,999,999,999,999,999; do
+    echo "GPU KV cache size: $tokens tokens" | v1_log >none.log
+    refuses "none.log:3: K/V of $tokens tokens, expected a whole number from 1 to 2^30" "$inflight" import none.log -c "$vllm"
+done
+for flag in tensor-parallel-size pipeline-parallel-size data-parallel-size; do
+    refuses "is 0, expected at least 1" "$inflight" import -c "$vllm --$flag 0"
+done
+refuses 'max_num_batched_tokens is 0, expected at least 1' "$inflight" import -c 'vllm serve x --max-num-batched-tokens 0'
+refuses 'max_num_seqs is 0, expected at least 1' "$inflight" import -c 'vllm serve x --max-num-batched-tokens 8 --max-num-seqs 0'
+refuses 'tp_size is 0, expected at least 1' "$inflight" import -c 'sglang serve x --tp 0'
+# two of the largest have a product
+refuses 'tensor_parallel_size is 999999999999999, expected a whole number of at most 2^30' \
+    "$inflight" import -c "$vllm -tp 999999999999999 -dp 999999999999999 --enable-expert-parallel"
+refuses 'what is imported is no configuration' \
+    "$inflight" import -c "$vllm -tp 1073741824 -dp 1073741824 --enable-expert-parallel"
+refuses 'what is imported is no configuration' "$inflight" import -c 'sglang serve x --speculative-algorithm EAGLE
+    --speculative-num-steps 1073741824 --speculative-eagle-topk 1073741824 --speculative-num-draft-tokens 1073741824'
+# objects in objects: one level is read once, however many there are
+awk 'BEGIN { printf "args: Namespace(speculative_config="; for (i = 0; i < 60000; i++) printf "{a="; print ")" }' | v1_log >deep.log
+expect 0 '' timeout 20 "$inflight" import deep.log -c "$vllm"
+
 finish
