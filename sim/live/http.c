@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/bufferevent.h>
+#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -248,10 +249,45 @@ static size_t raise_fds(size_t n_connections)
     return (size_t)ifl_min(limit.rlim_cur, (rlim_t)1 << 20);
 }
 
+/* RFC 9110, 5.6.2: what a name of a header may hold. */
+static bool is_token(const char *name)
+{
+    static const char letters[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return *name && name[strspn(name, letters)] == '\0';
+}
+
+/* What a proxy in front may read otherwise than evhttp, so that one of the two takes a part of the
+ * body for a request (RFC 9112, 3.2, 5.1, 6.1 and 6.3): several lengths or hosts, a length that is
+ * no number, another coding than chunked, a blank in a name. */
+static bool is_clear(struct evhttp_request *request)
+{
+    const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
+    int n_lengths = 0, n_codings = 0, n_hosts = 0;
+    for (const struct evkeyval *one = headers->tqh_first; one; one = one->next.tqe_next) {
+        const bool is_length = evutil_ascii_strcasecmp(one->key, "Content-Length") == 0;
+        const bool is_coding = evutil_ascii_strcasecmp(one->key, "Transfer-Encoding") == 0;
+        n_lengths += is_length;
+        n_codings += is_coding;
+        n_hosts += evutil_ascii_strcasecmp(one->key, "Host") == 0;
+        if (!is_token(one->key) ||
+            (is_length && (!*one->value || one->value[strspn(one->value, "0123456789")])) ||
+            (is_coding && evutil_ascii_strcasecmp(one->value, "chunked") != 0))
+            return false;
+    }
+    return n_lengths <= 1 && n_codings <= 1 && n_hosts <= 1 && n_lengths + n_codings <= 1;
+}
+
 static void on_request(struct evhttp_request *request, void *context)
 {
+    static const char unclear[] = "Invalid HTTP request received."; /* uvicorn's words */
     const struct http *http = context;
-    http->options.handle(http->options.context, request);
+    if (is_clear(request)) {
+        http->options.handle(http->options.context, request);
+        return;
+    }
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
+    http_reply(request, 400, "text/plain; charset=utf-8", unclear, sizeof unclear - 1);
 }
 
 static int open_server(struct http *http, struct ifl_error *error)

@@ -56,6 +56,20 @@ def drops(program):
         print('ok streams are dropped')
 
 
+def stalls(program):
+    """Nothing comes while it stalls: a stream that has a token each 2 ms has gaps of the stall's length."""
+    text = SIMPLE + 'live: {faults: {stall_every_s: 1, stall_s: 0.5}}\n'
+    with Server(program, text, '-q') as server:
+        link = server.send('POST', '/v1/completions', {'prompt': 'x', 'max_tokens': 1500, 'ignore_eos': True, 'stream': True})
+        times, part = [], link.recv(65536)
+        while part and not part.endswith(b'0\r\n\r\n'):
+            times.append(time.monotonic())
+            part = link.recv(65536)
+        gaps = sorted(after - before for before, after in zip(times, times[1:]))
+        assert gaps[-2] > .45, gaps[-5:]
+        print('ok it stalls, %.3f s' % gaps[-2])
+
+
 def dead(program):
     text = SIMPLE + 'cluster: {replicas: 2}\nlive: {faults: {dead_replica: 0}}\n'
     with Server(program, text, '-q') as server:
@@ -130,5 +144,5 @@ def sweeps(program):
 
 
 if __name__ == '__main__':
-    for test in (starts, faults, drops, dead, full_disk, taken, sweeps):
+    for test in (starts, faults, drops, stalls, dead, full_disk, taken, sweeps):
         test(sys.argv[1])

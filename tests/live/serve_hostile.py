@@ -70,6 +70,56 @@ def headers(server):
     check(status in (400, 0), 'no HTTP at all: %d' % status)
 
 
+BODY = b'{"prompt":"x","max_tokens":1}'
+POST = b'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+INNER = b'GET /version HTTP/1.1\r\nHost: x\r\n\r\n'
+
+
+def chunked(body):
+    return b'%x\r\n' % len(body) + body + b'\r\n0\r\n\r\n'
+
+
+def smuggled(server):
+    """What a proxy in front may read otherwise (RFC 9112, 11.2): one answer, 400, and the connection ends."""
+    n = len(BODY)
+    unclear = {
+        'a length and chunks': b'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n' + chunked(BODY),
+        'chunks and a length': b'Transfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n' % n + chunked(BODY),
+        'two lengths': b'Content-Length: %d\r\nContent-Length: %d\r\n\r\n' % (n, n + len(INNER)) + BODY,
+        'a list of lengths': b'Content-Length: %d, %d\r\n\r\n' % (n, n) + BODY,
+        'a length with a sign': b'Content-Length: +%d\r\n\r\n' % n + BODY,
+        'a length in base 16': b'Content-Length: 0x%x\r\n\r\n' % n + BODY,
+        'a blank behind a name': b'Content-Length : %d\r\n\r\n' % n + BODY,
+        'a blank in a name': b'X Y: 1\r\nContent-Length: %d\r\n\r\n' % n + BODY,
+        'another coding': b'Transfer-Encoding: xchunked\r\nContent-Length: %d\r\n\r\n' % n + BODY,
+        'two codings': b'Transfer-Encoding: gzip, chunked\r\n\r\n' + chunked(BODY),
+        'a coding twice': b'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n' + chunked(BODY),
+        'two hosts': b'Host: y\r\nContent-Length: %d\r\n\r\n' % n + BODY}
+    for what, rest in unclear.items():
+        link = server.connect()
+        link.sendall(POST + rest + INNER)
+        got = read_all(link)
+        check(got.startswith(b'HTTP/1.1 400 ') and got.count(b'HTTP/1.1') == 1, '%s: %r' % (what, got[:30]))
+
+
+def any_bytes(server):
+    """Requests with wrong bytes in their lines: a status or nothing, within the connection's idle time."""
+    rng = random.Random(7)
+    whole = [POST + b'Content-Length: %d\r\nX-A: b\r\n\r\n' % len(BODY) + BODY, POST + b'Transfer-Encoding: chunked\r\n\r\n' +
+             chunked(BODY), INNER]
+    statuses = set()
+    for i in range(400):
+        data = bytearray(rng.choice(whole))
+        for _ in range(rng.randrange(1, 5)):
+            at = rng.randrange(len(data))
+            data[at:at + rng.randrange(3)] = bytes(rng.choice(b'\r\n\0 :;,xF0-\t\x7f\xff') for _ in range(rng.randrange(3)))
+        with server.connect() as link:
+            link.sendall(data)
+            link.shutdown(socket.SHUT_WR)
+            statuses.add(read_all(link)[:12])
+    check(all(status[:9] in (b'', b'HTTP/1.1 ', b'HTTP/1.0 ') for status in statuses), 'wrong bytes: %s' % sorted(statuses))
+
+
 def malformed(server):
     rng = random.Random(1)
     bodies = [b'', b'{', b'[]', b'null', b'{"prompt":}', b'{"prompt":"\xff\xfe"}', b'{"prompt":"x","user":"a\\u0000b"}',
@@ -111,7 +161,8 @@ def load_of(server):
 def many_connections(server):
     """Half-open ones and whole ones, beyond the limit: those in excess get 503, idle ones are closed."""
     links, in_excess = [], 0
-    for _ in range(1000):
+    n = min(10000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
+    for _ in range(n):
         link = server.connect()
         link.sendall(b'GET /health HT')
         links.append(link)
@@ -129,7 +180,7 @@ def many_connections(server):
             waiting.discard(link)
         time.sleep(0.1)
     at_rest = len(waiting)
-    check(in_excess > 0 and at_rest <= 400, '1000 connections, %d stay, %d in excess get 503' % (at_rest, in_excess))
+    check(in_excess > 0 and at_rest <= 400, '%d connections, %d stay, %d in excess get 503' % (n, at_rest, in_excess))
     while time.monotonic() < until and server.ask('GET', '/health')[0] != 200:
         time.sleep(0.5)
     check(server.ask('GET', '/health')[0] == 200, 'idle connections make room')
@@ -209,7 +260,8 @@ def beside(server, results):
 
 
 def main():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 12000) if most > 0 else 12000, most))
     with Server(sys.argv[1], CONFIG, '-q') as server:
         server.stream({'prompt': 'x', 'max_tokens': 4})
         before = server.rss_kib()
@@ -217,7 +269,7 @@ def main():
         thread = threading.Thread(target=beside, args=(server, results))
         thread.start()
         try:
-            for attack in (malformed, headers, huge_body, half_bodies, early_bytes, gone, slow_reader):
+            for attack in (malformed, smuggled, any_bytes, headers, huge_body, half_bodies, early_bytes, gone, slow_reader):
                 attack(server)
         finally:
             results['stop'] = True
