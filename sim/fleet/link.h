@@ -30,7 +30,8 @@ struct link_spec {
     enum link_sharing sharing;
 };
 
-enum { LINK_NONE = UINT32_MAX, LINKS_OF_A_PATH = 2 };
+#define LINK_NONE UINT32_MAX
+enum { LINKS_OF_A_PATH = 2 };
 
 struct link {
     struct link_spec spec;

@@ -40,7 +40,7 @@ struct routing_span {
 /* Takes a replica on to the time of which the router knows its load; ROUTING_ALL: all whose load
  * may change until then. cache: to the time at which the router is asked, however old the news are.
  */
-enum { ROUTING_ALL = UINT32_MAX };
+#define ROUTING_ALL UINT32_MAX
 typedef int routing_bring_fn(void *context, uint32_t replica, bool cache, struct ifl_error *error);
 
 struct routing {

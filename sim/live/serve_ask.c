@@ -9,6 +9,26 @@ enum { MOST_PROMPTS = 1024, DEFAULT_MAX_TOKENS = 16 };
 
 static const char bad_value[] = "BadRequestError", bad_form[] = "Bad Request";
 
+static bool is_utf8(const char *text)
+{
+    json_t *json = json_string(text);
+    json_decref(json);
+    return json != NULL;
+}
+
+/* A text that was cut ends with a whole character; bytes that are no character otherwise are shown
+ * as question marks. */
+static void make_utf8(char *text)
+{
+    size_t n = strlen(text);
+    for (int i = 0; i < 3 && n > 0 && (text[n - 1] & 0x80) && !is_utf8(text); i++)
+        text[--n] = '\0';
+    if (is_utf8(text))
+        return;
+    for (char *c = text; *c; c++)
+        *c = (char)(*c & 0x80 ? '?' : *c);
+}
+
 bool refuse(struct answer_error *refusal, int status, const char *type, const char *param,
             const char *format, ...)
 {
@@ -18,6 +38,8 @@ bool refuse(struct answer_error *refusal, int status, const char *type, const ch
     va_start(args, format);
     vsnprintf(refusal->message, sizeof refusal->message, format, args);
     va_end(args);
+    make_utf8(refusal->message);
+    make_utf8(refusal->param);
     return false;
 }
 
@@ -41,6 +63,7 @@ static bool refuse_form(struct answer_error *refusal, const char *key, const cha
     free(text);
     if (json_is_string(found))
         snprintf(shown, sizeof shown, "'%s'", json_string_value(found));
+    make_utf8(shown);
     char param[64];
     snprintf(param, sizeof param, "body.%s", key);
     return refuse(refusal, 400, bad_form, param,

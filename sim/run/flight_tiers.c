@@ -21,7 +21,7 @@ struct load {
     size_t n_read;
 };
 
-enum { TO_TIER = UINT32_MAX };
+#define TO_TIER UINT32_MAX
 
 /* K/V on its way. */
 struct flying {

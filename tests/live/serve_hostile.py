@@ -127,7 +127,9 @@ def malformed(server):
               b'{"prompt":"x","max_tokens":99999999999999999999}', b'{"prompt":[1,"a"]}', b'{"prompt":[[1],[]]}',
               b'{"prompt":{"a":1}}', b'{"prompt":"x","n":-1}', b'{"prompt":"x","stream":"yes"}',
               b'{"prompt":"x","user":"a\\nb"}', b'{"prompt":"x","user":7}', b'{"prompt":[-1]}', b'{"prompt":[1.5]}',
-              b'{"prompt":"x","stream_options":5}', b'{"prompt":"x","min_tokens":9,"max_tokens":2}']
+              b'{"prompt":"x","stream_options":5}', b'{"prompt":["a","\\u0\xd4\x9a9"]}',
+              b'{"prompt":"x","max_tokens":"%s"}' % ('\u4e2d' * 100).encode(),
+              b'{"prompt":"x","min_tokens":9,"max_tokens":2}']
     for body in bodies:
         answer = server.post('/v1/completions', body)
         check(answer[0] == 400, 'body %r: 400' % body[:40] if answer[0] == 400 else 'body %r: %r' % (body[:40], answer))
