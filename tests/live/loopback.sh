@@ -26,16 +26,19 @@ stop_server() {
     server=
 }
 trap 'stop_server; rm -rf "$work"' EXIT
-: >log
-"$inflight" serve mine.yaml --port 0 -o served >>log 2>&1 &
-server=$!
-waited=0
-while ! grep -q 'serving at' log && [ $waited -lt 100 ]; do
-    sleep 0.1
-    waited=$((waited + 1))
-done
-url=$(sed -n 's|.*serving at \(http://[^/]*\)/.*|\1|p' log)
-[ -n "$url" ] || { complain "the server did not start" "$(cat log)"; finish; }
+start_server() { # FOLDER
+    : >log
+    "$inflight" serve mine.yaml --port 0 -o "$1" >>log 2>&1 &
+    server=$!
+    waited=0
+    while ! grep -q 'serving at' log && [ $waited -lt 100 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    url=$(sed -n 's|.*serving at \(http://[^/]*\)/.*|\1|p' log)
+    [ -n "$url" ] || { complain "the server did not start" "$(cat log)"; finish; }
+}
+start_server served
 
 try "$inflight" validate --live "$url" mine.yaml -o out --no-plots --wait 30
 [ "$code" -eq 0 ] || complain "$ran" "$(cat logs/err)"
@@ -57,4 +60,38 @@ stop_server
 [ -f served/requests.csv ] || complain 'the server recorded nothing' "$(ls served)"
 lengths() { columns "$1" prompt_tokens,output_tokens | sort; }
 same "$(lengths served/requests.csv)" "$(lengths out/live/requests.csv)" 'the server recorded what was sent'
+# The client sends before the server stamps, and the server tells no step before its end: what the client measured is
+# never shorter, and longer by no more than both were late. Each request has a prompt of another length.
+latencies() { columns "$1" prompt_tokens,ttft_s,e2e_s | sort -t, -k1,1; }
+latencies served/requests.csv >by_server
+latencies out/live/requests.csv | join -t, by_server - >both
+awk -F, '{ more = $4 - $2; if (more < -1e-6 || $5 - $3 < -1e-6) exit 1; sum += more }
+    END { exit !(NR == 60 && sum / NR < 0.1) }' both || complain 'latencies of client and server' "$(cat both)"
+
+# A server that is killed in the middle: rows are whole, what came before is there, the rest says why.
+start_server killed
+{
+    echo 'arrival_s,prompt_tokens,output_tokens'
+    i=0
+    while [ $i -lt 20 ]; do
+        echo "$((i < 10 ? 0 : 1)),10,$((i < 10 ? 3 : 1800))"
+        i=$((i + 1))
+    done
+} >cut.csv
+"$inflight" replay cut.csv -s "$url" -o cut -q 2>err &
+client=$!
+has_chunks() { [ -f cut/chunks.csv.part ] && [ "$(grep -c '' cut/chunks.csv.part)" -ge 200 ]; }
+waited=0
+until has_chunks || [ $waited -ge 600 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
+kill -9 "$server"
+server=
+wait "$client"
+same $? 0 'the code of a run with a server that was killed'
+same "$(columns cut/requests.csv status | sort | uniq -c | tr -s ' ')" " 10 failed
+ 10 finished" 'a server that was killed'
+awk -F, 'FNR == 1 { n = NF } NF != n { exit 1 }' cut/requests.csv cut/chunks.csv || complain 'rows of a run that was cut'
+same "$("$inflight" run killed/config.yaml -q -o again >/dev/null 2>err; echo $?)" 0 'the recording of a server that was killed'
 finish
