@@ -369,7 +369,7 @@ extern const struct ifl_policy_list ifl_policies_v3;
         {__VA_ARGS__}}
 
 /* A `keys` that returns IFL_KEYS_OWN. */
-static inline enum ifl_keys ifl_own_keys(const void *self, const struct ifl_view *view)
+IFL_HOT static inline enum ifl_keys ifl_own_keys(const void *self, const struct ifl_view *view)
 {
     (void)self;
     (void)view;
@@ -387,8 +387,8 @@ static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_
 /* A `steady` without a bound, to_the_last. For a module whose answers change only when a request
  * joins or starts: it answers the same while blocks are taken, and after requests have had their
  * last token and have given back their blocks and seats. */
-static inline struct ifl_promise ifl_always_steady(const void *self, const struct ifl_view *view,
-                                                   struct ifl_step *step)
+IFL_HOT static inline struct ifl_promise
+ifl_always_steady(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     (void)self;
     (void)view;

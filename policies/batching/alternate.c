@@ -78,7 +78,7 @@ static void decode(struct ifl_step *step)
             ifl_give(step, r, 1 + ifl_drafts(step, r), r->n_seqs);
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct alternate *p = self;
     const struct turn *turn = turn_of(self);

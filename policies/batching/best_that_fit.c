@@ -225,7 +225,7 @@ static bool run_everyone(struct ifl_step *step)
 
 /* ---- the plan ---- */
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct best_that_fit *p = self;
     const bool nobody_else = view->n_waiting + view->n_swapped == 0;

@@ -359,7 +359,7 @@ static int32_t n_blocks_to_decode_again(const struct capacity *p, struct ifl_ste
     return n;
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct capacity *p = self;
     if (paused_one_is_next(view, step) || prompt_has_begun(p, view, step) ||

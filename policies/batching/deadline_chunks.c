@@ -191,7 +191,7 @@ static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, i
     }
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct deadline_chunks *p = self;
     if (!ifl_schedule_ready(step, 0))

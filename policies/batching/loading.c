@@ -154,7 +154,7 @@ static bool loads_first(const struct loading *p, const struct ifl_view *view)
     return p->before_step && (view->n_tries == 0 || view->n_running + (size_t)view->n_loaded == 0);
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct loading *p = self;
     bool refused = false;

@@ -247,7 +247,7 @@ static bool may_swap_in(const struct mixed *p, const struct ifl_step *step)
                                                      : step->n_preempted == 0;
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct mixed *p = self;
     const int32_t spare_blocks = p->append_spare_blocks * ifl_widest_group(step);

@@ -77,7 +77,7 @@ static void go_on_with_prompts(const struct pausing *p, struct ifl_step *step)
             ifl_give(step, r, ifl_todo(r), 0);
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct pausing *p = self;
     const size_t n_running = view->n_running;

@@ -237,7 +237,7 @@ IFL_APART static bool decode_on(const struct prefill_first *p, const struct ifl_
     return true;
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_first *p = self;
     struct together *together = ifl_state(self);
@@ -253,8 +253,8 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     together->ended_context += together->n_ended_seqs;
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
-                     enum ifl_leave why)
+IFL_HOT static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                             enum ifl_leave why)
 {
     struct together *together = ifl_state(self);
     (void)view;

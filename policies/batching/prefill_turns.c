@@ -136,7 +136,7 @@ static void promise_repeat(const struct prefill_turns *p, const struct ifl_view 
         ifl_promise_to_the_last(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_turns *p = self;
     if (view->n_swapped == 0 && view->n_waiting > 0 &&

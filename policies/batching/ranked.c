@@ -127,7 +127,7 @@ static bool all_decode(const struct ranked *p, const struct ifl_view *view, stru
            step->n_running_seqs <= p->max_seqs && n_running <= p->max_batched_tokens;
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct ranked *p = self;
     if (all_decode(p, view, step) && ifl_schedule_ready(step, 0)) {

@@ -355,7 +355,7 @@ static struct known prefill_somebody(const struct retracting *p, const struct if
     return known;
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
     const struct known known = prefill_somebody(p, view, step);

@@ -86,7 +86,7 @@ static void form_batch(const struct static_batching *p, const struct ifl_view *v
         pad_prompts(step);
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct static_batching *p = self;
     const struct finished *finished = finished_of(self);

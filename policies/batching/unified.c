@@ -183,7 +183,7 @@ static bool serve_decodes(const struct unified *p, const struct ifl_view *view,
            (p->long_prefill_tokens == 0 || step->n_in_prefill == 0) && ifl_schedule_ready(step, 0);
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct unified now = *(const struct unified *)self;
     const struct unified *const p = &now;

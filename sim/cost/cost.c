@@ -32,13 +32,9 @@ static bool has_padding(const struct ifl_step_totals *totals)
            totals->padding.n_draft_tokens > 0;
 }
 
-/* The totals with padding, which is computed like other tokens. Most steps have none. */
-static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *totals,
-                                                  struct ifl_step_totals *all)
+IFL_APART static void pad(const struct ifl_step_totals *totals, struct ifl_step_totals *all)
 {
     const struct ifl_padding *padding = &totals->padding;
-    if (!IFL_RARE(has_padding(totals)))
-        return totals;
     *all = *totals;
     all->n_tokens += padding->n_prefill_tokens + padding->n_decode_seqs;
     all->n_prefill_tokens += padding->n_prefill_tokens;
@@ -50,6 +46,15 @@ static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *
     all->n_sampled += padding->n_draft_tokens;
     all->n_draft_tokens += padding->n_draft_tokens;
     all->decode_context += padding->n_draft_tokens;
+}
+
+/* The totals with padding, which is computed like other tokens. Most steps have none. */
+static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *totals,
+                                                  struct ifl_step_totals *all)
+{
+    if (!IFL_RARE(has_padding(totals)))
+        return totals;
+    pad(totals, all);
     return all;
 }
 

@@ -141,9 +141,9 @@ double decode_attention_s(const struct hardware *hardware, const struct attentio
            decode_correction(hardware, shape->context_tokens);
 }
 
-double decode_attention_mixed_s(const struct hardware *hardware,
-                                const struct attention_heads *heads,
-                                const struct decode_shape *shape)
+IFL_HOT double decode_attention_mixed_s(const struct hardware *hardware,
+                                        const struct attention_heads *heads,
+                                        const struct decode_shape *shape)
 {
     const struct decode_mixed_profile *mixed = &hardware->decode_mixed;
     if (shape->n_seqs <= 0)

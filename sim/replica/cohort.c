@@ -151,7 +151,7 @@ IFL_APART int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 
 /* ---- growth ---- */
 
-static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
+IFL_HOT static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
     const int64_t n_slots = live_slots_after(r, cohort->tick - r->synced_tick);
     const int64_t capacity = group_capacity(&r->pub, cohort->block), n_left = capacity - n_slots;
@@ -364,7 +364,7 @@ bool request_is_current(const struct ifl_request *r)
     return !r->ticks || live(r)->synced_tick == cohort_of(r)->tick;
 }
 
-IFL_APART void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
+IFL_HOT IFL_APART void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     ifl_assert(r->in_cohort);
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);

@@ -19,7 +19,7 @@ static int32_t final_slots(const struct replica *replica, const struct live_requ
 
 /* Slots of the blocks of r that it will never use. All slots that its sequences fill in the end
  * count as used, also before the sequences part. */
-static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
+IFL_HOT static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_final = final_slots(replica, r);
     if (IFL_RARE(r->pub.forks))
@@ -56,7 +56,7 @@ int32_t replica_hold_blocks(const struct replica *replica, const struct live_req
                                          : group_blocks(&r->pub, hold_tokens, replica->fixed.block);
 }
 
-int64_t replica_slots(const struct replica *replica, const struct live_request *r)
+IFL_HOT int64_t replica_slots(const struct replica *replica, const struct live_request *r)
 {
     return IFL_RARE(r->beams.n_seqs > 0)
                ? replica_beams_slots(replica, r)
@@ -93,8 +93,8 @@ static int32_t need_of_tokens(const struct replica *replica, const struct live_r
     return has > 0 ? replica->kv.device.n_free + 1 : need_of_run(&replica->kv.device, more);
 }
 
-int32_t replica_need(const struct replica *replica, const struct live_request *r,
-                     int32_t hold_tokens)
+IFL_HOT int32_t replica_need(const struct replica *replica, const struct live_request *r,
+                             int32_t hold_tokens)
 {
     const int32_t n = need_of_tokens(replica, r, hold_tokens);
     return IFL_RARE(r->pub.adapter > 0) && !r->adapted
@@ -132,7 +132,7 @@ static int64_t slots_of_others(const struct replica *replica, const struct live_
     return n * replica->fixed.limits.block_tokens;
 }
 
-bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n)
+IFL_HOT bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n)
 {
     ifl_assert(r->pub.state == IFL_WAITING);
     const int32_t n_hit = replica->kv.device.cached ? r->n_hit : 0;
@@ -212,12 +212,17 @@ IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r
 
 /* ---- adapters ---- */
 
+IFL_APART static bool fits_adapter(const struct replica *replica, const struct live_request *r,
+                                   int32_t hold_tokens)
+{
+    return adapters_lack(&replica->adapters, r->pub.adapter) == 0 ||
+           replica_need(replica, r, hold_tokens) <= replica->kv.device.n_free;
+}
+
 bool replica_fits_with_adapter(const struct replica *replica, const struct live_request *r,
                                int32_t hold_tokens)
 {
-    return !IFL_RARE(r->pub.adapter > 0) ||
-           adapters_lack(&replica->adapters, r->pub.adapter) == 0 ||
-           replica_need(replica, r, hold_tokens) <= replica->kv.device.n_free;
+    return !IFL_RARE(r->pub.adapter > 0) || fits_adapter(replica, r, hold_tokens);
 }
 
 /* Behind the blocks of its hit: taking the adapter's first could evict them. */

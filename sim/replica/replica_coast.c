@@ -50,7 +50,7 @@ IFL_HOT bool replica_next_tick(struct replica *replica, int64_t now_ns)
 
 /* An estimate from the duration of the last tick. A multiple of four, the width of vectors, if the
  * context grows alike for so long. */
-size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
+IFL_HOT size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
     enum { VECTOR = 4 };
     if (!replica_coasts(replica) || cohort_is_ragged(&replica->here.cohort))

@@ -151,7 +151,7 @@ void replica_lose(struct replica *replica, struct live_request *r, int64_t now_n
     waiting_push_front(&replica->here.waiting, r);
 }
 
-bool replica_start_loaded(struct replica *replica, struct live_request *r, int32_t hold)
+IFL_APART bool replica_start_loaded(struct replica *replica, struct live_request *r, int32_t hold)
 {
     const int32_t more = hold - r->pub.stale.n_blocks;
     if (more > 0 && replica->kv.device.contiguous)

@@ -138,7 +138,7 @@ IFL_HOT bool replica_commit(struct replica *replica)
     return true;
 }
 
-bool replica_tries_on(struct replica *replica)
+IFL_APART bool replica_tries_on(struct replica *replica)
 {
     const bool slots = replica->fixed.overlap.slots;
     if (slots && in_flight_may_give_up(&replica->in_flight, slots) &&

@@ -102,7 +102,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
 
 /* ---- loading ---- */
 
-bool replica_loads_apart(const struct replica *replica, const struct live_request *r)
+IFL_APART bool replica_loads_apart(const struct replica *replica, const struct live_request *r)
 {
     for (int t = 0; t < N_TIERS; t++)
         if (r->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked &&
@@ -170,7 +170,7 @@ bool replica_load_below(struct replica *replica, struct live_request *r, int32_t
 }
 
 /* What has come to the first tier for it was found in the other one. */
-void replica_note_found(struct replica *replica, struct live_request *r)
+IFL_APART void replica_note_found(struct replica *replica, struct live_request *r)
 {
     struct live_tiers *own = &r->tiers;
     const int32_t n_prefetched = ifl_min(own->n_prefetched, own->n_blocks[TIER_HOST]);
@@ -181,7 +181,7 @@ void replica_note_found(struct replica *replica, struct live_request *r)
     own->found_tokens[own->prefetched_from] += n_prefetched * block_tokens(replica);
 }
 
-void replica_take_below(struct replica *replica, struct live_request *r)
+IFL_APART void replica_take_below(struct replica *replica, struct live_request *r)
 {
     const int32_t n_cached = replica_cached_tokens(replica, r);
     use(replica, r);

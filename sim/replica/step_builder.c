@@ -46,7 +46,7 @@ static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint
     return ifl_draw(replica_of(step)->fixed.seed, IFL_DRAW_POLICY, r->serial, index);
 }
 
-static void op_promise(struct ifl_step *step, struct ifl_promise promise)
+IFL_HOT static void op_promise(struct ifl_step *step, struct ifl_promise promise)
 {
     plan_promise(&replica_of(step)->plan, promise);
 }

@@ -342,7 +342,7 @@ static struct live_request *refused_first(const struct replica *replica, bool at
     return NULL;
 }
 
-bool replica_give_up(struct replica *replica, bool at_end)
+IFL_APART bool replica_give_up(struct replica *replica, bool at_end)
 {
     ifl_assert(!replica->in_flight.busy);
     struct live_request *r = refused_first(replica, at_end);

@@ -200,6 +200,15 @@ static bool lies_elsewhere(const struct replica *replica, const struct live_requ
            (!replica->tiers.on || replica_loads_apart(replica, r));
 }
 
+/* On the device and in the tiers below it. */
+IFL_APART static void take_all_found(struct replica *replica, struct live_request *r)
+{
+    if (r->first_scheduled_ns == IFL_NEVER)
+        replica_note_found(replica, r);
+    if (r->n_below > 0)
+        replica_take_below(replica, r);
+}
+
 IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
 {
     if (IFL_RARE(r->n_below > 0) && replica->tiers.on && !tiers_reserve_ask(&replica->tiers))
@@ -208,12 +217,10 @@ IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r,
         return false;
     waiting_leave(&replica->here.waiting, r);
     r->swapped_in = false;
-    if (r->first_scheduled_ns == IFL_NEVER)
+    if (IFL_RARE(replica->tiers.on))
+        take_all_found(replica, r);
+    else if (r->first_scheduled_ns == IFL_NEVER)
         r->cached_tokens = r->pub.stale.n_computed;
-    if (IFL_RARE(replica->tiers.on) && r->first_scheduled_ns == IFL_NEVER)
-        replica_note_found(replica, r);
-    if (IFL_RARE(replica->tiers.on) && r->n_below > 0)
-        replica_take_below(replica, r);
     r->pub.n_prefill = r->pub.stale.n_tokens;
     r->pub.started_ns = replica->view.now_ns;
     plan_count_start(&replica->plan, r);
@@ -221,8 +228,8 @@ IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r,
 }
 
 /* Beside steps: it runs once it has come. */
-static enum ifl_verdict come_back(struct replica *replica, struct live_request *r, int32_t hold,
-                                  int32_t hold_tokens, int32_t n_slots)
+IFL_APART static enum ifl_verdict come_back(struct replica *replica, struct live_request *r,
+                                            int32_t hold, int32_t hold_tokens, int32_t n_slots)
 {
     if (!replica_fits_with_adapter(replica, r, ifl_max(hold_tokens, n_slots)) ||
         !replica_swap_in(replica, r, hold))

@@ -3,6 +3,17 @@
 #include <stdlib.h>
 
 /* A plan cannot fail here: it has no more than a replica's blocks to load. */
+IFL_APART bool tiers_reserve_ask(struct tiers *tiers)
+{
+    const size_t n = tiers->cap_asked ? 2 * tiers->cap_asked : 64;
+    if (tiers->n_asked < tiers->cap_asked)
+        return true;
+    if (array_grow(&tiers->asked, tiers->n_asked, n, sizeof *tiers->asked) < 0)
+        return false;
+    tiers->cap_asked = n;
+    return true;
+}
+
 void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t place,
                      const struct live_request *r, int32_t n, int32_t end)
 {

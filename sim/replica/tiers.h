@@ -76,17 +76,8 @@ static inline bool tiers_changed_in_plan(const struct tiers *tiers)
     return IFL_RARE(tiers->on) && tiers->opened != tiers_changes(tiers);
 }
 
-/* False without memory. */
-static inline bool tiers_reserve_ask(struct tiers *tiers)
-{
-    const size_t n = tiers->cap_asked ? 2 * tiers->cap_asked : 64;
-    if (tiers->n_asked < tiers->cap_asked)
-        return true;
-    if (array_grow(&tiers->asked, tiers->n_asked, n, sizeof *tiers->asked) < 0)
-        return false;
-    tiers->cap_asked = n;
-    return true;
-}
+/* Room for one more. False without memory. */
+bool tiers_reserve_ask(struct tiers *tiers);
 
 static inline void tiers_ask(struct tiers *tiers, struct live_request *r, bool at_once)
 {

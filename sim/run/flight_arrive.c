@@ -232,13 +232,11 @@ IFL_APART static int shed(struct loop *loop, const struct arrival *a, int64_t no
     return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
 }
 
-/* As the gateway and the router say, if there are any. */
-IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, bool again, int64_t now_ns,
-                            struct ifl_error *error)
+/* As the gateway and the router say. */
+IFL_APART static int route(struct loop *loop, struct arrival *a, bool again, int64_t now_ns,
+                           struct ifl_error *error)
 {
     struct ifl_route route;
-    if (!loop->routing.router)
-        return send_to(loop, 0, a, now_ns, error);
     if (routing_saturated(&loop->routing, now_ns))
         return hold(loop, a, again, now_ns, error);
     const int rc = routing_ask(&loop->routing, a, now_ns, &route, error);
@@ -256,6 +254,13 @@ IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, bool again, in
                ? moves_send(loop->moves, (uint32_t)route.prefill, (uint32_t)route.decode, a, now_ns,
                             error)
                : send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
+}
+
+IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, bool again, int64_t now_ns,
+                            struct ifl_error *error)
+{
+    return loop->routing.router ? route(loop, a, again, now_ns, error)
+                                : send_to(loop, 0, a, now_ns, error);
 }
 
 IFL_HOT IFL_APART int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)

@@ -75,8 +75,8 @@ static bool ends_there(const struct moves *moves, const struct arrival *a)
     return moves->rules->first_token == TOKEN_OF_PREFILL && a->n_output == 1;
 }
 
-int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode, const struct arrival *a,
-               int64_t now_ns, struct ifl_error *error)
+IFL_APART int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode,
+                         const struct arrival *a, int64_t now_ns, struct ifl_error *error)
 {
     struct loop *loop = moves->loop;
     enum ifl_status as;

@@ -383,7 +383,7 @@ void workload_deliver(const struct workload *workload, struct ifl_request_record
         record->finish_ns += workload->token_ns;
 }
 
-bool workload_take(struct workload *workload, struct arrival *arrival)
+IFL_HOT bool workload_take(struct workload *workload, struct arrival *arrival)
 {
     ifl_assert(workload->next_ns != IFL_NEVER);
     const int64_t now_ns = workload->next_ns;
