@@ -31,11 +31,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inflight/error.h"
+#include "inflight/module.h"
 
 struct ifl_tokenizer; /* opaque; never changes, so that threads share it */
 struct ifl_encoder; /* opaque; for one thread at a time: its buffers and the words that it has seen
                      */
+
+/* SentencePiece's library is a module, which `load` gives with the first model of that kind. Called
+ * before a tokenizer is opened, or not at all where the library is linked, as in tests. */
+void ifl_tokenizer_modules(ifl_module_load_fn *load);
 
 /* Reads a tokenizer; the caller closes it. IFL_E_INPUT if it cannot be read, is damaged, or says
  * what is not known here; the error names the file. *tokenizer is NULL after an error. */

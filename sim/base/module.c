@@ -47,20 +47,20 @@ const void *module_symbol(const char *path, const char *symbol, const char *what
     return found;
 }
 
-const void *module_load(const struct module_part *part, struct ifl_error *error)
+const void *module_load(const struct ifl_module *module, struct ifl_error *error)
 {
     char path[MODULE_PATH_BYTES], looked[MODULE_LOOKED_BYTES] = "", symbol[96];
-    if (!module_find(part->name, part->built, path, looked)) {
+    if (!module_find(module->name, module->built, path, looked)) {
         ifl_fail(error, IFL_E_DEVICE,
                  "there is no module inflight_%s.so in %s: %s needs inflight built with %s",
-                 part->name, looked, part->what, part->needs);
+                 module->name, looked, module->what, module->needs);
         return NULL;
     }
-    snprintf(symbol, sizeof symbol, "inflight_%.64s", part->name);
-    const size_t *found = module_symbol(path, symbol, part->what, error);
-    if (found && *found != part->n_bytes) {
+    snprintf(symbol, sizeof symbol, "inflight_%.64s", module->name);
+    const size_t *found = module_symbol(path, symbol, module->what, error);
+    if (found && *found != module->n_bytes) {
         ifl_fail_at(error, path, 0, 0, "its struct %s has %zu bytes, expected %zu: build it anew",
-                    symbol, *found, part->n_bytes);
+                    symbol, *found, module->n_bytes);
         return NULL;
     }
     return found;

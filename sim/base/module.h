@@ -1,12 +1,11 @@
-/* Modules: shared objects inflight_NAME.so that the program loads when it needs them, so that it
- * links none of their libraries, and starts without them. */
+/* Finds and loads modules (inflight/module.h), engines among them. */
 #ifndef SIM_BASE_MODULE_H
 #define SIM_BASE_MODULE_H
 
 #include <stdbool.h>
 
 #include "base/program.h"
-#include "inflight/error.h"
+#include "inflight/module.h"
 
 enum { MODULE_PATH_BYTES = PROGRAM_PATH_BYTES + 128, MODULE_LOOKED_BYTES = 512 };
 
@@ -24,14 +23,6 @@ bool module_find(const char *name, const char *built, char path[MODULE_PATH_BYTE
 const void *module_symbol(const char *path, const char *symbol, const char *what,
                           struct ifl_error *error);
 
-/* A part of this program that needs a library which few commands use. */
-struct module_part {
-    const char *name, *built; /* as in module_find; the symbol is inflight_NAME */
-    const char *what, *needs; /* "the load client", "libcurl (-Dreplay=enabled)" */
-    size_t n_bytes;           /* of the struct that the symbol names, which begins with its size */
-};
-
-/* That struct; NULL, and one line that says what is missing, where there is none. */
-const void *module_load(const struct module_part *part, struct ifl_error *error);
+ifl_module_load_fn module_load;
 
 #endif

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/module.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
+#include "inflight/tokenizer.h"
 
 static int dispatch(int argc, char **argv)
 {
@@ -29,6 +31,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    ifl_tokenizer_modules(module_load);
     const int rc = dispatch(argc, argv);
     if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
         fprintf(stderr, "inflight: cannot write to standard output: %s\n", strerror(errno));

@@ -13,7 +13,7 @@ static const struct replay_http_module *module; /* NULL: not loaded yet */
 
 static int load(struct ifl_error *error)
 {
-    static const struct module_part part = {
+    static const struct ifl_module wanted = {
         .name = "http",
         .built = "sim",
         .what = "the load client",
@@ -21,7 +21,7 @@ static int load(struct ifl_error *error)
         .n_bytes = sizeof *module,
     };
     if (!module)
-        module = module_load(&part, error);
+        module = module_load(&wanted, error);
     return module ? 0 : error->code;
 }
 

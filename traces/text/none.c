@@ -1,6 +1,11 @@
 /* Tokenizers, in a build without them. */
 #include "text/count.h"
 
+void ifl_tokenizer_modules(ifl_module_load_fn *load)
+{
+    (void)load;
+}
+
 int ifl_tokenizer_open(const char *path, struct ifl_tokenizer **tokenizer, struct ifl_error *error)
 {
     *tokenizer = NULL;

@@ -68,6 +68,8 @@ static int read_library(const struct text_file *file, struct ifl_tokenizer *toke
                         struct ifl_error *error)
 {
     char why[160] = "";
+    if (text_sentencepiece_load(error) < 0)
+        return error->code;
     tokenizer->sentencepiece = text_sentencepiece_open(file->bytes, file->n_bytes, why, sizeof why);
     for (char *c = why; *c; c++)
         *c = (unsigned char)*c < ' ' ? '?' : *c;

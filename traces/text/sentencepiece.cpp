@@ -1,4 +1,6 @@
 /* libsentencepiece is C++; this is all of it that C sees. No exception leaves the file. */
+#include "text/sentencepiece.h"
+
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -6,29 +8,11 @@
 #include <string>
 #include <vector>
 
-extern "C" {
-
-struct text_sentencepiece;
-
-text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why,
-                                            size_t size);
-void text_sentencepiece_close(text_sentencepiece *model);
-int text_sentencepiece_encode(const text_sentencepiece *model, const char *text, size_t n_bytes,
-                              int (*take)(void *self, const int *ids, size_t n), void *self);
-int text_sentencepiece_n(const text_sentencepiece *model);
-const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, size_t *n);
-int text_sentencepiece_kind(const text_sentencepiece *model, int id);
-int text_sentencepiece_begin(const text_sentencepiece *model);
-bool text_sentencepiece_drops_blank(const text_sentencepiece *model);
-bool text_sentencepiece_by_words(const text_sentencepiece *model);
-double text_sentencepiece_score(const text_sentencepiece *model, int id);
-bool text_sentencepiece_is_unused(const text_sentencepiece *model, int id);
-
 struct text_sentencepiece {
     sentencepiece::SentencePieceProcessor processor;
 };
 
-text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why,
+static text_sentencepiece *model_open(const char *bytes, size_t n_bytes, char *why,
                                             size_t size)
 {
     try {
@@ -46,12 +30,12 @@ text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, c
     return nullptr;
 }
 
-void text_sentencepiece_close(text_sentencepiece *model)
+static void model_close(text_sentencepiece *model)
 {
     delete model;
 }
 
-int text_sentencepiece_encode(const text_sentencepiece *model, const char *text, size_t n_bytes,
+static int model_encode(const text_sentencepiece *model, const char *text, size_t n_bytes,
                               int (*take)(void *self, const int *ids, size_t n), void *self)
 {
     try {
@@ -64,12 +48,12 @@ int text_sentencepiece_encode(const text_sentencepiece *model, const char *text,
     }
 }
 
-int text_sentencepiece_n(const text_sentencepiece *model)
+static int model_n(const text_sentencepiece *model)
 {
     return model->processor.GetPieceSize();
 }
 
-const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, size_t *n)
+static const char *model_piece(const text_sentencepiece *model, int id, size_t *n)
 {
     const std::string &piece = model->processor.IdToPiece(id);
     *n = piece.size();
@@ -77,28 +61,28 @@ const char *text_sentencepiece_piece(const text_sentencepiece *model, int id, si
 }
 
 /* The numbers of enum text_piece. */
-int text_sentencepiece_kind(const text_sentencepiece *model, int id)
+static int model_kind(const text_sentencepiece *model, int id)
 {
     const auto &processor = model->processor;
     return processor.IsControl(id) ? 1 : processor.IsUnknown(id) ? 2 : processor.IsByte(id) ? 3 : 0;
 }
 
-double text_sentencepiece_score(const text_sentencepiece *model, int id)
+static double model_score(const text_sentencepiece *model, int id)
 {
     return model->processor.GetScore(id);
 }
 
-bool text_sentencepiece_is_unused(const text_sentencepiece *model, int id)
+static bool model_is_unused(const text_sentencepiece *model, int id)
 {
     return model->processor.IsUnused(id);
 }
 
-int text_sentencepiece_begin(const text_sentencepiece *model)
+static int model_begin(const text_sentencepiece *model)
 {
     return model->processor.bos_id();
 }
 
-bool text_sentencepiece_drops_blank(const text_sentencepiece *model)
+static bool model_drops_blank(const text_sentencepiece *model)
 {
     const auto &processor = model->processor;
     try {
@@ -114,7 +98,7 @@ bool text_sentencepiece_drops_blank(const text_sentencepiece *model)
     }
 }
 
-bool text_sentencepiece_by_words(const text_sentencepiece *model)
+static bool model_by_words(const text_sentencepiece *model)
 {
     static const std::string blank = "\xe2\x96\x81";
     const auto &processor = model->processor;
@@ -138,4 +122,17 @@ bool text_sentencepiece_by_words(const text_sentencepiece *model)
         return false;
     }
 }
-}
+const text_sentencepiece_module inflight_sentencepiece = {
+    sizeof inflight_sentencepiece,
+    model_open,
+    model_close,
+    model_encode,
+    model_n,
+    model_by_words,
+    model_piece,
+    model_score,
+    model_is_unused,
+    model_kind,
+    model_drops_blank,
+    model_begin,
+};

@@ -176,9 +176,11 @@ int text_added_add(struct text_added *added, const struct text_added_token *toke
 int text_added_end(struct text_added *added, struct ifl_error *error);
 void text_added_free(struct text_added *added);
 
-/* ---- sentencepiece.cpp: the library's tokenizers ---- */
+/* ---- library.c: the tokenizers of SentencePiece's library, which is a module ---- */
 
 struct text_sentencepiece;
+/* To be called before the others: loads the module, once a program. */
+int text_sentencepiece_load(struct ifl_error *error);
 /* A text, to be freed by the caller, in *why if it fails; NULL: out of memory. */
 struct text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why,
                                                    size_t size);

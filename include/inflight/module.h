@@ -1,0 +1,21 @@
+/* Modules: parts of inflight that need a library which few commands use. They are shared objects
+ * inflight_NAME.so, which the program loads when it needs them, so that it starts without. */
+#ifndef INFLIGHT_MODULE_H
+#define INFLIGHT_MODULE_H
+
+#include <stddef.h>
+
+#include "inflight/error.h"
+
+struct ifl_module {
+    const char *name;         /* of the file, and of the symbol inflight_NAME in it */
+    const char *built;        /* the folder that it is built in, below that of the program */
+    const char *what, *needs; /* "the load client", "libcurl (-Dreplay=enabled)" */
+    size_t n_bytes;           /* of the struct of that symbol, which begins with its size */
+};
+
+/* That struct, for good; NULL, and one line that says what is missing, where there is none. Threads
+ * may call it side by side. */
+typedef const void *ifl_module_load_fn(const struct ifl_module *module, struct ifl_error *error);
+
+#endif
