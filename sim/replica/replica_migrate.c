@@ -53,11 +53,8 @@ void replica_take_in(struct replica *replica, struct live_request *r,
     r->tiers.identity = 0;
     replica_count_in(replica, r);
     replica_publish_prompt(replica, r, r->pub.stale.n_computed);
-    r->pub.state = IFL_RUNNING;
     r->pub.started_ns = now_ns;
-    here_start(&replica->here, r);
-    replica_note_rank(replica, RANKED_RUNNING, r);
-    replica_tell_started(replica, r);
+    replica_run_on(replica, r);
     replica_stir_keys(replica);
 }
 

@@ -36,6 +36,10 @@ bool replica_swap_out(struct replica *replica, struct live_request *r);
 /* A SWAPPED request takes `hold` device blocks and a seat, and is MOVING from the host. False, and
  * nothing has changed: they are not there. */
 bool replica_swap_in(struct replica *replica, struct live_request *r, int32_t hold);
+/* r, which was swapped out, has device blocks again. */
+void replica_count_back(struct replica *replica, struct live_request *r);
+/* r, all of whose K/V has come, runs from now on, without a plan's start. */
+void replica_run_on(struct replica *replica, struct live_request *r);
 /* True: what `needy` lacks is on its way to the host, so that nothing else is to give way. */
 bool replica_room_comes(struct replica *replica, const struct live_request *needy);
 

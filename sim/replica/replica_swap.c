@@ -44,15 +44,10 @@ bool replica_swap_in(struct replica *replica, struct live_request *r, int32_t ho
     step_remove_swapped(replica, r);
     ifl_require(replica_take_blocks(replica, r, n));
     replica_take_adapter(replica, r);
-    accounts_add_tokens(&replica->kv, replica_slots(replica, r));
-    accounts_add_saved(&replica->kv, replica_saved_blocks(replica, r));
-    r->swapped_in = true;
-    r->n_published = 0;
-    r->identity = 0;
+    replica_count_back(replica, r);
     r->pub.state = IFL_MOVING;
     r->swaps = SWAPS_IN;
     moving_swap(&replica->moving, r);
-    plan_count_swapped_in(&replica->plan);
     plan_count_running(&replica->plan, r);
     step_count_blocks(replica);
     replica_stir_keys(replica);
@@ -69,6 +64,24 @@ bool replica_room_comes(struct replica *replica, const struct live_request *need
 }
 
 /* ---- what has come ---- */
+
+void replica_count_back(struct replica *replica, struct live_request *r)
+{
+    accounts_add_tokens(&replica->kv, replica_slots(replica, r));
+    accounts_add_saved(&replica->kv, replica_saved_blocks(replica, r));
+    r->swapped_in = true;
+    r->n_published = 0;
+    r->identity = 0;
+    plan_count_swapped_in(&replica->plan);
+}
+
+void replica_run_on(struct replica *replica, struct live_request *r)
+{
+    r->pub.state = IFL_RUNNING;
+    here_start(&replica->here, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    replica_tell_started(replica, r);
+}
 
 static void release_host(struct replica *replica, struct live_request *r)
 {
@@ -89,10 +102,7 @@ static void come_to_host(struct replica *replica, struct live_request *r)
 static void come_to_device(struct replica *replica, struct live_request *r)
 {
     release_host(replica, r);
-    r->pub.state = IFL_RUNNING;
-    here_start(&replica->here, r);
-    replica_note_rank(replica, RANKED_RUNNING, r);
-    replica_tell_started(replica, r);
+    replica_run_on(replica, r);
 }
 
 void replica_swapped(struct replica *replica, struct live_request *r, int64_t now_ns)

@@ -171,13 +171,8 @@ IFL_APART static bool bring_back(struct replica *replica, struct live_request *r
     r->pub.n_host_blocks = 0;
     replica_take_blocks(replica, r, n);
     plan_swap_in_to(&replica->plan, r, n_host, numbered);
-    accounts_add_tokens(&replica->kv, replica_slots(replica, r));
-    accounts_add_saved(&replica->kv, replica_saved_blocks(replica, r));
-    r->swapped_in = true;
-    r->n_published = 0;
-    r->identity = 0;
+    replica_count_back(replica, r);
     step_remove_swapped(replica, r);
-    plan_count_swapped_in(&replica->plan);
     return true;
 }
 

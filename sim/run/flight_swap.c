@@ -23,7 +23,6 @@ struct swapping {
     struct slots slots;
     int64_t *busy_ns;      /* [replicas] of all steps that have ended */
     int64_t *free_busy_ns; /* [links] that the replica had computed as the last one came */
-    double *block_bytes;   /* [replicas] */
 };
 
 static void describe_links(struct swapping *swapping)
@@ -35,7 +34,6 @@ static void describe_links(struct swapping *swapping)
         for (uint32_t i = pool->first; i < pool->first + pool->n; i++) {
             links_set(&swapping->links, 2 * i, &(struct link_spec){.piece_ns = link->out_ns});
             links_set(&swapping->links, 2 * i + 1, &(struct link_spec){.piece_ns = link->in_ns});
-            swapping->block_bytes[i] = link->block_bytes;
         }
     }
 }
@@ -53,9 +51,8 @@ struct swapping *swapping_create(struct loop *loop, struct ifl_error *error)
         .flight = loop->flight,
         .busy_ns = calloc(n, sizeof *swapping->busy_ns),
         .free_busy_ns = calloc((size_t)2 * n, sizeof *swapping->free_busy_ns),
-        .block_bytes = calloc(n, sizeof *swapping->block_bytes),
     };
-    if (!swapping->busy_ns || !swapping->free_busy_ns || !swapping->block_bytes ||
+    if (!swapping->busy_ns || !swapping->free_busy_ns ||
         links_create(&swapping->links, 2 * n, &(struct link_spec){0}) < 0) {
         ifl_fail_nomem(error);
         swapping_destroy(swapping);
@@ -74,7 +71,6 @@ void swapping_destroy(struct swapping *swapping)
     free(swapping->of);
     free(swapping->busy_ns);
     free(swapping->free_busy_ns);
-    free(swapping->block_bytes);
     free(swapping);
 }
 
@@ -141,6 +137,8 @@ static int record(struct swapping *swapping, const struct swap *swap,
     const bool waited = arrival->begun_ns > arrival->sent_ns;
     const int64_t from_ns = waited ? swapping->free_busy_ns[link] : swap->busy_ns;
     const int32_t number = (int32_t)swap->replica, host = IFL_MOVE_TIER(TIER_HOST);
+    const uint32_t pool = swapping->loop->routing.loads[swap->replica].pool;
+    const double block_bytes = swapping->flight->swaps[pool].block_bytes;
     swapping->free_busy_ns[link] = computed_ns(swapping, replica);
     const struct ifl_move_record move = {
         .request_id = workload_id(swapping->flight->workload, swap->r->row, swap->r->attempt),
@@ -151,7 +149,7 @@ static int record(struct swapping *swapping, const struct swap *swap,
         .end_ns = arrival->end_ns,
         .moving_ns = arrival->end_ns - arrival->begun_ns,
         .hidden_ns = swapping->free_busy_ns[link] - from_ns,
-        .n_bytes = (int64_t)(swapping->block_bytes[swap->replica] * swap->n_blocks),
+        .n_bytes = (int64_t)(block_bytes * swap->n_blocks),
         .n_blocks = swap->n_blocks,
     };
     return ifl_record_move(swapping->flight->recorder, &move, error);

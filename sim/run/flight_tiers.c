@@ -41,9 +41,9 @@ struct tiering {
     struct slots load_slots;
     struct flying *flying; /* [flying_slots.n] */
     struct slots flying_slots;
-    uint32_t *pool_of;               /* [replicas] */
     int32_t *n_before;               /* [replicas] loads that a step waits for */
     uint64_t *seen_changes;          /* [replicas] of what can be found in its tiers */
+    uint64_t *seen_stores;           /* [pools] of what can be found in its store */
     struct prefetching *prefetching; /* NULL: no request's K/V comes before its turn */
 };
 
@@ -54,17 +54,23 @@ static uint32_t place(uint32_t replica, int tier)
     return 2 * (replica * N_TIERS + (uint32_t)tier);
 }
 
+static uint32_t pool_of(const struct tiering *tiering, uint32_t replica)
+{
+    return tiering->loop->routing.loads[replica].pool;
+}
+
+static const struct tier_links *links_of(const struct tiering *tiering, uint32_t replica)
+{
+    return &tiering->flight->tiers[pool_of(tiering, replica)];
+}
+
 static void set_links(struct tiering *tiering)
 {
     const struct flight *flight = tiering->flight;
-    for (uint32_t p = 0; p < flight->n_pools; p++)
-        for (uint32_t i = flight->pools[p].first; i < flight->pools[p].first + flight->pools[p].n;
-             i++) {
-            tiering->pool_of[i] = p;
-            for (int t = 0; t < N_TIERS; t++) {
-                links_set(&tiering->carrier.links, place(i, t), &flight->tiers[p].spec[t]);
-                links_set(&tiering->carrier.links, place(i, t) + 1, &flight->tiers[p].spec[t]);
-            }
+    for (uint32_t i = 0; i < flight->n_replicas; i++)
+        for (int t = 0; t < N_TIERS; t++) {
+            links_set(&tiering->carrier.links, place(i, t), &links_of(tiering, i)->spec[t]);
+            links_set(&tiering->carrier.links, place(i, t) + 1, &links_of(tiering, i)->spec[t]);
         }
 }
 
@@ -85,12 +91,13 @@ struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
         ifl_fail_nomem(error);
         return NULL;
     }
-    *tiering = (struct tiering){.loop = loop,
-                                .flight = flight,
-                                .pool_of = calloc(n, sizeof *tiering->pool_of),
-                                .n_before = calloc(n, sizeof *tiering->n_before),
-                                .seen_changes = calloc(n, sizeof *tiering->seen_changes)};
-    if (!tiering->pool_of || !tiering->n_before || !tiering->seen_changes ||
+    *tiering =
+        (struct tiering){.loop = loop,
+                         .flight = flight,
+                         .n_before = calloc(n, sizeof *tiering->n_before),
+                         .seen_changes = calloc(n, sizeof *tiering->seen_changes),
+                         .seen_stores = calloc(flight->n_pools, sizeof *tiering->seen_stores)};
+    if (!tiering->n_before || !tiering->seen_changes || !tiering->seen_stores ||
         carrier_create(&tiering->carrier, flight, place(n, 0), &flight->tiers[0].spec[0]) < 0) {
         ifl_fail_nomem(error);
         tiering_destroy(tiering);
@@ -116,18 +123,13 @@ void tiering_destroy(struct tiering *tiering)
     slots_destroy(&tiering->flying_slots);
     free(tiering->loads);
     free(tiering->flying);
-    free(tiering->pool_of);
+    free(tiering->seen_stores);
     free(tiering->n_before);
     free(tiering->seen_changes);
     free(tiering);
 }
 
 /* ---- sending ---- */
-
-static const struct tier_links *links_of(const struct tiering *tiering, uint32_t replica)
-{
-    return &tiering->flight->tiers[tiering->pool_of[replica]];
-}
 
 static struct link_load load_of(const struct tiering *tiering, const struct flying *flying,
                                 uint64_t rank)
@@ -202,14 +204,25 @@ static int flush(struct tiering *tiering, struct replica *replica, struct ifl_er
     return rc;
 }
 
-/* Replicas whose tiers have changed, this one's and those that share its store. */
+/* The store of its pool has changed since the pool was last told. */
+static bool store_has_changed(struct tiering *tiering, const struct replica *replica)
+{
+    const struct kv_tier *store = replica->tiers.of[TIER_STORE];
+    uint64_t *seen = &tiering->seen_stores[pool_of(tiering, replica->fixed.number)];
+    if (!store || store->n_changes == *seen)
+        return false;
+    *seen = store->n_changes;
+    return true;
+}
+
+/* Replicas whose tiers have changed: this one, and those that share its store. */
 static void tell_changes(struct tiering *tiering, const struct replica *replica)
 {
-    const struct fleet_pool *pool =
-        &tiering->flight->pools[tiering->pool_of[replica->fixed.number]];
-    const bool shares = replica->tiers.of[TIER_STORE];
-    const uint32_t first = shares ? pool->first : replica->fixed.number;
-    const uint32_t end = shares ? pool->first + pool->n : first + 1;
+    const uint32_t number = replica->fixed.number;
+    const struct fleet_pool *pool = &tiering->flight->pools[pool_of(tiering, number)];
+    const bool of_all = store_has_changed(tiering, replica);
+    const uint32_t first = of_all ? pool->first : number;
+    const uint32_t end = of_all ? pool->first + pool->n : number + 1;
     for (uint32_t i = first; i < end; i++) {
         struct replica *other = &tiering->flight->replicas[i];
         const uint64_t n_changes = tiers_changes(&other->tiers);

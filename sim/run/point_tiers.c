@@ -97,6 +97,23 @@ static void describe_links(const struct config *config, const struct handover_si
     }
 }
 
+/* The tiers of that replica; with_store: and of its pool. 0 or IFL_E_NOMEM. */
+static int create_own(const struct config *config, struct point *point, uint32_t replica,
+                      const struct tier_rules rules[N_TIERS], bool with_store)
+{
+    for (int t = 0; t < N_TIERS; t++) {
+        struct kv_tier *tier = &point->tiers[replica].of[t];
+        if (!rules[t].on || (t == TIER_STORE && !with_store))
+            continue;
+        if (kv_tier_create(tier, &rules[t]) < 0)
+            return IFL_E_NOMEM;
+        if (config->executor != EXECUTOR_SIM &&
+            !(tier->places = tier_places_create(rules[t].unit_blocks)))
+            return IFL_E_NOMEM;
+    }
+    return 0;
+}
+
 int point_create_tiers(const struct config *config, struct point *point, struct ifl_error *error)
 {
     bool finds;
@@ -111,20 +128,15 @@ int point_create_tiers(const struct config *config, struct point *point, struct 
         const struct config *of = config_of_pool(config, p);
         const struct handover_size size = machine_kv_moved(&point->pools[p].machine, of);
         describe_links(of, &size, &point->tier_links[p]);
+        struct tier_rules rules[N_TIERS];
+        for (int t = 0; t < N_TIERS; t++)
+            rules[t] = rules_of(&of->serving.kv.tiers[t], point->pools[p].limits.n_blocks,
+                                of->serving.kv.block_tokens, point->tier_links[p].block_bytes);
+        if (found_frac(point, p) > 0)
+            give(&rules[TIER_STORE], found_frac(point, p));
         for (uint32_t i = 0; i < point->fleet_pools[p].n; i++)
-            for (int t = 0; t < N_TIERS; t++) {
-                struct kv_tier *tier = &point->tiers[point->fleet_pools[p].first + i].of[t];
-                struct tier_rules rules =
-                    rules_of(&of->serving.kv.tiers[t], point->pools[p].limits.n_blocks,
-                             of->serving.kv.block_tokens, point->tier_links[p].block_bytes);
-                if (t == TIER_STORE && found_frac(point, p) > 0)
-                    give(&rules, found_frac(point, p));
-                if (rules.on && (t != TIER_STORE || i == 0) && kv_tier_create(tier, &rules) < 0)
-                    return ifl_fail_nomem(error);
-                if (rules.on && config->executor != EXECUTOR_SIM &&
-                    !(tier->places = tier_places_create(rules.unit_blocks)))
-                    return ifl_fail_nomem(error);
-            }
+            if (create_own(config, point, point->fleet_pools[p].first + i, rules, i == 0) < 0)
+                return ifl_fail_nomem(error);
     }
     return 0;
 }
