@@ -15,9 +15,10 @@ static const struct ifl_param migration_fields[] = {
            "the replica with the fewest such blocks and the one with the most, and so on; or only "
            "where these come closer to one another, and the one that takes stays above the "
            "threshold"),
-    CHOICE("request", migration.request, "shortest|longest|last", MIGRATE_SHORTEST,
+    CHOICE("request", migration.request, "shortest|longest|last|first_waiting", MIGRATE_SHORTEST,
            "which of those that decode moves: the one with the fewest tokens, with the most, or "
-           "that started last"),
+           "that started last; or the first that waits, at once, to where none waits that came "
+           "earlier"),
     CHOICE("awaited", migration.awaited, "all|first", AWAITED_OF_ALL,
            "the waiting requests whose blocks, and which themselves, are counted"),
     INT("max_stages", migration.max_stages, 3, 1, 1000, "stages",

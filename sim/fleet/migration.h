@@ -15,7 +15,10 @@
  * A request moves in stages. A stage copies the blocks that were filled since the one before it
  * began, but for the last block, while the request goes on decoding. Where no more than
  * last_stage_blocks are left the request stops, and the last stage copies all of them. The other
- * replica takes blocks as each stage begins; where it has none, the request stays. */
+ * replica takes blocks as each stage begins; where it has none, the request stays.
+ *
+ * A request that waits has nothing to copy. It moves at once, with blocks for its prompt, to a
+ * replica in whose queue none came earlier (_migrate_out_waiting_request; pre_alloc_cache). */
 #ifndef SIM_FLEET_MIGRATION_H
 #define SIM_FLEET_MIGRATION_H
 
@@ -26,8 +29,9 @@
 /* balanced: only where the two come closer to one another, and the one that takes stays above the
  * threshold. */
 enum migration_pairs { PAIRS_DEFRAG, PAIRS_BALANCED };
-/* Of those that decode: the one with the fewest tokens, the most, or that started last. */
-enum migration_request { MIGRATE_SHORTEST, MIGRATE_LONGEST, MIGRATE_LAST };
+/* Of those that decode: the one with the fewest tokens, the most, or that started last. Or the
+ * first that waits (FCW). */
+enum migration_request { MIGRATE_SHORTEST, MIGRATE_LONGEST, MIGRATE_LAST, MIGRATE_FIRST_WAITING };
 /* Requests whose blocks are awaited: all that wait, or the first. */
 enum migration_awaited { AWAITED_OF_ALL, AWAITED_OF_FIRST };
 

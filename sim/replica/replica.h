@@ -289,6 +289,11 @@ void replica_give_away(struct replica *replica, struct live_request *r, int64_t 
  * away: it runs, without the question of a plan. */
 void replica_take_in(struct replica *replica, struct live_request *r,
                      const struct live_request *from, int64_t now_ns);
+/* The same of one that waits there: r takes n blocks and is LOADED, with nothing computed. False: n
+ * and spare_blocks beside them are not there, and it waits. */
+bool replica_take_waiting(struct replica *replica, struct live_request *r,
+                          const struct live_request *from, int32_t n, int32_t spare_blocks,
+                          int64_t now_ns);
 
 /* ---- replica_swap.c: swaps beside steps (serving.swap: overlap). Each of these is called between
  * plans, and voids the promise ---- */

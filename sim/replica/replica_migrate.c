@@ -32,14 +32,9 @@ bool replica_expect_more(struct replica *replica, struct live_request *r, int32_
     return true;
 }
 
-void replica_take_in(struct replica *replica, struct live_request *r,
-                     const struct live_request *from, int64_t now_ns)
+/* What it has had before it came here. */
+static void go_on(struct live_request *r, const struct live_request *from)
 {
-    ifl_assert(from->pub.state == IFL_MOVING && request_is_current(&from->pub));
-    ifl_assert(from->pub.stale.n_computed == from->pub.stale.n_tokens - 1);
-    replica_stir(replica, now_ns);
-    moving_end(&replica->moving, r);
-    replica_count_out(replica, r);
     live_go_on(r, from);
     r->pub.stale.n_tokens = from->pub.stale.n_tokens;
     r->pub.stale.n_out = from->pub.stale.n_out;
@@ -51,6 +46,37 @@ void replica_take_in(struct replica *replica, struct live_request *r,
     r->tiers = from->tiers;
     r->tiers.n_offered = 0;
     r->tiers.identity = 0;
+    r->tiers.prefetches = false;
+}
+
+bool replica_take_waiting(struct replica *replica, struct live_request *r,
+                          const struct live_request *from, int32_t n, int32_t spare_blocks,
+                          int64_t now_ns)
+{
+    ifl_assert(from->pub.state == IFL_WAITING);
+    if (!replica_expect(replica, r, n, spare_blocks, now_ns))
+        return false;
+    moving_end(&replica->moving, r);
+    replica_count_out(replica, r);
+    go_on(r, from);
+    r->pub.stale.n_computed = 0;
+    replica_count_in(replica, r);
+    r->pub.state = IFL_LOADED;
+    moving_load(&replica->moving, r);
+    waiting_push_loaded(&replica->here.waiting, r);
+    replica_stir_keys(replica);
+    return true;
+}
+
+void replica_take_in(struct replica *replica, struct live_request *r,
+                     const struct live_request *from, int64_t now_ns)
+{
+    ifl_assert(from->pub.state == IFL_MOVING && request_is_current(&from->pub));
+    ifl_assert(from->pub.stale.n_computed == from->pub.stale.n_tokens - 1);
+    replica_stir(replica, now_ns);
+    moving_end(&replica->moving, r);
+    replica_count_out(replica, r);
+    go_on(r, from);
     replica_count_in(replica, r);
     replica_publish_prompt(replica, r, r->pub.stale.n_computed);
     r->pub.started_ns = now_ns;

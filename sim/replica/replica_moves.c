@@ -162,7 +162,8 @@ IFL_APART bool replica_start_loaded(struct replica *replica, struct live_request
         return false;
     }
     waiting_leave(&replica->here.waiting, r);
-    const bool has_all = r->pub.stale.n_out > 0 && !replica->tiers.on;
+    const bool has_all = r->pub.stale.n_out > 0 && !replica->tiers.on &&
+                         r->pub.stale.n_computed == r->pub.stale.n_tokens - 1;
     r->pub.n_prefill = has_all ? r->pub.stale.n_computed : r->pub.stale.n_tokens;
     if (replica->tiers.on && r->first_scheduled_ns == IFL_NEVER)
         replica_note_found(replica, r);

@@ -250,6 +250,15 @@ static int record_stage(const struct migrating *migrating, const struct migratio
     return ifl_record_move(migrating->flight->recorder, &record, error);
 }
 
+/* The second record is the request from now on. */
+static void count_move(struct live_request *d, const struct live_request *p, uint32_t from)
+{
+    d->silent = false;
+    d->sent_to = p->sent_to > 0 ? p->sent_to : from + 1;
+    d->migrations = p->migrations;
+    d->migrations.n++;
+}
+
 /* All has come: the second record runs, and the first one is no more. */
 static int land(struct migrating *migrating, uint32_t slot, struct ifl_error *error)
 {
@@ -260,10 +269,7 @@ static int land(struct migrating *migrating, uint32_t slot, struct ifl_error *er
     if (m.left != IFL_FINISHED)
         return release(migrating, m.to, m.d, error) < 0 ? error->code
                                                         : release(migrating, m.from, m.p, error);
-    m.d->silent = false;
-    m.d->sent_to = m.p->sent_to > 0 ? m.p->sent_to : m.from + 1;
-    m.d->migrations = m.p->migrations;
-    m.d->migrations.n++;
+    count_move(m.d, m.p, m.from);
     m.d->migrations.moving_ns += m.moving_ns;
     m.d->migrations.down_ns += loop->now_ns - m.stands_ns;
     replica_take_in(to, m.d, m.p, loop->now_ns);
@@ -326,8 +332,52 @@ static struct live_request *choose(const struct migrating *migrating, uint32_t f
     return best;
 }
 
+/* ---- one that waits ---- */
+
+/* The first in the queue; NULL: it may not go there. */
+static struct live_request *first_waiting(const struct migrating *migrating,
+                                          struct migration_pair pair)
+{
+    uint64_t at[2] = {0, 0}, at_other[2] = {0, 0};
+    struct live_request *p = waiting_next(&replica_at(migrating, pair.from)->here.waiting, at);
+    const struct live_request *other =
+        waiting_next(&replica_at(migrating, pair.to)->here.waiting, at_other);
+    if (!p || p->pub.state != IFL_WAITING || p->pub.n_seqs > 1 || p->left != IFL_FINISHED)
+        return NULL;
+    return !other || p->pub.arrival_ns <= other->pub.arrival_ns ? p : NULL;
+}
+
+static int move_waiting(struct migrating *migrating, struct migration_pair pair,
+                        struct ifl_error *error)
+{
+    struct live_request *p = first_waiting(migrating, pair);
+    struct replica *from = replica_at(migrating, pair.from), *to = replica_at(migrating, pair.to);
+    struct loop *loop = migrating->loop;
+    if (!p)
+        return 0;
+    const int32_t n = kv_blocks_for(p->pub.stale.n_tokens, to->fixed.block);
+    const int32_t n_spare = (int32_t)(migrating->rules->watermark_frac * to->fixed.limits.n_blocks);
+    struct migration m = {.p = p, .from = pair.from, .to = pair.to};
+    if (n + n_spare > to->kv.device.n_free)
+        return 0;
+    if (join(migrating, &m, error) < 0)
+        return error->code;
+    if (!replica_take_waiting(to, m.d, p, n, n_spare, loop->now_ns)) {
+        replica_leave(to, m.d, IFL_SHED, loop->now_ns);
+        return loop_note_gone(loop, to, error);
+    }
+    count_move(m.d, p, pair.from);
+    loop_note_change(loop, to);
+    loop_move_departure(loop, p, pair.to, m.d);
+    p->silent = true;
+    replica_leave(from, p, IFL_SHED, loop->now_ns);
+    return loop_note_gone(loop, from, error);
+}
+
 static int begin(struct migrating *migrating, struct migration_pair pair, struct ifl_error *error)
 {
+    if (migrating->rules->request == MIGRATE_FIRST_WAITING)
+        return move_waiting(migrating, pair, error);
     struct live_request *p = choose(migrating, pair.from);
     if (!p)
         return 0;

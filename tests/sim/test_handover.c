@@ -97,7 +97,7 @@ static void roll_migration(struct fixture *f, struct dice *dice)
         (struct migration_rules){.interval_ns = 10000000 * (int64_t)roll(dice, 1, 30),
                                  .threshold = roll(dice, 0, 30) - 3,
                                  .pairs = one_in(dice, 3) ? PAIRS_BALANCED : PAIRS_DEFRAG,
-                                 .request = (enum migration_request)roll(dice, 0, 2),
+                                 .request = (enum migration_request)roll(dice, 0, 3),
                                  .awaited = one_in(dice, 2) ? AWAITED_OF_FIRST : AWAITED_OF_ALL,
                                  .max_stages = roll(dice, 1, 4),
                                  .last_stage_blocks = roll(dice, 1, 8),
