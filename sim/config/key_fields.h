@@ -66,7 +66,8 @@ extern const struct key_table tiers_keys, tier_host_keys, tier_disk_keys, tier_s
 /* ---- keys_machine.c ---- */
 extern const struct key_table cost_keys, engine_keys, parallel_keys, deployment_keys,
     deployment_host_keys, deployment_memory_keys, deployment_front_end_keys,
-    deployment_all_reduce_keys, deployment_exchange_keys, deployment_cache_keys;
+    deployment_all_reduce_keys, deployment_exchange_keys, deployment_cache_keys,
+    deployment_kernels_keys;
 /* ---- keys_cluster.c ---- */
 extern const struct key_table cluster_keys, news_keys, gateway_keys, router_keys, handover_keys,
     links_keys;

@@ -78,6 +78,7 @@ const struct key_section key_sections[] = {
     {.where = "deployment.all_reduce", .keys = &deployment_all_reduce_keys, .is_deployment = true},
     {.where = "deployment.exchange", .keys = &deployment_exchange_keys, .is_deployment = true},
     {.where = "deployment.cache", .keys = &deployment_cache_keys, .is_deployment = true},
+    {.where = "deployment.kernels", .keys = &deployment_kernels_keys, .is_deployment = true},
     {.where = "cost", .keys = &cost_keys},
     {.where = "engine", .keys = &engine_keys},
     {.where = "parallel", .keys = &parallel_keys},

@@ -136,3 +136,4 @@ const struct key_table deployment_front_end_keys = {DEPLOYMENT(_front_end)};
 const struct key_table deployment_all_reduce_keys = {DEPLOYMENT(_all_reduce)};
 const struct key_table deployment_exchange_keys = {DEPLOYMENT(_exchange)};
 const struct key_table deployment_cache_keys = {DEPLOYMENT(_cache)};
+const struct key_table deployment_kernels_keys = {DEPLOYMENT(_kernels)};

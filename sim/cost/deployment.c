@@ -94,6 +94,12 @@ const struct ifl_param deployment_cache_fields[DEPLOYMENT_CACHE_FIELDS] = {
          "whole blocks of its beginning that the prefix cache holds, whatever was computed before"),
 };
 
+const struct ifl_param deployment_kernels_fields[DEPLOYMENT_KERNELS_FIELDS] = {
+    REAL(deployment_kernels, prompt_frac, 1, 0.1, 10, "of the profile's time",
+         "products, element-wise work and prompts' attention of a step with prompts, where the "
+         "server's kernels are of another version"),
+};
+
 const struct deployment_section deployment_sections[] = {
     {"host", deployment_host_fields, DEPLOYMENT_HOST_FIELDS, offsetof(struct deployment, host)},
     {"memory", deployment_memory_fields, DEPLOYMENT_MEMORY_FIELDS,
@@ -105,6 +111,8 @@ const struct deployment_section deployment_sections[] = {
     {"exchange", deployment_exchange_fields, DEPLOYMENT_EXCHANGE_FIELDS,
      offsetof(struct deployment, exchange)},
     {"cache", deployment_cache_fields, DEPLOYMENT_CACHE_FIELDS, offsetof(struct deployment, cache)},
+    {"kernels", deployment_kernels_fields, DEPLOYMENT_KERNELS_FIELDS,
+     offsetof(struct deployment, kernels)},
 };
 const size_t deployment_n_sections = COUNT_OF(deployment_sections);
 

@@ -63,6 +63,12 @@ struct deployment_all_reduce {
     double bulk_latency_s, bulk_gb_per_s, bulk_from_bytes;
 };
 
+/* The kernels of the server against those of the profile: other versions take other times. */
+struct deployment_kernels {
+    double prompt_frac; /* of the time of products, element-wise work and prompts' attention in a
+                           step with prompts; 0 is 1 */
+};
+
 /* What a server found in its prefix cache, where only that is known of its prompts. */
 struct deployment_cache {
     double hit_frac; /* of each prompt, from its beginning */
@@ -96,6 +102,7 @@ struct deployment {
     struct deployment_all_reduce all_reduce;
     struct deployment_exchange exchange;
     struct deployment_cache cache;
+    struct deployment_kernels kernels;
     size_t n_intervals;
     struct deployment_interval intervals[DEPLOYMENT_INTERVALS];
     size_t n_correlations;
@@ -107,7 +114,7 @@ struct deployment {
 enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 6, DEPLOYMENT_MEMORY_FIELDS = 2 };
 enum { DEPLOYMENT_FRONT_END_FIELDS = 3 };
 enum { DEPLOYMENT_ALL_REDUCE_FIELDS = 5, DEPLOYMENT_EXCHANGE_FIELDS = 7 };
-enum { DEPLOYMENT_CACHE_FIELDS = 1 };
+enum { DEPLOYMENT_CACHE_FIELDS = 1, DEPLOYMENT_KERNELS_FIELDS = 1 };
 extern const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS]; /* those in no section */
 extern const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS];
 extern const struct ifl_param deployment_memory_fields[DEPLOYMENT_MEMORY_FIELDS];
@@ -115,6 +122,7 @@ extern const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_F
 extern const struct ifl_param deployment_all_reduce_fields[DEPLOYMENT_ALL_REDUCE_FIELDS];
 extern const struct ifl_param deployment_exchange_fields[DEPLOYMENT_EXCHANGE_FIELDS];
 extern const struct ifl_param deployment_cache_fields[DEPLOYMENT_CACHE_FIELDS];
+extern const struct ifl_param deployment_kernels_fields[DEPLOYMENT_KERNELS_FIELDS];
 
 struct deployment_section {
     const char *name;

@@ -7,10 +7,11 @@
  *
  * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
  * operations. All ranks do the same work and synchronise in the all-reduces, so one rank stands for
- * all. The stages of a pipeline run one after the other and swap side by side. A step without
- * tokens has no forward pass, and the host does not launch its layers. Of a step in a pipeline each
- * stage has the part of its layers; the first one also the step's and the sequences' time on the
- * host, the last one the product of the head, and each its own swaps.
+ * all. In a step with prompts the products and E of the layers, and A_prefill, take
+ * kernels.prompt_frac of that. The stages of a pipeline run one after the other and swap side by
+ * side. A step without tokens has no forward pass, and the host does not launch its layers. Of a
+ * step in a pipeline each stage has the part of its layers; the first one also the step's and the
+ * sequences' time on the host, the last one the product of the head, and each its own swaps.
  *
  * Data-parallel ranks share the experts, and wait for each other in every layer's exchange: the
  * experts compute the tokens of all ranks, M in place of m, the layer has an exchange
@@ -36,6 +37,8 @@ struct roofline {
     double tokens_s[MEMO_TOKENS + 1]; /* 0: not computed yet */
     double rows_s[MEMO_ROWS + 1];
     struct decode_line lines[MEMO_SEQS + 1]; /* split_tokens 0: not computed yet */
+    double *prompts_s; /* as tokens_s, of steps with prompts; tokens_s itself if they are alike */
+    double scaled_s[MEMO_TOKENS + 1];
 };
 
 /* New tokens of a step: of this rank, and of all data-parallel ranks. */
@@ -137,12 +140,21 @@ static double experts_exchange_s(const struct roofline_rank *rank, struct tokens
     return 2 * lines_s(&rank->gather, m.all * model->d_model * model->weight_bytes / 2);
 }
 
-IFL_HOT static double dense_s(const struct roofline_rank *rank, struct tokens m)
+/* Of the profile's times: those of this step's kernels. */
+static inline double kernels_frac(const struct roofline_rank *rank,
+                                  const struct ifl_step_totals *totals)
+{
+    return totals->n_prefill_tokens > 0 ? rank->prompt_frac : 1;
+}
+
+/* `frac` of the kernels' times; messages between ranks have their own numbers. */
+IFL_HOT static double dense_s(const struct roofline_rank *rank, struct tokens m, double frac)
 {
     const struct model *model = rank->model;
     double layer_s = layer_elementwise_s(rank, m);
     for (int i = 0; i < MODEL_LINEARS; i++)
         layer_s += linear_s(rank, i, m);
+    layer_s *= frac;
     layer_s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);
     return model->layers * layer_s + hops_s(rank, m.own);
 }
@@ -153,15 +165,16 @@ static double head_s(const struct roofline_rank *rank, double rows)
                   rank->model->weight_bytes);
 }
 
-static double tokens_s(struct roofline *roofline, int32_t n_tokens)
+static double tokens_s(struct roofline *roofline, const struct ifl_step_totals *totals)
 {
+    const int32_t n_tokens = totals->n_tokens;
     const struct tokens m = {n_tokens, n_tokens};
     if (IFL_RARE(n_tokens > MEMO_TOKENS))
-        return dense_s(&roofline->rank, m);
-    double *known = &roofline->tokens_s[n_tokens];
-    if (IFL_RARE(*known == 0))
-        *known = dense_s(&roofline->rank, m);
-    return *known;
+        return dense_s(&roofline->rank, m, kernels_frac(&roofline->rank, totals));
+    double *memo = totals->n_prefill_tokens > 0 ? roofline->prompts_s : roofline->tokens_s;
+    if (IFL_RARE(memo[n_tokens] == 0))
+        memo[n_tokens] = dense_s(&roofline->rank, m, kernels_frac(&roofline->rank, totals));
+    return memo[n_tokens];
 }
 
 static double rows_s(struct roofline *roofline, int32_t rows)
@@ -196,7 +209,7 @@ static double prefill_s(const struct roofline_rank *rank, const struct ifl_step_
         .longest_kv = totals->max_prefill_kv,
         .n_seqs = totals->n_prefill_seqs,
     };
-    return prefill_attention_s(rank->hardware, &rank->heads, &shape);
+    return rank->prompt_frac * prefill_attention_s(rank->hardware, &rank->heads, &shape);
 }
 
 static double decode_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -265,14 +278,15 @@ double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_t
 {
     const struct tokens m = {totals->n_tokens, totals->n_tokens};
     ifl_assert(rank->allreduce.gb_per_s > 0 || rank->heads.q_heads == rank->model->n_q_heads);
-    return step_s(rank, totals, dense_s(rank, m) + head_s(rank, totals->n_sampled));
+    return step_s(rank, totals,
+                  dense_s(rank, m, kernels_frac(rank, totals)) + head_s(rank, totals->n_sampled));
 }
 
 IFL_HOT static double remembered_step_s(struct cost *cost, const struct ifl_step_totals *totals)
 {
     struct roofline *roofline = (struct roofline *)cost;
     return step_s(&roofline->rank, totals,
-                  tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled));
+                  tokens_s(roofline, totals) + rows_s(roofline, totals->n_sampled));
 }
 
 /* ---- the stages of a pipeline ---- */
@@ -289,7 +303,7 @@ static struct layer_times layer_times(struct roofline *roofline,
     const struct host_times *host = rank->host;
     if (totals->n_tokens == 0)
         return (struct layer_times){0};
-    const double dense_s = tokens_s(roofline, totals->n_tokens) - hops_s(rank, totals->n_tokens);
+    const double dense_s = tokens_s(roofline, totals) - hops_s(rank, totals->n_tokens);
     return (struct layer_times){
         .host_s = host->layer_s + (totals->n_prefill_tokens > 0 ? host->prompt_layer_s : 0),
         .forward_s =
@@ -342,7 +356,9 @@ static double group_s(struct cost *cost, const struct ifl_step_totals *const *of
     double longest_s = 0;
     for (size_t i = 0; i < n; i++) {
         const struct tokens m = {ifl_max(of[i]->n_tokens, 1), all};
-        const double s = step_s(rank, of[i], dense_s(rank, m) + head_s(rank, of[i]->n_sampled));
+        const double s =
+            step_s(rank, of[i],
+                   dense_s(rank, m, kernels_frac(rank, of[i])) + head_s(rank, of[i]->n_sampled));
         longest_s = fmax(longest_s, s);
     }
     return longest_s;
@@ -407,7 +423,7 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
     const struct hardware *hardware = rank->hardware;
     const struct decode_line line = line_of(roofline, first->n_decode_seqs);
     const struct run run = {
-        .matrices_s = tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled),
+        .matrices_s = tokens_s(roofline, first) + rows_s(roofline, first->n_sampled),
         .host_s = host_s(rank, first),
         .floor_s = rank->host->floor_s,
         .layers = rank->model->layers,
@@ -448,6 +464,8 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                                    .host = &platform->deployment.host,
                                    .exchange = &platform->deployment.exchange,
                                    .parallel = *parallel};
+    const double prompt_frac = platform->deployment.kernels.prompt_frac;
+    rank->prompt_frac = prompt_frac > 0 ? prompt_frac : 1;
     set_lines(rank, platform);
     model_layer_linears(model, tensor_parallel, rank->linears);
     rank->head = model_lm_head(model, tensor_parallel);
@@ -518,6 +536,7 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
     roofline->platform = *platform;
     roofline_rank_set(&roofline->rank, &roofline->model, &roofline->platform, parallel,
                       block_tokens);
+    roofline->prompts_s = roofline->rank.prompt_frac == 1 ? roofline->tokens_s : roofline->scaled_s;
     return &roofline->base;
 }
 

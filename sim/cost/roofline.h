@@ -24,6 +24,7 @@ struct roofline_rank {
     struct attention_heads decode_heads; /* the same with the queries of ranks that share context */
     double ffn_columns;                  /* of a rank, in one expert */
     double token_bytes, block_bytes;     /* of K/V, of a rank, all its layers */
+    double prompt_frac; /* of the profile's times, of what a step with prompts computes */
 };
 
 /* Requires that the ranks can share the model (model_check_parallel), which is spread over them
