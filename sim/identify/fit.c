@@ -10,6 +10,9 @@ static const double reach = 0.2;
 
 /* A share in a cache is looked for up to this. */
 static const double most_found = 0.99;
+/* So is a factor of prompts' kernels: twice as fast, or slow, are other kernels than the profile's.
+ */
+static const double least_frac = 0.6, most_frac = 1.6;
 
 enum latency fit_latency(enum parameter parameter)
 {
@@ -20,7 +23,14 @@ enum latency fit_latency(enum parameter parameter)
 
 bool fit_is_profiled(enum parameter parameter)
 {
-    return parameter == BLOCKS || parameter == CACHE_HIT;
+    return parameter == BLOCKS || parameter == CACHE_HIT || parameter == PROMPT_FRAC;
+}
+
+enum parameter fit_followed(const struct fit *fit)
+{
+    return fit->is_free[CACHE_HIT]     ? CACHE_HIT
+           : fit->is_free[PROMPT_FRAC] ? PROMPT_FRAC
+                                       : N_PARAMETERS;
 }
 
 double fit_unit(const struct fit *fit, enum parameter parameter)
@@ -410,7 +420,9 @@ int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct if
         rc = fit_both(fit, error);
     if (rc == 0 && fit->is_free[CACHE_HIT])
         rc = profile_search(fit, CACHE_HIT, PROFILE_FINE, 0, most_found, true, error);
-    if (rc == 0 && (fit->is_free[BLOCKS] || fit->is_free[CACHE_HIT]))
+    if (rc == 0 && fit->is_free[PROMPT_FRAC])
+        rc = profile_search(fit, PROMPT_FRAC, PROFILE_FINE, least_frac, most_frac, true, error);
+    if (rc == 0 && (fit->is_free[BLOCKS] || fit_followed(fit) < N_PARAMETERS))
         rc = fit_refine(fit, 1.3, error);
     return rc == 0 ? interval_bound(fit, error) : rc;
 }
@@ -438,8 +450,8 @@ int fit_refine(struct fit *fit, double ratio, struct ifl_error *error)
     int rc = 0;
     if (fit->is_free[BLOCKS])
         rc = profile_search(fit, BLOCKS, PROFILE_FINE, middle / ratio, middle * ratio, true, error);
-    if (rc == 0 && fit->is_free[CACHE_HIT])
-        rc = profile_zoom(fit, CACHE_HIT, error);
+    if (rc == 0 && fit_followed(fit) < N_PARAMETERS)
+        rc = profile_zoom(fit, fit_followed(fit), error);
     if (rc == 0)
         rc = fit_both(fit, error);
     return rc == 0 ? interval_bound(fit, error) : rc;

@@ -7,7 +7,8 @@
  *
  * Intervals are those of an M-estimator whose scores are correlated within a span of time: the
  * sandwich of Liang and Zeger (Biometrika 73(1), 1986), with Student's t for the spans. Those of
- * the pool and of the share of prompts in a cache are bootstraps of the spans over their profiles.
+ * the pool, of the share of prompts in a cache and of the factor of prompts' kernels are bootstraps
+ * of the spans over their profiles.
  */
 #ifndef SIM_IDENTIFY_FIT_H
 #define SIM_IDENTIFY_FIT_H
@@ -23,7 +24,7 @@ struct fit {
     double low[N_PARAMETERS], high[N_PARAMETERS]; /* 90% */
     double covariance[N_PARAMETERS][N_PARAMETERS];
     double along[N_PARAMETERS];       /* units by which the others' best values grow with a unit of
-                                         CACHE_HIT, along its profile */
+                                         fit_followed, along its profile */
     double front_scale;               /* of the times to the first token that show the front end */
     double scale[N_LATENCIES];        /* of the residuals, logarithms */
     double *predicted_s[N_LATENCIES]; /* [residuals->n] at the value */
@@ -35,12 +36,16 @@ void fit_close(struct fit *fit);
 /* True of a parameter whose best value is searched, the others fitted anew at each: derivatives by
  * it say little. */
 bool fit_is_profiled(enum parameter parameter);
+/* The free one of CACHE_HIT and PROMPT_FRAC, which acts on all latencies: the others follow it
+ * along its profile. N_PARAMETERS: none. They are not free together: both say how long prompts
+ * take. */
+enum parameter fit_followed(const struct fit *fit);
 /* From fit->value on. The pool, if it is free, is searched between the given numbers of blocks, in
  * steps of a twelfth. */
 int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct ifl_error *error);
 /* Without the pool. */
 int fit_again(struct fit *fit, struct ifl_error *error);
-/* The pool in finer steps, up to `ratio` times more or less, and the share in a cache. */
+/* The pool in finer steps, up to `ratio` times more or less, and the parameter that is followed. */
 int fit_refine(struct fit *fit, double ratio, struct ifl_error *error);
 /* The negative logarithm of the likelihood at the value, but for a constant. */
 double fit_lost(const struct fit *fit);

@@ -139,6 +139,13 @@ static void choose(struct quest *quest)
         leave(found, CACHE_HIT, GIVEN,
               found->start[CACHE_HIT] > 0 ? "the configuration says it" : "not looked for");
     }
+    if (!quest->options->release[PROMPT_FRAC] || quest->fit.is_free[CACHE_HIT]) {
+        quest->fit.is_free[PROMPT_FRAC] = false;
+        leave(found, PROMPT_FRAC, GIVEN,
+              quest->options->hold[PROMPT_FRAC] ? "held"
+              : quest->fit.is_free[CACHE_HIT]   ? "a share in a cache is looked for"
+                                                : "the run asks for no other");
+    }
     if (quest->has_blocks && !quest->options->release[BLOCKS]) {
         quest->fit.is_free[BLOCKS] = false;
         leave(found, BLOCKS, GIVEN, "the configuration says it");
@@ -152,7 +159,7 @@ static void choose(struct quest *quest)
 /* A unit changes the median latency by a tenth, or the number by a tenth. */
 static double widest_units(enum parameter p)
 {
-    return parameter_rows[p].moved == LOGARITHM ? 8 : 3;
+    return parameter_rows[p].moved == LOGARITHM && p != PROMPT_FRAC ? 8 : 3;
 }
 
 static double width_units(const struct fit *fit, enum parameter p)
@@ -339,12 +346,11 @@ static int probe_exchange(struct quest *quest, struct ifl_error *error)
     return rc;
 }
 
-static int solve(struct quest *quest, struct ifl_error *error)
+/* All but whether prompts' kernels are others. */
+static int settle(struct quest *quest, struct ifl_error *error)
 {
     const double least = quest->peak_blocks * 0.65, most = quest->peak_blocks * 1.5;
     int rc = leave_front(quest, error);
-    if (rc == 0)
-        rc = probe_exchange(quest, error);
     if (rc == 0)
         rc = fit_find(&quest->fit, least, most, error);
     if (rc == 0)
@@ -355,6 +361,38 @@ static int solve(struct quest *quest, struct ifl_error *error)
         rc = fit_refine(&quest->fit, 1.08, error);
     while (rc == 0 && (rc = bound_one(quest, error)) > 0)
         rc = 0;
+    return rc;
+}
+
+/* Prompts' kernels are the profile's unless the run says otherwise in a score test of 5%. Then what
+ * lay at its bound is looked for again, since slow prompts hold a front end down. */
+static int ask_prompts(struct quest *quest, bool *asks, struct ifl_error *error)
+{
+    struct fit *fit = &quest->fit;
+    double sds = 0;
+    *asks = false;
+    if (fit_followed(fit) < N_PARAMETERS || quest->options->hold[PROMPT_FRAC])
+        return 0;
+    const int rc = profile_test(fit, PROMPT_FRAC, &sds, error);
+    *asks = fabs(sds) > gsl_cdf_tdist_Pinv(0.975, (double)(quest->residuals.n_spans - 1));
+    fit->is_free[PROMPT_FRAC] = rc == 0 && *asks;
+    if (*asks)
+        leave(quest->found, PROMPT_FRAC, FOUND, "%s", "");
+    for (enum parameter p = 0; *asks && p < N_PARAMETERS; p++)
+        fit->is_free[p] = fit->is_free[p] || quest->found->of[p].state == AT_BOUND;
+    return rc;
+}
+
+static int solve(struct quest *quest, struct ifl_error *error)
+{
+    bool asks = false;
+    int rc = probe_exchange(quest, error);
+    if (rc == 0)
+        rc = settle(quest, error);
+    if (rc == 0)
+        rc = ask_prompts(quest, &asks, error);
+    if (rc == 0 && asks)
+        rc = settle(quest, error);
     if (rc == 0)
         leave_pool(quest);
     return rc;
@@ -482,8 +520,14 @@ static double normal(uint64_t draw, uint64_t index)
         ifl_uniform(ifl_draw(1, IFL_DRAW_TRIAL, UINT64_MAX - draw, index)));
 }
 
-/* Of the pool, which is in no covariance; the other parameters have their own numbers. */
-static const uint64_t number_of_pool = 9, number_of_cache = 10;
+/* Of the pool, which is in no covariance. The parameters before it have their own numbers, those
+ * behind it the next ones. */
+static const uint64_t number_of_pool = 9;
+
+static uint64_t number_of(enum parameter p)
+{
+    return (uint64_t)p + ((uint64_t)p >= number_of_pool);
+}
 
 /* The covariance is at most N_PARAMETERS wide; parameters that were not fitted have none. */
 static void draw_fitted(const struct identified *found, uint64_t draw, double value[])
@@ -497,8 +541,7 @@ static void draw_fitted(const struct identified *found, uint64_t draw, double va
     for (enum parameter p = 0; p < N_PARAMETERS; p++) {
         double units = 0;
         for (enum parameter q = 0; q <= p; q++)
-            units += gsl_matrix_get(root, p, q) *
-                     normal(draw, q == CACHE_HIT ? number_of_cache : (uint64_t)q);
+            units += gsl_matrix_get(root, p, q) * normal(draw, number_of(q));
         if (found->covariance[p][p] > 0)
             value[p] = parameter_moved(p, value[p], units * found->unit[p]);
     }

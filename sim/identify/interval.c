@@ -235,14 +235,17 @@ static double sd_of_profile(const struct fit *fit, enum parameter p)
            gsl_cdf_ugaussian_Pinv(0.95);
 }
 
-/* What a share in a cache leaves open moves the others along its profile. */
+/* What the parameter that is followed leaves open moves the others along its profile. */
 static void add_along(struct fit *fit, const enum parameter of[], size_t k)
 {
-    const double sd = sd_of_profile(fit, CACHE_HIT);
-    fit->covariance[CACHE_HIT][CACHE_HIT] = sd * sd;
+    const enum parameter p = fit_followed(fit);
+    const double sd = p < N_PARAMETERS ? sd_of_profile(fit, p) : 0;
+    if (p == N_PARAMETERS)
+        return;
+    fit->covariance[p][p] = sd * sd;
     for (size_t j = 0; j < k; j++) {
         const double by = fit->along[of[j]] * sd;
-        fit->covariance[of[j]][CACHE_HIT] = fit->covariance[CACHE_HIT][of[j]] = by * sd;
+        fit->covariance[of[j]][p] = fit->covariance[p][of[j]] = by * sd;
         for (size_t m = 0; m < k; m++)
             fit->covariance[of[j]][of[m]] += by * fit->along[of[m]] * sd;
     }
@@ -280,8 +283,7 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
     size_t k = fit_list_free(fit, TPOT, of);
     k += fit_list_free(fit, TTFT, of + k);
     if (k == 0) {
-        if (fit->is_free[CACHE_HIT])
-            add_along(fit, of, k);
+        add_along(fit, of, k);
         return 0;
     }
     gsl_matrix *scores = gsl_matrix_calloc(fit->residuals->n_spans, k);
@@ -294,8 +296,7 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
         const bool ok = invert(bread, inverse);
         fill_sandwich(scores, inverse, cov);
         store(fit, of, k, cov, ok);
-        if (fit->is_free[CACHE_HIT])
-            add_along(fit, of, k);
+        add_along(fit, of, k);
         bound_all(fit, of, k);
     }
     slopes_close(&slopes);

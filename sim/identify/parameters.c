@@ -16,6 +16,7 @@ const struct parameter_row parameter_rows[N_PARAMETERS] = {
     [HOST_LAYER] = {"host.layer_s", "us", 1e6, ITSELF, false, 0, INFINITY},
     [ALLREDUCE_LATENCY] = {"allreduce.latency_s", "us", 1e6, ITSELF, false, 0, INFINITY},
     [CACHE_HIT] = {"cache.hit_frac", "", 1, ITSELF, false, 0, 1, .is_asked = true},
+    [PROMPT_FRAC] = {"kernels.prompt_frac", "", 1, LOGARITHM, false, 0.1, 10},
 };
 
 /* GB/s: a faster link is none that a recording could tell from it. */
@@ -98,6 +99,9 @@ void parameters_of(const struct machine *machine, const struct config *config, i
     }
     value[EXCHANGE_RATE] = exchange_of(machine, config).gb_per_s;
     value[CACHE_HIT] = machine->platform.deployment.cache.hit_frac;
+    value[PROMPT_FRAC] = machine->platform.deployment.kernels.prompt_frac;
+    if (value[PROMPT_FRAC] <= 0)
+        value[PROMPT_FRAC] = 1;
 }
 
 static void change_all_reduce(const double value[N_PARAMETERS], struct lines_profile *lines,
@@ -123,6 +127,7 @@ void parameters_change(const double value[N_PARAMETERS], const struct config *co
     deployment->host.seq_s = value[HOST_SEQ];
     deployment->host.layer_s = value[HOST_LAYER];
     deployment->cache.hit_frac = value[CACHE_HIT];
+    deployment->kernels.prompt_frac = value[PROMPT_FRAC];
     if (all_reduces(machine, config, &lines))
         change_all_reduce(value, &lines, &deployment->all_reduce);
     const struct deployment_exchange exchange = exchange_of(machine, config);

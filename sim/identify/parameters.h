@@ -23,6 +23,7 @@ enum parameter {
     HOST_LAYER,        /* acts as HOST_STEP in every step of one model */
     ALLREDUCE_LATENCY, /* acts as HOST_STEP, too */
     CACHE_HIT,         /* share of each prompt */
+    PROMPT_FRAC,       /* of the profile's time for steps with prompts */
     N_PARAMETERS
 };
 

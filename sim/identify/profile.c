@@ -11,10 +11,46 @@ enum { PROFILE_DRAWS = 1000 };
 
 struct profile_point {
     double at, value[N_PARAMETERS], sum;
-    double *of_span; /* [n_spans] loss */
+    double low_blocks, high_blocks; /* of the pool that was followed */
+    double *of_span;                /* [n_spans] loss */
 };
 
-static void lose(struct fit *fit, struct profile_point *point)
+/* What a profile's losses are taken with: scales of the requests that wait at its start, and of the
+ * others. */
+struct weights {
+    double scale[N_LATENCIES][2];
+    bool *is_front; /* [n] */
+};
+
+/* A request that waits has the errors of all the steps before its own, one that finds a free server
+ * those of a few. A factor of the kernels acts on both, and the precise ones say more of it. Groups
+ * of a few requests have no scale of their own. */
+static int weigh(struct fit *fit, enum parameter p, struct weights *weights,
+                 struct ifl_error *error)
+{
+    const size_t n = fit->residuals->n, n_front = fit_n_front(fit);
+    const size_t n_of[2] = {n / RESIDUAL_SHIFTS - n_front, n_front};
+    double *r = malloc((n + 1) * sizeof *r);
+    weights->is_front = malloc(n + 1);
+    const bool room = r && weights->is_front;
+    for (size_t i = 0; room && i < n; i++)
+        weights->is_front[i] = fit_shows_front(fit, i);
+    for (int l = 0; room && l < N_LATENCIES; l++)
+        for (int g = 0; g < 2; g++) {
+            weights->scale[l][g] = fit->scale[l];
+            if (p != PROMPT_FRAC || n_of[g] < RECORDING_LEAST)
+                continue;
+            for (size_t i = 0; i < n; i++)
+                r[i] = weights->is_front[i] == g
+                           ? residual_of(fit->residuals, l, i, fit->predicted_s[l][i])
+                           : (double)NAN;
+            weights->scale[l][g] = robust_scale(r, n);
+        }
+    free(r);
+    return room ? 0 : ifl_fail_nomem(error);
+}
+
+static void lose(const struct fit *fit, const struct weights *weights, struct profile_point *point)
 {
     const struct residuals *residuals = fit->residuals;
     memset(point->of_span, 0, residuals->n_spans * sizeof(double));
@@ -22,14 +58,14 @@ static void lose(struct fit *fit, struct profile_point *point)
     for (size_t i = 0; i < residuals->n; i++)
         for (enum latency l = TTFT; l < N_LATENCIES; l++) {
             const double r = residual_of(residuals, l, i, fit->predicted_s[l][i]);
-            const double lost = isnan(r) ? 0 : loss(r / fit->scale[l]);
+            const double lost = isnan(r) ? 0 : loss(r / weights->scale[l][weights->is_front[i]]);
             point->of_span[residuals->rows[i].span] += lost;
             point->sum += lost;
         }
 }
 
-/* A front end or a sequence that takes time off would stand for prompts that are found in a cache.
- */
+/* A front end or a sequence that takes time off would stand for prompts that are found in a cache,
+ * or computed faster. */
 static int keep_possible(struct fit *fit, struct ifl_error *error)
 {
     bool moves = false;
@@ -41,7 +77,7 @@ static int keep_possible(struct fit *fit, struct ifl_error *error)
     return moves ? fit_predict(fit, fit->value, error) : 0;
 }
 
-/* With another share in a cache the same waits are those of another pool. */
+/* With another share in a cache, or other steps, the same waits are those of another pool. */
 static int follow_pool(struct fit *fit, struct ifl_error *error)
 {
     enum { POINTS = 9 };
@@ -52,23 +88,25 @@ static int follow_pool(struct fit *fit, struct ifl_error *error)
 }
 
 /* The loss at a point, the other parameters fitted anew if asked. Scales stay. */
-static int visit(struct fit *fit, enum parameter p, struct profile_point *point, bool refit,
-                 struct ifl_error *error)
+static int visit(struct fit *fit, enum parameter p, const struct weights *weights,
+                 struct profile_point *point, bool refit, struct ifl_error *error)
 {
     double scale[N_LATENCIES];
     memcpy(scale, fit->scale, sizeof scale);
     fit->value[p] = parameter_rows[p].is_whole ? round(point->at) : point->at;
-    int rc = refit && p == CACHE_HIT ? follow_pool(fit, error) : 0;
+    int rc = refit && p != BLOCKS ? follow_pool(fit, error) : 0;
     if (rc == 0)
         rc = fit_predict(fit, fit->value, error);
     if (rc == 0 && refit)
         rc = fit_refit(fit, error);
-    if (rc == 0 && fit->is_free[CACHE_HIT])
+    if (rc == 0 && (p != BLOCKS || fit_followed(fit) < N_PARAMETERS))
         rc = keep_possible(fit, error);
     memcpy(fit->scale, scale, sizeof scale);
     memcpy(point->value, fit->value, sizeof point->value);
+    point->low_blocks = fit->low[BLOCKS];
+    point->high_blocks = fit->high[BLOCKS];
     if (rc == 0)
-        lose(fit, point);
+        lose(fit, weights, point);
     return rc;
 }
 
@@ -82,18 +120,21 @@ static size_t least(const struct profile_point *points, size_t n)
 }
 
 /* The points are even in what a fit moves of the parameter. */
-static int search(struct fit *fit, enum parameter p, struct profile_point *points, size_t n,
-                  double low, double high, bool refit, struct ifl_error *error)
+static int search(struct fit *fit, enum parameter p, const struct weights *weights,
+                  struct profile_point *points, size_t n, double low, double high, bool refit,
+                  struct ifl_error *error)
 {
     for (size_t i = 0; i < n; i++) {
         const double part = (double)i / (double)(n - 1);
         points[i].at = parameter_rows[p].moved == LOGARITHM ? low * pow(high / low, part)
                                                             : low + (high - low) * part;
-        if (visit(fit, p, &points[i], refit, error) < 0)
+        if (visit(fit, p, weights, &points[i], refit, error) < 0)
             return error->code;
     }
     const size_t best = least(points, n);
     memcpy(fit->value, points[best].value, sizeof fit->value);
+    fit->low[BLOCKS] = points[best].low_blocks;
+    fit->high[BLOCKS] = points[best].high_blocks;
     return 0;
 }
 
@@ -153,7 +194,7 @@ static void bound(struct fit *fit, enum parameter p, const struct profile_point 
     qsort(draws, PROFILE_DRAWS, sizeof *draws, by_size);
     double low = parameter_moved(p, draws[PROFILE_DRAWS / 20], -half);
     double high = parameter_moved(p, draws[PROFILE_DRAWS - 1 - PROFILE_DRAWS / 20], half);
-    if (p == CACHE_HIT)
+    if (p != BLOCKS)
         widen(fit, p, draws[PROFILE_DRAWS / 2], &low, &high);
     fit->low[p] = fmax(row->low, row->is_whole ? floor(low) : low);
     fit->high[p] = fmin(row->high, row->is_whole ? ceil(high) : high);
@@ -195,18 +236,61 @@ int profile_search(struct fit *fit, enum parameter p, size_t n, double low, doub
                    struct ifl_error *error)
 {
     struct profile_point points[PROFILE_FINE] = {{0}};
+    struct weights weights = {0};
     int rc = open_points(fit, points, error);
     if (rc == 0)
-        rc = search(fit, p, points, n, low, high, refit, error);
+        rc = weigh(fit, p, &weights, error);
+    if (rc == 0)
+        rc = search(fit, p, &weights, points, n, low, high, refit, error);
     if (rc == 0)
         bound(fit, p, points, n);
-    if (rc == 0 && p == CACHE_HIT)
+    if (rc == 0 && p != BLOCKS)
         take_along(fit, p, points, n);
     if (rc == 0)
         rc = fit_predict(fit, fit->value, error);
     for (size_t i = 0; i < PROFILE_FINE; i++)
         free(points[i].of_span);
+    free(weights.is_front);
     return rc;
+}
+
+/* Of the losses at both sides, the spans' shares of their difference are sums of independent
+ * scores: the other parameters' scores are 0 in their sum. */
+static double sds_of(const struct fit *fit, const struct profile_point points[2])
+{
+    const size_t n = fit->residuals->n_spans;
+    double sum = 0, squares = 0;
+    for (size_t s = 0; s < n; s++)
+        sum += points[0].of_span[s] - points[1].of_span[s];
+    for (size_t s = 0; s < n; s++)
+        squares += pow(points[0].of_span[s] - points[1].of_span[s] - sum / (double)n, 2);
+    return squares > 0 ? sum / sqrt(squares * (double)n / (double)(n - 1)) : 0;
+}
+
+int profile_test(struct fit *fit, enum parameter p, double *sds, struct ifl_error *error)
+{
+    const double reach = 0.5;
+    struct profile_point points[PROFILE_FINE] = {{0}};
+    struct weights weights = {0};
+    double value[N_PARAMETERS];
+    const double low_blocks = fit->low[BLOCKS], high_blocks = fit->high[BLOCKS];
+    int rc = open_points(fit, points, error);
+    memcpy(value, fit->value, sizeof value);
+    if (rc == 0)
+        rc = weigh(fit, p, &weights, error);
+    for (int side = 0; rc == 0 && side < 2; side++) {
+        memcpy(fit->value, value, sizeof value);
+        points[side].at = parameter_moved(p, value[p], (side ? reach : -reach) * fit_unit(fit, p));
+        rc = visit(fit, p, &weights, &points[side], true, error);
+    }
+    *sds = rc == 0 ? sds_of(fit, points) : 0;
+    memcpy(fit->value, value, sizeof value);
+    fit->low[BLOCKS] = low_blocks;
+    fit->high[BLOCKS] = high_blocks;
+    for (size_t i = 0; i < PROFILE_FINE; i++)
+        free(points[i].of_span);
+    free(weights.is_front);
+    return rc == 0 ? fit_predict(fit, fit->value, error) : rc;
 }
 
 int profile_zoom(struct fit *fit, enum parameter p, struct ifl_error *error)

@@ -182,6 +182,8 @@ static void draw_truth(struct deployment_case *c, uint64_t number)
     truth[FRONT_REQUEST] = 0.04 * uniform(number, 6);
     truth[FRONT_PROMPT_TOKEN] = 20e-6 * uniform(number, 7);
     c->tight = uniform(number, 8) < 0.5;
+    /* Half of the deployments have the profile's kernels. */
+    truth[PROMPT_FRAC] = uniform(number, 10) < 0.5 ? 1 : 0.85 + 0.3 * uniform(number, 11);
     truth[BLOCKS] = round(c->tight ? fmin(computed, 600 + 1400 * uniform(number, 9)) : computed);
 }
 
@@ -193,10 +195,15 @@ static struct tally {
 
 static void check(const struct deployment_case *c, uint64_t number, const struct identified *found)
 {
-    for (enum parameter p = 0; p < BLOCKS + 1; p++) {
+    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
         const struct finding *f = &found->of[p];
+        if (p > BLOCKS && p != PROMPT_FRAC)
+            continue;
         const bool determined = (f->state == FOUND || f->state == AT_BOUND) && !*f->why;
         tally.unknown[p] += !determined;
+        if (show && p == PROMPT_FRAC)
+            fprintf(show, "%3d FRAC truth %g released %d value %g %s\n", (int)number, c->truth[p],
+                    determined, f->value, f->why);
         if (!determined)
             continue;
         const bool inside = c->truth[p] >= f->low && c->truth[p] <= f->high;
@@ -253,7 +260,7 @@ Test(truth, intervals_hold_it)
         show = fopen(getenv("IDENTIFY_SHOW"), "w");
     for (int i = 0; i < n; i++)
         try((uint64_t)i);
-    for (enum parameter p = 0; p < BLOCKS + 1; p++) {
+    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
         if (show)
             fprintf(show, "# %-26s %d of %d inside, %d undetermined\n", parameter_rows[p].key,
                     tally.inside[p], tally.n[p], tally.unknown[p]);
