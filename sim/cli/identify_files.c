@@ -8,6 +8,17 @@
 
 /* ---- parameters ---- */
 
+/* Of a parameter that stands with another one no range is known. */
+static void print_unknown(const struct finding *f, FILE *out)
+{
+    fprintf(out, "%20s not determined: %s", "", f->why);
+    if (f->high > f->low)
+        fprintf(out, "; moves the rest by %s %.2g%%",
+                f->moves < finding_matters ? "less than" : "up to",
+                100 * fmax(f->moves, finding_matters));
+    fprintf(out, "\n");
+}
+
 static void print_finding(const struct identified *found, enum parameter p, FILE *out)
 {
     const struct parameter_row *row = &parameter_rows[p];
@@ -22,9 +33,10 @@ static void print_finding(const struct identified *found, enum parameter p, FILE
     else if (f->state == AT_BOUND)
         fprintf(out, "%8.5g to %-8.5g determined: as small as it can be\n", f->low * by,
                 f->high * by);
+    else if (f->state == GIVEN)
+        fprintf(out, "%20s given: %s\n", "", f->why);
     else
-        fprintf(out, "%20s %s%s\n", "",
-                f->state == UNKNOWN ? "not determined: " : "given: ", f->why);
+        print_unknown(f, out);
 }
 
 static void print_findings(const struct identify_report *report)
@@ -69,6 +81,69 @@ static int judge_value(const struct identify_report *report, const struct record
     return rc < 0 ? rc : judge(r, trial, from, r->n, judged, error);
 }
 
+/* ---- intervals ---- */
+
+enum { PREDICTION_DRAWS = 40 };
+
+static int by_size(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+static double mean_of(const double *x, size_t from, size_t n)
+{
+    double sum = 0;
+    size_t m = 0;
+    for (size_t i = from; i < n; i++)
+        if (!isnan(x[i])) {
+            sum += x[i];
+            m++;
+        }
+    return sum / (double)m;
+}
+
+/* Means of the draws over requests from.., each latency sorted. */
+static int draw_means(const struct identify_report *report, const struct recording *r, size_t from,
+                      struct trial *trial, double draws[N_LATENCIES][PREDICTION_DRAWS],
+                      struct ifl_error *error)
+{
+    double value[N_PARAMETERS];
+    for (uint64_t d = 0; d < PREDICTION_DRAWS; d++) {
+        identified_draw(report->found, d + 1, value);
+        if (trial_fly(&report->options->setting, r, value, 0, trial, error) < 0)
+            return error->code;
+        for (int l = 0; l < N_LATENCIES; l++)
+            draws[l][d] = mean_of(trial->of[l], from, r->n);
+    }
+    for (int l = 0; l < N_LATENCIES; l++)
+        qsort(draws[l], PREDICTION_DRAWS, sizeof(double), by_size);
+    return 0;
+}
+
+/* `after`: flown with the found values. */
+static int print_intervals(const struct identify_report *report, const struct recording *r,
+                           size_t from, const struct trial *after, struct ifl_error *error)
+{
+    double draws[N_LATENCIES][PREDICTION_DRAWS];
+    const int n_out = PREDICTION_DRAWS / 20;
+    struct trial trial;
+    int rc = trial_open(&trial, r->n, error);
+    if (rc == 0)
+        rc = draw_means(report, r, from, &trial, draws, error);
+    trial_close(&trial);
+    for (int l = 0; rc == 0 && l < N_LATENCIES; l++) {
+        const double mean = mean_of(after->of[l], from, r->n);
+        double low = draws[l][n_out], high = draws[l][PREDICTION_DRAWS - 1 - n_out];
+        judge_widen(l, mean, &low, &high);
+        fprintf(report->table, "  mean %-11s %9.4g s, 90%% %.4g to %.4g s, recorded %.4g s\n",
+                latency_names[l], mean, low, high, mean_of(r->of[l], from, r->n));
+    }
+    return rc;
+}
+
+/* ---- what was left out, and predictions ---- */
+
 static int judge_recording(const struct identify_report *report, size_t k, struct trial *after,
                            struct ifl_error *error)
 {
@@ -85,7 +160,7 @@ static int judge_recording(const struct identify_report *report, size_t k, struc
             r->n_fit < r->n ? "not fitted" : "of the fit itself: none were left out");
     print_judged(report->table, "before", &before_errors);
     print_judged(report->table, "after", &after_errors);
-    return 0;
+    return r->n_fit < r->n ? print_intervals(report, r, r->n_fit, after, error) : 0;
 }
 
 static int judge_all(const struct identify_report *report, struct ifl_error *error)
@@ -104,56 +179,12 @@ static int judge_all(const struct identify_report *report, struct ifl_error *err
     return rc;
 }
 
-/* ---- predictions ---- */
-
-enum { PREDICTION_DRAWS = 40 };
-
-static int by_size(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
-static double mean_of(const double *x, size_t n)
-{
-    double sum = 0;
-    size_t m = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(x[i])) {
-            sum += x[i];
-            m++;
-        }
-    return sum / (double)m;
-}
-
-/* Means of the draws, each latency sorted. */
-static int draw_means(const struct identify_report *report, const struct recording *r,
-                      struct trial *trial, double draws[N_LATENCIES][PREDICTION_DRAWS],
-                      struct ifl_error *error)
-{
-    double value[N_PARAMETERS];
-    for (uint64_t d = 0; d < PREDICTION_DRAWS; d++) {
-        identified_draw(report->found, d + 1, value);
-        if (trial_fly(&report->options->setting, r, value, 0, trial, error) < 0)
-            return error->code;
-        for (int l = 0; l < N_LATENCIES; l++)
-            draws[l][d] = mean_of(trial->of[l], r->n);
-    }
-    for (int l = 0; l < N_LATENCIES; l++)
-        qsort(draws[l], PREDICTION_DRAWS, sizeof(double), by_size);
-    return 0;
-}
-
 static int predict(const struct identify_report *report, const struct recording *r,
                    struct ifl_error *error)
 {
-    double draws[N_LATENCIES][PREDICTION_DRAWS];
     struct trial trial;
     struct judged before, after;
-    const int n_out = PREDICTION_DRAWS / 20;
     int rc = trial_open(&trial, r->n, error);
-    if (rc == 0)
-        rc = draw_means(report, r, &trial, draws, error);
     if (rc == 0)
         rc = judge_value(report, r, report->found->start, &trial, &before, error);
     if (rc == 0)
@@ -162,13 +193,7 @@ static int predict(const struct identify_report *report, const struct recording 
         fprintf(report->table, "%s: %zu requests predicted\n", r->path, r->n);
         print_judged(report->table, "before", &before);
         print_judged(report->table, "after", &after);
-        for (int l = 0; l < N_LATENCIES; l++) {
-            const double mean = mean_of(trial.of[l], r->n);
-            double low = draws[l][n_out], high = draws[l][PREDICTION_DRAWS - 1 - n_out];
-            judge_widen(l, mean, &low, &high);
-            fprintf(report->table, "  mean %-11s %9.4g s, 90%% %.4g to %.4g s, recorded %.4g s\n",
-                    latency_names[l], mean, low, high, mean_of(r->of[l], r->n));
-        }
+        rc = print_intervals(report, r, 0, &trial, error);
     }
     trial_close(&trial);
     return rc;

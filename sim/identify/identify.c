@@ -21,8 +21,9 @@ struct quest {
     struct fit fit;
     struct machine *machine; /* as the configuration says */
     double layers, peak_blocks;
-    bool has_blocks; /* the configuration says how many */
-    bool waits;      /* requests wait for memory in some recording */
+    double low_blocks, high_blocks; /* 90% of what the engine may count */
+    bool has_blocks;                /* the configuration says how many */
+    bool waits;                     /* requests wait for memory in some recording */
 };
 
 /* A share of prompts is found only where there is a cache. */
@@ -38,6 +39,26 @@ static int check_cache(const struct quest *quest, struct ifl_error *error)
                : 0;
 }
 
+/* A rule of an engine has an error (memory_engine.h). Another count has none that is known: then no
+ * more than the least is. */
+static int count_pool(struct quest *quest, struct ifl_error *error)
+{
+    const double ends = gsl_cdf_ugaussian_Pinv(0.95);
+    const struct config *config = quest->options->setting.config;
+    double *drawn_sds = &quest->machine->platform.deployment.memory.drawn_sds;
+    char arithmetic[MACHINE_TEXT_BYTES];
+    struct ifl_limits low, high;
+    *drawn_sds = -ends;
+    int rc = machine_size_pool(quest->machine, config, &low, arithmetic, error);
+    *drawn_sds = ends;
+    if (rc == 0)
+        rc = machine_size_pool(quest->machine, config, &high, arithmetic, error);
+    *drawn_sds = 0;
+    quest->low_blocks = rc == 0 && low.n_blocks < high.n_blocks ? low.n_blocks : 1;
+    quest->high_blocks = rc == 0 ? high.n_blocks : 1;
+    return rc;
+}
+
 static int load_start(struct quest *quest, struct ifl_error *error)
 {
     const struct config *config = quest->options->setting.config;
@@ -50,6 +71,8 @@ static int load_start(struct quest *quest, struct ifl_error *error)
         rc = machine_size_pool(machine, config, &limits, arithmetic, error);
     if (rc == 0)
         rc = check_cache(quest, error);
+    if (rc == 0)
+        rc = count_pool(quest, error);
     if (rc == 0) {
         parameters_of(machine, config, limits.n_blocks, quest->found->start);
         quest->layers = machine->model.layers;
@@ -108,6 +131,13 @@ static void leave(struct identified *found, enum parameter p, enum finding_state
     va_end(args);
 }
 
+/* What it may be, for all that is known. */
+static void open_range(struct identified *found, enum parameter p, double low, double high)
+{
+    found->of[p].low = low;
+    found->of[p].high = fmax(low, high);
+}
+
 static void choose(struct quest *quest)
 {
     struct identified *found = quest->found;
@@ -153,6 +183,7 @@ static void choose(struct quest *quest)
         quest->fit.is_free[BLOCKS] = false;
         leave(found, BLOCKS, UNKNOWN, "no request waits for memory; at least %.0f",
               quest->peak_blocks);
+        open_range(found, BLOCKS, fmax(quest->peak_blocks, quest->low_blocks), quest->high_blocks);
     }
 }
 
@@ -210,6 +241,7 @@ static void say_wide(struct quest *quest, enum parameter p, enum parameter like,
     }
     leave(quest->found, p, UNKNOWN, "90%% from %.4g to %.4g %s is too wide%s",
           fmax(fit->low[p], row->low) * row->shown, fit->high[p] * row->shown, row->unit, text);
+    open_range(quest->found, p, fmax(fit->low[p], row->low), fit->high[p]);
 }
 
 /* Leaves out the last parameter that the recordings do not determine. 1, 0 if there is none. */
@@ -310,7 +342,21 @@ static void leave_pool(struct quest *quest)
         return;
     leave(quest->found, BLOCKS, UNKNOWN, "90%% from %.0f to %.0f blocks: too wide",
           fit->low[BLOCKS], fit->high[BLOCKS]);
+    open_range(quest->found, BLOCKS, fit->low[BLOCKS], fit->high[BLOCKS]);
     fit->is_free[BLOCKS] = false;
+}
+
+/* No front end takes longer than the first token that came soonest. */
+static double longest_front(const struct quest *quest, enum parameter p)
+{
+    double least = INFINITY;
+    for (size_t k = 0; k < quest->options->n_recordings; k++) {
+        const struct recording *r = &quest->options->recordings[k];
+        for (size_t i = 0; i < r->n_fit; i++)
+            least = fmin(least, p == FRONT_REQUEST ? r->of[TTFT][i]
+                                                   : r->of[TTFT][i] / r->flown.n_prompt[i]);
+    }
+    return least;
 }
 
 /* The front end shows in requests that find a free server. */
@@ -327,6 +373,7 @@ static int leave_front(struct quest *quest, struct ifl_error *error)
             fit->value[p] = quest->found->start[p];
             leave(quest->found, p, UNKNOWN, "%zu requests find a free server, expected %d", n,
                   RECORDING_LEAST);
+            open_range(quest->found, p, 0, longest_front(quest, p));
         }
     return rc;
 }
@@ -342,6 +389,8 @@ static int probe_exchange(struct quest *quest, struct ifl_error *error)
         quest->fit.is_free[EXCHANGE_RATE] = false;
         leave(quest->found, EXCHANGE_RATE, UNKNOWN,
               "at an eighth of it no time per token would grow by 1%%");
+        open_range(quest->found, EXCHANGE_RATE, quest->fit.value[EXCHANGE_RATE] / 8,
+                   quest->fit.value[EXCHANGE_RATE]);
     }
     return rc;
 }
@@ -505,60 +554,10 @@ int identify(const struct identify_options *options, struct identified *found,
         keep_findings(&quest);
         split_host(&quest);
         keep_deployment(&quest);
+        rc = identify_depend(options, found, error);
     }
     free(quest.machine);
     fit_close(&quest.fit);
     residuals_close(&quest.residuals);
     return rc;
-}
-
-/* ---- what the fit leaves open ---- */
-
-static double normal(uint64_t draw, uint64_t index)
-{
-    return gsl_cdf_ugaussian_Pinv(
-        ifl_uniform(ifl_draw(1, IFL_DRAW_TRIAL, UINT64_MAX - draw, index)));
-}
-
-/* Of the pool, which is in no covariance. The parameters before it have their own numbers, those
- * behind it the next ones. */
-static const uint64_t number_of_pool = 9;
-
-static uint64_t number_of(enum parameter p)
-{
-    return (uint64_t)p + ((uint64_t)p >= number_of_pool);
-}
-
-/* The covariance is at most N_PARAMETERS wide; parameters that were not fitted have none. */
-static void draw_fitted(const struct identified *found, uint64_t draw, double value[])
-{
-    gsl_matrix *root = gsl_matrix_calloc(N_PARAMETERS, N_PARAMETERS);
-    for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        for (enum parameter q = 0; q < N_PARAMETERS; q++)
-            gsl_matrix_set(root, p, q, found->covariance[p][q] + (p == q ? 1e-12 : 0));
-    if (gsl_linalg_cholesky_decomp1(root) != 0)
-        gsl_matrix_set_zero(root);
-    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
-        double units = 0;
-        for (enum parameter q = 0; q <= p; q++)
-            units += gsl_matrix_get(root, p, q) * normal(draw, number_of(q));
-        if (found->covariance[p][p] > 0)
-            value[p] = parameter_moved(p, value[p], units * found->unit[p]);
-    }
-    gsl_matrix_free(root);
-}
-
-void identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS])
-{
-    const struct finding *blocks = &found->of[BLOCKS];
-    memcpy(value, found->value, N_PARAMETERS * sizeof *value);
-    if (draw == 0)
-        return;
-    draw_fitted(found, draw, value);
-    if (blocks->state == FOUND) /* normal in the logarithm, with the interval's width */
-        value[BLOCKS] *= exp(normal(draw, number_of_pool) * log(blocks->high / blocks->low) / 2 /
-                             gsl_cdf_ugaussian_Pinv(0.95));
-    for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        if (p != HOST_STEP)
-            value[p] = fmin(fmax(value[p], parameter_rows[p].low), parameter_rows[p].high);
 }

@@ -18,9 +18,16 @@ enum finding_state {
 
 struct finding {
     enum finding_state state;
-    double value, low, high; /* low and high: 90%, where found */
+    /* low and high: 90%, where found; where unknown what it may be for all that is known, both 0 if
+     * it stands with another parameter. */
+    double value, low, high;
     char why[160];
+    double moves; /* unknown: the part by which a mean of the requests that were not fitted moves,
+                     at the most, as it goes from low to high (identify_depend) */
 };
+
+/* An unknown parameter that moves a mean by this part leaves a prediction open. */
+static const double finding_matters = 0.01;
 
 struct identify_options {
     struct trial_setting setting;
@@ -49,6 +56,11 @@ int identify(const struct identify_options *options, struct identified *found,
 
 /* A draw of the parameters from what the fit leaves open; 0: the fitted values. */
 void identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS]);
+
+/* What of the unknown the rest of the runs depends on: fills `moves`. No latency of the rest is
+ * read; of runs that are fitted whole the rest is all of it. */
+int identify_depend(const struct identify_options *options, struct identified *found,
+                    struct ifl_error *error);
 
 /* Lines on what the fit cannot explain: another preset, model or GPU, a cache that the
  * configuration lacks. `after`: flown with the found values, a trial a recording. */
