@@ -206,6 +206,11 @@ Test(deployment, errors_have_their_line)
                  "unknown key deployment.hosts, did you mean host?");
     expect_wrong(FLIES "deployment: {host: {step_s: -1}}\n", 5, 21,
                  "deployment.host.step_s is -1, expected a number from 0 to 1000 s");
+    expect_wrong(FLIES "deployment: {kernels: {prompt_frac: 0}}\n", 5, 24,
+                 "deployment.kernels.prompt_frac is 0, expected a number from 0.1 to 10 of "
+                 "the profile's time");
+    expect_wrong(FLIES "deployment: {kernels: {prompt: 1}}\n", 5, 24,
+                 "unknown key deployment.kernels.prompt, did you mean prompt_frac?");
     expect_wrong(FLIES "deployment: [vllm]\n", 5, 1,
                  "deployment is a list, expected a map of keys");
     expect_wrong(FLIES "deployment: {base: {}}\n", 5, 14,

@@ -171,6 +171,52 @@ Test(roofline, counts_its_launches)
     cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 1);
 }
 
+/* Three quarters of the layers' 40 launches, and the head's. All-reduces, the host and decodes are
+ * as they were, also in a step with prompts. */
+Test(roofline, prompts_have_kernels_of_their_own)
+{
+    const struct model model = tiny();
+    struct platform hw = weightless();
+    struct ifl_step_totals mixed = decoding(3, 10);
+    hw.deployment.kernels.prompt_frac = 0.75;
+    hw.hardware.gemm.launch_us = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 41000);
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 31000);
+    hw.hardware.gemm.launch_us = 0;
+    hw.hardware.elementwise.launch_us = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 30000);
+    hw.hardware.elementwise.launch_us = 0;
+    hw.hardware.prefill.launch_us = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 7500);
+    hw.hardware.prefill.launch_us = 0;
+    hw.hardware.allreduce[0].latency_us = 2;
+    cr_expect_eq(step_ns(&model, &hw, 2, prefilling(3, 10)), 40000);
+    hw.deployment.host = (struct host_times){.layer_s = 2e-6, .step_s = 50e-6, .seq_s = 1e-6};
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 20000 + 50000 + 1000);
+    hw = weightless();
+    hw.deployment.kernels.prompt_frac = 0.75;
+    hw.hardware.decode.memory_frac = hw.hardware.decode_mixed.memory_frac = 1e-15;
+    mixed.n_tokens += 1;
+    mixed.n_prefill_tokens = mixed.n_prefill_seqs = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, mixed), 4 * 19200);
+}
+
+/* A step of as many tokens, with prompts and without, of one cost. */
+Test(roofline, prompts_and_decodes_are_remembered_apart)
+{
+    const struct model model = tiny();
+    struct platform hw = weightless();
+    hw.deployment.kernels.prompt_frac = 0.75;
+    hw.hardware.gemm.launch_us = 1;
+    struct cost *cost = roofline(&model, &hw, 1);
+    for (int i = 0; i < 2; i++) {
+        const struct ifl_step_totals decodes = decoding(3, 10), prompts = prefilling(3, 10);
+        cr_expect_eq(cost_step_ns(cost, &decodes), 41000);
+        cr_expect_eq(cost_step_ns(cost, &prompts), 31000);
+    }
+    cost_destroy(cost);
+}
+
 Test(roofline, two_all_reduces_a_layer_among_ranks)
 {
     const struct model model = tiny();
