@@ -307,6 +307,7 @@ static void keep_findings(struct quest *quest)
     }
     memcpy(found->value, fit->value, sizeof found->value);
     memcpy(found->scale, fit->scale, sizeof found->scale);
+    memcpy(found->along, fit->along, sizeof found->along);
     found->n_flights = fit->n_flights;
     found->n_spans = quest->residuals.n_spans;
 }
@@ -413,23 +414,38 @@ static int settle(struct quest *quest, struct ifl_error *error)
     return rc;
 }
 
-/* Prompts' kernels are the profile's unless the run says otherwise in a score test of 5%. Then what
- * lay at its bound is looked for again, since slow prompts hold a front end down. */
+/* Prompts' kernels are the profile's unless the run says otherwise in a score test of 5%. */
 static int ask_prompts(struct quest *quest, bool *asks, struct ifl_error *error)
 {
-    struct fit *fit = &quest->fit;
     double sds = 0;
     *asks = false;
-    if (fit_followed(fit) < N_PARAMETERS || quest->options->hold[PROMPT_FRAC])
+    if (fit_followed(&quest->fit) < N_PARAMETERS || quest->options->hold[PROMPT_FRAC])
         return 0;
-    const int rc = profile_test(fit, PROMPT_FRAC, &sds, error);
+    const int rc = profile_test(&quest->fit, PROMPT_FRAC, &sds, error);
     *asks = fabs(sds) > gsl_cdf_tdist_Pinv(0.975, (double)(quest->residuals.n_spans - 1));
-    fit->is_free[PROMPT_FRAC] = rc == 0 && *asks;
-    if (*asks)
-        leave(quest->found, PROMPT_FRAC, FOUND, "%s", "");
-    for (enum parameter p = 0; *asks && p < N_PARAMETERS; p++)
-        fit->is_free[p] = fit->is_free[p] || quest->found->of[p].state == AT_BOUND;
     return rc;
+}
+
+/* What lay at its bound is looked for again, since slow prompts hold a front end down. A factor
+ * that is not determined then leaves all others as they were without it. */
+static int settle_prompts(struct quest *quest, struct ifl_error *error)
+{
+    struct fit *fit = &quest->fit, before = *fit;
+    struct finding *of = quest->found->of, were[N_PARAMETERS];
+    memcpy(were, of, sizeof were);
+    leave(quest->found, PROMPT_FRAC, FOUND, "%s", "");
+    fit->is_free[PROMPT_FRAC] = true;
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        fit->is_free[p] = fit->is_free[p] || of[p].state == AT_BOUND;
+    const int rc = settle(quest, error);
+    if (rc < 0 || fit->is_free[PROMPT_FRAC])
+        return rc;
+    were[PROMPT_FRAC] = of[PROMPT_FRAC];
+    memcpy(of, were, sizeof were);
+    memcpy(before.along, fit->along, sizeof before.along);
+    before.n_flights = fit->n_flights;
+    *fit = before;
+    return fit_predict(fit, fit->value, error);
 }
 
 static int solve(struct quest *quest, struct ifl_error *error)
@@ -441,7 +457,7 @@ static int solve(struct quest *quest, struct ifl_error *error)
     if (rc == 0)
         rc = ask_prompts(quest, &asks, error);
     if (rc == 0 && asks)
-        rc = settle(quest, error);
+        rc = settle_prompts(quest, error);
     if (rc == 0)
         leave_pool(quest);
     return rc;

@@ -44,6 +44,7 @@ struct identified {
     double start[N_PARAMETERS], value[N_PARAMETERS];
     double covariance[N_PARAMETERS][N_PARAMETERS]; /* of units; 0 where not fitted */
     double unit[N_PARAMETERS];
+    double along[N_PARAMETERS];   /* units by which the others go with one of fit_followed */
     struct deployment deployment; /* what the configuration says, with what was found */
     double scale[N_LATENCIES];
     size_t n_flights, n_fitted, n_spans;

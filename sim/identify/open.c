@@ -12,6 +12,18 @@ static bool is_open(const struct finding *finding)
     return finding->state == UNKNOWN && finding->high > finding->low;
 }
 
+/* Takes the parameter there. Of one that has a profile the others go with it. */
+static void take_to(const struct identified *found, enum parameter p, double to,
+                    double value[N_PARAMETERS])
+{
+    const double units = parameter_distance(p, value[p], to) / found->unit[p];
+    value[p] = to;
+    for (enum parameter q = 0; q < N_PARAMETERS; q++)
+        if (p != q && p != BLOCKS && fit_is_profiled(p) && found->along[q] != 0)
+            value[q] = fmax(parameter_moved(q, value[q], found->along[q] * units * found->unit[q]),
+                            parameter_rows[q].low);
+}
+
 /* ---- what the rest depends on ---- */
 
 static void rest_means(const struct recording *r, const struct trial *trial,
@@ -28,7 +40,7 @@ static void rest_means(const struct recording *r, const struct trial *trial,
     }
 }
 
-/* The most that a mean of the rest of the recording moves with the parameter, up to `most`. */
+/* The most that a mean of the rest of the recording moves with the parameter. */
 static int move(const struct identify_options *options, const struct recording *r,
                 struct identified *found, enum parameter p, struct trial *trial,
                 struct ifl_error *error)
@@ -38,9 +50,9 @@ static int move(const struct identify_options *options, const struct recording *
     double before[N_LATENCIES], after[N_LATENCIES], value[N_PARAMETERS];
     int rc = trial_fly(&options->setting, r, found->value, 0, trial, error);
     rest_means(r, trial, before);
-    memcpy(value, found->value, sizeof value);
     for (int end = 0; rc == 0 && end < 2; end++) {
-        value[p] = ends[end];
+        memcpy(value, found->value, sizeof value);
+        take_to(found, p, ends[end], value);
         rc = trial_fly(&options->setting, r, value, 0, trial, error);
         rest_means(r, trial, after);
         for (int l = 0; l < N_LATENCIES; l++)
@@ -123,7 +135,7 @@ void identified_draw(const struct identified *found, uint64_t draw, double value
                              gsl_cdf_ugaussian_Pinv(0.95));
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
         if (p != BLOCKS && is_open(&found->of[p]))
-            value[p] = draw_open(found, p, draw);
+            take_to(found, p, draw_open(found, p, draw), value);
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
         if (p != HOST_STEP)
             value[p] = fmin(fmax(value[p], parameter_rows[p].low), parameter_rows[p].high);
