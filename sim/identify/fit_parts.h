@@ -26,7 +26,7 @@ enum { PROFILE_COARSE = 12, PROFILE_FINE = 13 };
 /* n points between low and high values of the parameter; fills its interval, and fit->along. */
 int profile_search(struct fit *fit, enum parameter parameter, size_t n, double low, double high,
                    bool refit, struct ifl_error *error);
-/* The score test of a parameter that stays where it is: by how many of its standard deviations,
+/* The score test of PROMPT_FRAC where it is: by how many of its standard deviations,
  * those of the sums of spans, the loss falls along the profile as the parameter grows. */
 int profile_test(struct fit *fit, enum parameter parameter, double *sds, struct ifl_error *error);
 /* Within the parameter's interval and half its width to both sides. */

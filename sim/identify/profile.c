@@ -15,16 +15,16 @@ struct profile_point {
     double *of_span;                /* [n_spans] loss */
 };
 
-/* What a profile's losses are taken with: scales of the requests that wait at its start, and of the
- * others. */
+/* What a profile's losses are taken with. */
 struct weights {
-    double scale[N_LATENCIES][2];
-    bool *is_front; /* [n] */
+    double scale[N_LATENCIES][2]; /* of the requests that wait at its start, and of the others */
+    bool *is_front;               /* [n] */
 };
 
-/* A request that waits has the errors of all the steps before its own, one that finds a free server
- * those of a few. A factor of the kernels acts on both, and the precise ones say more of it. Groups
- * of a few requests have no scale of their own. */
+/* The waits of a request have the errors of all the steps before its own, and of the pool: they are
+ * not independent of those of another span, and say little of one step. So a factor of the kernels
+ * is looked for in the first tokens and ends of requests that find a free server, and in the times
+ * per token of all, each group with its own scale. A group of a few requests has that of all. */
 static int weigh(struct fit *fit, enum parameter p, struct weights *weights,
                  struct ifl_error *error)
 {
@@ -37,8 +37,9 @@ static int weigh(struct fit *fit, enum parameter p, struct weights *weights,
         weights->is_front[i] = fit_shows_front(fit, i);
     for (int l = 0; room && l < N_LATENCIES; l++)
         for (int g = 0; g < 2; g++) {
-            weights->scale[l][g] = fit->scale[l];
-            if (p != PROMPT_FRAC || n_of[g] < RECORDING_LEAST)
+            const bool waits = g == 0 && l != TPOT;
+            weights->scale[l][g] = p == PROMPT_FRAC && waits ? INFINITY : fit->scale[l];
+            if (p != PROMPT_FRAC || waits || n_of[g] < RECORDING_LEAST)
                 continue;
             for (size_t i = 0; i < n; i++)
                 r[i] = weights->is_front[i] == g
@@ -77,7 +78,7 @@ static int keep_possible(struct fit *fit, struct ifl_error *error)
     return moves ? fit_predict(fit, fit->value, error) : 0;
 }
 
-/* With another share in a cache, or other steps, the same waits are those of another pool. */
+/* With another share in a cache the same waits are those of another pool. */
 static int follow_pool(struct fit *fit, struct ifl_error *error)
 {
     enum { POINTS = 9 };
@@ -94,7 +95,7 @@ static int visit(struct fit *fit, enum parameter p, const struct weights *weight
     double scale[N_LATENCIES];
     memcpy(scale, fit->scale, sizeof scale);
     fit->value[p] = parameter_rows[p].is_whole ? round(point->at) : point->at;
-    int rc = refit && p != BLOCKS ? follow_pool(fit, error) : 0;
+    int rc = refit && p == CACHE_HIT ? follow_pool(fit, error) : 0;
     if (rc == 0)
         rc = fit_predict(fit, fit->value, error);
     if (rc == 0 && refit)
@@ -163,13 +164,23 @@ static double draw_best(const struct fit *fit, const struct profile_point *point
     return points[best].at;
 }
 
+/* The part of a span's score that a fit of k parameters leaves: fill_sandwich's correction. */
+static double kept(const struct fit *fit)
+{
+    size_t k = 0;
+    for (enum parameter q = 0; q < N_PARAMETERS; q++)
+        k += fit->is_free[q];
+    return 1 - (double)k / (double)fit->residuals->n_spans;
+}
+
 /* A bootstrap of n spans has the variance of n - 1 and the tails of a normal number: as Student's t
- * for n - 1. */
+ * for n - 1. Scores of a factor of the kernels are smooth, and too small as those of the host are.
+ */
 static void widen(const struct fit *fit, enum parameter p, double middle, double *low, double *high)
 {
     const double n = (double)fit->residuals->n_spans;
-    const double by =
-        sqrt(n / (n - 1)) * gsl_cdf_tdist_Pinv(0.95, n - 1) / gsl_cdf_ugaussian_Pinv(0.95);
+    const double by = sqrt(n / (n - 1)) * gsl_cdf_tdist_Pinv(0.95, n - 1) /
+                      gsl_cdf_ugaussian_Pinv(0.95) / (p == PROMPT_FRAC ? kept(fit) : 1);
     *low = parameter_moved(p, middle, by * parameter_distance(p, middle, *low));
     *high = parameter_moved(p, middle, by * parameter_distance(p, middle, *high));
 }
@@ -264,7 +275,7 @@ static double sds_of(const struct fit *fit, const struct profile_point points[2]
         sum += points[0].of_span[s] - points[1].of_span[s];
     for (size_t s = 0; s < n; s++)
         squares += pow(points[0].of_span[s] - points[1].of_span[s] - sum / (double)n, 2);
-    return squares > 0 ? sum / sqrt(squares * (double)n / (double)(n - 1)) : 0;
+    return squares > 0 ? kept(fit) * sum / sqrt(squares * (double)n / (double)(n - 1)) : 0;
 }
 
 int profile_test(struct fit *fit, enum parameter p, double *sds, struct ifl_error *error)
@@ -273,7 +284,6 @@ int profile_test(struct fit *fit, enum parameter p, double *sds, struct ifl_erro
     struct profile_point points[PROFILE_FINE] = {{0}};
     struct weights weights = {0};
     double value[N_PARAMETERS];
-    const double low_blocks = fit->low[BLOCKS], high_blocks = fit->high[BLOCKS];
     int rc = open_points(fit, points, error);
     memcpy(value, fit->value, sizeof value);
     if (rc == 0)
@@ -285,8 +295,6 @@ int profile_test(struct fit *fit, enum parameter p, double *sds, struct ifl_erro
     }
     *sds = rc == 0 ? sds_of(fit, points) : 0;
     memcpy(fit->value, value, sizeof value);
-    fit->low[BLOCKS] = low_blocks;
-    fit->high[BLOCKS] = high_blocks;
     for (size_t i = 0; i < PROFILE_FINE; i++)
         free(points[i].of_span);
     free(weights.is_front);

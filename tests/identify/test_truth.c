@@ -201,9 +201,6 @@ static void check(const struct deployment_case *c, uint64_t number, const struct
             continue;
         const bool determined = (f->state == FOUND || f->state == AT_BOUND) && !*f->why;
         tally.unknown[p] += !determined;
-        if (show && p == PROMPT_FRAC)
-            fprintf(show, "%3d FRAC truth %g released %d value %g %s\n", (int)number, c->truth[p],
-                    determined, f->value, f->why);
         if (!determined)
             continue;
         const bool inside = c->truth[p] >= f->low && c->truth[p] <= f->high;
@@ -301,6 +298,32 @@ Test(truth, all_reduce_rate_is_found)
               rate->low, rate->high);
     cr_expect_eq(kept->bulk_gb_per_s > 0 ? kept->bulk_gb_per_s : kept->gb_per_s, rate->value);
     unload(&c);
+}
+
+/* Prompts that take 0.8 of the profile's time, and prompts that take it whole: the run asks for a
+ * factor in the one case alone. The deployment that is written has it. */
+Test(truth, kernels_of_prompts_are_found)
+{
+    static const double fracs[] = {0.8, 1};
+    gsl_set_error_handler_off();
+    for (int i = 0; i < 2; i++) {
+        struct deployment_case c = {.system = &systems[3]};
+        struct identified found;
+        load(&c);
+        draw_truth(&c, 75);
+        c.truth[PROMPT_FRAC] = fracs[i];
+        cr_assert(record(&c, 75, choose_rate(&c, 75), 400));
+        identify_case(&c, N_PARAMETERS, &found);
+        const struct finding *frac = &found.of[PROMPT_FRAC];
+        cr_expect_eq(frac->state, fracs[i] == 1 ? GIVEN : FOUND, "%g: %s", fracs[i], frac->why);
+        cr_expect_eq(found.deployment.kernels.prompt_frac, frac->value);
+        if (fracs[i] == 1)
+            cr_expect_eq(frac->value, 1);
+        else
+            cr_expect(frac->low <= fracs[i] && frac->high >= fracs[i] && frac->high < 1,
+                      "%g in %g to %g", fracs[i], frac->low, frac->high);
+        unload(&c);
+    }
 }
 
 /* Experts over two GPUs that exchange tokens at a sixth of the rate that the profile's all-reduce
