@@ -28,8 +28,8 @@ struct mlfq {
 struct place {                     /* of a request */
     struct place *before, *behind; /* neighbours in the level's ring */
     const struct ifl_request *request;
-    int64_t at;       /* key within the level; below 0: the request was put in front */
-    int64_t spent_ns; /* at the level */
+    int64_t at;      /* key within the level; below 0: the request was put in front */
+    int64_t left_ns; /* of its level's quantum; below 0 if it has spent more at a lower one */
     int32_t level;
 };
 
@@ -111,6 +111,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     place->at = ++queues->n_joined;
     while (place->level < p->n_levels - 1 && quantum_ns(p, place->level) < needed_ns)
         place->level++;
+    place->left_ns = quantum_ns(p, place->level);
     stand_before(&queues->levels[place->level], place);
     queues->n_here++;
 }
@@ -164,21 +165,22 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
         for (struct place *place = queues->levels[level].behind, *next;
              place != &queues->levels[level]; place = next) {
             next = place->behind;
-            if (starves(p, view, place->request) && !ifl_took_part(step, place->request))
+            if (starves(p, view, place->request) && !ifl_took_part(step, place->request)) {
+                place->left_ns -= quantum_ns(p, level) - quantum_ns(p, 0);
                 move(self, view, place, 0, -++queues->n_returned);
+            }
         }
 }
 
-/* Charges a request for the steps of a run. Of requests demoted in one step the last of the batch
- * stands first. */
-static void spend(void *self, const struct ifl_view *view, const struct ifl_step_end *end,
-                  const struct ifl_request *r, size_t at_in_batch)
+/* A request has spent its quantum in a run, and perhaps those behind it. Of requests demoted in one
+ * step the last of the batch stands first. */
+static void demote(void *self, const struct ifl_view *view, const struct ifl_step_end *end,
+                   struct place *place, size_t at_in_batch)
 {
     const struct queues *queues = ifl_state(self);
-    struct place *place = ifl_mine(self, r);
     const uint64_t first_step = end->step + 1 - (uint64_t)end->n_steps;
-    int64_t began_ns = queues->planned_ns - place->spent_ns, at = 0;
     int32_t level = place->level;
+    int64_t began_ns = queues->planned_ns - (quantum_ns(self, level) - place->left_ns), at = 0;
     for (size_t i = 0; end->end_ns - began_ns > quantum_ns(self, level); i++) {
         if (end->ends_ns[i] - began_ns <= quantum_ns(self, level))
             continue;
@@ -186,17 +188,22 @@ static void spend(void *self, const struct ifl_view *view, const struct ifl_step
         at = -(int64_t)(((first_step + i) << BATCH_BITS) + at_in_batch);
         level++;
     }
-    place->spent_ns = end->end_ns - began_ns;
-    if (level > place->level)
-        move(self, view, place, level, at);
+    place->left_ns = quantum_ns(self, level) - (end->end_ns - began_ns);
+    move(self, view, place, level, at);
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     struct queues *queues = ifl_state(self);
     const struct ifl_results ran = ifl_results(end);
-    for (size_t i = 0; i < ran.n; i++)
-        spend(self, view, end, ran.of[i].request, i);
+    const int64_t ran_ns = end->end_ns - queues->planned_ns;
+    for (size_t i = 0; i < ran.n; i++) {
+        struct place *place = ifl_mine(self, ran.of[i].request);
+        if (ran_ns > place->left_ns)
+            demote(self, view, end, place, i);
+        else
+            place->left_ns -= ran_ns;
+    }
     queues->planned_ns = end->end_ns; /* start of the next promised step, if there is one */
 }
 
@@ -211,8 +218,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     int64_t left_ns = IFL_NEVER - view->now_ns;
     for (size_t i = 0; i < falling.n; i++) {
         const struct place *place = ifl_mine(self, falling.of[i]);
-        const int64_t own_ns = quantum_ns(self, place->level) - place->spent_ns;
-        left_ns = ifl_min(own_ns, left_ns);
+        left_ns = ifl_min(place->left_ns, left_ns);
     }
     return (struct ifl_promise){steps_to_check(self, view) - 1, view->now_ns + left_ns, 0, false};
 }

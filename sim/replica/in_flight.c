@@ -502,35 +502,39 @@ int64_t in_flight_pass(struct in_flight *in_flight, const struct ifl_done *first
 
 /* ---- results ---- */
 
-/* Of n_ticks steps; of one, where requests speculate. */
-static struct ifl_result result_of(const struct replica *replica, const struct live_request *r,
-                                   bool member, int32_t n_ticks)
+/* Of one step with guesses. */
+IFL_APART static struct ifl_result guessed(const struct replica *replica,
+                                           const struct live_request *r, bool member)
 {
-    if (!cohort_is_ragged(&replica->here.cohort))
-        return (struct ifl_result){&r->pub, n_ticks, n_ticks};
+    const struct ragged *ragged = &replica->here.cohort.ragged;
     if (!member)
         return (struct ifl_result){&r->pub, 1 + r->n_step_draft, r->n_step_emitted,
                                    r->n_step_draft};
-    const struct ragged *ragged = &replica->here.cohort.ragged;
     const struct ragged_member *m = ragged_find(ragged, r);
     return (struct ifl_result){&r->pub, 1 + m->n_draft, ragged_emitted(ragged, m), m->n_draft};
+}
+
+static inline struct ifl_result
+result_of(const struct replica *replica, const struct live_request *r, bool member, int32_t n_ticks)
+{
+    return cohort_is_ragged(&replica->here.cohort) ? guessed(replica, r, member)
+                                                   : (struct ifl_result){&r->pub, n_ticks, n_ticks};
 }
 
 /* Lists the members that ticked and those that did so for the last time, in order of start. */
 static size_t list_decodes(struct replica *replica, int32_t n_ticks)
 {
-    struct live_request *r = replica->here.cohort.members.head, *const *gone =
-                                                                    replica->leaving.gone;
+    struct live_request *const *gone = replica->leaving.gone;
     struct live_request *const *end = gone + replica->leaving.n_decodes_gone;
-    size_t n = 0;
-    while (r || gone < end) {
-        const bool member = r && (gone == end || r->pub.start_serial < (*gone)->pub.start_serial);
-        const struct live_request *next = member ? r : *gone++;
-        if (member)
-            r = r->links[AMONG_PEERS].next;
-        replica->in_flight.results[n++] = result_of(replica, next, member, n_ticks);
+    struct ifl_result *result = replica->in_flight.results;
+    FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS) {
+        for (; gone < end && (*gone)->pub.start_serial < r->pub.start_serial; gone++)
+            *result++ = result_of(replica, *gone, false, n_ticks);
+        *result++ = result_of(replica, r, true, n_ticks);
     }
-    return n;
+    for (; gone < end; gone++)
+        *result++ = result_of(replica, *gone, false, n_ticks);
+    return (size_t)(result - replica->in_flight.results);
 }
 
 size_t in_flight_list_results(struct replica *replica, int32_t n_steps)
