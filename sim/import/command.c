@@ -44,15 +44,23 @@ static bool is_program(const char *word, const char *part)
     return strncmp(name, part, n_chars) == 0 && (!name[n_chars] || strchr(":@", name[n_chars]));
 }
 
-/* Commands that name a program without starting it. */
+static bool is_one_of(const char *word, const char *const *names)
+{
+    while (*names && !is_program(word, *names))
+        names++;
+    return *names;
+}
+
+/* Commands that name a program, an image or a container without starting it. */
 static bool starts_nothing(const struct words *words, size_t begin, size_t end)
 {
     static const char *const commands[] = {"echo",  "printf",  "pkill", "pgrep",
-                                           "which", "killall", "grep"};
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (begin < end && is_program(words->of[begin], commands[i]))
-            return true;
-    return begin + 1 < end && strcmp(words->of[begin + 1], "pull") == 0;
+                                           "which", "killall", "grep",  NULL};
+    static const char *const seconds[] = {"pull", "push", "rm",   "rmi", "stop",
+                                          "kill", "logs", "wait", NULL};
+    begin += begin < end && is_program(words->of[begin], "sudo");
+    return (begin < end && is_one_of(words->of[begin], commands)) ||
+           (begin + 1 < end && is_one_of(words->of[begin + 1], seconds));
 }
 
 /* Where a server starts in a script. */
@@ -86,8 +94,8 @@ static int find_start(const struct words *words, struct start *start, struct ifl
         const struct start found = find_program(words, begin, end);
         if (found.program && start->program)
             return ifl_fail(error, IFL_E_INPUT,
-                            "the command line starts a second server with %.60s, expected one",
-                            words->of[found.at]);
+                            "the command line starts a second server (%s), expected one",
+                            found.program->part);
         if (found.program)
             *start = found;
     }

@@ -58,6 +58,24 @@ static int read_sources(const struct import_sources *sources, struct facts *fact
     return code;
 }
 
+/* Versions that --engine-version stands in for. */
+static int report_replaced(struct facts *facts, struct ifl_error *error)
+{
+    const struct fact *chosen = facts_get(facts, "version");
+    char what[160];
+    int code = 0;
+    for (size_t i = 0; chosen && chosen->forced && i < facts->n && code == 0; i++) {
+        const struct fact *fact = &facts->of[i];
+        if (strcmp(fact->name, "version") != 0 || strcmp(fact->value, chosen->value) == 0)
+            continue;
+        snprintf(what, sizeof what, "%s %.60s for %.60s", server_name(facts->server), chosen->value,
+                 fact->value);
+        code = facts_find(facts, FOUND_ASSUMED, (struct place){0}, what, NULL, "--engine-version",
+                          error);
+    }
+    return code;
+}
+
 int import_resolve(const struct node *user, struct config *config, struct ifl_error *error)
 {
     const struct node *name = tree_at(user, "serving.preset");
@@ -97,7 +115,7 @@ int import_read(const struct import_sources *sources, struct facts *facts, struc
                                                                 settle_trtllm};
     *facts = (struct facts){0};
     *root = NULL;
-    if (read_sources(sources, facts, error) < 0)
+    if (read_sources(sources, facts, error) < 0 || report_replaced(facts, error) < 0)
         return error->code;
     static const struct node nowhere = {.file = (char *)"import"};
     struct settled s = {.facts = facts,

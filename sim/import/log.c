@@ -53,19 +53,21 @@ static void strip_colours(char *line)
 
 /* A line of a container's log or of a structured logger is an object that has the server's line in
  * one of its members. */
-static void unwrap(char *line)
+static bool unwrap(char *line)
 {
     static const char *const members[] = {"log", "message", "msg"};
     json_t *object = *line == '{' ? json_loads(line, 0, NULL) : NULL;
     const char *text = NULL;
     for (size_t i = 0; !text && i < sizeof members / sizeof *members; i++)
         text = json_string_value(json_object_get(object, members[i]));
-    if (text) { /* no longer than the object around it */
+    const bool is_wrapped = text;
+    if (is_wrapped) { /* no longer than the object around it */
         snprintf(line, MAX_LINE_BYTES + 1, "%s", text);
         line[strcspn(line, "\r\n")] = '\0';
         strip_colours(line);
     }
     json_decref(object);
+    return is_wrapped;
 }
 
 /* What a file with bytes of 0 is, by its first two. */
@@ -102,7 +104,8 @@ static int next_line(struct reader *r, FILE *in)
     n -= n > 0 && r->line[n - 1] == '\r';
     r->line[n] = '\0';
     strip_colours(r->line);
-    unwrap(r->line);
+    if (unwrap(r->line))
+        r->is_cut = false;
     return n > 0 || c != EOF;
 }
 

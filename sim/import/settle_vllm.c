@@ -25,20 +25,6 @@ static void assume(struct vllm *v, const char *what, const char *says)
     settle_find(v->s, FOUND_ASSUMED, (struct place){0}, what, NULL, says);
 }
 
-/* A version that --engine-version stands in for. */
-static void report_replaced(struct vllm *v, const char *text)
-{
-    const struct facts *facts = v->s->facts;
-    char what[160];
-    for (size_t i = 0; i < facts->n && facts_get(facts, "version")->forced; i++) {
-        const struct fact *fact = &facts->of[i];
-        if (strcmp(fact->name, "version") != 0 || fact->forced || strcmp(fact->value, text) == 0)
-            continue;
-        snprintf(what, sizeof what, "vLLM %.60s for %.60s", text, fact->value);
-        assume(v, what, "--engine-version");
-    }
-}
-
 static void read_version(struct vllm *v)
 {
     const char *text = facts_text(v->s->facts, "version");
@@ -60,7 +46,6 @@ static void read_version(struct vllm *v)
                     "--engine-version",
                     text);
     v->version = minor * 100 + patch;
-    report_replaced(v, text);
 }
 
 /* V1 is the default from 0.8 on, and alone from 0.11 on. */

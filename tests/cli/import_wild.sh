@@ -59,6 +59,8 @@ printed 'colour.log:3: Using max model len 2048'
 # Lines of Docker and of structured loggers are objects around the server's own.
 for member in log message msg; do
     v1_log </dev/null | sed 's/.*/{"'$member'":"&\\n","stream":"stdout"}/' >wrapped.log
+    head -c -1 wrapped.log >ended.log # the object is whole
+    imports_v1 ended.log
     imports_v1 wrapped.log
     printed 'wrapped.log:2: KV cache size: 16,000 tokens -> serving.kv.num_blocks=1000'
 done
@@ -121,12 +123,13 @@ runs_qwen "#!/bin/sh
 export VLLM_LOGGING_LEVEL_KEY=x
 pkill -f 'vllm serve' ; pkill -f vllm.entrypoints.openai.api_server
 docker pull vllm/vllm-openai:v0.30.0
+sudo docker rm -f vllm-openai
 vllm serve Qwen/Qwen3-8B --max-num-seqs 8
     --max-num-batched-tokens 2048 # the rest is default
 echo done"
 for join in ' & ' ' ; ' '
 '; do
-    refuses 'inflight: the command line starts a second server with serve, expected one' \
+    refuses 'inflight: the command line starts a second server (vllm), expected one' \
         "$inflight" import -c "$qwen${join}vllm serve Qwen/Qwen3-8B"
 done
 
