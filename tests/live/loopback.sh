@@ -28,10 +28,10 @@ stop_server() {
 trap 'stop_server; rm -rf "$work"' EXIT
 start_server() { # FOLDER
     : >log
-    "$inflight" serve mine.yaml --port 0 -o "$1" >>log 2>&1 &
+    "$inflight" serve mine.yaml --port 0 -o "$1" --set live.limits.recorded=100000 >>log 2>&1 &
     server=$!
     waited=0
-    while ! grep -q 'serving at' log && [ $waited -lt 100 ]; do
+    while ! grep -q 'serving at' log && [ $waited -lt 600 ]; do
         sleep 0.1
         waited=$((waited + 1))
     done
