@@ -590,23 +590,8 @@ struct live_request *cohort_finished(const struct cohort *cohort)
 
 /* ---- where members speculate ---- */
 
-IFL_HOT int64_t cohort_emit(struct cohort *cohort, const int32_t *n_accepted)
-{
-    const int64_t n = ragged_tick(&cohort->ragged, cohort->block, n_accepted);
-    cohort->context += n - cohort->n_seqs;
-    return n;
-}
-
 int32_t cohort_n_draft(const struct live_request *r)
 {
     struct cohort *cohort = (struct cohort *)(uintptr_t)cohort_of(&r->pub);
     return cohort_is_ragged(cohort) ? ragged_find(&cohort->ragged, r)->n_draft : 0;
-}
-
-void cohort_set_draft(struct cohort *cohort, const struct live_request *r, int32_t n_draft)
-{
-    if (!cohort_is_ragged(cohort))
-        return;
-    cohort->ragged.n_all = -1;
-    ragged_set_draft(&cohort->ragged, ragged_find(&cohort->ragged, r), n_draft);
 }

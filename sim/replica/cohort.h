@@ -227,10 +227,22 @@ static inline void cohort_set_drafts(struct cohort *cohort, int32_t n_draft)
 
 /* What the tick under way yields besides a token a member, before cohort_tick. Returns the tokens
  * of all. */
-int64_t cohort_emit(struct cohort *cohort, const int32_t *n_accepted);
+static inline int64_t cohort_emit(struct cohort *cohort, const int32_t *n_accepted)
+{
+    const int64_t n = ragged_tick(&cohort->ragged, cohort->block, n_accepted);
+    cohort->context += n - cohort->n_seqs;
+    return n;
+}
 /* Guesses of r, a member, in the step that is built, or in flight; 0 where none speculate. */
 int32_t cohort_n_draft(const struct live_request *r);
-void cohort_set_draft(struct cohort *cohort, const struct live_request *r, int32_t n_draft);
+static inline void cohort_set_draft(struct cohort *cohort, const struct live_request *r,
+                                    int32_t n_draft)
+{
+    if (!cohort_is_ragged(cohort))
+        return;
+    cohort->ragged.n_all = -1;
+    ragged_set_draft(&cohort->ragged, ragged_find(&cohort->ragged, r), n_draft);
+}
 static inline int32_t cohort_prepare(struct cohort *cohort)
 {
     return ragged_prepare(&cohort->ragged, cohort->block);

@@ -12,8 +12,7 @@ struct text_sentencepiece {
     sentencepiece::SentencePieceProcessor processor;
 };
 
-static text_sentencepiece *model_open(const char *bytes, size_t n_bytes, char *why,
-                                            size_t size)
+static text_sentencepiece *model_open(const char *bytes, size_t n_bytes, char *why, size_t size)
 {
     try {
         std::unique_ptr<text_sentencepiece> model(new text_sentencepiece);
@@ -36,7 +35,7 @@ static void model_close(text_sentencepiece *model)
 }
 
 static int model_encode(const text_sentencepiece *model, const char *text, size_t n_bytes,
-                              int (*take)(void *self, const int *ids, size_t n), void *self)
+                        int (*take)(void *self, const int *ids, size_t n), void *self)
 {
     try {
         std::vector<int> ids;
