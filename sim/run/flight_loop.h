@@ -87,7 +87,7 @@ static inline void loop_tell_progress(struct loop *loop)
 static inline void loop_count_ended(struct loop *loop, uint64_t n)
 {
     loop->n_untold += n;
-    if (loop->n_untold >= 256 || !loop->sees_ahead)
+    if (loop->n_untold >= 256 || !(loop->sees_ahead || loop->lone))
         loop_tell_progress(loop);
 }
 
