@@ -286,6 +286,16 @@ static int write_keys(const struct config *config, struct node **root, struct if
     return *root ? config_write(config, &skip, *root, error) : ifl_fail_nomem(error);
 }
 
+/* What a tier without a size says is of a tier that is not there. */
+static bool is_no_tier(const struct node *map)
+{
+    static const char *const sizes[] = {"blocks", "gib", "device_ratio"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (!key_is(map, sizes[i], "0"))
+            return false;
+    return true;
+}
+
 /* Keys of a server that differ, as "key=value, ...". Returns how many. */
 static size_t list_differences(const struct node *a, const struct node *b, const char *where,
                                char *list, size_t n_bytes)
@@ -296,6 +306,8 @@ static size_t list_differences(const struct node *a, const struct node *b, const
         const struct node *child = a->of[i], *other = tree_child(b, child->key);
         snprintf(path, sizeof path, "%s.%s", where, child->key ? child->key : "");
         if (child->kind == NODE_MAP && other && other->kind == NODE_MAP) {
+            if (is_no_tier(child) && is_no_tier(other))
+                continue;
             n += list_differences(child, other, path, list, n_bytes);
             continue;
         }

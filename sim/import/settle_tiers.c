@@ -62,7 +62,7 @@ static void put_lmcache(struct settled *s, const json_t *extra, double offloadin
     const double chunk =
         object_number(extra, "lmcache.chunk_size", real_said(s, "LMCACHE_CHUNK_SIZE", 256));
     put_host(s, "gib", offloading_gib > 0 ? offloading_gib : each * workers,
-             "stores: computed, loads: before");
+             "stores: computed, begin_first: true, loads: before");
     put_unit(s, chunk);
     if (!(offloading_gib > 0) && !json_object_get(extra, "lmcache.max_local_cpu_size") &&
         !facts_get(s->facts, "LMCACHE_MAX_LOCAL_CPU_SIZE"))

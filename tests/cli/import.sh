@@ -245,6 +245,7 @@ serves_qwen "-tp 2 --kv-transfer-config '{\"kv_connector\":\"LMCacheConnectorV1\
 printed 'assumed       serving.kv.tiers.host.gib=10: '
 printed '        unit_tokens: 256'
 printed '        loads: before'
+printed '        begin_first: true'
 succeeds "$inflight" import -c "LMCACHE_MAX_LOCAL_CPU_SIZE=20 LMCACHE_CHUNK_SIZE=128 vllm serve Qwen/Qwen3-8B --max-num-seqs 8
     --max-num-batched-tokens 2048 --kv-transfer-config '{\"kv_connector\":\"LMCacheConnectorV1\",\"kv_role\":\"kv_both\"}'"
 printed 'maps          LMCACHE_MAX_LOCAL_CPU_SIZE=20 -> serving.kv.tiers.host.gib=20'
@@ -338,7 +339,16 @@ for preset in "$INFLIGHT_DATA"/configs/serving/vllm-v*.yaml "$INFLIGHT_DATA"/con
     fly back.yaml back
     same_bytes there/requests.csv back/requests.csv
     same_bytes there/steps.csv back/steps.csv
-    for side in there back; do grep -v -e '  preset:' -e '^  dir:' $side/config.yaml >$side.keys; done
+    # a tier without a size is none, whatever else a preset says of it
+    for side in there back; do
+        grep -v -e '  preset:' -e '^  dir:' $side/config.yaml | awk '
+            function put() { if (!none) printf "%s", block; block = "" }
+            /^      (host|disk|store):$/ { put(); inside = none = 1 }
+            inside && !/^        / && !/^      (host|disk|store):$/ { put(); inside = none = 0 }
+            inside && /^        (blocks|gib|device_ratio): / && $2 != 0 { none = 0 }
+            { block = block $0 "\n" }
+            END { put() }' >$side.keys
+    done
     same_bytes there.keys back.keys
 done
 # what is read of these flags is written with them again: no note, and the second time the same words
