@@ -63,17 +63,41 @@ static int load(struct work *work)
     return rc;
 }
 
+/* A run that is given twice would count for two, and intervals would be too narrow. */
+static int check_twice(struct work *work)
+{
+    for (size_t i = 1; i < work->n; i++)
+        for (size_t j = 0; j < i; j++)
+            if (recording_same(&work->recordings[i], &work->recordings[j]))
+                return ifl_fail_at(&work->error, work->recordings[i].path, 0, 0,
+                                   "the same run as %s, expected another",
+                                   work->recordings[j].path);
+    return 0;
+}
+
+static int check_requests_used(const struct recording_options *options, struct ifl_error *error)
+{
+    for (size_t i = 0; i < options->n_requests; i++)
+        if (!options->used[i])
+            return ifl_fail_at(error, options->requests[i], 0, 0,
+                               "no recorded run has these requests: other numbers of answered "
+                               "tokens");
+    return 0;
+}
+
 static int read_recordings(struct work *work)
 {
     const struct request *request = work->request;
     const struct ifl_notes notes = {cli_note, NULL};
     const size_t n = request->words.n - 1;
+    bool used[sizeof request->requests.of / sizeof *request->requests.of] = {false};
     struct recording_options options = {
         .config = &work->config,
         .format = request->format,
         .fit_frac = request->share,
         .requests = request->requests.of,
         .n_requests = request->requests.n,
+        .used = used,
         .notes = &notes,
     };
     int rc = 0;
@@ -87,7 +111,9 @@ static int read_recordings(struct work *work)
     for (; rc == 0 && work->n_predicted < request->predicts.n; work->n_predicted++)
         rc = recording_read(&work->recordings[work->n + work->n_predicted],
                             request->predicts.of[work->n_predicted], &options, &work->error);
-    return rc;
+    if (rc == 0)
+        rc = check_requests_used(&options, &work->error);
+    return rc == 0 ? check_twice(work) : rc;
 }
 
 /* The search ends where it has converged: how much is left is not known. */
@@ -152,10 +178,39 @@ static int check_parameters(const char *option, const struct text_list *words)
     return 0;
 }
 
+static bool has(const struct text_list *words, const char *word)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (strcmp(words->of[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* What --free asks for must be possible. */
+static int check_releases(const struct request *request)
+{
+    for (size_t i = 0; i < request->releases.n; i++) {
+        const char *word = request->releases.of[i];
+        const char *acts_as = parameter_acts_as((enum parameter)parameter_find(word));
+        if (acts_as)
+            fprintf(stderr,
+                    "inflight identify: --free %s: acts as %s in every step of one model, expected "
+                    "--free %s\n",
+                    word, acts_as, acts_as);
+        else if (has(&request->holds, word))
+            fprintf(stderr, "inflight identify: --free %s: --hold %s says the contrary\n", word,
+                    word);
+        else
+            continue;
+        return -1;
+    }
+    return 0;
+}
+
 static int check_request(const struct request *request)
 {
     if (check_parameters("--hold", &request->holds) < 0 ||
-        check_parameters("--free", &request->releases) < 0)
+        check_parameters("--free", &request->releases) < 0 || check_releases(request) < 0)
         return -1;
     if (request->share > 0 && request->share <= 1)
         return 0;

@@ -138,6 +138,14 @@ static void open_range(struct identified *found, enum parameter p, double low, d
     found->of[p].high = fmax(low, high);
 }
 
+/* It cannot be told from another parameter. */
+static void leave_twin(struct quest *quest, enum parameter p)
+{
+    if (!quest->options->hold[p])
+        leave(quest->found, p, UNKNOWN, "acts as %s in every step of one model",
+              parameter_acts_as(p));
+}
+
 static void choose(struct quest *quest)
 {
     struct identified *found = quest->found;
@@ -148,8 +156,8 @@ static void choose(struct quest *quest)
         if (quest->options->hold[p])
             leave(found, p, GIVEN, "held");
     quest->fit.is_free[HOST_LAYER] = quest->fit.is_free[ALLREDUCE_LATENCY] = false;
-    leave(found, HOST_LAYER, UNKNOWN, "acts as host.step_s in every step of one model");
-    leave(found, ALLREDUCE_LATENCY, UNKNOWN, "acts as host.step_s in every step of one model");
+    leave_twin(quest, HOST_LAYER);
+    leave_twin(quest, ALLREDUCE_LATENCY);
     if (config->tensor_parallel < 2) {
         quest->fit.is_free[ALLREDUCE_RATE] = false;
         leave(found, ALLREDUCE_RATE, GIVEN, "one GPU: there is no all-reduce");

@@ -54,6 +54,12 @@ int parameter_find(const char *key)
     return i;
 }
 
+const char *parameter_acts_as(enum parameter parameter)
+{
+    return parameter == HOST_LAYER || parameter == ALLREDUCE_LATENCY ? parameter_rows[HOST_STEP].key
+                                                                     : NULL;
+}
+
 static bool all_reduces(const struct machine *machine, const struct config *config,
                         struct lines_profile *lines)
 {

@@ -54,6 +54,10 @@ double parameter_distance(enum parameter parameter, double from, double to);
 /* The parameter of that key, or -1. */
 int parameter_find(const char *key);
 
+/* The key of the parameter that acts in the same way in every step of one model, so that no run can
+ * tell them apart; NULL: there is none. */
+const char *parameter_acts_as(enum parameter parameter);
+
 /* What the machine and the configuration say, n_blocks as the pool was counted. */
 void parameters_of(const struct machine *machine, const struct config *config, int32_t n_blocks,
                    double value[N_PARAMETERS]);

@@ -80,6 +80,15 @@ static bool same_requests(const struct ifl_trace *a, const struct ifl_trace *b)
     return a->n == b->n && memcmp(a->n_output, b->n_output, a->n * sizeof *a->n_output) == 0;
 }
 
+bool recording_same(const struct recording *a, const struct recording *b)
+{
+    const size_t n_bytes = a->n * sizeof *a->of[E2E];
+    return same_requests(&a->trace, &b->trace) &&
+           memcmp(a->trace.arrival_ns, b->trace.arrival_ns, a->n * sizeof *a->trace.arrival_ns) ==
+               0 &&
+           memcmp(a->of[E2E], b->of[E2E], n_bytes) == 0;
+}
+
 /* Row i is request i, at its recorded stamp: no turn waits for another. */
 static int number_rows(struct recording *recording, struct ifl_error *error)
 {
@@ -117,8 +126,11 @@ static int describe(struct recording *recording, const struct recording_options 
     const struct workload_config *w = &options->config->workload;
     const struct ifl_trace_window all = {0};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < options->n_requests; i++)
+    for (size_t i = 0; rc == 0 && i < options->n_requests; i++) {
         rc = try_requests(recording, options->requests[i], "auto", options, error);
+        if (rc == 1 && options->used)
+            options->used[i] = true;
+    }
     if (rc == 0 && *w->trace)
         rc = try_requests(recording, w->trace, w->format, options, error);
     if (rc == 0) {

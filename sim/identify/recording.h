@@ -32,6 +32,7 @@ struct recording_options {
      * with the same answers is flown. The configuration's own trace is one of them. */
     const char *const *requests;
     size_t n_requests;
+    bool *used; /* [n_requests] set where a recording has taken it; NULL: not asked */
     const struct ifl_notes *notes;
 };
 
@@ -42,6 +43,8 @@ int recording_read(struct recording *recording, const char *path,
 /* The same from a trace in memory, which is moved into the recording. */
 int recording_take(struct recording *recording, const char *path, struct ifl_trace *trace,
                    const struct recording_options *options, struct ifl_error *error);
+/* The same arrivals, answers and latencies. */
+bool recording_same(const struct recording *a, const struct recording *b);
 /* The most blocks that fitted requests held at a time between first and last token, what they found
  * in a cache left out. */
 double recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],

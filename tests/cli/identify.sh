@@ -33,6 +33,14 @@ printed '240 requests predicted'
 # ---- what a parameter is called, and what stays as it is ----
 succeeds "$inflight" identify config.yaml run.csv --hold host.seq_s
 printed 'given: held'
+succeeds "$inflight" identify config.yaml run.csv --hold host.layer_s
+[ "$(grep -c 'given: held' logs/out)" = 1 ] || complain 'a parameter that is held is not said to be'
+refuses 'free host.layer_s: acts as host.step_s in every step' "$inflight" identify config.yaml run.csv --free host.layer_s
+refuses 'free num_blocks: --hold num_blocks says the contrary' "$inflight" identify config.yaml run.csv \
+    --hold num_blocks --free num_blocks
+refuses 'run.csv: the same run as run.csv, expected another' "$inflight" identify config.yaml run.csv run.csv
+awk -F, -v OFS=, 'NR > 1 { $3 += 1 } { print }' trace.csv >other.csv
+refuses 'other.csv: no recorded run has these requests' "$inflight" identify config.yaml run.csv --requests other.csv
 refuses 'did you mean host.step_s' "$inflight" identify config.yaml run.csv --hold host.step
 refuses 'expected more than 0 and at most 1' "$inflight" identify config.yaml run.csv --share 1.5
 try "$inflight" identify config.yaml
