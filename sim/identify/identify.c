@@ -434,6 +434,10 @@ static int ask_prompts(struct quest *quest, bool *asks, struct ifl_error *error)
     return rc;
 }
 
+/* Versions of kernels on one GPU differ by less: products by 11%, between the tables of two years
+ * (reports/reproductions/validation/intervals). What differs more is a cache, or another GPU. */
+static const double least_kernels = 0.8, most_kernels = 1.25;
+
 /* What lay at its bound is looked for again, since slow prompts hold a front end down. A factor
  * that is not determined then leaves all others as they were without it. */
 static int settle_prompts(struct quest *quest, struct ifl_error *error)
@@ -446,8 +450,12 @@ static int settle_prompts(struct quest *quest, struct ifl_error *error)
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
         fit->is_free[p] = fit->is_free[p] || of[p].state == AT_BOUND;
     const int rc = settle(quest, error);
-    if (rc < 0 || fit->is_free[PROMPT_FRAC])
+    const double frac = fit->value[PROMPT_FRAC];
+    const bool is_found = fit->is_free[PROMPT_FRAC];
+    if (rc < 0 || (is_found && frac > least_kernels && frac < most_kernels))
         return rc;
+    if (is_found)
+        leave(quest->found, PROMPT_FRAC, GIVEN, "no kernels take %.2g of the profile's time", frac);
     were[PROMPT_FRAC] = of[PROMPT_FRAC];
     memcpy(of, were, sizeof were);
     memcpy(before.along, fit->along, sizeof before.along);

@@ -162,6 +162,7 @@ static bool suspect_needless_cache(const struct identify_options *options,
     setting.config = &config;
     memcpy(value, found->value, sizeof value);
     value[FRONT_PROMPT_TOKEN] = found->start[FRONT_PROMPT_TOKEN];
+    value[PROMPT_FRAC] = found->start[PROMPT_FRAC];
     if (trial_open(&without, r->n, &error) == 0 &&
         trial_fly(&setting, r, value, 0, &without, &error) == 0) {
         const double with_it = off_of_hits(r, after, after), none = off_of_hits(r, after, &without);
