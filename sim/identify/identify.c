@@ -180,9 +180,10 @@ static void choose(struct quest *quest)
     if (!quest->options->release[PROMPT_FRAC] || quest->fit.is_free[CACHE_HIT]) {
         quest->fit.is_free[PROMPT_FRAC] = false;
         leave(found, PROMPT_FRAC, GIVEN,
-              quest->options->hold[PROMPT_FRAC] ? "held"
-              : quest->fit.is_free[CACHE_HIT]   ? "a share in a cache is looked for"
-                                                : "the run asks for no other");
+              quest->options->hold[PROMPT_FRAC]    ? "held"
+              : quest->fit.is_free[CACHE_HIT]      ? "a share in a cache is looked for"
+              : quest->fit.is_free[ALLREDUCE_RATE] ? "the rate of all-reduces is looked for"
+                                                   : "the run asks for no other");
     }
     if (quest->has_blocks && !quest->options->release[BLOCKS]) {
         quest->fit.is_free[BLOCKS] = false;
@@ -422,12 +423,14 @@ static int settle(struct quest *quest, struct ifl_error *error)
     return rc;
 }
 
-/* Prompts' kernels are the profile's unless the run says otherwise in a score test of 5%. */
+/* Prompts' kernels are the profile's unless the run says otherwise in a score test of 5%. The rate
+ * of all-reduces acts on steps with prompts as they do: no run tells the two apart. */
 static int ask_prompts(struct quest *quest, bool *asks, struct ifl_error *error)
 {
     double sds = 0;
     *asks = false;
-    if (fit_followed(&quest->fit) < N_PARAMETERS || quest->options->hold[PROMPT_FRAC])
+    if (fit_followed(&quest->fit) < N_PARAMETERS || quest->options->hold[PROMPT_FRAC] ||
+        quest->fit.is_free[ALLREDUCE_RATE])
         return 0;
     const int rc = profile_test(&quest->fit, PROMPT_FRAC, &sds, error);
     *asks = fabs(sds) > gsl_cdf_tdist_Pinv(0.975, (double)(quest->residuals.n_spans - 1));
