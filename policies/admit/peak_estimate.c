@@ -178,6 +178,7 @@ static void on_start(void *self, const struct ifl_view *view, const struct ifl_r
     struct estimate *e = ifl_state(self);
     struct standing *standing = ifl_mine(self, r);
     put_behind(e->all.before, standing);
+    standing->request = r; /* one that comes from another replica was not asked about here */
     standing->started_in = view->step;
     standing->on_device = true;
     e->most_tokens += most_tokens(r);

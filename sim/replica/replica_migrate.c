@@ -43,10 +43,6 @@ static void go_on(struct live_request *r, const struct live_request *from)
     r->pub.n_preempted = from->pub.n_preempted;
     r->n_swap_outs = from->n_swap_outs;
     r->n_promised = from->n_promised;
-    r->tiers = from->tiers;
-    r->tiers.n_offered = 0;
-    r->tiers.identity = 0;
-    r->tiers.prefetches = false;
 }
 
 bool replica_take_waiting(struct replica *replica, struct live_request *r,

@@ -45,6 +45,41 @@ grep -v migration: base.yaml >bare.yaml
 succeeds "$inflight" run bare.yaml --quiet -o preset --set cluster.preset=llumnix-migrate
 same "$(columns preset/summary.csv migrations)" 0 'a threshold of 3 moves nothing here'
 
+# What waits and goes to another replica has found nothing in the tiers there.
+cat >chats.csv <<'E1'
+request_id,arrival_s,prompt_tokens,output_tokens,prefix_group,prefix_tokens
+0,0,32,1,g,32
+1,0,4,1,,
+2,20,64,8,,
+3,20,4,1,,
+4,20.5,36,2,g,32
+5,20.6,4,1,,
+E1
+cat >tiers.yaml <<'E1'
+workload: {trace: chats.csv}
+serving:
+  preset: sglang-hicache
+  max_model_len: 400
+  kv: {block_tokens: 4, num_blocks: 20, tiers: {host: {blocks: 200, device_ratio: 0, latency_s: 0.1, gb_per_s: 0, min_tokens: 4}}}
+cost: {model: linear, step_s: 1}
+cluster: {replicas: 2, router: round-robin, migration: {interval_s: 2.5, threshold: 3, request: first_waiting}}
+output: {dir: out}
+E1
+succeeds "$inflight" run tiers.yaml --quiet -o chats
+same "$(columns chats/requests.csv request_id,host_tokens,load_s,migrations | grep '^4,')" '4,0,0.000000000,1' 'tokens found'
+
+# A module that was not asked about a request hears of its start.
+succeeds "$inflight" trace generate -n 400 --seed 5 --prompt lognormal:60,0.8,8,200 --output-tokens lognormal:60,0.8,4,200 \
+    --process poisson --rate 20 -o many.csv
+for preset in lightllm s-lora vtc vllm-v1; do
+    for request in shortest first_waiting; do
+        succeeds "$inflight" run base.yaml --quiet -o many --set workload.trace=many.csv --set serving.preset=$preset \
+            --set serving.max_model_len=512 --set serving.kv='{num_blocks: 600}' \
+            --set cost='{model: linear, step_s: 0.04, prefill_token_s: 0.001}' --set cluster.links=null \
+            --set cluster.migration="{interval_s: 0.2, threshold: 3, request: $request}" --set cluster.replicas=3
+    done
+done
+
 # ---- refused, in one line ----
 refuses 'cluster.pools has roles, expected none, where running requests move' \
     "$inflight" run base.yaml --quiet --set cluster.replicas=null --set cluster.router=pair \

@@ -52,6 +52,19 @@ gzip -c engine.csv >engine/step_log.csv.gz
 succeeds replay engine again
 same_bytes slow/requests.csv again/requests.csv
 
+# several replicas, whose steps were recorded as beginning late: the same requests with steps.csv and without
+succeeds "$inflight" trace generate -n 200 --prompt uniform:5,200 --output-tokens uniform:1,40 --process poisson --rate 9 -o busy.csv
+succeeds "$inflight" run config.yaml -q -o fleet --set workload.trace=busy.csv --set cluster.replicas=3 \
+    --set cost='{model: linear, step_s: 0.04, prefill_token_s: 0.001}'
+awk -F, -v OFS=, 'FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+    FNR > 1 { $at["start_s"] = sprintf("%.9f", $at["start_s"] + 0.005); $at["duration_s"] = sprintf("%.9f", $at["duration_s"] - 0.005) }
+    { print }' fleet/steps.csv >late.csv
+mv late.csv fleet/steps.csv
+for steps in true false; do
+    succeeds replay fleet late-$steps --set workload.trace=busy.csv --set cluster.replicas=3 --set output.steps=$steps --set output.work=false
+done
+same_bytes late-true/requests.csv late-false/requests.csv
+
 # Of two requests that run together the second is left out: its tokens are missing in steps 5 to 7, and the recorded
 # step 8, which it has for itself, is planned by none.
 sed 4d trace.csv >fewer.csv
