@@ -110,7 +110,7 @@ struct in_flight_config {
 /* On an engine: as many guesses hold as are drawn, or as its own sampling says. */
 enum verify { VERIFY_DRAWN, VERIFY_REAL };
 
-/* Who guesses tokens, and how many hold (replica/ragged.h, run/speculation.h). */
+/* What guesses tokens, and how many hold (replica/ragged.h, run/speculation.h). */
 struct speculation_config {
     char acceptance[256]; /* rates by place */
     char clients[1024];   /* of some clients */

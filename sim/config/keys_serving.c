@@ -130,9 +130,10 @@ static const struct ifl_param speculation_fields[] = {
          "each place, as 0.85,0.6,0.3, behind the last of which none holds"),
     TEXT("clients", serving.speculation.clients, "",
          "the same for requests of some clients, as code=0.9;chat=0.7,0.5"),
-    CHOICE("proposer", serving.speculation.proposer, "lookup|model|head", PROPOSER_LOOKUP,
-           "who guesses: a look-up in the text, which costs pass_s and seq_s alone; a draft model; "
-           "a head of some layers on the target's states (EAGLE, MTP)"),
+    CHOICE(
+        "proposer", serving.speculation.proposer, "lookup|model|head", PROPOSER_LOOKUP,
+        "what guesses: a look-up in the text, which costs pass_s and seq_s alone; a draft model; "
+        "a head of some layers on the target's states (EAGLE, MTP)"),
     CHOICE(
         "verify", serving.speculation.verify, "drawn|real", VERIFY_DRAWN,
         "on an engine: as many guesses hold as are drawn, as in the simulator, or those that the "

@@ -1,5 +1,5 @@
-/* Who guesses tokens for an engine to verify: a look-up in the request's own text, or a draft model
- * on an engine of its own.
+/* What guesses tokens for an engine to verify: a look-up in the request's own text, or a draft
+ * model on an engine of its own.
  *
  * The draft model keeps its K/V in blocks of the same numbers as the target's, with slots of its
  * own size: blocks are swapped, copied and shared for both alike. It computes the same prompts. Of

@@ -107,6 +107,16 @@ columns() {
         }' "$1"
 }
 
+# Waits until the command succeeds, however busy the machine is.
+within_a_minute() {
+    waited=0
+    until "$@" 2>/dev/null; do
+        [ $waited -lt 1200 ] || return 1
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+}
+
 finish() {
     [ "$n_failures" -eq 0 ]
     exit

@@ -10,7 +10,6 @@ tests/tokenizers/fixtures, for both sides.
 
 import csv
 import gzip
-import importlib.util
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ import tempfile
 import time
 import urllib.request
 
+from others import each, has_module
 from serving import Server
 
 CONFIG = """
@@ -204,10 +204,6 @@ def sglang_router(bench):
     behind_router(bench, [sys.executable, '-m', 'sglang_router.launch_router', '--prometheus-port', '29111'], 18221)
 
 
-def has_module(name):
-    return importlib.util.find_spec(name) is not None
-
-
 CLIENTS = {'openai': (openai, lambda: has_module('openai')),
            'vllm-bench': (vllm_bench, lambda: shutil.which('vllm')),
            'aiperf': (aiperf, lambda: shutil.which('aiperf')),
@@ -216,24 +212,11 @@ CLIENTS = {'openai': (openai, lambda: has_module('openai')),
            'sglang-router': (sglang_router, lambda: has_module('sglang_router'))}
 
 
-def main():
-    program, root, names = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
-    missing = [name for name in names if not CLIENTS[name][1]()]
-    if missing:
-        print('skipped: not installed:', *missing)
-        return 77
-    n = 0
-    for name in names or CLIENTS:
-        test, there = CLIENTS[name]
-        if not there():
-            continue
-        bench = Bench(program, root)
-        test(bench)
-        shutil.rmtree(bench.folder, ignore_errors=True)
-        print('ok', name)
-        n += 1
-    return 0 if n else 77
+def fly(program, root, test):
+    bench = Bench(program, root)
+    test(bench)
+    shutil.rmtree(bench.folder, ignore_errors=True)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(each(CLIENTS, fly))

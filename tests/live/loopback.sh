@@ -30,11 +30,7 @@ start_server() { # FOLDER
     : >log
     "$inflight" serve mine.yaml --port 0 -o "$1" --set live.limits.recorded=100000 >>log 2>&1 &
     server=$!
-    waited=0
-    while ! grep -q 'serving at' log && [ $waited -lt 600 ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
+    within_a_minute grep -q 'serving at' log || true
     url=$(sed -n 's|.*serving at \(http://[^/]*\)/.*|\1|p' log)
     [ -n "$url" ] || { complain "the server did not start" "$(cat log)"; finish; }
 }
@@ -81,11 +77,7 @@ start_server killed
 "$inflight" replay cut.csv -s "$url" -o cut -q 2>err &
 client=$!
 has_chunks() { [ -f cut/chunks.csv.part ] && [ "$(grep -c '' cut/chunks.csv.part)" -ge 200 ]; }
-waited=0
-until has_chunks || [ $waited -ge 600 ]; do
-    sleep 0.1
-    waited=$((waited + 1))
-done
+within_a_minute has_chunks || complain 'no chunks within a minute'
 kill -9 "$server"
 server=
 wait "$client"

@@ -11,7 +11,6 @@ tests/tokenizers/fixtures. By hand, before a release.
 
 import csv
 import gzip
-import importlib.util
 import json
 import os
 import random
@@ -22,6 +21,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+from others import each, has_module
 
 LLAMACPP = """
 import sys, time, xllamacpp
@@ -149,40 +150,23 @@ def check(program, folder, url):
     print('   100 requests; sent late p50 %.2f ms, p99 %.2f ms' % (late[50] * 1e3, late[98] * 1e3))
 
 
-def has_module(name):
-    return importlib.util.find_spec(name) is not None
-
-
 SERVERS = {'llama.cpp': (start_llamacpp, lambda: has_module('xllamacpp') and has_module('gguf')),
            'vllm': (start_vllm, lambda: shutil.which('vllm'))}
 
 
-def main():
-    program, root, names = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
-    missing = [name for name in names if not SERVERS[name][1]()]
-    if missing:
-        print('skipped: not installed:', *missing)
-        return 77
-    n = 0
-    for name in names or SERVERS:
-        start, there = SERVERS[name]
-        if not there():
-            continue
-        with tempfile.TemporaryDirectory(prefix='servers-') as folder:
-            port, log = free_port(), os.path.join(folder, 'log')
-            command, env = start(root, folder, port)
-            with open(log, 'w') as file:
-                server = subprocess.Popen(command, stdout=file, stderr=file, env=env)
-            try:
-                wait_for('http://127.0.0.1:%d' % port, server, log)
-                check(program, folder, 'http://127.0.0.1:%d' % port)
-            finally:
-                server.terminate()
-                server.wait(timeout=120)
-        print('ok', name)
-        n += 1
-    return 0 if n else 77
+def fly(program, root, start):
+    with tempfile.TemporaryDirectory(prefix='servers-') as folder:
+        port, log = free_port(), os.path.join(folder, 'log')
+        command, env = start(root, folder, port)
+        with open(log, 'w') as file:
+            server = subprocess.Popen(command, stdout=file, stderr=file, env=env)
+        try:
+            wait_for('http://127.0.0.1:%d' % port, server, log)
+            check(program, folder, 'http://127.0.0.1:%d' % port)
+        finally:
+            server.terminate()
+            server.wait(timeout=120)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(each(SERVERS, fly))

@@ -1,15 +1,5 @@
 # Sourced by the scripts beside it, behind ../cli/expect.sh.
 
-# Waits until the command succeeds, however busy the machine is.
-within_a_minute() {
-    waited=0
-    until "$@" 2>/dev/null; do
-        [ $waited -lt 1200 ] || return 1
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-}
-
 # serve ARGUMENT...: starts the stub; its URL is in $url, what it heard in heard.jsonl.
 serve() {
     stop_server
