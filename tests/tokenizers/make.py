@@ -8,9 +8,11 @@ import json
 import os
 import random
 import sys
+import tempfile
 
 import sentencepiece
 import tiktoken
+from sentencepiece import sentencepiece_model_pb2
 from tiktoken_ext import openai_public
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -97,11 +99,35 @@ def put(path, data):
         out.write(data)
 
 
-def spm(lines, kind, **options):
+def spm(lines, kind, vocab_size=1200, byte_fallback=True, character_coverage=0.999, **options):
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, model_type=kind, vocab_size=1200, minloglevel=2,
-                                             character_coverage=0.999, byte_fallback=True, **options)
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, model_type=kind, vocab_size=vocab_size, minloglevel=2,
+                                             character_coverage=character_coverage, byte_fallback=byte_fallback, **options)
     return model.getvalue()
+
+
+def with_runs(model):
+    """Its last pieces of two letters are runs of blanks now, with one score below all others, as Llama 2's and Mistral's are."""
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(model)
+    merged = [piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
+    for piece, n in zip(merged[-6:], (2, 3, 4, 5, 8, 16)):
+        piece.piece, piece.score = n * "\u2581", -1e9
+    return proto.SerializeToString()
+
+
+def variants(lines):
+    """Models of SentencePiece that keep blanks and know no bytes, that fold letters, that have symbols of their own, that have runs of blanks."""
+    keeps = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
+    small = {"vocab_size": 600, "byte_fallback": False, "character_coverage": 0.98}
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        rules.writelines(f"{letter:X}\t{letter + 32:X}\n" for letter in range(ord("A"), ord("Z") + 1))
+        rules.flush()
+        yield "kept", spm(lines, "unigram", **small, **keeps)
+        yield "folded", spm(lines, "bpe", normalization_rule_tsv=rules.name, remove_extra_whitespaces=False, **small)
+        yield "symbols", spm(lines, "unigram", user_defined_symbols=["the", "<x>", "re"], **small, **keeps)
+        yield "symbols-bpe", spm(lines, "bpe", user_defined_symbols=["the", "<x>", "re"], **small, **keeps)
+        yield "runs", with_runs(spm(lines, "bpe", **keeps))
 
 
 def write_golden(folder, name, samples, encode):
@@ -144,6 +170,8 @@ def main(folder):
         put(os.path.join(folder, "spm-" + kind + ".model.gz"), model)
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         write_golden(folder, "spm-" + kind, samples, processor.encode)
+    for name, model in variants(lines):
+        put(os.path.join(folder, "spm-" + name + ".model.gz"), model)
 
 
 if __name__ == "__main__":

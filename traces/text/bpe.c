@@ -248,10 +248,10 @@ int text_bpe_letters(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer
                      size_t n_bytes, struct text_ids *ids, struct ifl_error *error)
 {
     struct symbols symbols = {.n = 1, .id = {tokenizer->blank}};
-    if (n_bytes >= SHORT || word[0] == ' ')
+    if (n_bytes >= SHORT || (word[0] == ' ' && !tokenizer->merges_blanks))
         return 0;
     for (size_t i = 0; i < n_bytes; i++) {
-        if (i > 0 && word[i] == ' ' && word[i - 1] == ' ') /* pieces of blanks have another order */
+        if (i > 0 && word[i] == ' ' && word[i - 1] == ' ' && !tokenizer->merges_blanks)
             return 0;
         symbols.id[symbols.n] = tokenizer->vocab.id_of_byte[(unsigned char)word[i]];
         if (symbols.id[symbols.n++] == TEXT_NO_ID)

@@ -3,10 +3,13 @@
 
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 struct ifl_encoder {
     const struct ifl_tokenizer *tokenizer;
     struct text_matcher matcher;
     struct text_bpe bpe;
+    struct text_unigram_room unigram;
     struct text_ids ids;
     char *prefixed; /* [cap_prefixed] a piece with a blank before it */
     size_t cap_prefixed;
@@ -35,6 +38,8 @@ void ifl_encoder_close(struct ifl_encoder *encoder)
         return;
     text_matcher_close(&encoder->matcher);
     text_bpe_close(&encoder->bpe);
+    free(encoder->unigram.best);
+    free(encoder->unigram.normal);
     free(encoder->ids.of);
     free(encoder->prefixed);
     free(encoder->words);
@@ -228,17 +233,22 @@ static int ask_library(struct ifl_encoder *e, const char *text, size_t n, struct
     return rc == 0 ? 0 : ifl_fail(error, IFL_E_INPUT, "SentencePiece cannot encode the text");
 }
 
-/* ASCII that is seen: no normaliser of the library changes it or what stands beside it by it. */
-static bool is_plain(char letter)
+/* Letters that no normaliser of the library changes, nor what stands beside them by them: those
+ * that are seen, and blanks and line feeds where words.c found that they are kept. */
+static bool is_kept(const struct ifl_tokenizer *tokenizer, char letter)
 {
-    return letter > ' ' && letter < 0x7f;
+    return text_is_seen(letter) ||
+           ((letter == ' ' || letter == '\n') && tokenizer->vocab.id_of_byte[' '] != TEXT_NO_ID);
 }
 
-/* The end of the words from `at` on that belong together: a blank between two plain letters. */
-static size_t end_of_words(const char *text, size_t at, size_t n)
+/* The end of the words from `at` on that belong together: the first blank between two such letters.
+ */
+static size_t end_of_words(const struct ifl_tokenizer *tokenizer, const char *text, size_t at,
+                           size_t n)
 {
     for (size_t i = at + 1; i + 1 < n; i++)
-        if (text[i] == ' ' && is_plain(text[i - 1]) && is_plain(text[i + 1]))
+        if (text[i] == ' ' && text[i - 1] != ' ' && is_kept(tokenizer, text[i - 1]) &&
+            is_kept(tokenizer, text[i + 1]))
             return i;
     return n;
 }
@@ -249,7 +259,7 @@ static int encode_words(struct ifl_encoder *e, const char *text, size_t n, struc
     size_t n_known, end;
     int rc = 0;
     for (size_t at = 0; rc == 0 && at < n; at = end + 1) {
-        end = end_of_words(text, at, n);
+        end = end_of_words(e->tokenizer, text, at, n);
         if (text_bpe_known(&e->bpe, text + at, end - at, &known, &n_known)) {
             rc = text_ids_append(&e->ids, known, n_known, error);
             continue;
@@ -272,8 +282,12 @@ static int encode_words(struct ifl_encoder *e, const char *text, size_t n, struc
 static int encode_by_library(struct ifl_encoder *e, const char *text, size_t n,
                              struct ifl_error *error)
 {
-    return e->tokenizer->by_words ? encode_words(e, text, n, error)
-                                  : ask_library(e, text, n, error);
+    if (e->tokenizer->by_words)
+        return encode_words(e, text, n, error);
+    const int rc = e->tokenizer->unigram
+                       ? text_unigram_encode(e->tokenizer, &e->unigram, text, n, &e->ids, error)
+                       : 0;
+    return rc == 0 ? ask_library(e, text, n, error) : ifl_min(rc, 0);
 }
 
 /* ---- both ---- */

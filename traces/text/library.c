@@ -65,6 +65,23 @@ bool text_sentencepiece_by_words(const struct text_sentencepiece *model)
     return module->by_words(model);
 }
 
+bool text_sentencepiece_is_unigram(const struct text_sentencepiece *model)
+{
+    return module->is_unigram(model);
+}
+
+bool text_sentencepiece_keeps_ascii(const struct text_sentencepiece *model)
+{
+    return module->keeps_ascii(model);
+}
+
+int text_sentencepiece_normal(const struct text_sentencepiece *model, const char *text,
+                              size_t n_bytes, int (*take)(void *self, const char *normal, size_t n),
+                              void *self)
+{
+    return module->normal(model, text, n_bytes, take, self);
+}
+
 const char *text_sentencepiece_piece(const struct text_sentencepiece *model, int id, size_t *n)
 {
     return module->piece(model, id, n);

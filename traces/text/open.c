@@ -79,7 +79,8 @@ static int read_library(const struct text_file *file, struct ifl_tokenizer *toke
     const int begin = text_sentencepiece_begin(tokenizer->sentencepiece);
     if (begin >= 0)
         tokenizer->frame = (struct ifl_token_frame){.before = {(uint32_t)begin}, .n_before = 1};
-    return text_read_pieces(tokenizer, error);
+    return tokenizer->by_words ? text_read_pieces(tokenizer, error)
+                               : text_read_unigram(tokenizer, error);
 }
 
 /* JSON begins with a brace; the first field of a model of SentencePiece with the byte 10, which
@@ -158,6 +159,7 @@ void ifl_tokenizer_close(struct ifl_tokenizer *tokenizer)
     for (size_t i = 0; i < TEXT_MAX_STAGES; i++)
         pcre2_code_free(tokenizer->stages[i].code);
     pcre2_code_free(tokenizer->any);
+    text_unigram_free(tokenizer->unigram);
     text_vocab_free(&tokenizer->vocab);
     text_merges_free(&tokenizer->merges);
     free(tokenizer);

@@ -10,6 +10,7 @@
 
 struct text_sentencepiece {
     sentencepiece::SentencePieceProcessor processor;
+    bool has_bytes = false; /* for letters that are in no piece */
 };
 
 static text_sentencepiece *model_open(const char *bytes, size_t n_bytes, char *why, size_t size)
@@ -18,6 +19,8 @@ static text_sentencepiece *model_open(const char *bytes, size_t n_bytes, char *w
         std::unique_ptr<text_sentencepiece> model(new text_sentencepiece);
         const auto status =
             model->processor.LoadFromSerializedProto(absl::string_view(bytes, n_bytes));
+        for (int id = 0; status.ok() && id < model->processor.GetPieceSize(); id++)
+            model->has_bytes = model->has_bytes || model->processor.IsByte(id);
         if (status.ok())
             return model.release();
         std::snprintf(why, size, "%s", status.error_message());
@@ -97,6 +100,70 @@ static bool model_drops_blank(const text_sentencepiece *model)
     }
 }
 
+/* Only unigram models list segmentations (model_interface.h, IsNBestEncodeAvailable). */
+static bool model_is_unigram(const text_sentencepiece *model)
+{
+    try {
+        std::vector<std::vector<int>> ids;
+        return model->processor.NBestEncode("a", 1, &ids).ok();
+    } catch (...) {
+        return false;
+    }
+}
+
+/* The text as the model normalises it; a byte that stands for an unknown letter is written <0xFF>.
+ */
+static bool make_normal(const text_sentencepiece *model, absl::string_view text,
+                        std::string *normal)
+{
+    const auto &processor = model->processor;
+    std::vector<std::string> pieces;
+    if (!model->has_bytes) {
+        if (!processor.Encode(text, &pieces).ok())
+            return false;
+        for (const std::string &piece : pieces)
+            *normal += piece;
+        return true;
+    }
+    std::vector<int> ids;
+    if (!processor.Encode(text, &ids).ok())
+        return false;
+    for (const int id : ids) {
+        const std::string &piece = processor.IdToPiece(id);
+        if (processor.IsByte(id))
+            *normal += static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16));
+        else
+            *normal += piece;
+    }
+    return true;
+}
+
+static bool model_keeps_ascii(const text_sentencepiece *model)
+{
+    try {
+        std::string text, normal;
+        for (char left = '!'; left <= '~'; left++)
+            for (char right = '!'; right <= '~'; right++)
+                text += {left, right};
+        return make_normal(model, text, &normal) && normal == "\xe2\x96\x81" + text;
+    } catch (...) {
+        return false;
+    }
+}
+
+static int model_normal(const text_sentencepiece *model, const char *text, size_t n_bytes,
+                        int (*take)(void *self, const char *normal, size_t n), void *self)
+{
+    try {
+        std::string normal;
+        if (!make_normal(model, absl::string_view(text, n_bytes), &normal))
+            return -1;
+        return take(self, normal.data(), normal.size());
+    } catch (...) {
+        return -1;
+    }
+}
+
 static bool model_by_words(const text_sentencepiece *model)
 {
     static const std::string blank = "\xe2\x96\x81";
@@ -121,6 +188,7 @@ static bool model_by_words(const text_sentencepiece *model)
         return false;
     }
 }
+
 const text_sentencepiece_module inflight_sentencepiece = {
     sizeof inflight_sentencepiece,
     model_open,
@@ -128,6 +196,9 @@ const text_sentencepiece_module inflight_sentencepiece = {
     model_encode,
     model_n,
     model_by_words,
+    model_is_unigram,
+    model_keeps_ascii,
+    model_normal,
     model_piece,
     model_score,
     model_is_unused,

@@ -20,6 +20,10 @@ struct text_sentencepiece_module {
                   int (*take)(void *self, const int *ids, size_t n), void *self);
     int (*n)(const struct text_sentencepiece *model);
     bool (*by_words)(const struct text_sentencepiece *model);
+    bool (*is_unigram)(const struct text_sentencepiece *model);
+    bool (*keeps_ascii)(const struct text_sentencepiece *model);
+    int (*normal)(const struct text_sentencepiece *model, const char *text, size_t n_bytes,
+                  int (*take)(void *self, const char *normal, size_t n), void *self);
     const char *(*piece)(const struct text_sentencepiece *model, int id, size_t *n);
     double (*score)(const struct text_sentencepiece *model, int id);
     bool (*is_unused)(const struct text_sentencepiece *model, int id);

@@ -3,6 +3,7 @@
  *     open (which kind) --> json, tekken, ranks --> vocab, merges, split, added
  *                       \-> sentencepiece (the library)
  *     text --> added --> NFC --> split --> bpe --> ids
+ *     text --> words --> merges of pieces, the best pieces, or the library --> ids (SentencePiece)
  *
  * Functions return 0 or a negative code unless they say otherwise. */
 #ifndef TRACES_TEXT_TEXT_H
@@ -200,9 +201,21 @@ bool text_sentencepiece_by_words(const struct text_sentencepiece *model);
 /* The piece, U+2581 for blanks; borrowed. */
 const char *text_sentencepiece_piece(const struct text_sentencepiece *model, int id, size_t *n);
 
+/* True if it has one best segmentation by the sum of scores (unigram). */
+bool text_sentencepiece_is_unigram(const struct text_sentencepiece *model);
+/* True if each seen letter of ASCII, and each two of them, are in the normal text what they are in
+ * the text. Rules of a normaliser for three such letters and more, which no normaliser of the
+ * library has, would not be noticed. */
+bool text_sentencepiece_keeps_ascii(const struct text_sentencepiece *model);
+/* Calls `take` with the text as the model normalises it, U+2581 for blanks; its result, or -1 if
+ * the library fails. */
+int text_sentencepiece_normal(const struct text_sentencepiece *model, const char *text,
+                              size_t n_bytes, int (*take)(void *self, const char *normal, size_t n),
+                              void *self);
+
 /* words.c: merges of the pieces of a model of BPE that can be encoded by words; by_merges tells
- * whether that is the order in which its library merges: scores fall from id to id, and no piece is
- * a symbol of its own that is cut out before. */
+ * whether that is the order in which its library merges: scores fall from id to id, no piece is a
+ * symbol of its own that is cut out before, and ASCII is kept as it is. */
 int text_read_pieces(struct ifl_tokenizer *tokenizer, struct ifl_error *error);
 double text_sentencepiece_score(const struct text_sentencepiece *model, int id);
 bool text_sentencepiece_is_unused(const struct text_sentencepiece *model, int id);
@@ -211,6 +224,62 @@ enum text_piece text_sentencepiece_kind(const struct text_sentencepiece *model, 
 /* True if it puts a blank before a text, which it drops where it makes a text of ids. */
 bool text_sentencepiece_drops_blank(const struct text_sentencepiece *model);
 int text_sentencepiece_begin(const struct text_sentencepiece *model); /* id of it; -1: none */
+
+/* ---- trie.c: texts by their bytes ---- */
+
+struct text_edge {
+    uint32_t key, to; /* node << 8 | byte */
+};
+
+struct text_node {
+    double score;
+    uint32_t id; /* TEXT_NO_ID: no text ends here */
+};
+
+struct text_trie {
+    struct text_edge *edges; /* [n_slots], of nodes other than the root */
+    size_t n_slots;
+    uint32_t first[256]; /* edges of the root; 0: none */
+    struct text_node *nodes;
+    size_t n, cap;
+};
+
+int text_trie_add(struct text_trie *trie, const char *text, size_t n, uint32_t id, double score,
+                  struct ifl_error *error);
+/* The node behind an edge; 0: there is none. The root is 0. */
+uint32_t text_trie_next(const struct text_trie *trie, uint32_t node, char letter);
+void text_trie_free(struct text_trie *trie);
+
+/* ---- unigram.c: texts by a unigram model of SentencePiece ---- */
+
+struct text_unigram {
+    struct text_trie trie; /* of pieces; a blank for U+2581 */
+    uint32_t unknown;
+    float unknown_score;
+    uint32_t n_bytes, id_of_byte[256]; /* of bytes that stand for an unknown letter; 0: none do */
+    bool joins[128]; /* letters of which any number, between two that are seen, is one blank */
+    bool keeps[128]; /* letters that the normal text has as they are */
+};
+
+struct text_unigram_room { /* of an encoder */
+    struct text_best *best;
+    char *normal;
+    size_t cap_best, n_normal, cap_normal;
+};
+
+/* Leaves NULL in tokenizer->unigram if the model is of another kind, or has what only its library
+ * knows: pieces across blanks, symbols of its own, bytes, rules for letters of ASCII. */
+int text_read_unigram(struct ifl_tokenizer *tokenizer, struct ifl_error *error);
+void text_unigram_free(struct text_unigram *unigram);
+/* 1: appends the ids. 0: most of the text is for the library alone, and nothing is appended. */
+int text_unigram_encode(const struct ifl_tokenizer *tokenizer, struct text_unigram_room *room,
+                        const char *text, size_t n, struct text_ids *ids, struct ifl_error *error);
+
+/* A letter of ASCII that is seen. */
+static inline bool text_is_seen(char letter)
+{
+    return letter > ' ' && letter < 0x7f;
+}
 
 /* ---- nfc.c ---- */
 
@@ -239,6 +308,8 @@ struct ifl_tokenizer {
     bool by_words;                            /* text_sentencepiece_by_words */
     bool by_merges; /* plain words need no library: `blank`, vocab and merges are of its pieces */
     uint32_t blank; /* id of U+2581 */
+    bool merges_blanks;           /* plain words may hold several blanks in a row */
+    struct text_unigram *unigram; /* NULL: `by_words`, or texts are the library's */
     struct text_added added, added_normalized;
     enum text_nfc_tables nfc;
     struct text_stage stages[TEXT_MAX_STAGES];

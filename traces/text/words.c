@@ -4,18 +4,31 @@
  */
 #include "text/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char blank[] = "\xe2\x96\x81"; /* U+2581 */
 
-/* Of blanks alone: no word has two of them, and their scores are of another order. */
+/* Pieces of blanks alone: Llama 2's and Mistral's have one score, below all others. */
+struct runs {
+    uint32_t id[TEXT_MAX_TOKEN_BYTES / 3 + 1]; /* by how many blanks they have; TEXT_NO_ID: none */
+    double highest, lowest;                    /* of those with two and more */
+};
+
 static bool is_blanks(const char *piece, size_t n)
 {
     for (size_t i = 0; i < n; i += sizeof blank - 1)
         if (n - i < sizeof blank - 1 || memcmp(piece + i, blank, sizeof blank - 1) != 0)
             return false;
     return n > sizeof blank - 1;
+}
+
+static void add_run(struct runs *runs, int id, size_t n_bytes, double score)
+{
+    runs->id[n_bytes / (sizeof blank - 1)] = (uint32_t)id;
+    runs->highest = fmax(runs->highest, score);
+    runs->lowest = fmin(runs->lowest, score);
 }
 
 static size_t n_letters(const char *piece, size_t n)
@@ -27,17 +40,22 @@ static size_t n_letters(const char *piece, size_t n)
 }
 
 /* 1: the piece is no text, or takes its place in the order. 0: the order is another one. */
-static int add_piece(struct ifl_tokenizer *tokenizer, int id, double *last, struct ifl_error *error)
+static int add_piece(struct ifl_tokenizer *tokenizer, int id, double *last, struct runs *runs,
+                     struct ifl_error *error)
 {
     const struct text_sentencepiece *library = tokenizer->sentencepiece;
     size_t n;
     const char *piece = text_sentencepiece_piece(library, id, &n);
-    if (text_sentencepiece_is_unused(library, id))
+    const double score = text_sentencepiece_score(library, id);
+    if (text_sentencepiece_is_unused(library, id) || n >= TEXT_MAX_TOKEN_BYTES)
         return 0;
-    if (text_sentencepiece_kind(library, id) != TEXT_PIECE_TEXT || is_blanks(piece, n))
+    if (text_sentencepiece_kind(library, id) != TEXT_PIECE_TEXT)
         return 1;
+    if (is_blanks(piece, n)) {
+        add_run(runs, id, n, score);
+        return 1;
+    }
     if (n_letters(piece, n) > 1) {
-        const double score = text_sentencepiece_score(library, id);
         if (score >= *last)
             return 0;
         *last = score;
@@ -46,17 +64,37 @@ static int add_piece(struct ifl_tokenizer *tokenizer, int id, double *last, stru
     return rc < 0 ? rc : 1;
 }
 
-/* ---- line feeds and blanks within a word ---- */
+/* Two runs that are a piece together merge behind everything else, the leftmost first. Where their
+ * scores say otherwise, words with two blanks are the library's. */
+static int add_runs(struct ifl_tokenizer *tokenizer, struct runs *runs, double last,
+                    struct ifl_error *error)
+{
+    const size_t n = sizeof runs->id / sizeof *runs->id;
+    const bool any = runs->highest >= runs->lowest;
+    int rc = 0;
+    tokenizer->merges_blanks = !any || (runs->highest == runs->lowest && runs->lowest < last);
+    runs->id[1] = tokenizer->blank;
+    for (size_t both = 2; tokenizer->merges_blanks && rc == 0 && both < n; both++)
+        for (size_t left = 1; runs->id[both] != TEXT_NO_ID && rc == 0 && left < both; left++)
+            if (runs->id[left] != TEXT_NO_ID && runs->id[both - left] != TEXT_NO_ID)
+                rc = text_merges_add(&tokenizer->merges, runs->id[left], runs->id[both - left],
+                                     TEXT_MAX_IDS, runs->id[both], error);
+    return rc;
+}
+
+/* ---- blanks, tabs and line feeds within a word ---- */
+
+enum { MOST_PROBED = 64 };
 
 struct taken {
-    uint32_t ids[16];
+    uint32_t ids[MOST_PROBED];
     size_t n;
 };
 
 static int take(void *self, const int *ids, size_t n)
 {
     struct taken *taken = self;
-    for (size_t i = 0; i < n && taken->n < 16; i++)
+    for (size_t i = 0; i < n && taken->n < MOST_PROBED; i++)
         taken->ids[taken->n++] = (uint32_t)ids[i];
     return 0;
 }
@@ -76,26 +114,54 @@ static int agree(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, co
     return rc;
 }
 
-/* What a line feed and a blank stand for where the library neither joins nor drops them: letters
- * of a word, too, so that lines need not be taken apart by it. */
+/* A letter that is no piece is an id of its own between two others: a byte. */
+static void read_byte(struct ifl_tokenizer *tokenizer, char letter)
+{
+    const char text[] = {'a', letter, 'a', '\0'};
+    struct taken taken = {0};
+    uint32_t *id = &tokenizer->vocab.id_of_byte[(unsigned char)letter];
+    *id = text_vocab_find(&tokenizer->vocab, &letter, 1);
+    if (*id == TEXT_NO_ID &&
+        text_sentencepiece_encode(tokenizer->sentencepiece, text, 3, take, &taken) == 0 &&
+        taken.n == 3)
+        *id = taken.ids[1];
+}
+
+/* Runs of blanks before, between and behind two letters. */
+static int agree_on_runs(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer,
+                         struct ifl_error *error)
+{
+    char text[MOST_PROBED];
+    int rc = 1;
+    for (int n = 2; rc > 0 && tokenizer->merges_blanks && n <= 40; n++)
+        for (int before = 0; rc > 0 && before <= n; before += n / 2) {
+            snprintf(text, sizeof text, "%*sa%*sa", before, "", n - before, "");
+            rc = agree(bpe, tokenizer, text, error);
+        }
+    return rc;
+}
+
+/* What line feeds, tabs and blanks stand for where the library neither joins nor drops them:
+ * letters of a word, too, so that lines need not be taken apart by it. */
 static int read_spaces(struct ifl_tokenizer *tokenizer, struct ifl_error *error)
 {
-    static const char *const probes[] = {"a\na", "a\n\na", "a\n a", "a \na", "a\n", "a "};
+    static const char *const probes[] = {"a\na", "a\n\na", "a\n a", "a \na",    "a\n", "a ", "\na",
+                                         "a\ta", "a\t a",  "a \ta", "a\t\n\ta", "a\t", "\ta"};
     uint32_t *const letters = tokenizer->vocab.id_of_byte;
-    struct taken taken = {0};
     struct text_bpe bpe;
     int rc = text_bpe_open(&bpe, error);
-    if (rc == 0 &&
-        text_sentencepiece_encode(tokenizer->sentencepiece, "a\na", 3, take, &taken) == 0 &&
-        taken.n == 3 && text_vocab_find(&tokenizer->vocab, "\n", 1) == TEXT_NO_ID) {
-        letters['\n'] = taken.ids[1];
-        letters[' '] = tokenizer->blank;
-        rc = 1;
+    read_byte(tokenizer, '\n');
+    read_byte(tokenizer, '\t');
+    letters[' '] = tokenizer->blank;
+    for (size_t i = 0; rc >= 0 && i < sizeof probes / sizeof *probes; i++)
+        if ((rc = agree(&bpe, tokenizer, probes[i], error)) == 0)
+            break;
+    if (rc > 0)
+        rc = agree_on_runs(&bpe, tokenizer, error);
+    if (rc <= 0) {
+        letters['\n'] = letters['\t'] = letters[' '] = TEXT_NO_ID;
+        tokenizer->merges_blanks = false;
     }
-    for (size_t i = 0; rc > 0 && i < sizeof probes / sizeof *probes; i++)
-        rc = agree(&bpe, tokenizer, probes[i], error);
-    if (rc <= 0)
-        letters['\n'] = letters[' '] = TEXT_NO_ID;
     text_bpe_close(&bpe);
     return rc < 0 ? rc : 0;
 }
@@ -103,10 +169,12 @@ static int read_spaces(struct ifl_tokenizer *tokenizer, struct ifl_error *error)
 int text_read_pieces(struct ifl_tokenizer *tokenizer, struct ifl_error *error)
 {
     const int n = text_sentencepiece_n(tokenizer->sentencepiece);
+    struct runs runs = {.highest = -HUGE_VAL, .lowest = HUGE_VAL};
     double last = 1;
-    int rc = tokenizer->by_words;
+    int rc = text_sentencepiece_keeps_ascii(tokenizer->sentencepiece);
+    memset(runs.id, 0xff, sizeof runs.id);
     for (int id = 0; rc > 0 && id < n; id++)
-        rc = add_piece(tokenizer, id, &last, error);
+        rc = add_piece(tokenizer, id, &last, &runs, error);
     if (rc <= 0)
         return rc;
     for (unsigned byte = 0; byte < 256; byte++) {
@@ -117,5 +185,7 @@ int text_read_pieces(struct ifl_tokenizer *tokenizer, struct ifl_error *error)
     tokenizer->blank = text_vocab_find(&tokenizer->vocab, blank, sizeof blank - 1);
     rc = text_merges_of_ranks(&tokenizer->merges, &tokenizer->vocab, error);
     tokenizer->by_merges = rc == 0 && tokenizer->blank != TEXT_NO_ID;
+    if (tokenizer->by_merges)
+        rc = add_runs(tokenizer, &runs, last, error);
     return rc == 0 ? read_spaces(tokenizer, error) : rc;
 }
