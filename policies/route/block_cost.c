@@ -11,10 +11,14 @@
  * this prompt: 1 / (1 + decay x excess). With a temperature the replica is drawn by a softmax of
  * costs, scaled so that the range from least to most is 1.
  *
- * Left out: credits for slower tiers and for a shared cache, a cost of each request, classes of
- * requests that wait at the router. What is cached is known from events as it is, or guessed: what
- * was sent to a replica counts as cached there for guess_s. Equals: the first. Costs a look at each
- * replica and one at each replica that has a block of the prompt. */
+ * With queue_tokens a request is held at the gateway while each replica that may have it has more
+ * prefill tokens (scheduling/queue.rs; there 16 steps of them by default, router_queue_threshold);
+ * cluster.gateway says in which order, and by which classes, they go on.
+ *
+ * Left out: credits for slower tiers and for a shared cache, a cost of each request. What is cached
+ * is known from events as it is, or guessed: what was sent to a replica counts as cached there for
+ * guess_s. Equals: the first. Costs a look at each replica and one at each replica that has a block
+ * of the prompt. */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -26,7 +30,7 @@ enum known_by { BY_EVENTS, BY_GUESSES };
 
 struct block_cost {
     double prefill_scale, credit, decay, temperature;
-    int32_t cached, block_tokens, index_blocks, active_blocks;
+    int32_t cached, block_tokens, index_blocks, active_blocks, queue_tokens;
     int64_t guess_ns;
 };
 
@@ -50,6 +54,10 @@ static const struct ifl_param params[] = {
     {"active_blocks", IFL_INT, offsetof(struct block_cost, active_blocks), 1 << 16, 1, 1 << 24,
      NULL, "blocks",
      "of the requests at a replica are told apart at most; those beyond count once each"},
+    {"queue_tokens", IFL_INT, offsetof(struct block_cost, queue_tokens), 0, 0, INT32_MAX, NULL,
+     "tokens",
+     "a request is held at the gateway while all replicas have more of prompts to compute; 0: none "
+     "is"},
 };
 
 struct state {
@@ -193,6 +201,8 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
     const int64_t least_tokens = least_prefill_tokens(p, fleet);
     double least = INFINITY, most = -INFINITY;
     size_t to = 0;
+    if (p->queue_tokens > 0 && least_tokens > p->queue_tokens)
+        return ifl_hold_back();
     match(p, fleet);
     for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
         const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);

@@ -302,7 +302,11 @@ static int check_gateway(const struct node *root, const struct config *config,
         return fail_key(root, "cluster.gateway.stale_s", error,
                         "cluster.gateway.stale_s is not above cluster.news.delay_s, expected a "
                         "longer time: each report would be too old as it comes");
-    return 0;
+    struct gateway gateway;
+    struct ifl_error found;
+    return config_gateway(config, &gateway, &found) == 0
+               ? 0
+               : fail_key(root, "cluster.gateway.classes", error, found.text);
 }
 
 static int check_cluster(const struct node *root, const struct config *config,

@@ -367,6 +367,7 @@ struct config {
     char routing[512]; /* a preset of the router and its news, or empty */
     struct news_options news;
     struct gateway gateway;
+    char gateway_classes[256]; /* gateway.classes as it is written */
     struct handover_rules handover;
     struct migration_rules migration;
     struct links_config links;
@@ -565,6 +566,14 @@ int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *erro
 
 const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name);
 const struct ifl_policy *registry_at(size_t i); /* NULL at the end */
+/* The gateway with its classes; an error if these are not what they must be. */
+static inline int config_gateway(const struct config *config, struct gateway *gateway,
+                                 struct ifl_error *error)
+{
+    *gateway = config->gateway;
+    return classes_read(&gateway->classes, config->gateway_classes, error);
+}
+
 bool registry_is_builtin(const struct ifl_policy *policy);
 int registry_load_plugin(const char *path, struct ifl_error *error);
 

@@ -38,11 +38,16 @@ static const struct ifl_param gateway_fields[] = {
     REAL("kv_frac", gateway.kv_frac, 0.8, 0.01, 1, "of the blocks", "in use, saturate it, too"),
     TIME("stale_s", gateway.stale_ns, 0.2, 1e-9, A_BILLION,
          "a replica counts as saturated whose report is older (cluster.news)"),
-    CHOICE("order", gateway.order, "arrival|priority", GATEWAY_BY_ARRIVAL,
-           "in which requests leave the gateway; those of a priority by arrival"),
+    CHOICE("order", gateway.order, "arrival|priority|latest|shortest", GATEWAY_BY_ARRIVAL,
+           "in which requests leave the gateway; those of a priority by arrival; shortest: the "
+           "fewest tokens to compute, as counted when it is first held"),
+    TEXT("classes", gateway_classes, "",
+         "FROM:QUANTUM,FROM:QUANTUM,...: classes of what is held, by how many tokens of the prompt "
+         "are to be computed, from FROM on; they take turns, with QUANTUM tokens of credit a round "
+         "(Dynamo); default: one class"),
     INT("max_held", gateway.max_held, 0, 0, ANY, "requests",
-        "one is shed that would make more wait at the gateway (order: priority: more of its "
-        "priority); 0: no limit"),
+        "one is shed that would make more wait at the gateway (more of its class; order: priority: "
+        "more of its priority); 0: no limit"),
     REAL("prefill_tokens_s", gateway.prefill_tokens_s, 0, 0, 1e9, "tokens/s",
          "a request with a ttft_slo_s is shed if its prompt, and those that wait where it is "
          "routed to, would take longer at this rate; 0: none is"),

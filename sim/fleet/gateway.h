@@ -12,15 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum gateway_order { GATEWAY_BY_ARRIVAL, GATEWAY_BY_PRIORITY };
+#include "fleet/turns.h"
+
+/* Dynamo's names are fcfs, lcfs and wspt (lib/kv-router/src/scheduling/policy.rs, main branch of
+ * 2026); its strict priorities are none of them. */
+enum gateway_order { GATEWAY_BY_ARRIVAL, GATEWAY_BY_PRIORITY, GATEWAY_LATEST, GATEWAY_SHORTEST };
 
 struct gateway {
     bool hold;
     int32_t queue_depth;
     double kv_frac;
     int64_t stale_ns;
-    enum gateway_order order; /* of what is held */
-    int32_t max_held;         /* requests, by priority: of one priority; 0: no limit */
+    enum gateway_order order; /* of what is held, within a class */
+    struct classes classes;   /* of what is held, by the tokens of a prompt to compute */
+    int32_t max_held;         /* requests, of a class, by priority: of one priority; 0: no limit */
     /* An arrival is dropped whose prompt, with those that wait at its replica, would take longer at
      * this rate than its first token may; 0: none is. */
     double prefill_tokens_s;

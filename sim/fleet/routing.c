@@ -337,16 +337,46 @@ bool routing_is_too_late(const struct routing *routing, const struct arrival *a,
            ifl_s_from_ns(a->said.ttft_slo_ns);
 }
 
+static int class_of(const struct routing *routing, const struct arrival *a)
+{
+    return classes_of(&routing->gateway.classes, a->n_to_compute);
+}
+
 bool routing_is_full(const struct routing *routing, const struct arrival *arrival)
 {
     const struct gateway *gateway = &routing->gateway;
-    const bool of_all = gateway->order == GATEWAY_BY_ARRIVAL;
+    const bool by_priority = gateway->order == GATEWAY_BY_PRIORITY;
     size_t n = 0;
     if (gateway->max_held == 0)
         return false;
-    for (size_t i = routing->first_held; i < routing->n_held; i++)
-        n += of_all || routing->held[i].said.priority == arrival->said.priority;
+    for (size_t i = routing->first_held; i < routing->n_held; i++) {
+        const struct arrival *held = &routing->held[i];
+        n += class_of(routing, held) == class_of(routing, arrival) &&
+             (!by_priority || held->said.priority == arrival->said.priority);
+    }
     return n >= (size_t)gateway->max_held;
+}
+
+int32_t routing_to_compute(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
+                           struct ifl_error *error)
+{
+    const struct ifl_fleet *fleet = show(routing, arrival, now_ns);
+    int32_t most = 0;
+    routing->asked = error;
+    error->code = 0;
+    for (size_t k = 0; k < up(fleet, IFL_PREFILLS) && error->code == 0; k++)
+        most = ifl_max(most, cached_tokens(fleet, nth(fleet, IFL_PREFILLS, k)));
+    return error->code < 0 ? error->code : ifl_max(arrival->n_prompt - most, 1);
+}
+
+size_t routing_head(const struct routing *routing, int class_wanted)
+{
+    size_t i = routing->first_held;
+    while (i < routing->n_held && class_of(routing, &routing->held[i]) < class_wanted)
+        i++;
+    return i < routing->n_held && class_of(routing, &routing->held[i]) == class_wanted
+               ? i
+               : routing->n_held;
 }
 
 int64_t routing_next_report_ns(const struct routing *routing, int64_t now_ns)
@@ -364,17 +394,33 @@ bool routing_hear_report(struct routing *routing, int64_t now_ns)
     return news_hear(&routing->news, now_ns, routing->loads) || (was_stale && !routing->was_stale);
 }
 
+/* Whether it goes in front of one that was held before it. */
+static bool comes_before(const struct routing *routing, const struct arrival *a,
+                         const struct arrival *held)
+{
+    const int own = class_of(routing, a), its = class_of(routing, held);
+    if (own != its)
+        return own < its;
+    switch (routing->gateway.order) {
+    case GATEWAY_BY_PRIORITY:
+        return a->said.priority < held->said.priority;
+    case GATEWAY_LATEST:
+        return a->at_ns > held->at_ns;
+    case GATEWAY_SHORTEST:
+        return a->n_to_compute < held->n_to_compute;
+    default:
+        return false;
+    }
+}
+
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error)
 {
     if (array_room(&routing->held, routing->n_held, &routing->cap_held, 16, sizeof *routing->held) <
         0)
         return ifl_fail_nomem(error);
     size_t at = routing->n_held++;
-    if (routing->gateway.order == GATEWAY_BY_PRIORITY)
-        for (; at > routing->first_held &&
-               routing->held[at - 1].said.priority > arrival->said.priority;
-             at--)
-            routing->held[at] = routing->held[at - 1];
+    for (; at > routing->first_held && comes_before(routing, arrival, &routing->held[at - 1]); at--)
+        routing->held[at] = routing->held[at - 1];
     routing->held[at] = *arrival;
     return 0;
 }
@@ -395,6 +441,9 @@ void routing_give_up_held(struct routing *routing, uint64_t serial, struct arriv
     routing->n_held--;
     memmove(routing->held + at, routing->held + at + 1,
             (routing->n_held - at) * sizeof *routing->held);
+    const int left = class_of(routing, arrival);
+    if (routing_head(routing, left) == routing->n_held)
+        routing->turns.credit_tokens[left] = 0;
 }
 
 void routing_note_shed(struct routing *routing, const char *why)

@@ -67,7 +67,9 @@ struct routing {
     struct least least;        /* kept from the first question for it on */
     struct live_request probe; /* the request that is asked about, while it is at no replica */
     uint64_t note;             /* the router's word of the request that it is shown */
-    struct arrival *held;      /* [first_held, n_held) at the gateway, in the order of asking */
+    struct arrival *held;      /* [first_held, n_held) at the gateway, by class and in the order of
+                                  asking */
+    struct turns turns;        /* of the classes */
     size_t first_held, n_held, cap_held;
     struct refusals refusals; /* of requests that the router dropped */
 };
@@ -131,6 +133,12 @@ static inline bool routing_too_late(const struct routing *routing, const struct 
 }
 /* True if as many requests are held as may be beside this one. */
 bool routing_is_full(const struct routing *routing, const struct arrival *arrival);
+/* The tokens of the prompt that no replica of the open pools has in its prefix cache; 1 at least.
+ */
+int32_t routing_to_compute(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
+                           struct ifl_error *error);
+/* The first held request of a class; n_held: there is none. */
+size_t routing_head(const struct routing *routing, int class_of);
 /* The index of a held request; n_held: no request with that serial is held. */
 size_t routing_find_held(const struct routing *routing, uint64_t serial);
 /* A request that is held leaves the gateway. */

@@ -178,7 +178,9 @@ struct arrival {
     struct ifl_attributes said;
     const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
     int32_t n_hash_ids, hash_id_tokens;
-    uint64_t note; /* the router's word of it */
+    uint64_t note;        /* the router's word of it */
+    int32_t n_to_compute; /* of its prompt, when it was first held at the gateway; 0: it never was
+                           */
     /* of a request with two replicas, as in struct live_request; zero: it has one */
     uint32_t handover;
     enum hands hands_over;

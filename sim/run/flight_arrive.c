@@ -211,10 +211,24 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
                : rc;
 }
 
+/* How much of its prompt is to be computed orders it among those that are held. */
+static int count_to_compute(struct loop *loop, struct arrival *a, int64_t now_ns,
+                            struct ifl_error *error)
+{
+    const struct gateway *gateway = &loop->flight->gateway;
+    if (gateway->order != GATEWAY_SHORTEST && gateway->classes.n == 0)
+        return 0;
+    const int32_t n = routing_to_compute(&loop->routing, a, now_ns, error);
+    a->n_to_compute = n;
+    return ifl_min(n, 0);
+}
+
 /* again: the request was held before. */
-IFL_APART static int hold(struct loop *loop, const struct arrival *a, bool again, int64_t now_ns,
+IFL_APART static int hold(struct loop *loop, struct arrival *a, bool again, int64_t now_ns,
                           struct ifl_error *error)
 {
+    if (!again && count_to_compute(loop, a, now_ns, error) < 0)
+        return error->code;
     if (!again && routing_is_full(&loop->routing, a)) {
         loop->flight->rejected.n_beyond_gateway++;
         return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
@@ -287,6 +301,54 @@ static bool gateway_is_shut(struct loop *loop)
     return routing_saturated(&loop->routing, loop->now_ns);
 }
 
+/* Whether the first request of the class may go, by its tokens: what turns_next is told. */
+static int ask_head(struct loop *loop, int class_of, int64_t *tokens, struct ifl_error *error)
+{
+    struct routing *routing = &loop->routing;
+    const size_t at = routing_head(routing, class_of);
+    struct ifl_route route;
+    *tokens = at == routing->n_held ? TURNS_NOTHING : TURNS_NOT_YET;
+    if (*tokens == TURNS_NOTHING)
+        return 0;
+    struct arrival a = routing->held[at];
+    ask_pools(loop, &a, false);
+    if (routing_saturated(routing, loop->now_ns))
+        return 0;
+    if (routing_ask(routing, &a, loop->now_ns, &route, error) < 0)
+        return error->code;
+    *tokens = route.what == IFL_HOLD ? TURNS_NOT_YET : a.n_to_compute;
+    return 0;
+}
+
+static int let_head_go(struct loop *loop, int class_of, struct ifl_error *error)
+{
+    struct routing *routing = &loop->routing;
+    struct turns after = routing->turns;
+    struct arrival a = routing->held[routing_head(routing, class_of)];
+    routing_give_up_held(routing, a.serial, &a);
+    turns_spend(&after, &routing->gateway.classes, class_of, a.n_to_compute,
+                routing_head(routing, class_of) < routing->n_held);
+    routing->turns = after;
+    ask_pools(loop, &a, false);
+    return dispatch(loop, &a, true, loop->now_ns, error);
+}
+
+/* The classes take turns; of each, the first is asked about alone. */
+static int ask_classes(struct loop *loop, struct ifl_error *error)
+{
+    const struct classes *classes = &loop->flight->gateway.classes;
+    int64_t tokens[CLASSES_MOST];
+    int rc = 0;
+    for (int next = 0; rc == 0 && next != NO_CLASS;) {
+        for (int i = 0; rc == 0 && i < classes->n; i++)
+            rc = ask_head(loop, i, &tokens[i], error);
+        next = rc == 0 ? turns_next(&loop->routing.turns, classes, tokens) : NO_CLASS;
+        if (next != NO_CLASS)
+            rc = let_head_go(loop, next, error);
+    }
+    return rc;
+}
+
 int loop_ask_held(struct loop *loop, struct ifl_error *error)
 {
     struct routing *routing = &loop->routing;
@@ -295,6 +357,8 @@ int loop_ask_held(struct loop *loop, struct ifl_error *error)
     loop->asks_held = false;
     if (gateway_is_shut(loop))
         return 0;
+    if (loop->flight->gateway.classes.n > 0)
+        return ask_classes(loop, error);
     routing->first_held = routing->n_held = 0;
     for (size_t i = first; i < n && rc == 0; i++) {
         struct arrival a = routing->held[i];

@@ -366,12 +366,13 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
-/* One replica takes every request, unless the gateway or the router may say no or not yet: the
- * built-in ones never do. */
+/* One replica takes every request, unless the gateway or the router may say no or not yet: built-in
+ * ones do only by what they hear of first tokens. */
 static bool asks_router(const struct point *point, const struct gateway *gateway)
 {
-    return point->n_replicas > 1 || !registry_is_builtin(point->router.policy) ||
-           gateway_is_there(gateway);
+    const struct ifl_policy *router = point->router.policy;
+    return point->n_replicas > 1 || !registry_is_builtin(router) ||
+           router->ops.route->on_first_token || gateway_is_there(gateway);
 }
 
 /* Rows and events of steps are written as they come, and so is what a caller hears; gaps behind a
@@ -414,7 +415,6 @@ static int fly(const struct point_options *options, struct point *point,
         .n_pools = point->n_pools,
         .router = asks_router(point, &options->config->gateway) ? &point->router : NULL,
         .news = options->config->news,
-        .gateway = options->config->gateway,
         .handover = config_hands_over(options->config) ? &options->config->handover : NULL,
         .migration = config_migrates(options->config) ? &options->config->migration : NULL,
         .swaps = point->swap_links,
@@ -435,7 +435,8 @@ static int fly(const struct point_options *options, struct point *point,
     };
     choose_executor(options, point, &flight);
     const double began_s = wall_s();
-    int rc = flight_run(&flight, error);
+    int rc = config_gateway(options->config, &flight.gateway, error);
+    rc = rc == 0 ? flight_run(&flight, error) : rc;
     const double flown_s = wall_s();
     if (rc == 0)
         point_explain_refusals(options, point, &flight, &result->limits);

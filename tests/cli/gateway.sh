@@ -118,3 +118,25 @@ refuses 'serving.shed is best, expected one of arrival, worst' "$inflight" run c
 refuses 'unknown key cluster.gateway.holds, did you mean cluster.gateway.hold[?]' "$inflight" run config.yaml --quiet \
     --set cluster.gateway.holds=true
 finish
+
+# Dynamo's queue (queue_tokens): one seat, a step of 1 s is a prompt and its token; what comes later is held while more
+# than 1 token is to be computed.
+cat >trace.csv <<'E2'
+arrival_s,prompt_tokens,output_tokens
+0,8,1
+0.1,12,1
+0.2,4,1
+0.3,20,1
+E2
+set -- --set cluster.preset=dynamo --set cluster.router.queue_tokens=1 --set serving.preset=sarathi
+fly '0,finished,0.0 1,finished,1.0 2,finished,2.0 3,finished,3.0 ' "$@"
+fly '0,finished,0.0 1,finished,3.0 2,finished,2.0 3,finished,1.0 ' "$@" --set cluster.gateway.order=latest
+fly '0,finished,0.0 1,finished,2.0 2,finished,1.0 3,finished,3.0 ' "$@" --set cluster.gateway.order=shortest
+fly '0,finished,0.0 1,finished,2.0 2,finished,1.0 3,finished,3.0 ' "$@" --set cluster.gateway.classes=0:8,10:8
+# One a class is held: row 3 would be the second of its own.
+fly '0,finished,0.0 1,finished,2.0 2,finished,1.0 3,shed, ' "$@" --set cluster.gateway.classes=0:8,10:8 \
+    --set cluster.gateway.max_held=1
+for list in 1:8 0:8,0:4 0:8, 0:0 0 0:8:4 a 0:8,-1:4; do
+    expect 2 "cluster.gateway.classes is $list, expected FROM:QUANTUM of up to 16 classes" "$inflight" run config.yaml "$@" \
+        --set cluster.gateway.classes=$list
+done

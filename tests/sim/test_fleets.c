@@ -90,14 +90,16 @@ static void roll_gateway(struct fixture *f, struct dice *dice)
 {
     if (one_in(dice, 3))
         f->news = (struct news_options){10000000 * roll(dice, 1, 30), 10000000 * roll(dice, 0, 8)};
-    f->gateway =
-        (struct gateway){.hold = one_in(dice, 2),
-                         .queue_depth = roll(dice, 1, 4),
-                         .kv_frac = 0.1 * roll(dice, 3, 10),
-                         .stale_ns = 100000000 + 10000000 * roll(dice, 0, 20),
-                         .order = one_in(dice, 2) ? GATEWAY_BY_PRIORITY : GATEWAY_BY_ARRIVAL,
-                         .max_held = one_in(dice, 2) ? roll(dice, 1, 5) : 0,
-                         .prefill_tokens_s = one_in(dice, 3) ? roll(dice, 10, 1000) : 0};
+    f->gateway = (struct gateway){.hold = one_in(dice, 2),
+                                  .queue_depth = roll(dice, 1, 4),
+                                  .kv_frac = 0.1 * roll(dice, 3, 10),
+                                  .stale_ns = 100000000 + 10000000 * roll(dice, 0, 20),
+                                  .order = (enum gateway_order)roll(dice, 0, 3),
+                                  .max_held = one_in(dice, 2) ? roll(dice, 1, 5) : 0,
+                                  .prefill_tokens_s = one_in(dice, 3) ? roll(dice, 10, 1000) : 0};
+    if (one_in(dice, 2))
+        f->gateway.classes = (struct classes){
+            .n = 2, .from_tokens = {0, roll(dice, 1, 60)}, .quantum_tokens = {30, 10}};
 }
 
 /* ---- requests ---- */

@@ -1,0 +1,65 @@
+/* Deficit round robin among the classes of a gateway. */
+#include <criterion/criterion.h>
+
+#include "fleet/turns.h"
+#include "inflight/minmax.h"
+#include "inflight/random.h"
+
+static struct classes of_list(const char *list)
+{
+    struct classes classes;
+    struct ifl_error error;
+    cr_assert_eq(classes_read(&classes, list, &error), 0, "%s", error.text);
+    return classes;
+}
+
+/* While all classes have work and no request is larger than a quantum, what two classes were
+ * served, in quanta, differs by at most 1 + 2 x largest / quantum of each (Shreedhar and Varghese
+ * 1996, theorem 2). With larger requests whole rounds are given at once, as Dynamo does, and shares
+ * may be some percent beside the quanta. */
+Test(turns, classes_are_served_as_their_quanta)
+{
+    const struct classes classes = of_list("0:1000,10:3000,1000:900");
+    enum { N = 3, LARGEST = 900, N_SERVED = 20000 };
+    struct turns turns = {0};
+    int64_t heads[CLASSES_MOST] = {1, 1, 1}, served[N] = {0};
+    uint64_t state = 1;
+    for (int k = 0; k < N_SERVED; k++) {
+        const int i = turns_next(&turns, &classes, heads);
+        cr_assert(i >= 0 && i < N);
+        cr_assert_geq(turns.credit_tokens[i], heads[i]);
+        turns_spend(&turns, &classes, i, heads[i], true);
+        served[i] += heads[i];
+        heads[i] = 1 + (int64_t)(ifl_mix(state++) % LARGEST);
+        for (int j = 0; j < N; j++) {
+            const double own = (double)served[i] / (double)classes.quantum_tokens[i],
+                         its = (double)served[j] / (double)classes.quantum_tokens[j];
+            cr_assert_lt(own - its, 1 + 2.0 * LARGEST / (double)classes.quantum_tokens[i] +
+                                        2.0 * LARGEST / (double)classes.quantum_tokens[j]);
+        }
+    }
+}
+
+Test(turns, a_class_that_may_not_go_gets_nothing)
+{
+    const struct classes classes = of_list("0:10,5:10");
+    const int64_t heads[CLASSES_MOST] = {TURNS_NOT_YET, 35}, none[CLASSES_MOST] = {0, 0};
+    struct turns turns = {0};
+    cr_expect_eq(turns_next(&turns, &classes, none), NO_CLASS);
+    cr_expect_eq(turns_next(&turns, &classes, heads), 1);
+    cr_expect_eq(turns.credit_tokens[0], 0);
+    cr_expect_eq(turns.credit_tokens[1], 40);
+    turns_spend(&turns, &classes, 1, 35, false);
+    cr_expect_eq(turns.credit_tokens[1], 0, "an empty class keeps no credit");
+}
+
+Test(turns, a_class_is_told_by_its_tokens)
+{
+    const struct classes classes = of_list("0:1,10:1,1000:1"), none = of_list("");
+    static const int32_t tokens[] = {1, 9, 10, 999, 1000, INT32_MAX};
+    static const int expected[] = {0, 0, 1, 1, 2, 2};
+    for (int i = 0; i < 6; i++) {
+        cr_expect_eq(classes_of(&classes, tokens[i]), expected[i]);
+        cr_expect_eq(classes_of(&none, tokens[i]), 0);
+    }
+}
