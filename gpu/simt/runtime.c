@@ -184,7 +184,7 @@ static void run_next(struct fiber *from)
     if (w == MAX_WARPS && any_live()) {
         if (!wait_open()) {
             if (!all_at_barrier())
-                fail("deadlock: nobody can run");
+                fail("deadlock: no thread can run");
             barrier_open();
         }
         w = ready_warp();

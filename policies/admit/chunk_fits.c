@@ -16,7 +16,8 @@ static const struct ifl_param params[] = {
     {"room_for", IFL_CHOICE, offsetof(struct chunk_fits, room_for), ROOM_FOR_PROMPT, 0, 0,
      "prompt|chunk", "", "what must find free blocks, though only the chunk's are taken"},
     {"watermark_frac", IFL_REAL, offsetof(struct chunk_fits, watermark_frac), 0, 0, 1, NULL, "",
-     "share of all blocks and a null block that an admission leaves free, if anyone is running"},
+     "share of all blocks and a null block that an admission leaves free, if any request is "
+     "running"},
 };
 
 /* With contiguous blocks a prompt would start over at its second chunk, for ever. */

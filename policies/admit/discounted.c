@@ -58,7 +58,8 @@ static const struct ifl_param params[] = {
     {"most_new_tokens", IFL_INT, offsetof(struct discounted, most_new_tokens), 4096, 0, 1 << 30,
      NULL, "tokens", "a declared output counts at most so much (CLIP_MAX_NEW_TOKENS)"},
     {"mixed", IFL_BOOL, offsetof(struct discounted, mixed), 0, 0, 1, NULL, "",
-     "who decodes beside the prompt takes a token in the same step (enable_mixed_chunk)"},
+     "a request that decodes beside the prompt takes a token in the same step "
+     "(enable_mixed_chunk)"},
 };
 
 static struct future *future_of(const void *self)

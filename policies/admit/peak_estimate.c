@@ -42,7 +42,7 @@ static const struct ifl_param params[] = {
     {"likely_tokens", IFL_INT, offsetof(struct peak_estimate, likely_tokens), 1024, 1, 1 << 30,
      NULL, "tokens", "an answer at least, below that share (router_max_new_token_len)"},
     {"first_counts", IFL_BOOL, offsetof(struct peak_estimate, first_counts), 0, 0, 1, NULL, "",
-     "the first token of who starts is none of those to come (LightLLM)"},
+     "the first token of a request that starts is none of those to come (LightLLM)"},
 };
 
 /* ---- the estimate ---- */

@@ -45,7 +45,7 @@ static const struct ifl_param params[] = {
      NULL, "tokens",
      "chunks that do not end their prompt are multiples of it; 0: a block's tokens"},
     {"join", IFL_CHOICE, offsetof(struct capacity, join), JOIN_ALWAYS, 0, 0, "always|when-idle", "",
-     "when-idle: nobody starts while someone runs (STATIC_BATCH)"},
+     "when-idle: no request starts while another runs (STATIC_BATCH)"},
     {"paused_prompt_tokens", IFL_INT, offsetof(struct capacity, paused_prompt_tokens), 0, 0,
      1 << 30, NULL, "tokens",
      "most tokens that a paused request computes again as a prompt (max_input_len); those behind "
@@ -383,7 +383,8 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_capacity = {
     .kind = IFL_BATCHING,
     .name = "capacity",
-    .doc = "blocks decide who runs, pausing the last; then tokens, decodes first (TensorRT-LLM)",
+    .doc = "blocks decide which requests run, pausing the last; then tokens, decodes first "
+           "(TensorRT-LLM)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct capacity),

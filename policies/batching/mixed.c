@@ -54,10 +54,10 @@ static const struct ifl_param params[] = {
      "", "a prompt that exceeds what is left of the budget gets that, or waits"},
     {"after_preemption", IFL_CHOICE, offsetof(struct mixed, after_preemption), AFTER_EVERYONE, 0, 0,
      "everyone|others|until-victim", "",
-     "who may start in a step that preempts: everyone (Sarathi-Serve), all but its victims (vLLM "
-     "v0), those before the first victim, and who is swapped unless one was swapped out (paper)"},
+     "which may start in a step that preempts: everyone (Sarathi-Serve), all but its victims (vLLM "
+     "v0), those before the first victim, and swapped ones unless one was swapped out (paper)"},
     {"swapped_first", IFL_BOOL, offsetof(struct mixed, swapped_first), 1, 0, 1, NULL, "",
-     "nobody who waits starts while somebody is swapped out"},
+     "no waiting request starts while another is swapped out"},
     {"schedule_stages", IFL_INT, offsetof(struct mixed, schedule_stages), 0, 0, 1 << 20, NULL, "",
      "stages of a prompt over which the budget falls from high to low (Sarathi-Serve, "
      "enable_dynamic_chunking_schedule); 0: it is chunk_tokens throughout"},

@@ -66,7 +66,7 @@ static const struct ifl_param params[] = {
      "", "decodes are served in order of start or of rank"},
     {"blocked_head", IFL_CHOICE, offsetof(struct prefill_first, blocked_head), HEAD_WAITS, 0, 0,
      "waits|preempts", "",
-     "the first in the queue, where it cannot start: waits, or preempts who ranks behind it"},
+     "the first in the queue, where it cannot start: waits, or preempts one that ranks behind it"},
     {"num_scheduler_steps", IFL_INT, offsetof(struct prefill_first, num_scheduler_steps), 1, 1,
      1 << 10, NULL, "steps",
      "decode steps that are scheduled at once (vLLM v0.6 to v0.10); with append_rule touched"},

@@ -38,9 +38,9 @@ static const struct ifl_param params[] = {
     {"waiting_ratio", IFL_REAL, offsetof(struct prefill_turns, waiting_ratio), 0, 0, 1e6, NULL, "",
      "as many waiting requests a running one interrupt earlier; 0: never"},
     {"joined_decode", IFL_BOOL, offsetof(struct prefill_turns, joined_decode), 0, 0, 1, NULL, "",
-     "after prompts that joined others everyone decodes before the next may start (TGI)"},
+     "after prompts that joined others all decode before the next may start (TGI)"},
     {"every_turn", IFL_BOOL, offsetof(struct prefill_turns, every_turn), 0, 0, 1, NULL, "",
-     "a turn that finds no room, or nobody, waits for the next; false: for the next step"},
+     "a turn that finds no room, or no request, waits for the next; false: for the next step"},
 };
 
 static struct turns *turns_of(const void *self)

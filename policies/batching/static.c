@@ -32,7 +32,7 @@ static const struct ifl_param params[] = {
      NULL, "sequences", "a batch of this size is sent as soon as so many wait; 0: max_seqs"},
     {"queue_delay_s", IFL_TIME, offsetof(struct static_batching, queue_delay_ns), 0, 0, 3600, NULL,
      "s",
-     "how long the oldest waits for a batch of the preferred size; then all who wait are sent"},
+     "how long the oldest waits for a batch of the preferred size; then all that wait are sent"},
 };
 
 static struct finished *finished_of(const void *self)

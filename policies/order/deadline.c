@@ -37,7 +37,7 @@ static const struct ifl_param params[] = {
     {"alpha_s_per_token", IFL_REAL, offsetof(struct deadline, alpha_s_per_token), 0, 0, 1e6, NULL,
      "s/token", "a deadline counts as so much later for each token still to prefill"},
     {"relegate", IFL_BOOL, offsetof(struct deadline, relegate), 0, 0, 1, NULL, "",
-     "who has not begun and is bound to miss its deadline stands behind everyone else"},
+     "a request that has not begun and is bound to miss its deadline stands behind all others"},
     {"prefill_tok_per_s", IFL_REAL, offsetof(struct deadline, prefill_tok_per_s), 8500, 1e-6, 1e12,
      NULL, "tok/s", "rate of prefill for that judgement, to begin with"},
     {"rate_memory", IFL_REAL, offsetof(struct deadline, rate_memory), 0.995, 0, 1, NULL, "",

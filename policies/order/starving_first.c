@@ -207,7 +207,7 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 const struct ifl_policy policy_order_starving_first = {
     .kind = IFL_ORDER,
     .name = "starving-first",
-    .doc = "by predicted output length, whoever starves before everyone (LTR)",
+    .doc = "by predicted output length, starving requests before all others (LTR)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct starving_first),

@@ -15,7 +15,7 @@ static const struct ifl_param params[] = {
     {"keep_free_blocks", IFL_INT, offsetof(struct proactive, keep_free_blocks), 16, 0, 1 << 30,
      NULL, "blocks", "kept free after every plan; FastServe: the largest batch"},
     {"look_ahead", IFL_INT, offsetof(struct proactive, look_ahead), 16, 0, 1 << 30, NULL,
-     "requests", "the best ranked that a plan leaves out: of these, who is swapped comes back"},
+     "requests", "the best ranked that a plan leaves out: of these, swapped ones come back"},
 };
 
 static const struct ifl_request *last_paused(struct ifl_step *step)
@@ -41,12 +41,12 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
 /* Brings back swapped requests that fit, of the best ranked requests that the plan left out. */
 static void bring_back(const struct proactive *p, struct ifl_step *step)
 {
-    const unsigned everyone = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED;
+    const unsigned all = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED;
     int32_t n_seen = 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (n_seen < p->look_ahead && step->n_free_blocks > p->keep_free_blocks &&
-           (r = ifl_next(step, everyone, &cursor))) {
+           (r = ifl_next(step, all, &cursor))) {
         n_seen += ifl_n_now(r) == 0;
         if (r->state == IFL_SWAPPED &&
             step->n_free_blocks - r->n_host_blocks >= p->keep_free_blocks)

@@ -29,7 +29,7 @@ static const struct ifl_param params[] = {
     {"of", IFL_CHOICE, offsetof(struct tail, tail_of), TAIL_OF_STARTED, 0, 0, "started|ranked", "",
      "the tail of the running list in order of start, or in order of rank"},
     {"place", IFL_CHOICE, offsetof(struct tail, place), IFL_FRONT, 0, 0, "front|in-order|back", "",
-     "where a recomputed victim waits: before everyone, by its rank, as if it had just arrived"},
+     "where a recomputed victim waits: before all, by its rank, as if it had just arrived"},
     {"scheduled", IFL_CHOICE, offsetof(struct tail, scheduled), SCHEDULED_KEEP, 0, 0, "keep|undo",
      "", "requests that the step has scheduled already: spared, or undone like any other"},
     {"spares_ended", IFL_BOOL, offsetof(struct tail, spares_ended), 0, 0, 1, NULL, "",

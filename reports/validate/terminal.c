@@ -120,7 +120,7 @@ static void print_split(FILE *out, const struct findings *f)
     print_error(out, "  of the steps there were", findings_get(f, "cost.steps_s", "sum"), "s");
     print_row(out, "  prefill after queueing", findings_get(f, "prefill_s", "mean"), 1, "s");
     print_row(out, "  decode", findings_get(f, "decode_s", "mean"), 1, "s");
-    fprintf(out, "scheduling: which steps there are, and who waits\n");
+    fprintf(out, "scheduling: which steps there are, and which requests wait\n");
     print_row(out, "  queueing mean", findings_get(f, "queue_s", "mean"), 1, "s");
     print_row(out, "  queueing p99", findings_get(f, "queue_s", "p99"), 1, "s");
     print_row(out, "  preemptions", findings_get(f, "scheduling.preemptions", "sum"), 1, "");

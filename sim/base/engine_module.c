@@ -55,9 +55,9 @@ const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *
                  name, looked, name, strcmp(name, "cpu") == 0 ? "OpenBLAS" : "the CUDA toolkit");
         return NULL;
     }
-    static char who[sizeof path + 16];
-    static const struct guard_call call = {who, "loading"};
-    snprintf(who, sizeof who, "engine %s", path);
+    static char module[sizeof path + 16];
+    static const struct guard_call call = {module, "loading"};
+    snprintf(module, sizeof module, "engine %s", path);
     guard_arm();
     const struct guard_call *before = guard_enter(&call);
     const struct ifl_engine *engine = load(path, error);

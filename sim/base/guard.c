@@ -80,7 +80,7 @@ static void blame(struct line *line, const char *own_words, const char *other_wo
     if (other)
         add(line, ", while ");
     if (call || other)
-        add(line, call ? call->who : other->who);
+        add(line, call ? call->module : other->module);
     if (call || other)
         add(line, call ? own_words : " was in ");
     if (call || other)
@@ -95,7 +95,7 @@ void guard_tell_interrupted(void)
         return;
     begin(&line);
     add(&line, "interrupted again; ");
-    add(&line, call->who);
+    add(&line, call->module);
     add(&line, " is in ");
     add(&line, call->call);
     say(&line);

@@ -8,7 +8,7 @@
 
 /* A call: "batching policy NAME of FILE.so", "plan". Both outlive the program's last call. */
 struct guard_call {
-    const char *who, *call;
+    const char *module, *call;
 };
 
 /* From here on, until the program ends:

@@ -49,7 +49,7 @@ struct guarded {
         struct ifl_route_ops route;
         struct ifl_draft_ops draft;
     } ops;
-    char who[640];
+    char module[640];
 };
 
 static const struct guarded *guarded_of(const void *self)
@@ -279,9 +279,9 @@ const struct ifl_policy *guarded_policy_create(const struct ifl_policy *bare, co
         return NULL;
     g->marked = *bare;
     g->bare = bare;
-    snprintf(g->who, sizeof g->who, "%s policy %.64s of %.500s", kind, bare->name, path);
+    snprintf(g->module, sizeof g->module, "%s policy %.64s of %.500s", kind, bare->name, path);
     for (int i = 0; i < N_CALLS; i++)
-        g->calls[i] = (struct guard_call){g->who, call_names[i]};
+        g->calls[i] = (struct guard_call){g->module, call_names[i]};
     mark_hooks(&g->marked);
     mark_answers(g);
     return &g->marked;

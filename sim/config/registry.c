@@ -246,9 +246,9 @@ static int load_marked(const char *full, const char *path, struct ifl_error *err
 
 static int load(const char *full, const char *path, struct ifl_error *error)
 {
-    static char who[600];
-    static const struct guard_call call = {who, "loading"};
-    snprintf(who, sizeof who, "plug-in %.580s", path);
+    static char module[600];
+    static const struct guard_call call = {module, "loading"};
+    snprintf(module, sizeof module, "plug-in %.580s", path);
     guard_arm();
     const struct guard_call *before = guard_enter(&call);
     const int code = load_marked(full, path, error);

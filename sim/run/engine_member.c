@@ -239,12 +239,12 @@ void engine_member_create(struct engine_member *m, struct engine_hub *hub,
     m->pipeline = options->pipeline;
     m->guesses = options->guesses;
     m->verifies = options->verifies;
-    snprintf(m->who, sizeof m->who, "engine %s", options->engine->name);
-    m->opens = (struct guard_call){m->who, "open"};
-    m->steps = (struct guard_call){m->who, "step"};
-    m->closes = (struct guard_call){m->who, "close"};
-    m->sends = (struct guard_call){m->who, "send_blocks"};
-    m->receives = (struct guard_call){m->who, "receive_blocks"};
+    snprintf(m->name, sizeof m->name, "engine %s", options->engine->name);
+    m->opens = (struct guard_call){m->name, "open"};
+    m->steps = (struct guard_call){m->name, "step"};
+    m->closes = (struct guard_call){m->name, "close"};
+    m->sends = (struct guard_call){m->name, "send_blocks"};
+    m->receives = (struct guard_call){m->name, "receive_blocks"};
     engine_keep_create(&m->keep, &options->keep, &options->open.model, options->open.block_tokens);
 }
 

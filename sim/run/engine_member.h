@@ -23,7 +23,7 @@ struct engine_member {
     struct engine_hub *hub;
     const struct ifl_engine *engine;
     void *self; /* the open engine */
-    char who[64];
+    char name[64];
     struct guard_call opens, steps, closes, sends, receives;
     int32_t n_stages;  /* threads: 1 without a pipeline */
     int32_t n_slots;   /* of the pipeline: steps in flight; 0: there is none */

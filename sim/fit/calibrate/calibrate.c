@@ -125,9 +125,9 @@ static int run_bench(const struct calibration *calibration, FILE *out, struct if
 
 int calibrate(const struct calibration *calibration, FILE *out, struct ifl_error *error)
 {
-    char who[64];
-    snprintf(who, sizeof who, "engine %.50s", calibration->engine);
-    const struct guard_call call = {who, "calibration"};
+    char module[64];
+    snprintf(module, sizeof module, "engine %.50s", calibration->engine);
+    const struct guard_call call = {module, "calibration"};
     const struct guard_call *before = guard_enter(&call);
     const int code = run_bench(calibration, out, error);
     guard_leave(before);
