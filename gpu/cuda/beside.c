@@ -1,7 +1,8 @@
 /* Copies of blocks beside the steps, to any memory of the host and from there: by way of pinned
  * memory, one half of which is copied by the device while the host copies the other. Each direction
  * has a stream, and is called by one thread at a time. No event of another stream is needed: steps
- * are waited for, and one under way touches none of these blocks. */
+ * are waited for, and one under way writes none of the blocks that are sent and touches none of
+ * those that come. */
 #include <cuda_runtime_api.h>
 #include <string.h>
 

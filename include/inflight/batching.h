@@ -166,4 +166,21 @@ static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)
             return;
 }
 
+/* The prompts that this plan has started are computed as long as the longest of them. */
+static inline void ifl_pad_prompts(struct ifl_step *s)
+{
+    const struct ifl_requests started = ifl_started(s);
+    struct ifl_padding padding = {0};
+    int32_t longest = 0;
+    for (size_t i = 0; i < started.n; i++)
+        if (ifl_n_now(started.of[i]) > longest)
+            longest = ifl_n_now(started.of[i]);
+    for (size_t i = 0; i < started.n; i++) {
+        const int64_t n = ifl_n_now(started.of[i]);
+        padding.n_prefill_tokens += (int32_t)(longest - n);
+        padding.prefill_q_q += (int64_t)longest * longest - n * n;
+    }
+    ifl_pad(s, padding);
+}
+
 #endif

@@ -234,11 +234,12 @@ struct ifl_engine {
     int (*stage)(void *self, int32_t stage, int32_t slot, struct ifl_engine_step *,
                  struct ifl_error *);
     /* Copy n blocks of the device's pool to `bytes`, and from there, in the pool's layout: [n]
-     * [block_bytes]. Beside a step or its stages that touch none of these blocks, and beside each
-     * other; each is called by one thread at a time. They return when the bytes are there: a step
-     * that is called then sees them. A block number beyond the pool is IFL_E_DEVICE, and nothing is
-     * copied. The bytes are valid in other engines as those of read_block are. Both NULL: K/V does
-     * not move beside the steps of this engine. */
+     * [block_bytes]. Beside each other, and beside a step or its stages, which write none of the
+     * blocks that are sent and touch none of those that are received; each is called by one thread
+     * at a time. They return when the bytes are there: a step that is called then sees them. A
+     * block number beyond the pool is IFL_E_DEVICE, and nothing is copied. The bytes are valid in
+     * other engines as those of read_block are. Both NULL: K/V does not move beside the steps of
+     * this engine. */
     int (*send_blocks)(void *self, const uint32_t *blocks, size_t n, void *bytes,
                        struct ifl_error *);
     int (*receive_blocks)(void *self, const uint32_t *blocks, size_t n, const void *bytes,

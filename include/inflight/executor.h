@@ -177,9 +177,10 @@ struct ifl_executor_ops {
     int32_t (*token)(void *self, const struct ifl_request *r, int32_t seq, int32_t index);
     /* Optional, both or none: the executor really moves K/V, for as long as that takes. `move`
      * returns at once. What goes to a tier is read before a step that is submitted later begins;
-     * what comes to a replica is written when all has been read that went to its tiers before. No
-     * step in flight touches the blocks, nor does a later one before the move has ended, but for
-     * those that go to a tier. `moved`: 1: *moved is the earliest move that has ended by until_ns,
+     * what comes to a replica is written when all has been read that went to its tiers before, and
+     * what goes to another replica is read before a step or a move that came later writes there.
+     * No step in flight writes the blocks, nor does a later one touch those that come before the
+     * move has ended. `moved`: 1: *moved is the earliest move that has ended by until_ns,
      * each told once; 0: none has. */
     int (*move)(void *self, const struct ifl_kv_move *, struct ifl_error *);
     int (*moved)(void *self, int64_t until_ns, struct ifl_kv_moved *, struct ifl_error *);

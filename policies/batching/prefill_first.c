@@ -31,6 +31,7 @@ struct prefill_first {
     int32_t max_seqs;
     int32_t max_batched_tokens; /* 0: max(max_model_len, 2048) */
     int32_t budget_counts;
+    int32_t max_paddings; /* -1: prompts are not padded */
     bool first_chunked;
     double delay_factor;
     int32_t append_rule;
@@ -54,6 +55,10 @@ static const struct ifl_param params[] = {
     {"budget_counts", IFL_CHOICE, offsetof(struct prefill_first, budget_counts), COUNTS_TOKENS, 0,
      0, "tokens|padded", "",
      "what the budget counts: the prompts' tokens, or prompts x the longest (vLLM v0.2, Vidur)"},
+    {"max_paddings", IFL_INT, offsetof(struct prefill_first, max_paddings), -1, -1, 1 << 30, NULL,
+     "tokens",
+     "the prompts of a step are computed as long as the longest; a prompt that would have a step "
+     "compute more for nothing waits (vLLM v0.2.3: 256); -1: prompts are not padded"},
     {"first_chunked", IFL_BOOL, offsetof(struct prefill_first, first_chunked), 0, 0, 1, NULL, "",
      "the first prompt of a step is cut to the budget (nano-vLLM); false: one over it is dropped"},
     {"delay_factor", IFL_REAL, offsetof(struct prefill_first, delay_factor), 0, 0, 1e6, NULL, "",
@@ -95,8 +100,10 @@ static bool step_has_room(const struct prefill_first *p, const struct ifl_view *
                           int32_t longest)
 {
     const int64_t n_padded = (int64_t)longest * (step->n_requests + 1);
+    const int32_t n_tokens = step->n_tokens + n;
     const bool padded = p->budget_counts == COUNTS_PADDED;
-    return (padded ? n_padded : step->n_tokens + n) <= token_budget(p, view) &&
+    return (padded ? n_padded : n_tokens) <= token_budget(p, view) &&
+           (p->max_paddings < 0 || n_padded - n_tokens <= p->max_paddings) &&
            step->n_running_seqs + r->n_seqs <= p->max_seqs && delay_passed(p, view, step);
 }
 
@@ -320,6 +327,8 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     continue_prompt(p, view, step);
     if (view->n_swapped == 0)
         admit_prompts(p, view, step);
+    if (IFL_RARE(p->max_paddings >= 0) && step->n_requests > 1)
+        ifl_pad_prompts(step);
     if (step->n_requests > 0)
         return;
     if (IFL_RARE(p->blocked_head == HEAD_PREEMPTS))
@@ -341,6 +350,11 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
 {
     const struct prefill_first *p = self;
     (void)limits;
+    if (p->max_paddings >= 0 && p->first_chunked)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "serving.batching.max_paddings is %d and first_chunked true, expected one "
+                        "of the two: chunks lie behind one another",
+                        p->max_paddings);
     return p->num_scheduler_steps == 1 || p->append_rule == APPEND_TOUCHED
                ? 0
                : ifl_fail(error, IFL_E_INPUT,

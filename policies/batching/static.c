@@ -54,21 +54,6 @@ static void start_from(const struct static_batching *p, struct ifl_step *step, e
     }
 }
 
-static void pad_prompts(struct ifl_step *step)
-{
-    const struct ifl_requests started = ifl_started(step);
-    struct ifl_padding padding = {0};
-    int32_t longest = 0;
-    for (size_t i = 0; i < started.n; i++)
-        longest = ifl_max(longest, ifl_n_now(started.of[i]));
-    for (size_t i = 0; i < started.n; i++) {
-        const int64_t n = ifl_n_now(started.of[i]);
-        padding.n_prefill_tokens += (int32_t)(longest - n);
-        padding.prefill_q_q += (int64_t)longest * longest - n * n;
-    }
-    ifl_pad(step, padding);
-}
-
 static void form_batch(const struct static_batching *p, const struct ifl_view *view,
                        struct ifl_step *step)
 {
@@ -83,7 +68,7 @@ static void form_batch(const struct static_batching *p, const struct ifl_view *v
     }
     start_from(p, step, IFL_IN_WAITING, reached ? ifl_min(preferred, p->max_seqs) : p->max_seqs);
     if (p->padded)
-        pad_prompts(step);
+        ifl_pad_prompts(step);
 }
 
 IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)

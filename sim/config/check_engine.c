@@ -13,8 +13,6 @@ static const char *refuse_pool(const struct config *pool, const struct config *f
     if (config_speculates(pool) && pool->serving.speculation.proposer == PROPOSER_MODEL)
         return "cluster.pools has a pool with a draft model, whose K/V does not move, expected "
                "serving.speculation.proposer lookup";
-    if (config_has_tiers(pool))
-        return "cluster.pools has a pool with serving.kv.tiers, expected none beside roles";
     return NULL;
 }
 
@@ -25,8 +23,6 @@ const char *engine_refuses_pools(const struct config *config)
         return NULL;
     if (!config_hands_over(config))
         return "cluster.pools has no roles, expected prefill and decode";
-    if (config->handover.order == HANDOVER_PUSH)
-        return "cluster.handover.order is push, expected pull";
     for (size_t i = 0; i < config->n_pools && !refused; i++)
         refused = refuse_pool(config->pools[i].config, config->pools[0].config);
     return refused;

@@ -81,11 +81,26 @@ const char *config_against_moves(const struct config *config)
     return config->workload.beams.search ? "workload.beams.search is true, expected false" : NULL;
 }
 
+/* A batching module that has steps wait for what it loads, as a decode replica's may. */
+static bool loads_before_steps(const struct module_config *batching)
+{
+    const struct ifl_policy *policy = batching->policy;
+    for (size_t i = 0; policy && i < policy->n_params; i++) {
+        const struct ifl_param *param = &policy->params[i];
+        if (param->type == IFL_BOOL && strcmp(param->name, "before_step") == 0)
+            return *(const bool *)((const char *)batching->params + param->offset);
+    }
+    return false;
+}
+
 const char *tiers_against(const struct config *config)
 {
-    return config->serving.kv.prefix_cache == PREFIX_CACHE_NONE
-               ? "serving.kv.prefix_cache is none, expected hash or radix"
-               : config_against_moves(config);
+    if (config->serving.kv.prefix_cache == PREFIX_CACHE_NONE)
+        return "serving.kv.prefix_cache is none, expected hash or radix";
+    if (loads_before_steps(&config->serving.modules[IFL_BATCHING]))
+        return "serving.batching.before_step is true, expected false: key loads of a tier says "
+               "which steps wait";
+    return config_against_moves(config);
 }
 
 /* An engine really keeps K/V, in host memory. */

@@ -5,8 +5,20 @@
 #include "fleet/link.h"
 #include "run/flight.h"
 
+/* The carriers of a flight, by number. */
+enum { CARRIES_HANDOVERS, CARRIES_TIERS };
+
+/* A move that the executor has told of, until the carrier that sent it takes it: the carriers of a
+ * flight share one. */
+struct carried {
+    bool is_there;
+    struct ifl_kv_moved moved;
+};
+
 struct carrier {
     struct links links;
+    uint32_t number; /* among those of the flight: in the tags of moves by the executor */
+    struct carried *carried;
     const struct ifl_executor_ops *executor; /* NULL: the links carry */
     void *self;
     uint32_t n_going;        /* by the executor */
@@ -14,10 +26,11 @@ struct carrier {
     size_t n_copies, cap_copies;
 };
 
-/* n links like `spec`, for a flight with an executor that may really move K/V. 0 or IFL_E_NOMEM.
- * Zeroed memory is valid for carrier_destroy. */
-int carrier_create(struct carrier *carrier, const struct flight *flight, uint32_t n,
-                   const struct link_spec *spec);
+/* The carrier of that number: n links like `spec`, for a flight with an executor that may really
+ * move K/V. Tags of its loads are below 2^32. 0 or IFL_E_NOMEM. Zeroed memory is valid for
+ * carrier_destroy. */
+int carrier_create(struct carrier *carrier, uint32_t number, struct carried *carried,
+                   const struct flight *flight, uint32_t n, const struct link_spec *spec);
 void carrier_destroy(struct carrier *carrier);
 
 /* True: what is sent names its blocks. */
@@ -31,7 +44,8 @@ int carrier_add(struct carrier *carrier, struct ifl_copy copy);
 /* from and to as in struct ifl_kv_move. */
 int carrier_send(struct carrier *carrier, const struct link_load *load, int32_t from, int32_t to,
                  struct ifl_error *error);
-/* 1: takes what came first by until_ns; 0: nothing has; negative: an error. */
+/* 1: takes what came first by until_ns; 0: nothing has, or another carrier is to take it; negative:
+ * an error. */
 int carrier_take_sent(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
                       struct ifl_error *error);
 static inline int carrier_take(struct carrier *carrier, int64_t until_ns,

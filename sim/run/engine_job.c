@@ -295,6 +295,36 @@ void engine_job_weigh(struct engine_job *job)
     }
 }
 
+/* New tokens of a sequence have slots in a row. */
+static bool computes_into(const struct engine_job *job, int32_t seq, int32_t block_tokens,
+                          const uint32_t *n_sends)
+{
+    const struct ifl_engine_step *step = &job->step;
+    const int32_t *slots = step->slots ? step->slots : step->positions;
+    const uint32_t *table = step->block_ids + step->first_block[seq];
+    const int32_t first = slots[step->first_token[seq]] / block_tokens,
+                  last = slots[step->first_token[seq + 1] - 1] / block_tokens;
+    for (int32_t i = first; i <= last; i++)
+        if (n_sends[table[i]] > 0)
+            return true;
+    return false;
+}
+
+bool engine_job_writes(const struct engine_job *job, int32_t block_tokens, const uint32_t *n_sends)
+{
+    const struct ifl_engine_step *step = &job->step;
+    bool writes = false;
+    for (int32_t seq = 0; seq < step->n_seqs && !writes; seq++)
+        writes = computes_into(job, seq, block_tokens, n_sends);
+    for (size_t i = 0; i < step->n_ins && !writes; i++)
+        writes = n_sends[step->ins[i].to] > 0;
+    for (size_t i = 0; i < step->n_copies && !writes; i++)
+        writes = n_sends[step->copies[i].to] > 0;
+    for (size_t i = 0; i < step->n_spoilt && !writes; i++)
+        writes = n_sends[step->spoilt[i]] > 0;
+    return writes;
+}
+
 bool engine_job_feeds(const struct engine_job *earlier, const struct engine_job *later)
 {
     for (int32_t a = 0; a < earlier->step.n_seqs; a++) {

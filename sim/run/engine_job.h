@@ -19,6 +19,7 @@ struct engine_job {
     /* So many jobs must have ended before it begins, for they sample its tokens; and so many moves
      * of the engine's out lane (engine_lane.h). */
     uint64_t after, after_stores;
+    bool awaits_sends; /* and blocks that it writes are still to be read by other engines' lanes */
     struct ifl_stage_time stage_times[STAGES_MOST];
     struct ifl_stage_times passed;
     struct ifl_error error;
@@ -66,6 +67,9 @@ void engine_job_point(struct engine_job *job);
 
 /* Fills in logprobs, once the engine has run the job. */
 void engine_job_weigh(struct engine_job *job);
+
+/* True if the job writes a block of the device with n_sends[block] above 0. */
+bool engine_job_writes(const struct engine_job *job, int32_t block_tokens, const uint32_t *n_sends);
 
 /* True if a token that `earlier` samples is one that `later` computes. */
 bool engine_job_feeds(const struct engine_job *earlier, const struct engine_job *later);

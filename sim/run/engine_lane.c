@@ -119,10 +119,30 @@ static struct lane_move *move_at(const struct engine_lane *lane, uint64_t i)
     return &lane->moves[i % lane->cap];
 }
 
+/* Blocks that come may be those of a prompt that gave way, and are still to be read. */
+static bool writes_what_is_sent(const struct engine_lane *lane, const struct lane_move *move)
+{
+    const uint32_t *n_sends = lane->of->n_sends;
+    for (size_t i = 0; n_sends && i < move->n_copies; i++)
+        if (n_sends[move->copies[i].to] > 0)
+            return true;
+    return false;
+}
+
 static bool is_due(const struct engine_lane *lane)
 {
-    return lane->n_ended < lane->n_submitted &&
-           (lane->goes_out || move_at(lane, lane->n_ended)->after <= lane->of->out.n_ended);
+    if (lane->n_ended == lane->n_submitted)
+        return false;
+    const struct lane_move *move = move_at(lane, lane->n_ended);
+    return lane->goes_out ||
+           (move->after <= lane->of->out.n_ended && !writes_what_is_sent(lane, move));
+}
+
+/* Blocks that move to another engine are to be read from now on, or no longer. */
+static void count_sends(const struct engine_lane *lane, const struct lane_move *move, uint32_t by)
+{
+    for (size_t i = 0; move->from && !lane->goes_out && i < move->n_copies; i++)
+        move->from->n_sends[move->copies[i].from] += by;
 }
 
 /* The ring may grow meanwhile; the copies of a move stay where they are. */
@@ -138,6 +158,7 @@ static void run_one(struct engine_lane *lane)
     pthread_mutex_lock(&hub->lock);
     move.end_ns = engine_hub_now(hub);
     hub->has_failed |= move.code < 0;
+    count_sends(lane, &move, UINT32_MAX);
     *move_at(lane, lane->n_ended++) = move;
     engine_hub_tell(hub);
 }
@@ -222,6 +243,7 @@ int engine_lane_submit(struct engine_lane *lane, struct engine_member *from,
                              .sent_ns = engine_hub_now(lane->of->hub)};
     if (move->n_copies > 0)
         memcpy(to->copies, move->copies, move->n_copies * sizeof *to->copies);
+    count_sends(lane, to, 1);
     lane->n_submitted++;
     pthread_cond_broadcast(&lane->of->hub->submitted);
     return 0;

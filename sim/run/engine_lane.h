@@ -5,6 +5,9 @@
  *   in    begins when all has been read that was to go to the tier before
  *   out   a step that is submitted behind it begins when it has ended
  *
+ * Blocks that go to another engine are read when its lane comes to them. Steps that read them go on
+ * meanwhile; a step or a move that writes one of them begins when it has been read.
+ *
  * Between two engines bytes go through memory of the lane, some blocks at a time. */
 #ifndef SIM_RUN_ENGINE_LANE_H
 #define SIM_RUN_ENGINE_LANE_H

@@ -1,5 +1,6 @@
 #include "run/engine_member.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "inflight/minmax.h"
@@ -81,13 +82,22 @@ static void end(struct engine_member *m, struct engine_job *job)
     m->hub->has_failed |= job->code < 0;
 }
 
+/* A prompt that gives way between chunks leaves blocks behind that are still to be read. */
+static bool writes_what_is_sent(const struct engine_member *m, const struct engine_job *job)
+{
+    return m->n_sends && engine_job_writes(job, m->block_tokens, m->n_sends);
+}
+
 static bool is_due(struct engine_member *m, int32_t stage)
 {
     const uint64_t i = m->n_run[stage];
     if (stage > 0)
         return i < m->n_run[stage - 1];
-    return i < m->n_submitted && job_at(m, i)->after <= n_ended(m) &&
-           job_at(m, i)->after_stores <= m->out.n_ended;
+    if (i == m->n_submitted)
+        return false;
+    struct engine_job *job = job_at(m, i);
+    job->awaits_sends = job->awaits_sends && writes_what_is_sent(m, job);
+    return job->after <= n_ended(m) && job->after_stores <= m->out.n_ended && !job->awaits_sends;
 }
 
 static void *serve(void *context)
@@ -148,6 +158,7 @@ int engine_member_submit(struct engine_member *m, const struct ifl_step_desc *de
     pthread_mutex_lock(&m->hub->lock);
     job->after = last_feeder(m, job);
     job->after_stores = m->out.n_submitted;
+    job->awaits_sends = writes_what_is_sent(m, job);
     m->n_submitted++;
     pthread_cond_broadcast(&m->hub->submitted);
     pthread_mutex_unlock(&m->hub->lock);
@@ -196,6 +207,9 @@ static int open_lanes(struct engine_member *m, const struct executor_engine_opti
     if (!options->receives && options->n_places == 0)
         return 0;
     m->has_sending = pthread_mutex_init(&m->sending, NULL) == 0;
+    if (options->receives &&
+        !(m->n_sends = calloc((size_t)options->open.n_blocks, sizeof *m->n_sends)))
+        return ifl_fail_nomem(error);
     if (!m->has_sending || engine_tier_create(&m->tier, options->n_places) < 0)
         return ifl_fail_nomem(error);
     int rc = engine_lane_open(&m->in, m, false, error);
@@ -234,6 +248,7 @@ void engine_member_create(struct engine_member *m, struct engine_hub *hub,
 {
     m->hub = hub;
     m->engine = options->engine;
+    m->block_tokens = options->open.block_tokens;
     m->n_slots = options->open.n_stages > 0 ? options->open.max_in_flight : 0;
     m->n_stages = ifl_max(options->open.n_stages, 1);
     m->pipeline = options->pipeline;
@@ -285,6 +300,7 @@ void engine_member_close(struct engine_member *m)
     for (size_t i = 0; i < EXECUTOR_ENGINE_MAX_IN_FLIGHT; i++)
         engine_job_finish(&m->jobs[i]);
     engine_tier_destroy(&m->tier);
+    free(m->n_sends);
     engine_keep_destroy(&m->keep);
     engine_spoiler_finish(&m->spoiler);
     if (m->has_sending)

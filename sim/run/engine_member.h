@@ -37,9 +37,12 @@ struct engine_member {
     int32_t n_threads; /* that have started */
     bool has_sending;
     pthread_mutex_t sending; /* its blocks are read by one lane at a time */
+    int32_t block_tokens;
     struct engine_tier tier;
     struct engine_lane in, out;
     /* under the hub's lock */
+    uint32_t *n_sends; /* [blocks] moves to other engines that have not read the block yet; NULL:
+                          there are none */
     uint64_t n_submitted, n_taken;
     uint64_t n_run[STAGES_MOST]; /* jobs that have left a stage */
     struct engine_job jobs[EXECUTOR_ENGINE_MAX_IN_FLIGHT];

@@ -379,18 +379,21 @@ IFL_APART static int64_t next_carried_ns(const struct loop *loop)
     return until_ns;
 }
 
-/* Hands over what has come by now. */
+/* Hands over what has come by now. What an executor has moved is for one of them: the others leave
+ * it to that one. */
 IFL_APART static int end_carried(struct loop *loop, struct ifl_error *error)
 {
     int rc = 0;
-    if (rc == 0 && loop->moves)
-        rc = moves_end(loop->moves, error);
-    if (rc == 0 && loop->migrating)
-        rc = migrating_end(loop->migrating, error);
-    if (rc == 0 && loop->swapping)
-        rc = swapping_end(loop->swapping, error);
-    if (rc == 0 && loop->tiering)
-        rc = tiering_end(loop->tiering, error);
+    do {
+        if (loop->moves)
+            rc = moves_end(loop->moves, error);
+        if (rc == 0 && loop->migrating)
+            rc = migrating_end(loop->migrating, error);
+        if (rc == 0 && loop->swapping)
+            rc = swapping_end(loop->swapping, error);
+        if (rc == 0 && loop->tiering)
+            rc = tiering_end(loop->tiering, error);
+    } while (rc == 0 && loop->carried.is_there);
     return rc;
 }
 

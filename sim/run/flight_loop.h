@@ -6,6 +6,7 @@
 
 #include "base/slots.h"
 #include "fleet/routing.h"
+#include "run/carrier.h"
 #include "run/flight.h"
 #include "run/flight_mail.h"
 #include "run/flight_migrate.h"
@@ -57,8 +58,9 @@ struct loop {
     struct place *places; /* [rows] of requests from outside (flight_outside.c); NULL: none come */
     bool open;            /* more may come */
     bool has_stamped;     /* some have come */
-    bool carries;         /* K/V moves beside steps, by moves, migrating, swapping or tiering */
-    bool tells_steps;     /* more happens as a step ends than that requests leave */
+    struct carried carried;
+    bool carries;     /* K/V moves beside steps, by moves, migrating, swapping or tiering */
+    bool tells_steps; /* more happens as a step ends than that requests leave */
     struct lockstep lockstep;
     struct moves *moves;            /* NULL: requests stay where they are */
     struct migrating *migrating;    /* NULL: running requests stay where they are */

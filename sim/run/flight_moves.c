@@ -18,7 +18,8 @@ struct moves *moves_create(struct loop *loop, struct ifl_error *error)
     }
     *moves = (struct moves){.loop = loop, .flight = flight, .rules = flight->handover};
     if (slots_reserve(&moves->slots, &moves->of, sizeof *moves->of) < 0 ||
-        carrier_create(&moves->carrier, flight, 2 * flight->n_replicas, &flight->link) < 0) {
+        carrier_create(&moves->carrier, CARRIES_HANDOVERS, &loop->carried, flight,
+                       2 * flight->n_replicas, &flight->link) < 0) {
         ifl_fail_nomem(error);
         moves_destroy(moves);
         return NULL;
@@ -149,7 +150,7 @@ static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int
     const uint32_t tag = slots_take(&moves->flying_slots);
     moves->flying[tag] =
         (struct flying){.handover = slot, .n_blocks = n_blocks, .n_bytes = load.n_bytes};
-    if (step_ns > 0) {
+    if (step_ns > 0 && !carrier_copies(&moves->carrier)) { /* copies begin behind the step */
         const int64_t alone_ns = links_alone_ns(&moves->carrier.links, &load);
         const double left = left_of_layers(moves, alone_ns, step_ns);
         load.n_bytes = (int64_t)(left * (double)load.n_bytes);

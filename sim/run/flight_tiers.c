@@ -98,7 +98,8 @@ struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
                          .seen_changes = calloc(n, sizeof *tiering->seen_changes),
                          .seen_stores = calloc(flight->n_pools, sizeof *tiering->seen_stores)};
     if (!tiering->n_before || !tiering->seen_changes || !tiering->seen_stores ||
-        carrier_create(&tiering->carrier, flight, place(n, 0), &flight->tiers[0].spec[0]) < 0) {
+        carrier_create(&tiering->carrier, CARRIES_TIERS, &loop->carried, flight, place(n, 0),
+                       &flight->tiers[0].spec[0]) < 0) {
         ifl_fail_nomem(error);
         tiering_destroy(tiering);
         return NULL;

@@ -54,6 +54,14 @@ refuses 'pool p: serving.kv.tiers has a tier with loads apart, expected before o
     "$inflight" run base.yaml --quiet --set "$store"
 refuses 'pool d: serving.kv.tiers is set, expected none but with role prefill where pools have roles' \
     "$inflight" run base.yaml --quiet --set 'cluster.pools.d.serving.kv.tiers.store={blocks: 100}'
+# a decode replica's module, whose steps wait for what it loads, where there is no role, and where a cache is given
+sed '/^cluster:/,/^    d:/d' base.yaml >alone.yaml
+for tier in 'kv.tiers.host={blocks: 100, gb_per_s: 1}' 'kv.tiers.store={hit_frac: 0.4}'; do
+    refuses 'serving.batching.before_step is true, expected false: key loads of a tier says which steps wait' \
+        "$inflight" run alone.yaml --quiet --set serving.preset=distserve-decode --set serving.kv.prefix_cache=hash --set "serving.$tier"
+done
+succeeds "$inflight" run alone.yaml --quiet -o below --set serving.preset=distserve-decode --set serving.kv.prefix_cache=hash \
+    --set serving.batching.before_step=false --set 'serving.kv.tiers.store={hit_frac: 0.4}'
 refuses 'base.yaml:7:3: cluster.pools has no pool with the role decode and a count above 0, expected one beside those that prefill' \
     "$inflight" run base.yaml --quiet --set cluster.pools.d.role=prefill
 refuses 'cluster.pools has no pool with the role prefill and a count above 0' \
