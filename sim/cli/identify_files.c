@@ -110,8 +110,8 @@ static int draw_means(const struct identify_report *report, const struct recordi
 {
     double value[N_PARAMETERS];
     for (uint64_t d = 0; d < PREDICTION_DRAWS; d++) {
-        identified_draw(report->found, d + 1, value);
-        if (trial_fly(&report->options->setting, r, value, 0, trial, error) < 0)
+        if (identified_draw(report->found, d + 1, value, error) < 0 ||
+            trial_fly(&report->options->setting, r, value, 0, trial, error) < 0)
             return error->code;
         for (int l = 0; l < N_LATENCIES; l++)
             draws[l][d] = mean_of(trial->of[l], from, r->n);
@@ -172,7 +172,7 @@ static int judge_all(const struct identify_report *report, struct ifl_error *err
     for (size_t k = 0; rc == 0 && k < n; k++)
         rc = judge_recording(report, k, &after[k], error);
     if (rc == 0)
-        identify_suspect(report->options, after, report->found);
+        rc = identify_suspect(report->options, after, report->found, error);
     for (size_t k = 0; after && k < n; k++)
         trial_close(&after[k]);
     free(after);

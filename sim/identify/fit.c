@@ -149,6 +149,8 @@ static int descent_df(const gsl_vector *x, void *context, gsl_matrix *J)
     const size_t n = d->fit->residuals->n;
     gsl_vector *at = gsl_vector_alloc(d->k), *up = gsl_vector_alloc(n), *down = gsl_vector_alloc(n);
     int status = at && up && down ? GSL_SUCCESS : GSL_ENOMEM;
+    if (status != GSL_SUCCESS)
+        ifl_fail_nomem(d->error);
     for (size_t j = 0; status == GSL_SUCCESS && j < d->k; j++) {
         gsl_vector_memcpy(at, x);
         gsl_vector_set(at, j, gsl_vector_get(x, j) + reach);
@@ -174,14 +176,16 @@ static int run_descent(struct descent *d, size_t n_iterations)
     gsl_multifit_nlinear_workspace *w =
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, n, d->k);
     gsl_vector *x = gsl_vector_calloc(d->k);
-    int info = 0;
-    if (!w || !x)
-        return ifl_fail_nomem(d->error);
+    int info = 0, status = w && x ? GSL_SUCCESS : GSL_ENOMEM;
     d->error->code = 0;
-    int status = gsl_multifit_nlinear_init(x, &fdf, w);
+    if (status == GSL_SUCCESS)
+        status = gsl_multifit_nlinear_init(x, &fdf, w);
     if (status == GSL_SUCCESS)
         gsl_multifit_nlinear_driver(n_iterations, 3e-3, 0, 1e-6, NULL, NULL, &info, w);
-    place(d, gsl_multifit_nlinear_position(w), d->fit->value);
+    if (w && x)
+        place(d, gsl_multifit_nlinear_position(w), d->fit->value);
+    else
+        ifl_fail_nomem(d->error);
     gsl_multifit_nlinear_free(w);
     gsl_vector_free(x);
     return d->error->code;
@@ -219,13 +223,14 @@ static int polish(struct fit *fit, enum latency latency, const enum parameter of
     int rc = slopes_open(&slopes, fit, of, k, error);
     for (int i = 0; rc == 0 && i < MOST_STEPS; i++) {
         double most = 0;
-        slopes_newton(&slopes, fit, latency, by);
-        for (size_t j = 0; j < k; j++) {
+        rc = slopes_newton(&slopes, fit, latency, by, error);
+        for (size_t j = 0; rc == 0 && j < k; j++) {
             const double units = fmax(-2, fmin(2, by[j]));
             fit_move(fit, of[j], units, fit->value);
             most = fmax(most, fabs(units));
         }
-        rc = fit_predict(fit, fit->value, error);
+        if (rc == 0)
+            rc = fit_predict(fit, fit->value, error);
         if (most < 0.002)
             break;
     }
@@ -323,16 +328,15 @@ static int descend_front(struct front *front, struct ifl_error *error)
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, n, front->k);
     gsl_vector *x = gsl_vector_calloc(front->k);
     int info;
-    if (!w || !x)
-        return ifl_fail_nomem(error);
-    if (gsl_multifit_nlinear_init(x, &fdf, w) == GSL_SUCCESS)
+    if (w && x && gsl_multifit_nlinear_init(x, &fdf, w) == GSL_SUCCESS)
         gsl_multifit_nlinear_driver(50, 1e-5, 1e-8, 1e-8, NULL, NULL, &info, w);
-    for (size_t j = 0; j < front->k; j++)
+    for (size_t j = 0; w && x && j < front->k; j++)
         front->fit->value[front->of[j]] += gsl_vector_get(gsl_multifit_nlinear_position(w), j) *
                                            fit_unit(front->fit, front->of[j]);
+    const int rc = w && x ? 0 : ifl_fail_nomem(error);
     gsl_multifit_nlinear_free(w);
     gsl_vector_free(x);
-    return 0;
+    return rc;
 }
 
 /* The scale of the requests that show the front end. */

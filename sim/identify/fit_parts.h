@@ -48,8 +48,8 @@ int slopes_open(struct slopes *slopes, struct fit *fit, const enum parameter of[
                 struct ifl_error *error);
 void slopes_close(struct slopes *slopes);
 /* The step of Newton in units, for the residuals of TTFT, or those of TPOT and end to end. */
-void slopes_newton(const struct slopes *slopes, const struct fit *fit, enum latency latency,
-                   double by[]);
+int slopes_newton(const struct slopes *slopes, const struct fit *fit, enum latency latency,
+                  double by[], struct ifl_error *error);
 /* Fills the intervals and the covariance of all free parameters without a profile. What a share in
  * a cache leaves open is added to both. */
 int interval_bound(struct fit *fit, struct ifl_error *error);

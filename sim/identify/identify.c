@@ -99,21 +99,22 @@ static int look_for_waits(struct quest *quest, struct ifl_error *error)
 {
     const struct identify_options *options = quest->options;
     const int32_t block_tokens = options->setting.config->serving.kv.block_tokens;
-    double value[N_PARAMETERS];
+    double value[N_PARAMETERS], blocks;
     for (size_t k = 0; k < options->n_recordings; k++) {
         const struct recording *r = &options->recordings[k];
         struct trial *trial = &quest->residuals.trials[k];
         memset(trial->cached_tokens, 0, r->n * sizeof *trial->cached_tokens);
+        if (recording_peak_blocks(r, trial->cached_tokens, block_tokens, &blocks, error) < 0)
+            return error->code;
         memcpy(value, quest->found->start, sizeof value);
         value[CACHE_HIT] = 0;
-        value[BLOCKS] =
-            fmax(value[BLOCKS], 4 * recording_peak_blocks(r, trial->cached_tokens, block_tokens));
-        if (trial_fly(&options->setting, r, value, 0, trial, error) < 0)
+        value[BLOCKS] = fmax(value[BLOCKS], 4 * blocks);
+        if (trial_fly(&options->setting, r, value, 0, trial, error) < 0 ||
+            recording_peak_blocks(r, trial->cached_tokens, block_tokens, &blocks, error) < 0)
             return error->code;
         const size_t n = count_waiting(r, trial);
         quest->waits = quest->waits || n >= ifl_max((size_t)5, r->n_fit / 50);
-        quest->peak_blocks =
-            fmax(quest->peak_blocks, recording_peak_blocks(r, trial->cached_tokens, block_tokens));
+        quest->peak_blocks = fmax(quest->peak_blocks, blocks);
     }
     return 0;
 }

@@ -56,7 +56,8 @@ int identify(const struct identify_options *options, struct identified *found,
              struct ifl_error *error);
 
 /* A draw of the parameters from what the fit leaves open; 0: the fitted values. */
-void identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS]);
+int identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS],
+                    struct ifl_error *error);
 
 /* What of the unknown the rest of the runs depends on: fills `moves`. No latency of the rest is
  * read; of runs that are fitted whole the rest is all of it. */
@@ -65,7 +66,7 @@ int identify_depend(const struct identify_options *options, struct identified *f
 
 /* Lines on what the fit cannot explain: another preset, model or GPU, a cache that the
  * configuration lacks. `after`: flown with the found values, a trial a recording. */
-void identify_suspect(const struct identify_options *options, const struct trial *after,
-                      struct identified *found);
+int identify_suspect(const struct identify_options *options, const struct trial *after,
+                     struct identified *found, struct ifl_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "identify/fit_parts.h"
+#include "identify/load.h"
 
 /* Derivatives are differences over this part of a unit to both sides. */
 static const double reach = 0.3;
@@ -31,44 +32,53 @@ static int take_slope(struct fit *fit, enum parameter p, double *slope[N_LATENCI
     return 0;
 }
 
-/* Requests between first and last token while row i was, its own included. */
-static double load_of(const struct recording *r, double *const of[N_LATENCIES], size_t i)
+/* Requests between first and last token while a request is. */
+static int measure_loads(const struct recording *r, double *const of[N_LATENCIES], double from_s[],
+                         double to_s[], double load[], struct ifl_error *error)
 {
-    const double from = ifl_s_from_ns(r->trace.arrival_ns[i]) + of[TTFT][i];
-    const double to = from - of[TTFT][i] + of[E2E][i];
-    double overlap_s = 0;
-    if (!(to > from))
-        return 1;
-    for (size_t j = 0; j < r->n; j++) {
-        const double start = ifl_s_from_ns(r->trace.arrival_ns[j]);
-        const double first = start + of[TTFT][j], last = start + of[E2E][j];
-        if (first < to && last > from)
-            overlap_s += fmin(to, last) - fmax(from, first);
+    for (size_t i = 0; i < r->n; i++) {
+        const double start_s = ifl_s_from_ns(r->trace.arrival_ns[i]);
+        from_s[i] = start_s + of[TTFT][i];
+        to_s[i] = start_s + of[E2E][i];
     }
-    return overlap_s / (to - from);
+    return load_over(from_s, to_s, r->n, load, error);
 }
 
 /* Half the measured and half the simulated load: what is by chance in a request's load is in its
  * time per token, too, and in the difference of the two times it would be of one sign. */
+static int add_loads(struct slopes *slopes, const struct residuals *residuals, size_t k,
+                     struct ifl_error *error)
+{
+    const struct recording *r = &residuals->recordings[k];
+    double *room = malloc((4 * r->n + 1) * sizeof *room);
+    if (!room)
+        return ifl_fail_nomem(error);
+    double *from_s = room, *to_s = from_s + r->n, *measured = to_s + r->n;
+    double *simulated = measured + r->n;
+    int rc = measure_loads(r, r->of, from_s, to_s, measured, error);
+    if (rc == 0)
+        rc = measure_loads(r, residuals->trials[k].of, from_s, to_s, simulated, error);
+    for (size_t i = 0; rc == 0 && i < residuals->n; i++) {
+        const struct fitted_row *row = &residuals->rows[i];
+        if (row->recording == k)
+            slopes->load[i] = (measured[row->row] + simulated[row->row]) / 2;
+    }
+    free(room);
+    return rc;
+}
+
 static int take_loads(struct slopes *slopes, struct fit *fit, struct ifl_error *error)
 {
     struct residuals *residuals = fit->residuals;
-    for (size_t k = 0; k < residuals->n_recordings; k++)
-        if (trial_fly(residuals->setting, &residuals->recordings[k], fit->value, 0,
-                      &residuals->trials[k], error) < 0)
-            return error->code;
-    fit->n_flights += residuals->n_recordings;
-    for (size_t i = 0; i < residuals->n; i++) {
-        const struct fitted_row *row = &residuals->rows[i];
-        const struct recording *r = &residuals->recordings[row->recording];
-        if (row->shift > 1)
-            slopes->load[i] = slopes->load[i - 1];
-        else
-            slopes->load[i] = (load_of(r, r->of, row->row) +
-                               load_of(r, residuals->trials[row->recording].of, row->row)) /
-                              2;
+    int rc = 0;
+    for (size_t k = 0; rc == 0 && k < residuals->n_recordings; k++) {
+        rc = trial_fly(residuals->setting, &residuals->recordings[k], fit->value, 0,
+                       &residuals->trials[k], error);
+        if (rc == 0)
+            rc = add_loads(slopes, residuals, k, error);
     }
-    return 0;
+    fit->n_flights += residuals->n_recordings;
+    return rc;
 }
 
 int slopes_open(struct slopes *slopes, struct fit *fit, const enum parameter of[], size_t k,
@@ -175,39 +185,66 @@ static void add_latency(const struct slopes *s, const struct fit *fit, enum late
     }
 }
 
-static bool invert(const gsl_matrix *of, gsl_matrix *inverse)
+/* Sums of scores, and what is made of them. */
+struct sums {
+    gsl_matrix *scores;                                      /* [n_spans][k] */
+    gsl_matrix *bread, *inverse, *lu, *filling, *half, *cov; /* [k][k] */
+    gsl_permutation *order;                                  /* [k] */
+};
+
+static int open_sums(struct sums *sums, size_t n_spans, size_t k, struct ifl_error *error)
 {
-    gsl_permutation *order = gsl_permutation_alloc(of->size1);
-    gsl_matrix *lu = gsl_matrix_alloc(of->size1, of->size1);
-    int sign;
-    gsl_matrix_memcpy(lu, of);
-    const bool ok = gsl_linalg_LU_decomp(lu, order, &sign) == GSL_SUCCESS &&
-                    fabs(gsl_linalg_LU_det(lu, sign)) > 0 &&
-                    gsl_linalg_LU_invert(lu, order, inverse) == GSL_SUCCESS;
-    gsl_permutation_free(order);
-    gsl_matrix_free(lu);
-    return ok;
+    *sums = (struct sums){gsl_matrix_calloc(n_spans, k), gsl_matrix_calloc(k, k),
+                          gsl_matrix_calloc(k, k),       gsl_matrix_calloc(k, k),
+                          gsl_matrix_calloc(k, k),       gsl_matrix_calloc(k, k),
+                          gsl_matrix_calloc(k, k),       gsl_permutation_alloc(k)};
+    return sums->scores && sums->bread && sums->inverse && sums->lu && sums->filling &&
+                   sums->half && sums->cov && sums->order
+               ? 0
+               : ifl_fail_nomem(error);
 }
 
-void slopes_newton(const struct slopes *slopes, const struct fit *fit, enum latency latency,
-                   double by[])
+static void close_sums(struct sums *sums)
+{
+    gsl_matrix_free(sums->scores);
+    gsl_matrix_free(sums->bread);
+    gsl_matrix_free(sums->inverse);
+    gsl_matrix_free(sums->lu);
+    gsl_matrix_free(sums->filling);
+    gsl_matrix_free(sums->half);
+    gsl_matrix_free(sums->cov);
+    gsl_permutation_free(sums->order);
+}
+
+static bool invert(struct sums *sums)
+{
+    int sign;
+    gsl_matrix_memcpy(sums->lu, sums->bread);
+    return gsl_linalg_LU_decomp(sums->lu, sums->order, &sign) == GSL_SUCCESS &&
+           fabs(gsl_linalg_LU_det(sums->lu, sign)) > 0 &&
+           gsl_linalg_LU_invert(sums->lu, sums->order, sums->inverse) == GSL_SUCCESS;
+}
+
+int slopes_newton(const struct slopes *slopes, const struct fit *fit, enum latency latency,
+                  double by[], struct ifl_error *error)
 {
     const size_t k = slopes->k, n_spans = fit->residuals->n_spans;
-    gsl_matrix *scores = gsl_matrix_calloc(n_spans, k), *bread = gsl_matrix_calloc(k, k);
-    gsl_matrix *inverse = gsl_matrix_calloc(k, k);
-    add_latency(slopes, fit, latency, scores, bread);
-    if (latency == TPOT)
-        add_latency(slopes, fit, E2E, scores, bread);
-    const bool ok = invert(bread, inverse);
-    for (size_t j = 0; j < k; j++) {
-        by[j] = 0;
-        for (size_t m = 0; ok && m < k; m++)
-            for (size_t s = 0; s < n_spans; s++)
-                by[j] += gsl_matrix_get(inverse, j, m) * gsl_matrix_get(scores, s, m);
+    struct sums sums;
+    const int rc = open_sums(&sums, n_spans, k, error);
+    if (rc == 0) {
+        add_latency(slopes, fit, latency, sums.scores, sums.bread);
+        if (latency == TPOT)
+            add_latency(slopes, fit, E2E, sums.scores, sums.bread);
+        const bool ok = invert(&sums);
+        for (size_t j = 0; j < k; j++) {
+            by[j] = 0;
+            for (size_t m = 0; ok && m < k; m++)
+                for (size_t s = 0; s < n_spans; s++)
+                    by[j] += gsl_matrix_get(sums.inverse, j, m) * gsl_matrix_get(sums.scores, s, m);
+        }
     }
-    gsl_matrix_free(scores);
-    gsl_matrix_free(bread);
-    gsl_matrix_free(inverse);
+    close_sums(&sums);
+    return rc;
 }
 
 /* ---- intervals ---- */
@@ -216,16 +253,13 @@ void slopes_newton(const struct slopes *slopes, const struct fit *fit, enum late
  * part. The jackknife's correction divides the score of span s by 1 - h_s (MacKinnon and White,
  * Journal of Econometrics 29, 1985, HC3; Cameron and Miller, Journal of Human Resources 50, 2015,
  * section VI, for groups of rows); h_s, which add up to k, are taken as equal. */
-static void fill_sandwich(const gsl_matrix *scores, const gsl_matrix *inverse, gsl_matrix *cov)
+static void fill_sandwich(struct sums *sums)
 {
-    const size_t k = inverse->size1, n_spans = scores->size1;
+    const size_t k = sums->bread->size1, n_spans = sums->scores->size1;
     const double kept = 1 - (double)k / (double)n_spans, small = 1 / (kept * kept);
-    gsl_matrix *filling = gsl_matrix_alloc(k, k), *half = gsl_matrix_alloc(k, k);
-    gsl_blas_dgemm(CblasTrans, CblasNoTrans, small, scores, scores, 0, filling);
-    gsl_blas_dgemm(CblasNoTrans, CblasNoTrans, 1, inverse, filling, 0, half);
-    gsl_blas_dgemm(CblasNoTrans, CblasTrans, 1, half, inverse, 0, cov);
-    gsl_matrix_free(filling);
-    gsl_matrix_free(half);
+    gsl_blas_dgemm(CblasTrans, CblasNoTrans, small, sums->scores, sums->scores, 0, sums->filling);
+    gsl_blas_dgemm(CblasNoTrans, CblasNoTrans, 1, sums->inverse, sums->filling, 0, sums->half);
+    gsl_blas_dgemm(CblasNoTrans, CblasTrans, 1, sums->half, sums->inverse, 0, sums->cov);
 }
 
 /* Of a parameter with a profile, whose interval is that of a normal number. */
@@ -280,29 +314,27 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
 {
     enum parameter of[N_PARAMETERS];
     struct slopes slopes;
+    struct sums sums;
     size_t k = fit_list_free(fit, TPOT, of);
     k += fit_list_free(fit, TTFT, of + k);
     if (k == 0) {
         add_along(fit, of, k);
         return 0;
     }
-    gsl_matrix *scores = gsl_matrix_calloc(fit->residuals->n_spans, k);
-    gsl_matrix *bread = gsl_matrix_calloc(k, k), *inverse = gsl_matrix_calloc(k, k);
-    gsl_matrix *cov = gsl_matrix_calloc(k, k);
-    const int rc = slopes_open(&slopes, fit, of, k, error);
+    int rc = open_sums(&sums, fit->residuals->n_spans, k, error);
     if (rc == 0) {
-        for (enum latency l = TTFT; l < N_LATENCIES; l++)
-            add_latency(&slopes, fit, l, scores, bread);
-        const bool ok = invert(bread, inverse);
-        fill_sandwich(scores, inverse, cov);
-        store(fit, of, k, cov, ok);
-        add_along(fit, of, k);
-        bound_all(fit, of, k);
+        rc = slopes_open(&slopes, fit, of, k, error);
+        if (rc == 0) {
+            for (enum latency l = TTFT; l < N_LATENCIES; l++)
+                add_latency(&slopes, fit, l, sums.scores, sums.bread);
+            const bool ok = invert(&sums);
+            fill_sandwich(&sums);
+            store(fit, of, k, sums.cov, ok);
+            add_along(fit, of, k);
+            bound_all(fit, of, k);
+        }
+        slopes_close(&slopes);
     }
-    slopes_close(&slopes);
-    gsl_matrix_free(scores);
-    gsl_matrix_free(bread);
-    gsl_matrix_free(inverse);
-    gsl_matrix_free(cov);
+    close_sums(&sums);
     return rc;
 }

@@ -96,9 +96,12 @@ static uint64_t number_of(enum parameter p)
 }
 
 /* The covariance is at most N_PARAMETERS wide; parameters that were not fitted have none. */
-static void draw_fitted(const struct identified *found, uint64_t draw, double value[])
+static int draw_fitted(const struct identified *found, uint64_t draw, double value[],
+                       struct ifl_error *error)
 {
     gsl_matrix *root = gsl_matrix_calloc(N_PARAMETERS, N_PARAMETERS);
+    if (!root)
+        return ifl_fail_nomem(error);
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
         for (enum parameter q = 0; q < N_PARAMETERS; q++)
             gsl_matrix_set(root, p, q, found->covariance[p][q] + (p == q ? 1e-12 : 0));
@@ -112,6 +115,7 @@ static void draw_fitted(const struct identified *found, uint64_t draw, double va
             value[p] = parameter_moved(p, value[p], units * found->unit[p]);
     }
     gsl_matrix_free(root);
+    return 0;
 }
 
 /* Even between the ends of what it may be. */
@@ -122,13 +126,15 @@ static double draw_open(const struct identified *found, enum parameter p, uint64
     return parameter_moved(p, f->low, part * parameter_distance(p, f->low, f->high));
 }
 
-void identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS])
+int identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS],
+                    struct ifl_error *error)
 {
     const struct finding *blocks = &found->of[BLOCKS];
     memcpy(value, found->value, N_PARAMETERS * sizeof *value);
     if (draw == 0)
-        return;
-    draw_fitted(found, draw, value);
+        return 0;
+    if (draw_fitted(found, draw, value, error) < 0)
+        return error->code;
     if (blocks->low > 0 &&
         blocks->state != GIVEN) /* normal in the logarithm, with the interval's width */
         value[BLOCKS] *= exp(normal(draw, number_of_pool) * log(blocks->high / blocks->low) / 2 /
@@ -139,4 +145,5 @@ void identified_draw(const struct identified *found, uint64_t draw, double value
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
         if (p != HOST_STEP)
             value[p] = fmin(fmax(value[p], parameter_rows[p].low), parameter_rows[p].high);
+    return 0;
 }

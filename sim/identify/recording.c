@@ -158,14 +158,16 @@ static int by_time(const void *left, const void *right)
 
 /* A request takes its prompt's blocks at its first token, grows evenly to its last, and gives all
  * back. */
-double recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],
-                             int32_t block_tokens)
+int recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],
+                          int32_t block_tokens, double *blocks, struct ifl_error *error)
 {
     const struct ifl_trace *t = &recording->trace;
     struct change *change = malloc((2 * recording->n_fit + 1) * sizeof *change);
     size_t n = 0;
     double peak = 0, held = 0, rate = 0;
-    for (size_t i = 0; change && i < recording->n_fit; i++) {
+    if (!change)
+        return ifl_fail_nomem(error);
+    for (size_t i = 0; i < recording->n_fit; i++) {
         const int64_t from = t->arrival_ns[i] + t->outcome[i].ttft_ns;
         const int64_t to = t->arrival_ns[i] + t->outcome[i].e2e_ns;
         const double own = (double)t->n_prompt[i] - cached_tokens[i];
@@ -175,8 +177,7 @@ double recording_peak_blocks(const struct recording *recording, const int32_t ca
         change[n++] = (struct change){from, grows, prompt};
         change[n++] = (struct change){to, -grows, to > from ? -end : -prompt};
     }
-    if (change)
-        qsort(change, n, sizeof *change, by_time);
+    qsort(change, n, sizeof *change, by_time);
     for (size_t i = 0; i < n; i++) {
         held += i > 0 ? rate * ifl_s_from_ns(change[i].at_ns - change[i - 1].at_ns) : 0;
         peak = fmax(peak, held);
@@ -185,19 +186,17 @@ double recording_peak_blocks(const struct recording *recording, const int32_t ca
         peak = fmax(peak, held);
     }
     free(change);
-    return peak;
+    *blocks = peak;
+    return 0;
 }
 
-static double median_of(const double *x, size_t n)
+static double median_of(const double *x, size_t n, double *sorted)
 {
-    double *sorted = malloc((n + 1) * sizeof *sorted);
     size_t m = 0;
-    for (size_t i = 0; sorted && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (!isnan(x[i]))
             sorted[m++] = x[i];
-    const double median = m ? gsl_stats_median(sorted, 1, m) : 0;
-    free(sorted);
-    return median;
+    return m ? gsl_stats_median(sorted, 1, m) : 0;
 }
 
 static int measure(struct recording *recording, struct ifl_error *error)
@@ -220,9 +219,13 @@ static int measure(struct recording *recording, struct ifl_error *error)
         recording->prompt += (double)t->n_prompt[i] / (double)recording->n_fit;
         last_ns = ifl_max(last_ns, t->arrival_ns[i] + o->e2e_ns);
     }
-    recording->tpot_s = median_of(recording->of[TPOT], recording->n_fit);
-    recording->ttft_s = median_of(recording->of[TTFT], recording->n_fit);
+    double *sorted = malloc((recording->n_fit + 1) * sizeof *sorted);
+    if (!sorted)
+        return ifl_fail_nomem(error);
+    recording->tpot_s = median_of(recording->of[TPOT], recording->n_fit, sorted);
+    recording->ttft_s = median_of(recording->of[TTFT], recording->n_fit, sorted);
     recording->running = fmax(1, busy_s / ifl_s_from_ns(last_ns));
+    free(sorted);
     return 0;
 }
 

@@ -47,8 +47,8 @@ int recording_take(struct recording *recording, const char *path, struct ifl_tra
 bool recording_same(const struct recording *a, const struct recording *b);
 /* The most blocks that fitted requests held at a time between first and last token, what they found
  * in a cache left out. */
-double recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],
-                             int32_t block_tokens);
+int recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],
+                          int32_t block_tokens, double *blocks, struct ifl_error *error);
 void recording_free(struct recording *recording);
 
 #endif

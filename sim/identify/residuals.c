@@ -98,14 +98,11 @@ double loss_signed(double z)
     return copysign(sqrt(2 * loss(z)), z);
 }
 
-double robust_scale(const double *r, size_t n)
+double robust_scale(double *r, size_t n)
 {
-    double *size = malloc((n + 1) * sizeof *size);
     size_t m = 0;
-    for (size_t i = 0; size && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (!isnan(r[i]))
-            size[m++] = fabs(r[i]);
-    const double scale = m ? 1.4826 * gsl_stats_median(size, 1, m) : 0;
-    free(size);
-    return fmax(scale, 0.002);
+            r[m++] = fabs(r[i]);
+    return fmax(m ? 1.4826 * gsl_stats_median(r, 1, m) : 0, 0.002);
 }

@@ -46,7 +46,7 @@ double residual_of(const struct residuals *residuals, enum latency latency, size
 double loss(double z);        /* about z^2 / 2 near 0 */
 double loss_score(double z);  /* its derivative */
 double loss_signed(double z); /* sign(z) sqrt(2 loss(z)), whose squares sum up to twice the loss */
-/* 1.4826 times the median of |r|, NaNs left out; at least 0.002. */
-double robust_scale(const double *r, size_t n);
+/* 1.4826 times the median of |r|, NaNs left out; at least 0.002. Overwrites r. */
+double robust_scale(double *r, size_t n);
 
 #endif

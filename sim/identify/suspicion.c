@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "identify/identify.h"
+#include "identify/load.h"
 #include "inflight/minmax.h"
 
 IFL_PRINTF(2, 3)
@@ -26,19 +27,23 @@ static bool is_hit(const struct recording *r, const struct trial *after, size_t 
     return after->cached_tokens[i] > r->flown.n_prompt[i] / 4;
 }
 
-/* True of a request that has no queue in the simulation and meets no other prompt, which would
- * share its steps by the preset's rules. */
-static bool is_alone(const struct recording *r, const struct trial *after, size_t i)
+/* The requests that have no queue in the simulation and meet no other prompt, which would share
+ * their steps by the preset's rules. They are in the order of arrival: of those before a request
+ * the last first token counts, of those behind it the next arrival. */
+static void find_alone(const struct recording *r, const struct trial *after, bool *alone)
 {
-    const double from = ifl_s_from_ns(r->trace.arrival_ns[i]), to = from + after->of[TTFT][i];
-    if (!isfinite(after->of[TTFT][i]) || after->wait_s[i] > 2 * r->tpot_s)
-        return false;
-    for (size_t j = 0; j < r->n; j++) {
-        const double start = ifl_s_from_ns(r->trace.arrival_ns[j]);
-        if (j != i && start < to && start + after->of[TTFT][j] > from)
-            return false;
+    double last_s = -INFINITY, next_s = INFINITY;
+    for (size_t i = 0; i < r->n; i++) {
+        const double from_s = ifl_s_from_ns(r->trace.arrival_ns[i]);
+        alone[i] =
+            isfinite(after->of[TTFT][i]) && after->wait_s[i] <= 2 * r->tpot_s && last_s <= from_s;
+        last_s = fmax(last_s, from_s + after->of[TTFT][i]);
     }
-    return true;
+    for (size_t i = r->n; i-- > 0;) {
+        const double from_s = ifl_s_from_ns(r->trace.arrival_ns[i]);
+        alone[i] = alone[i] && next_s >= from_s + after->of[TTFT][i];
+        next_s = isfinite(after->of[TTFT][i]) ? from_s : next_s;
+    }
 }
 
 /* In less than half the time, and by more than a step: a step by itself is the preset's. */
@@ -60,7 +65,7 @@ static size_t count_hits(const struct recording *r, const struct trial *after)
  * simulated; `sd`: of that. 1 where there are too few, or where short prompts are early, too: they
  * have little to find, so the steps are others. */
 static double slope_of_first_tokens(const struct recording *r, const struct trial *after,
-                                    double *sd)
+                                    const bool *alone, double *sd)
 {
     double *x = malloc((r->n + 1) * sizeof *x), *y = malloc((r->n + 1) * sizeof *y);
     double *simulated = malloc((r->n + 1) * sizeof *simulated);
@@ -69,7 +74,7 @@ static double slope_of_first_tokens(const struct recording *r, const struct tria
     size_t n = 0;
     *sd = 0;
     for (size_t i = 0; x && y && simulated && ratio && i < r->n; i++)
-        if (is_alone(r, after, i)) {
+        if (alone[i]) {
             x[n] = r->flown.n_prompt[i];
             y[n] = r->of[TTFT][i];
             simulated[n] = after->of[TTFT][i];
@@ -102,18 +107,19 @@ static const char *lacking(const struct config *config, size_t hits)
 /* Prompts that were found in a cache: single first tokens that came in less than half the time that
  * their prompt takes, or times to the first token that grow too little with the prompt. */
 static bool suspect_lacking_cache(const struct identify_options *options, const struct recording *r,
-                                  const struct trial *after, struct identified *found)
+                                  const struct trial *after, const bool *alone,
+                                  struct identified *found)
 {
     const size_t hits = count_hits(r, after);
     const char *why = lacking(options->setting.config, hits);
     size_t early = 0, n = 0;
     double sd;
     for (size_t i = 0; i < r->n; i++)
-        if (is_alone(r, after, i)) {
+        if (alone[i]) {
             early += !is_hit(r, after, i) && is_early(r, after, i);
             n++;
         }
-    const double slope = slope_of_first_tokens(r, after, &sd);
+    const double slope = slope_of_first_tokens(r, after, alone, &sd);
     if (n >= RECORDING_LEAST && early > n / 20 && early < n * 3 / 5)
         notice(found,
                "%s: %.0f%% of the requests that met no other prompt had their first token in less "
@@ -179,42 +185,48 @@ static bool suspect_needless_cache(const struct identify_options *options,
 
 /* ---- load, and halves ---- */
 
-/* Requests between first and last token when request i ran, by Little's count. */
-static double load_at(const struct recording *r, size_t i)
+/* Requests between their arrivals and last tokens when each ran, by Little's count. */
+static int measure_loads(const struct recording *r, double load[], struct ifl_error *error)
 {
-    const double from = ifl_s_from_ns(r->trace.arrival_ns[i]), to = from + r->of[E2E][i];
-    double overlap = 0;
-    for (size_t j = 0; j < r->n; j++) {
-        const double start = ifl_s_from_ns(r->trace.arrival_ns[j]), end = start + r->of[E2E][j];
-        overlap += fmax(0, fmin(to, end) - fmax(from, start));
+    double *from_s = malloc((2 * r->n + 1) * sizeof *from_s);
+    if (!from_s)
+        return ifl_fail_nomem(error);
+    double *to_s = from_s + r->n;
+    for (size_t i = 0; i < r->n; i++) {
+        from_s[i] = ifl_s_from_ns(r->trace.arrival_ns[i]);
+        to_s[i] = from_s[i] + r->of[E2E][i];
     }
-    return overlap / (to - from);
+    const int rc = load_over(from_s, to_s, r->n, load, error);
+    free(from_s);
+    return rc;
 }
 
 /* A time per token that departs from the simulated one the more, the more requests run, is of
  * another model, GPU or scheduler. */
-static void suspect_load(const struct recording *r, const struct trial *after,
-                         struct identified *found)
+static int suspect_load(const struct recording *r, const struct trial *after,
+                        struct identified *found, struct ifl_error *error)
 {
-    double *x = malloc((r->n + 1) * sizeof *x), *y = malloc((r->n + 1) * sizeof *y);
+    double *load = malloc((2 * r->n + 1) * sizeof *load);
     size_t n = 0;
-    for (size_t i = 0; x && y && i < r->n; i++) {
+    const int rc = load ? measure_loads(r, load, error) : ifl_fail_nomem(error);
+    double *y = load + r->n;
+    for (size_t i = 0; rc == 0 && i < r->n; i++) {
         const double e = log(r->of[TPOT][i] / after->of[TPOT][i]);
         if (!isfinite(e) || r->trace.n_output[i] < 16)
             continue;
-        x[n] = load_at(r, i);
+        load[n] = load[i];
         y[n++] = e;
     }
     if (n >= 20) {
-        const double how = gsl_stats_correlation(x, 1, y, 1, n), sd = gsl_stats_sd(y, 1, n);
+        const double how = gsl_stats_correlation(load, 1, y, 1, n), sd = gsl_stats_sd(y, 1, n);
         if (fabs(how) > 0.5 && fabs(how) * sd > 0.05)
             notice(found,
                    "%s: what is left of the times per token goes with the load (correlation %.2f, "
                    "%.0f%% a standard deviation): another model, GPU or preset",
                    r->path, how, 100 * fabs(how) * sd);
     }
-    free(x);
-    free(y);
+    free(load);
+    return rc;
 }
 
 /* What a fit to one part leaves in the other, against what it leaves in its own. */
@@ -258,19 +270,26 @@ static void suspect_pool(struct identified *found)
                found->value[BLOCKS], found->start[BLOCKS]);
 }
 
-void identify_suspect(const struct identify_options *options, const struct trial *after,
-                      struct identified *found)
+int identify_suspect(const struct identify_options *options, const struct trial *after,
+                     struct identified *found, struct ifl_error *error)
 {
+    int rc = 0;
     suspect_pool(found);
     if (found->of[HOST_LAYER].state == AT_BOUND)
         notice(found,
                "steps take less than the profile's kernels with hardly a host time: another GPU, "
                "backend or model, or kernels that the profile has too slow");
-    for (size_t k = 0; k < options->n_recordings; k++) {
+    for (size_t k = 0; rc == 0 && k < options->n_recordings; k++) {
         const struct recording *r = &options->recordings[k];
-        const bool is_cache = suspect_lacking_cache(options, r, &after[k], found) ||
+        bool *alone = malloc(r->n + 1);
+        if (!alone)
+            return ifl_fail_nomem(error);
+        find_alone(r, &after[k], alone);
+        const bool is_cache = suspect_lacking_cache(options, r, &after[k], alone, found) ||
                               suspect_needless_cache(options, r, &after[k], found);
-        suspect_load(r, &after[k], found);
+        free(alone);
+        rc = suspect_load(r, &after[k], found, error);
         suspect_halves(r, &after[k], is_cache, found);
     }
+    return rc;
 }
