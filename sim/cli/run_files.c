@@ -29,7 +29,6 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
 {
     const struct output_config *output = &study_first(study)->output;
     const struct study_traits any = study_any(study);
-    uint64_t hash;
     *files = (struct run_files){
         .study = study,
         .inputs = inputs,
@@ -47,9 +46,9 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
                         "the output directory has a name of %zu bytes, expected at most %zu",
                         strlen(dir), sizeof files->dir - 1);
     snprintf(files->dir, sizeof files->dir, "%s", dir);
-    if (study_hash(study, &hash, error) < 0)
+    if (study_text_make(&files->config, study, error) < 0)
         return error->code;
-    parts_init(&files->parts, dir, hash, sizeof(struct point_record));
+    parts_init(&files->parts, dir, files->config.hash, sizeof(struct point_record));
     return 0;
 }
 
@@ -108,25 +107,22 @@ static void final_path(const struct run_files *files, const char *name, char pat
 bool run_files_whole(const struct run_files *files, struct timespec *when)
 {
     struct stat status;
-    char path[IFL_PATH_BYTES], *text = NULL;
-    size_t n_bytes = 0, at = 0;
-    struct ifl_error error;
+    char path[IFL_PATH_BYTES];
+    const struct study_text *text = &files->config;
+    size_t at = 0;
     if (parts_exist(&files->parts))
         return false;
     final_path(files, config_name, path);
-    FILE *there = fopen(path, "r"), *out = open_memstream(&text, &n_bytes);
-    bool same = there && out && study_write(files->study, out, &error) == 0;
-    if (out)
-        fclose(out);
+    FILE *there = fopen(path, "r");
+    bool same = there;
     for (int c; same && (c = getc(there)) != EOF; at++)
-        same = at < n_bytes && text[at] == (char)c;
+        same = at < text->n_bytes && text->text[at] == (char)c;
     same = same && fstat(fileno(there), &status) == 0;
     if (same)
         *when = status.st_mtim;
     if (there)
         fclose(there);
-    free(text);
-    return same && at == n_bytes;
+    return same && at == text->n_bytes;
 }
 
 /* ---- the files of a point ---- */
@@ -319,6 +315,7 @@ void run_files_finish(struct run_files *files)
     for (int kind = 0; kind < N_REPORTS; kind++)
         ifl_joint_destroy(files->joints[kind]);
     dir_lock_release(&files->lock);
+    study_text_drop(&files->config);
     pthread_mutex_destroy(&files->joining);
 }
 
@@ -335,5 +332,5 @@ int run_files_write_config(const struct run_files *files, struct ifl_error *erro
     ifl_assert(are_closed(files));
     char path[IFL_PATH_BYTES];
     final_path(files, config_name, path);
-    return study_write_file(files->study, path, error);
+    return study_text_save(&files->config, path, error);
 }

@@ -28,8 +28,9 @@ enum report_kind {
 
 struct run_files {
     const struct study *study;
-    struct inputs *inputs;  /* borrowed */
-    size_t points_a_record; /* 1; in a search for the capacity, the number of replications */
+    struct inputs *inputs;    /* borrowed */
+    size_t points_a_record;   /* 1; in a search for the capacity, the number of replications */
+    struct study_text config; /* of config.yaml */
     char dir[512];
     struct dir_lock lock; /* on rank 0 */
     struct parts parts;

@@ -558,9 +558,19 @@ void config_finish(struct config *config);
 int study_write(const struct study *study, FILE *out, struct ifl_error *error);
 /* The same into a file, which is whole or not there. */
 int study_write_file(const struct study *study, const char *path, struct ifl_error *error);
-/* A hash of the text that study_write writes and of the presets. Studies with the same hash have
- * the same reports, provided that the other files they name are the same (cli/inputs.h). */
-int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error);
+/* What study_write writes, made once for all its uses. Studies with the same hash, which is of the
+ * presets as well, have the same reports, provided that the other files they name are the same
+ * (cli/inputs.h). */
+struct study_text {
+    char *text; /* owned; the presets are behind it */
+    size_t n_bytes;
+    uint64_t hash;
+};
+/* IFL_E_NOMEM, or as study_write; nothing is owned then. */
+int study_text_make(struct study_text *made, const struct study *study, struct ifl_error *error);
+void study_text_drop(struct study_text *text);
+/* As study_write_file. */
+int study_text_save(const struct study_text *text, const char *path, struct ifl_error *error);
 
 /* ---- the registry of policy modules: built in, then loaded ---- */
 

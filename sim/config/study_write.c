@@ -177,21 +177,49 @@ static int write_presets(const struct study *study, FILE *out, struct ifl_error 
     return code;
 }
 
-int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error)
+static void hash_bytes(uint64_t *hash, const char *text, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++)
+        *hash = ifl_mix(*hash ^ (unsigned char)text[i]);
+}
+
+int study_text_make(struct study_text *made, const struct study *study, struct ifl_error *error)
 {
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *out = open_memstream(&text, &n_bytes);
+    *made = (struct study_text){0};
     if (!out)
         return ifl_fail_nomem(error);
     int code = study_write(study, out, error);
+    if (code == 0 && fflush(out) != 0)
+        code = ifl_fail_nomem(error);
+    made->n_bytes = n_bytes;
     if (code == 0)
         code = write_presets(study, out, error);
     if (fclose(out) != 0 && code == 0)
         code = ifl_fail_nomem(error);
-    *hash = n_bytes;
-    for (size_t i = 0; code == 0 && i < n_bytes; i++)
-        *hash = ifl_mix(*hash ^ (unsigned char)text[i]);
-    free(text);
+    made->text = text;
+    made->hash = n_bytes;
+    if (code == 0)
+        hash_bytes(&made->hash, text, n_bytes);
+    else
+        study_text_drop(made);
     return code;
+}
+
+void study_text_drop(struct study_text *text)
+{
+    free(text->text);
+    *text = (struct study_text){0};
+}
+
+int study_text_save(const struct study_text *text, const char *path, struct ifl_error *error)
+{
+    struct new_file file;
+    if (new_file_open(&file, path, error) < 0)
+        return error->code;
+    /* What fwrite could not write, new_file_close finds. */
+    (void)fwrite(text->text, 1, text->n_bytes, file.out);
+    return new_file_close(&file, 0, error);
 }

@@ -33,14 +33,14 @@ IFL_APART int here_reserve(struct here *here, size_t n)
 
 void here_add_swapped(struct here *here, struct live_request *r)
 {
-    r->swapped_at = here->n_swapped;
+    live_own(r)->swapped_at = here->n_swapped;
     here->swapped[here->n_swapped++] = r;
 }
 
 void here_remove_swapped(struct here *here, struct live_request *r)
 {
-    ifl_assert(here->n_swapped > 0 && here->swapped[r->swapped_at] == r);
+    ifl_assert(here->n_swapped > 0 && here->swapped[r->rare->swapped_at] == r);
     struct live_request *last = here->swapped[--here->n_swapped];
-    here->swapped[r->swapped_at] = last;
-    last->swapped_at = r->swapped_at;
+    here->swapped[r->rare->swapped_at] = last;
+    live_own(last)->swapped_at = r->rare->swapped_at;
 }

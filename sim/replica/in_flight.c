@@ -78,8 +78,8 @@ int in_flight_reserve(struct replica *replica, size_t n)
 static int32_t place_of(const struct replica *replica, const struct live_request *r, int32_t seq,
                         int32_t i)
 {
-    return r->beams.n_seqs > 0 ? kv_beams_at(&r->beams, seq, i)
-                               : group_block_at(&r->pub, seq, i, replica->fixed.block);
+    return r->rare->beams.n_seqs > 0 ? kv_beams_at(&r->rare->beams, seq, i)
+                                     : group_block_at(&r->pub, seq, i, replica->fixed.block);
 }
 
 /* The block table of one sequence, put together from its group's blocks. */
@@ -97,7 +97,8 @@ static const uint32_t *table_of(struct replica *replica, const struct live_reque
  * but the first begin with their own tails. */
 static int32_t context_of(const struct replica *replica, const struct live_request *r, int32_t seq)
 {
-    const bool begins = r->parted_in == view_next_step(&replica->view) && !request_decodes(&r->pub);
+    const bool begins =
+        r->rare->parted_in == view_next_step(&replica->view) && !request_decodes(&r->pub);
     return seq > 0 && begins
                ? group_shared_blocks(&r->pub, replica->fixed.block) * replica->fixed.block.tokens
                : r->pub.stale.n_computed;
@@ -508,8 +509,8 @@ IFL_APART static struct ifl_result guessed(const struct replica *replica,
 {
     const struct ragged *ragged = &replica->here.cohort.ragged;
     if (!member)
-        return (struct ifl_result){&r->pub, 1 + r->n_step_draft, r->n_step_emitted,
-                                   r->n_step_draft};
+        return (struct ifl_result){&r->pub, 1 + r->rare->n_step_draft, r->rare->n_step_emitted,
+                                   r->rare->n_step_draft};
     const struct ragged_member *m = ragged_find(ragged, r);
     return (struct ifl_result){&r->pub, 1 + m->n_draft, ragged_emitted(ragged, m), m->n_draft};
 }

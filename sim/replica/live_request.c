@@ -7,6 +7,8 @@
 
 enum { ALIGNMENT = 16, PARTS_AT = (sizeof(struct live_request) + ALIGNMENT - 1) & -ALIGNMENT };
 
+const struct live_rare live_no_rare = {.resumed_ns = IFL_NEVER};
+
 void live_pool_init(struct live_pool *pool, size_t parts_bytes)
 {
     const size_t n_bytes = (size_t)PARTS_AT + parts_bytes + ALIGNMENT - 1;
@@ -24,7 +26,7 @@ void live_pool_finish(struct live_pool *pool)
     for (size_t i = 0; i < pool->n_used; i++) {
         struct live_request *r = record_at(pool, i);
         free(r->blocks);
-        free(r->beams.at);
+        free(r->own.beams.at);
     }
     for (size_t c = 0; c < pool->n_chunks; c++)
         free(pool->chunks[c]);
@@ -69,7 +71,7 @@ static struct live_request *any_free(struct live_pool *pool)
     r = record_at(pool, pool->n_used++);
     r->blocks = NULL;
     r->cap_blocks = 0;
-    r->beams = (struct kv_beams){0};
+    r->own.beams = (struct kv_beams){0};
     return r;
 }
 
@@ -79,11 +81,10 @@ IFL_HOT struct live_request *live_take(struct live_pool *pool)
     struct live_request *r = any_free(pool);
     uint32_t *blocks = r->blocks;
     const int32_t cap_blocks = r->cap_blocks;
-    const struct kv_beams beams = {.at = r->beams.at, .cap = r->beams.cap};
-    memset(r, 0, pool->record_bytes);
+    memset(r, 0, offsetof(struct live_request, own));
+    memset((char *)r + PARTS_AT, 0, pool->record_bytes - PARTS_AT);
     r->blocks = blocks;
     r->cap_blocks = cap_blocks;
-    r->beams = beams;
     r->pub.parts = (char *)r + PARTS_AT;
     pool->n_live++;
     return r;
@@ -99,10 +100,13 @@ void live_go_on(struct live_request *r, const struct live_request *from)
     r->stalled_ns = from->stalled_ns;
     r->stalled_prefill_ns = from->stalled_prefill_ns;
     r->cached_tokens = from->cached_tokens;
-    memcpy(r->tiers.found_tokens, from->tiers.found_tokens, sizeof r->tiers.found_tokens);
-    r->tiers.load_ns = from->tiers.load_ns;
-    r->tiers.exposed_ns = from->tiers.exposed_ns;
     r->note = from->note;
+    if (from->rare == &live_no_rare)
+        return;
+    struct live_tiers *tiers = &live_own(r)->tiers;
+    memcpy(tiers->found_tokens, from->rare->tiers.found_tokens, sizeof tiers->found_tokens);
+    tiers->load_ns = from->rare->tiers.load_ns;
+    tiers->exposed_ns = from->rare->tiers.exposed_ns;
 }
 
 void live_leave_for(const struct live_request *r, struct arrival *a)
@@ -148,7 +152,6 @@ static void describe_part(struct live_request *r, const struct arrival *a)
     r->answers_on_arrival = a->answers_on_arrival;
     r->answered_elsewhere = a->answered_elsewhere;
     r->n_below = a->n_below;
-    r->resumed_ns = IFL_NEVER;
     if (a->hands_over)
         r->pub.n_max_new = 1; /* all that its server is asked for */
     if (a->goes_on) {
@@ -164,6 +167,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
 {
     ifl_assert(r->pub.n_prompt == 0 && r->pub.serial == 0 && r->pub.stale.n_tokens == 0);
     struct ifl_request *pub = &r->pub;
+    r->rare = &live_no_rare;
     r->row = a->row;
     r->attempt = a->attempt;
     r->n_output = a->n_output;

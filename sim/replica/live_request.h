@@ -37,7 +37,7 @@ enum ranked_list { RANKED_RUNNING, RANKED_SWAPPED, RANKED_PREFILL, N_RANKED };
 
 struct standing { /* in a ranked list, replica_ranks.c */
     int64_t key;
-    size_t noted_at; /* 1 + its index in ranking.noted; 0: it is not noted */
+    uint32_t noted_at; /* 1 + its index in ranking.noted; 0: it is not noted */
     bool stands;
 };
 
@@ -72,98 +72,120 @@ struct live_tiers {
 /* On its way between device and host memory, beside steps (replica_swap.c). */
 enum swaps { SWAPS_NOT, SWAPS_OUT, SWAPS_IN };
 
+/* What few requests have: live_own makes a record of it one's own. */
+struct live_rare {
+    struct live_migrations migrations;
+    struct live_tiers tiers;
+    size_t swapped_at; /* its place among the swapped ones */
+    int32_t n_swap_outs;
+    int32_t n_step_draft, n_step_emitted; /* speculation, ragged.h: of its last step */
+    int64_t resumed_ns;                   /* when it first started on what it had loaded */
+    uint64_t parted_in;                   /* the step in which its sequences parted */
+    struct kv_beams beams;                /* of a sequence group, kv/group.h */
+};
+
+/* What a request has that has none of it. */
+extern const struct live_rare live_no_rare;
+
+/* What a step, and the start and the end of a request, touch stands side by side: a replica's
+ * records share a first cache of 32 KiB with all else. */
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
 
-    size_t row;            /* in the trace */
-    int32_t attempt;       /* 0: its client sends it for the first time */
-    int32_t n_output;      /* the true output length */
-    int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
-    int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
-    /* Requests with the same number above 0 have the same prompt: one is the retry of the other. */
-    uint64_t repeats;
+    size_t row;       /* in the trace */
+    int32_t n_output; /* the true output length */
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
                          while WAITING; in tallied pools only the names that the cache has for them,
                          or the first (kv/pool.h) */
-    uint64_t ticket;  /* of its entry in the queue, see waiting.h; 0: it does not wait */
-    uint64_t shown_plan, shown_to; /* a plan, and a bit for each of its cursors that has shown it */
-
     struct live_link links[N_CHAINS];
-    struct standing standing[N_RANKED];
-    size_t swapped_at; /* its place among the swapped ones */
 
     /* cohort membership, see cohort.h */
+    int64_t synced_tick, finish_tick;
+    int64_t shares_tick; /* the first tick with a gap that it shares with the other members */
+    int64_t unused_tick; /* tick of its last block, of which n_unused slots stay empty */
+    int32_t n_unused;
+    int32_t grow_phase; /* its blocks are full at ticks of that phase */
+    bool counted;       /* grows by count, is in no grow list */
     bool in_cohort, fresh;
     bool adapted; /* it is on the device, with its adapter */
     bool ended;   /* it has had its last token, and the next plan, made ahead, still counts on it */
-    enum ifl_status left; /* it leaves early, as aborted or timed out; IFL_FINISHED: it does not */
-    int32_t stays_steps;  /* that end before it leaves; 0: it does not wait for the end of a step */
-    bool cut;             /* its client leaves as it has n_output tokens */
+    bool cut;     /* its client leaves as it has n_output tokens */
+    bool parted;  /* the sequences of its group, kv/group.h, have their own tails */
+    bool swapped_in; /* with a prefix cache: its blocks came from the host */
 
     /* with two replicas, see moving.h */
-    uint32_t handover;       /* what the loop knows of it; 0: it has one replica */
-    enum hands hands_over;   /* what it gives away here; HANDS_NOTHING: it stays */
+    bool silent;             /* its row and its end are those of its other record */
     bool answers_on_arrival; /* with its K/V comes its first token */
     bool answered_elsewhere; /* its client has that by then */
     bool loads_before;       /* the next step waits for its K/V */
-    bool silent;             /* its row and its end are those of its other record */
+    enum hands hands_over;   /* what it gives away here; HANDS_NOTHING: it stays */
     enum swaps swaps;
-    int32_t n_below; /* tokens of K/V at another replica, that it may load; 0: none. While it
-                        waits it shows as computed what will be once they have come */
+    uint32_t handover; /* what the loop knows of it; 0: it has one replica */
+    int32_t n_below;   /* tokens of K/V at another replica, that it may load; 0: none. While it
+                          waits it shows as computed what will be once they have come */
 
     /* where several steps are in flight, see overlap.h */
     int32_t n_late;     /* steps in flight that sample a token of it */
     int32_t slot;       /* in which it decodes */
     uint64_t last_step; /* the last one that samples a token of it */
 
-    int32_t n_lost; /* tokens computed for it, as it left early */
-    int64_t synced_tick, finish_tick;
-    int64_t shares_tick; /* the first tick with a gap that it shares with the other members */
-    int32_t grow_phase;  /* its blocks are full at ticks of that phase */
-    bool counted;        /* grows by count, is in no grow list */
-    int64_t unused_tick; /* tick of its last block, of which n_unused slots stay empty */
-    int32_t n_unused;
+    enum ifl_status left; /* it leaves early, as aborted or timed out; IFL_FINISHED: it does not */
+    int32_t stays_steps;  /* that end before it leaves; 0: it does not wait for the end of a step */
+    int32_t n_lost;       /* tokens computed for it, as it left early */
+    int32_t n_promised;   /* blocks that were taken in advance, for beams to keep */
 
-    /* speculation, ragged.h */
-    int32_t accept_percent;               /* of its guesses; -1: as serving.speculation says */
-    int32_t n_step_draft, n_step_emitted; /* of its last step */
+    /* for the report */
+    int64_t last_token_ns, max_itl_ns, first_scheduled_ns;
+    int64_t sent_ns; /* by its client; pub.arrival_ns is when it came out of the front end */
+    uint64_t note;   /* the router's word of it */
+    int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
+    int32_t attempt;  /* 0: its client sends it for the first time */
+    uint32_t sent_to; /* 1 + the replica that it was sent to; 0: this one */
 
-    /* of a sequence group, kv/group.h */
-    bool parted;        /* the sequences have their own tails */
-    uint64_t parted_in; /* the step in which they parted */
-    struct kv_beams beams;
-    int32_t n_promised; /* blocks that were taken in advance, for beams to keep */
+    uint64_t ticket; /* of its entry in the queue, see waiting.h; 0: it does not wait */
+    uint64_t shown_plan, shown_to; /* a plan, and a bit for each of its cursors that has shown it */
 
     /* where it gives up K/V, kv/keep.h */
     int32_t n_unread;   /* slots that attention does not read */
     int32_t most_slots; /* that it has between steps; 0: no bound */
     int32_t
-        final_slots;   /* that it will have filled in the end; 0: its prompt is not computed yet */
-    int64_t fill_tick; /* of the cohort: it has most_slots from then on */
+        final_slots; /* that it will have filled in the end; 0: its prompt is not computed yet */
+    int32_t accept_percent; /* of guesses, ragged.h; -1: as serving.speculation says */
+    int64_t fill_tick;      /* of the cohort: it has most_slots from then on */
 
     /* with a prefix cache */
+    int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
+    int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
+    /* Requests with the same number above 0 have the same prompt: one is the retry of the other. */
+    uint64_t repeats;
     int32_t n_hit;         /* blocks that the cache held when it was last looked up */
-    uint64_t looked_up;    /* the cache's epoch then, 0: never */
     int32_t n_published;   /* leading blocks that the cache knows */
     int32_t n_names;       /* entries of `blocks` that stand for these */
-    uint64_t identity;     /* of the last block in the hit, or published */
-    bool swapped_in;       /* its blocks came from the host */
     int32_t cached_tokens; /* of its prompt, when it first started */
+    uint64_t looked_up;    /* the cache's epoch then, 0: never */
+    uint64_t identity;     /* of the last block in the hit, or published */
 
-    /* for the report */
-    int64_t sent_ns; /* by its client; pub.arrival_ns is when it came out of the front end */
-    uint64_t note;   /* the router's word of it */
-    int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
-    int64_t resumed_ns; /* when it first started on what it had loaded */
-    uint32_t sent_to;   /* 1 + the replica that it was sent to; 0: this one */
-    struct live_migrations migrations;
-    int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
-    struct live_tiers tiers;
     int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
     bool stalled_on_host;                   /* the K/V was swapped out during the last stall */
-    int32_t n_swap_outs;
+
+    struct standing standing[N_RANKED];
+
+    const struct live_rare *rare; /* its own below, or live_no_rare */
+    struct live_rare own;         /* last: what lies before it is cleared for each request */
 };
+
+/* To be written to. */
+static inline struct live_rare *live_own(struct live_request *r)
+{
+    if (r->rare != &r->own) {
+        const struct kv_beams beams = {.at = r->own.beams.at, .cap = r->own.beams.cap};
+        r->own = live_no_rare;
+        r->own.beams = beams;
+        r->rare = &r->own;
+    }
+    return &r->own;
+}
 
 /* What the workload says about a request that arrives. */
 struct arrival {
@@ -293,7 +315,7 @@ static inline void live_remove(struct live_list *list, enum live_chain chain,
 
 /* ---- the pool of records ---- */
 
-enum { LIVE_CHUNK = 32 }; /* records: about 24 KiB */
+enum { LIVE_CHUNK = 32 }; /* records: about 28 KiB */
 
 struct live_pool {
     struct live_request *free; /* used records that are free now, linked by ON_DEVICE */
@@ -314,7 +336,8 @@ static inline int live_reserve(struct live_pool *pool, size_t n)
 {
     return n <= pool->n_chunks * LIVE_CHUNK ? 0 : live_add_chunks(pool, n);
 }
-/* A zeroed record (its block table keeps its capacity); there must be room for it. */
+/* A zeroed record (its block table keeps its capacity) with nothing rare; there must be room for
+ * it. */
 struct live_request *live_take(struct live_pool *pool);
 static inline void live_give(struct live_pool *pool, struct live_request *r)
 {

@@ -348,8 +348,8 @@ static int32_t finish(struct ragged *ragged, size_t i)
     const struct ragged_member *m = &ragged->of[i];
     const int32_t n_beyond = ragged->n_out[i] - m->n_output;
     ragged->n_out[i] = m->n_output;
-    m->r->n_step_draft = m->n_draft;
-    m->r->n_step_emitted = ragged->n_step[i] - n_beyond;
+    live_own(m->r)->n_step_draft = m->n_draft;
+    live_own(m->r)->n_step_emitted = ragged->n_step[i] - n_beyond;
     ragged->finished[ragged->n_finished++] = m->r;
     return n_beyond;
 }

@@ -329,15 +329,15 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
         .output_tokens = answered ? r->n_output : r->pub.stale.n_out,
         .cached_tokens = r->cached_tokens,
         .preemptions = r->pub.n_preempted,
-        .swap_outs = r->n_swap_outs,
+        .swap_outs = r->rare->n_swap_outs,
         .wasted_tokens = r->cut ? r->pub.stale.n_computed - r->cached_tokens : r->n_lost,
         .status = how_it_ended(r),
     };
     if (IFL_RARE(replica->tiers.on || r->handover > 0))
         replica_report_tiers(r, record);
-    record->n_migrations = r->migrations.n;
-    record->migrating_ns = r->migrations.moving_ns;
-    record->down_ns = r->migrations.down_ns;
+    record->n_migrations = r->rare->migrations.n;
+    record->migrating_ns = r->rare->migrations.moving_ns;
+    record->down_ns = r->rare->migrations.down_ns;
 }
 
 static void tell_leave(struct replica *replica, const struct live_request *r)

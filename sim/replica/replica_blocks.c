@@ -52,21 +52,22 @@ IFL_APART static int32_t need_beyond_hit(const struct replica *replica,
 int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
                             int32_t hold_tokens)
 {
-    return IFL_RARE(r->beams.n_seqs > 0) ? replica_beams_hold(replica, r, hold_tokens)
-                                         : group_blocks(&r->pub, hold_tokens, replica->fixed.block);
+    return IFL_RARE(r->rare->beams.n_seqs > 0)
+               ? replica_beams_hold(replica, r, hold_tokens)
+               : group_blocks(&r->pub, hold_tokens, replica->fixed.block);
 }
 
 IFL_HOT int64_t replica_slots(const struct replica *replica, const struct live_request *r)
 {
-    return IFL_RARE(r->beams.n_seqs > 0)
+    return IFL_RARE(r->rare->beams.n_seqs > 0)
                ? replica_beams_slots(replica, r)
                : group_slots(&r->pub, live_slots(r), r->parted, replica->fixed.block);
 }
 
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r)
 {
-    if (IFL_RARE(r->beams.n_seqs > 0))
-        return kv_beams_saved(&r->beams);
+    if (IFL_RARE(r->rare->beams.n_seqs > 0))
+        return kv_beams_saved(&r->rare->beams);
     return IFL_RARE(r->parted) ? group_saved_blocks(&r->pub, replica->fixed.block) : 0;
 }
 
@@ -337,7 +338,7 @@ void replica_part(struct replica *replica, struct live_request *r)
     const int32_t n_tail = group_tail_tokens(&r->pub, block);
     const int32_t tail = group_shared_blocks(&r->pub, block);
     r->parted = true;
-    r->parted_in = view_next_step(&replica->view);
+    live_own(r)->parted_in = view_next_step(&replica->view);
     accounts_add_saved(&replica->kv, group_saved_blocks(&r->pub, block));
     if (!request_decodes(&r->pub) || n_tail == 0)
         return;
@@ -350,11 +351,11 @@ void replica_unpart(struct replica *replica, struct live_request *r)
 {
     const struct kv_block block = replica->fixed.block;
     const int32_t n_tail = group_tail_tokens(&r->pub, block);
-    if (r->beams.n_seqs > 0) {
+    if (r->rare->beams.n_seqs > 0) {
         replica_beams_undo(replica, r);
         return;
     }
-    if (!r->parted || r->parted_in != view_next_step(&replica->view) ||
+    if (!r->parted || r->rare->parted_in != view_next_step(&replica->view) ||
         r->pub.stale.n_computed > r->pub.n_prompt)
         return;
     r->parted = false;

@@ -41,7 +41,8 @@ static void go_on(struct live_request *r, const struct live_request *from)
     r->pub.stale.n_computed = from->pub.stale.n_computed;
     r->pub.n_prefill = from->pub.n_prefill;
     r->pub.n_preempted = from->pub.n_preempted;
-    r->n_swap_outs = from->n_swap_outs;
+    if (from->rare->n_swap_outs > 0)
+        live_own(r)->n_swap_outs = from->rare->n_swap_outs;
     r->n_promised = from->n_promised;
 }
 

@@ -167,7 +167,7 @@ IFL_APART bool replica_start_loaded(struct replica *replica, struct live_request
     r->pub.n_prefill = has_all ? r->pub.stale.n_computed : r->pub.stale.n_tokens;
     if (replica->tiers.on && r->first_scheduled_ns == IFL_NEVER)
         replica_note_found(replica, r);
-    r->pub.started_ns = r->resumed_ns = replica->view.now_ns;
+    r->pub.started_ns = live_own(r)->resumed_ns = replica->view.now_ns;
     plan_count_loaded_start(&replica->plan, r);
     return true;
 }

@@ -56,9 +56,9 @@ bool replica_ask_prefetch(struct replica *replica, struct live_request *r, struc
     if (!find_units(replica, r, ask))
         return false;
     const int32_t limit = replica_full_blocks(replica, r->pub.stale.n_tokens - 1);
-    r->tiers.prefetches = true;
-    r->tiers.prefetched_from = ask->tier;
-    r->tiers.prefetch_tokens = (limit - ask->from) * block_tokens(replica);
+    live_own(r)->tiers.prefetches = true;
+    live_own(r)->tiers.prefetched_from = ask->tier;
+    live_own(r)->tiers.prefetch_tokens = (limit - ask->from) * block_tokens(replica);
     return true;
 }
 
@@ -86,19 +86,19 @@ int32_t replica_take_prefetch(struct replica *replica, const struct live_request
 
 void replica_prefetched(struct live_request *r, int32_t n_blocks)
 {
-    r->tiers.n_prefetched += n_blocks;
+    live_own(r)->tiers.n_prefetched += n_blocks;
 }
 
 void replica_end_prefetch(struct live_request *r, int64_t now_ns)
 {
-    r->tiers.prefetches = false;
-    if (r->tiers.passed_over)
-        r->tiers.exposed_ns += now_ns - r->tiers.passed_ns;
+    live_own(r)->tiers.prefetches = false;
+    if (r->rare->tiers.passed_over)
+        live_own(r)->tiers.exposed_ns += now_ns - r->rare->tiers.passed_ns;
 }
 
 bool replica_passes_over(const struct replica *replica, struct live_request *r, int64_t *until_ns)
 {
-    struct live_tiers *own = &r->tiers;
+    struct live_tiers *own = &live_own(r)->tiers;
     const struct tier_rules *rules = &replica->tiers.of[own->prefetched_from]->rules;
     const int64_t now_ns = replica->view.now_ns;
     *until_ns = IFL_NEVER;

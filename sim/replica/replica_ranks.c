@@ -275,7 +275,7 @@ IFL_APART void replica_note(struct ranking *list, struct live_request *r)
         return;
     }
     list->noted[list->n_noted++] = r;
-    own->noted_at = list->n_noted;
+    own->noted_at = (uint32_t)list->n_noted;
 }
 
 IFL_APART void replica_forget(struct ranking *list, struct live_request *r)
@@ -365,7 +365,7 @@ static size_t read_notes(struct replica *replica, struct ranking *list)
         struct live_request *r = list->noted[i];
         struct standing *own = &r->standing[list->which];
         const bool later = list->which == RANKED_RUNNING && started_now(replica, r);
-        own->noted_at = later ? n_later + 1 : 0;
+        own->noted_at = later ? (uint32_t)n_later + 1 : 0;
         if (later)
             list->noted[n_later++] = r;
         if (belongs(replica, list, r))

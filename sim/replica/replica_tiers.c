@@ -79,7 +79,7 @@ static bool is_worth_it(const struct replica *replica, const int32_t n_blocks[N_
 
 int32_t replica_find_below(struct replica *replica, struct live_request *r, int32_t limit)
 {
-    struct live_tiers *own = &r->tiers;
+    struct live_tiers *own = &live_own(r)->tiers;
     const struct kv_tier *outside = replica->tiers.of[TIER_STORE];
     const int32_t n_hit = r->n_hit;
     for (int t = 0; t < N_TIERS; t++)
@@ -105,7 +105,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
 IFL_APART bool replica_loads_apart(const struct replica *replica, const struct live_request *r)
 {
     for (int t = 0; t < N_TIERS; t++)
-        if (r->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked &&
+        if (r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked &&
             replica->tiers.of[t]->rules.loads == TIER_LOADS_APART)
             return true;
     return false;
@@ -114,7 +114,7 @@ IFL_APART bool replica_loads_apart(const struct replica *replica, const struct l
 static bool loads_over_link(const struct replica *replica, const struct live_request *r)
 {
     for (int t = 0; t < N_TIERS; t++)
-        if (r->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked)
+        if (r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked)
             return true;
     return false;
 }
@@ -161,7 +161,7 @@ bool replica_load_below(struct replica *replica, struct live_request *r, int32_t
     r->pub.stale.n_computed = replica_cached_tokens(replica, r);
     r->pub.state = IFL_MOVING;
     r->swapped_in = false;
-    r->tiers.asked_ns = replica->view.now_ns;
+    live_own(r)->tiers.asked_ns = replica->view.now_ns;
     moving_come(&replica->moving, r);
     tiers_ask(&replica->tiers, r, false);
     step_count_blocks(replica);
@@ -172,7 +172,7 @@ bool replica_load_below(struct replica *replica, struct live_request *r, int32_t
 /* What has come to the first tier for it was found in the other one. */
 IFL_APART void replica_note_found(struct replica *replica, struct live_request *r)
 {
-    struct live_tiers *own = &r->tiers;
+    struct live_tiers *own = &live_own(r)->tiers;
     const int32_t n_prefetched = ifl_min(own->n_prefetched, own->n_blocks[TIER_HOST]);
     r->cached_tokens = r->pub.stale.n_computed;
     for (int t = 0; t < N_TIERS; t++)
@@ -204,7 +204,7 @@ void replica_loaded_below(struct replica *replica, struct live_request *r, int64
     r->pub.stale.n_computed = r->n_below;
     r->pub.n_prefill = r->pub.stale.n_tokens;
     r->n_below = 0;
-    r->tiers.exposed_ns += now_ns - r->tiers.asked_ns;
+    live_own(r)->tiers.exposed_ns += now_ns - r->rare->tiers.asked_ns;
     replica_publish_prompt(replica, r, r->pub.stale.n_computed);
     r->pub.state = IFL_LOADED;
     moving_load(&replica->moving, r);
@@ -215,7 +215,7 @@ void replica_loaded_below(struct replica *replica, struct live_request *r, int64
 
 static void offer(struct replica *replica, struct live_request *r, int32_t n, int32_t n_prompt)
 {
-    struct live_tiers *own = &r->tiers;
+    struct live_tiers *own = &live_own(r)->tiers;
     begin_prompt(replica);
     for (int32_t i = own->n_offered; i < n; i++) {
         own->identity = kv_identity(r, own->identity, i, block_tokens(replica));
@@ -247,7 +247,7 @@ void replica_report_tiers(const struct live_request *r, struct ifl_request_recor
 {
     record->has_tiers = true;
     for (int t = 0; t < N_TIERS; t++)
-        record->tier_tokens[t] = r->tiers.found_tokens[t];
-    record->load_ns = r->tiers.load_ns;
-    record->load_exposed_ns = r->tiers.exposed_ns;
+        record->tier_tokens[t] = r->rare->tiers.found_tokens[t];
+    record->load_ns = r->rare->tiers.load_ns;
+    record->load_exposed_ns = r->rare->tiers.exposed_ns;
 }

@@ -54,7 +54,7 @@ static void send_to_host_apart(struct replica *replica, struct live_request *r)
 {
     plan_count_leaving(&replica->plan);
     r->stalled_on_host = true;
-    r->n_swap_outs++;
+    live_own(r)->n_swap_outs++;
     tell_preempt(replica, r);
 }
 
@@ -70,7 +70,7 @@ static void send_to_host(struct replica *replica, struct live_request *r)
     r->pub.n_host_blocks = n;
     r->pub.state = IFL_SWAPPED;
     r->stalled_on_host = true;
-    r->n_swap_outs++;
+    live_own(r)->n_swap_outs++;
     tell_preempt(replica, r);
     here_add_swapped(&replica->here, r);
     replica_note_rank(replica, RANKED_SWAPPED, r);
@@ -85,7 +85,8 @@ static void forget_computed(struct replica *replica, struct live_request *r)
 {
     replica_drop_blocks(replica, r, false);
     r->parted = false;
-    kv_beams_end(&r->beams);
+    if (IFL_RARE(r->rare->beams.n_seqs > 0))
+        kv_beams_end(&live_own(r)->beams);
     r->pub.stale.n_computed = 0;
     r->pub.stale.n_pending = 0;
     r->pub.n_prefill = 0;

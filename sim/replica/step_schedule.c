@@ -12,7 +12,7 @@ static int32_t part_and_count(struct replica *replica, struct live_request *r, i
     const bool decodes = request_decodes(&r->pub), were_parted = r->parted;
     if (!IFL_RARE(r->pub.n_seqs > 1))
         return n;
-    if (r->beams.n_seqs > 0) {
+    if (r->rare->beams.n_seqs > 0) {
         replica_beams_step(replica, r);
         return n * r->pub.n_seqs;
     }

@@ -106,7 +106,7 @@ IFL_HOT static struct ifl_admission admission(struct replica *replica,
         return ifl_admission(IFL_WAIT, 0);
     if (IFL_RARE(request->state == IFL_LOADED)) /* it was admitted as it was loaded */
         return ifl_admission(IFL_YES, 0);
-    if (IFL_RARE(live(request)->tiers.prefetches) && awaits_prefetch(replica, live(request)))
+    if (IFL_RARE(live(request)->rare->tiers.prefetches) && awaits_prefetch(replica, live(request)))
         return ifl_admission(IFL_SKIP, 0);
     plan_ask(&replica->plan, IFL_ADMIT);
     const struct ifl_admission answer = answer_of_all(replica, request, n);

@@ -91,7 +91,7 @@ static inline void tiers_ask(struct tiers *tiers, struct live_request *r, bool a
                              .n_copies = tiers->n_copies - tiers->n_copies_asked};
     tiers->n_copies_asked = tiers->n_copies;
     for (int i = 0; i < N_TIERS; i++)
-        ask->n_blocks[i] = r->tiers.n_blocks[i];
+        ask->n_blocks[i] = r->rare->tiers.n_blocks[i];
 }
 
 static inline void tiers_clear_asked(struct tiers *tiers)

@@ -255,8 +255,8 @@ static void count_move(struct live_request *d, const struct live_request *p, uin
 {
     d->silent = false;
     d->sent_to = p->sent_to > 0 ? p->sent_to : from + 1;
-    d->migrations = p->migrations;
-    d->migrations.n++;
+    live_own(d)->migrations = p->rare->migrations;
+    live_own(d)->migrations.n++;
 }
 
 /* All has come: the second record runs, and the first one is no more. */
@@ -270,8 +270,8 @@ static int land(struct migrating *migrating, uint32_t slot, struct ifl_error *er
         return release(migrating, m.to, m.d, error) < 0 ? error->code
                                                         : release(migrating, m.from, m.p, error);
     count_move(m.d, m.p, m.from);
-    m.d->migrations.moving_ns += m.moving_ns;
-    m.d->migrations.down_ns += loop->now_ns - m.stands_ns;
+    live_own(m.d)->migrations.moving_ns += m.moving_ns;
+    live_own(m.d)->migrations.down_ns += loop->now_ns - m.stands_ns;
     replica_take_in(to, m.d, m.p, loop->now_ns);
     loop_note_change(loop, to);
     loop_move_departure(loop, m.p, m.to, m.d);

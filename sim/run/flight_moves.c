@@ -214,7 +214,7 @@ static int hand_over(struct moves *moves, struct replica *replica, struct live_r
     h->computed = true;
     h->prefilled_ns = done->end_ns;
     h->n_preempted = p->pub.n_preempted;
-    h->n_swap_outs = p->n_swap_outs;
+    h->n_swap_outs = p->rare->n_swap_outs;
     if (h->d) {
         replica_go_on(replica_at(moves, h->to), h->d, p);
     } else {

@@ -59,7 +59,7 @@ bool moves_report(struct moves *moves, const struct live_request *r,
     record->move_end_ns = h->loaded_ns;
     record->moving_ns = h->busy_ns;
     record->moving_hidden_ns = h->hidden_ns;
-    record->resumed_ns = r == h->d ? r->resumed_ns : IFL_NEVER;
+    record->resumed_ns = r == h->d ? r->rare->resumed_ns : IFL_NEVER;
     if (r == h->d) {
         record->preemptions += h->n_preempted;
         record->swap_outs += h->n_swap_outs;

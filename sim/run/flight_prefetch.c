@@ -89,7 +89,7 @@ void prefetching_destroy(struct prefetching *prefetching)
 static bool still_waits(const struct prefetch *p)
 {
     return p->r->pub.serial == p->serial && p->r->pub.state == IFL_WAITING &&
-           p->r->tiers.prefetches;
+           p->r->rare->tiers.prefetches;
 }
 
 /* ---- batches ---- */
@@ -197,7 +197,7 @@ static int record(const struct prefetching *prefetching, const struct prefetch *
                   const struct link_arrival *arrival, struct ifl_error *error)
 {
     const struct tier_links *links = links_of(prefetching, p->replica);
-    const struct live_tiers *own = &p->r->tiers;
+    const struct live_tiers *own = &p->r->rare->tiers;
     const int64_t moving_ns = arrival->end_ns - arrival->begun_ns;
     const int64_t exposed_ns =
         own->passed_over ? arrival->end_ns - ifl_max(arrival->begun_ns, own->passed_ns) : 0;

@@ -420,9 +420,9 @@ static int record_load(struct tiering *tiering, const struct flying *flying,
         .n_blocks = flying->n_blocks,
     };
     if (ask->r->pub.serial == ask->serial && ask->r->pub.state != IFL_DONE) {
-        ask->r->tiers.load_ns += busy_ns;
+        live_own(ask->r)->tiers.load_ns += busy_ns;
         if (load->holds && load->n_flying == 1)
-            ask->r->tiers.exposed_ns += arrival->end_ns - load->asked_ns;
+            live_own(ask->r)->tiers.exposed_ns += arrival->end_ns - load->asked_ns;
     }
     return ifl_record_move(tiering->flight->recorder, &record, error);
 }

@@ -5,7 +5,7 @@
 #include "replica/step_builder.h"
 
 static struct ifl_error error;
-static struct live_request request = {.pub = {.n_seqs = 1, .n_prompt = 4}};
+static struct live_request request = {.pub = {.n_seqs = 1, .n_prompt = 4}, .rare = &live_no_rare};
 static struct replica idle; /* zeroed: empty, no step in flight */
 static struct replica flying = {.in_flight = {.busy = true}};
 
@@ -225,17 +225,17 @@ VIOLATES(blocks_of, first_of_running, replica_first_blocks, "r->pub.state == IFL
     replica_first_blocks(&idle, &request, 1);
 }
 
-VIOLATES(blocks_of, step_of_no_beams, replica_beams_step, "r->beams.n_seqs > 0")
+VIOLATES(blocks_of, step_of_no_beams, replica_beams_step, "r->rare->beams.n_seqs > 0")
 {
     replica_beams_step(&idle, &request);
 }
 
-VIOLATES(blocks_of, undo_of_no_beams, replica_beams_undo, "r->beams.n_seqs > 0")
+VIOLATES(blocks_of, undo_of_no_beams, replica_beams_undo, "r->rare->beams.n_seqs > 0")
 {
     replica_beams_undo(&idle, &request);
 }
 
-VIOLATES(blocks_of, fork_of_no_beams, replica_beams_fork, "r->beams.n_seqs > 0")
+VIOLATES(blocks_of, fork_of_no_beams, replica_beams_fork, "r->rare->beams.n_seqs > 0")
 {
     replica_beams_fork(&idle, &request);
 }
