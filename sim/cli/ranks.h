@@ -5,6 +5,7 @@
 #ifndef SIM_CLI_RANKS_H
 #define SIM_CLI_RANKS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "inflight/error.h"
@@ -32,5 +33,18 @@ void ranks_meet(void);
 /* Waits for all ranks, then gives every rank the code and the error of the lowest rank with a
  * negative code. 0 if no rank has one. */
 int ranks_agree(int code, struct ifl_error *error);
+
+/* What the module exports as inflight_mpi: the functions above, which it only is loaded for where a
+ * launcher has started several processes. */
+struct ranks_module {
+    size_t n_bytes; /* of this struct */
+    int (*join)(struct ifl_error *error);
+    void (*leave)(void);
+    int (*n)(void);
+    int (*own)(void);
+    uint64_t (*add)(enum ranks_counter counter, uint64_t n);
+    void (*meet)(void);
+    int (*agree)(int code, struct ifl_error *error);
+};
 
 #endif

@@ -1,10 +1,12 @@
-/* Ranks over MPI. The counters are a window of rank 0's memory. All ranks, rank 0 included, read
- * and raise them with MPI_Fetch_and_op.
+/* Ranks over MPI, the module inflight_mpi. The counters are a window of rank 0's memory. All ranks,
+ * rank 0 included, read and raise them with MPI_Fetch_and_op.
  *
  * Where the network has no atomic operations in hardware, MPI carries them out while the target is
  * in some MPI call. So each rank has a thread that calls MPI every millisecond; without it a long
  * point on rank 0 would keep the other ranks waiting. One lock makes the calls one at a time, as
  * MPI_THREAD_SERIALIZED demands. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier): dladdr */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,15 +25,6 @@ static struct {
     pthread_t pulse;
     atomic_bool stopping;
 } ranks = {.n = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
-
-static atomic_ullong own_counters[RANKS_N_COUNTERS]; /* where there is one rank */
-
-/* Variables that launchers set: Open MPI; PMIx of Slurm and others; MPICH and its relatives. A
- * process without a launcher skips MPI_Init, which is slow. */
-static bool launched_by_mpi(void)
-{
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
-}
 
 static void sleep_ms(long ms)
 {
@@ -63,15 +56,19 @@ static void open_counters(void)
     MPI_Win_lock_all(0, ranks.window);
 }
 
-static bool begun; /* by ranks_join */
-
-int ranks_join(struct ifl_error *error)
+/* Open MPI's components find its symbols only where all libraries do, and a module's libraries are
+ * the module's own. */
+static void show_symbols(void)
 {
-    ifl_assert(!begun);
-    begun = true;
+    Dl_info library;
+    if (dladdr((void *)(uintptr_t)&MPI_Init_thread, &library) != 0)
+        (void)dlopen(library.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+static int mpi_join(struct ifl_error *error)
+{
     int given;
-    if (!launched_by_mpi())
-        return 0;
+    show_symbols();
     /* Debian's Open MPI leaves out the one component that has windows over plain TCP. A value from
      * the environment or from mpirun is kept. */
     setenv("OMPI_MCA_osc", "^ucx", 0);
@@ -89,56 +86,11 @@ int ranks_join(struct ifl_error *error)
     return 0;
 }
 
-void ranks_leave(void)
-{
-    ifl_assert(begun);
-    if (ranks.pulses) {
-        ranks_meet();
-        atomic_store(&ranks.stopping, true);
-        pthread_join(ranks.pulse, NULL);
-    }
-    if (ranks.n > 1) {
-        MPI_Win_unlock_all(ranks.window);
-        MPI_Win_free(&ranks.window);
-    }
-    if (ranks.joined)
-        MPI_Finalize();
-    ranks.joined = false;
-}
-
-int ranks_n(void)
-{
-    ifl_assert(begun);
-    return ranks.n;
-}
-
-int ranks_own(void)
-{
-    ifl_assert(begun);
-    return ranks.own;
-}
-
-uint64_t ranks_add(enum ranks_counter counter, uint64_t n)
-{
-    ifl_assert(begun);
-    uint64_t was;
-    if (ranks.n == 1)
-        return atomic_fetch_add(&own_counters[counter], n);
-    pthread_mutex_lock(&ranks.lock);
-    MPI_Fetch_and_op(&n, &was, MPI_UINT64_T, 0, (MPI_Aint)counter, MPI_SUM, ranks.window);
-    MPI_Win_flush(0, ranks.window);
-    pthread_mutex_unlock(&ranks.lock);
-    return was;
-}
-
 /* Not MPI_Barrier, which would spin and keep the lock. */
-void ranks_meet(void)
+static void mpi_meet(void)
 {
-    ifl_assert(begun);
     MPI_Request request;
     int met = 0;
-    if (ranks.n == 1)
-        return;
     pthread_mutex_lock(&ranks.lock);
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     pthread_mutex_unlock(&ranks.lock);
@@ -151,13 +103,46 @@ void ranks_meet(void)
     }
 }
 
-int ranks_agree(int code, struct ifl_error *error)
+static void mpi_leave(void)
 {
-    ifl_assert(begun);
+    if (ranks.pulses) {
+        mpi_meet();
+        atomic_store(&ranks.stopping, true);
+        pthread_join(ranks.pulse, NULL);
+    }
+    if (ranks.n > 1) {
+        MPI_Win_unlock_all(ranks.window);
+        MPI_Win_free(&ranks.window);
+    }
+    if (ranks.joined)
+        MPI_Finalize();
+    ranks.joined = false;
+}
+
+static int mpi_n(void)
+{
+    return ranks.n;
+}
+
+static int mpi_own(void)
+{
+    return ranks.own;
+}
+
+static uint64_t mpi_add(enum ranks_counter counter, uint64_t n)
+{
+    uint64_t was;
+    pthread_mutex_lock(&ranks.lock);
+    MPI_Fetch_and_op(&n, &was, MPI_UINT64_T, 0, (MPI_Aint)counter, MPI_SUM, ranks.window);
+    MPI_Win_flush(0, ranks.window);
+    pthread_mutex_unlock(&ranks.lock);
+    return was;
+}
+
+static int mpi_agree(int code, struct ifl_error *error)
+{
     int own = code < 0 ? ranks.own : ranks.n, lowest;
-    if (ranks.n == 1)
-        return code;
-    ranks_meet();
+    mpi_meet();
     pthread_mutex_lock(&ranks.lock);
     MPI_Allreduce(&own, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (lowest < ranks.n) {
@@ -167,3 +152,16 @@ int ranks_agree(int code, struct ifl_error *error)
     pthread_mutex_unlock(&ranks.lock);
     return lowest < ranks.n ? code : 0;
 }
+
+__attribute__((visibility("default"))) extern const struct ranks_module inflight_mpi;
+
+const struct ranks_module inflight_mpi = {
+    .n_bytes = sizeof inflight_mpi,
+    .join = mpi_join,
+    .leave = mpi_leave,
+    .n = mpi_n,
+    .own = mpi_own,
+    .add = mpi_add,
+    .meet = mpi_meet,
+    .agree = mpi_agree,
+};
