@@ -4,7 +4,7 @@
 
 #include "tables/sort.h"
 
-enum { FIRST_CAP = 512 };
+enum { FIRST_CAP = 64 };
 
 static struct life *life_of(const struct early_lives *early, uint64_t serial)
 {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "inflight/minmax.h"
 #include "record/huge_pages.h"
@@ -163,6 +164,15 @@ IFL_HOT IFL_APART int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t reques
     return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }
 
+/* True if each gap is longer than the one in front of it, as where contexts grow. */
+static inline bool lengthen(int64_t last_ns, const int64_t *gap_ns, size_t n)
+{
+    int64_t signs = gap_ns[0] - last_ns - 1;
+    for (size_t i = 1; i < n; i++)
+        signs |= gap_ns[i] - gap_ns[i - 1] - 1;
+    return signs >= 0;
+}
+
 /* Appends gaps as pairs, of which there is one already, until the array is full or a gap equals its
  * predecessor. Returns the number appended. */
 static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
@@ -170,7 +180,11 @@ static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_
     const size_t n_room = gaps->cap - gaps->n, n_most = ifl_min(n, n_room);
     int64_t *to_ns = gaps->gap_ns + gaps->n, last_ns = to_ns[-1];
     uint32_t *to = gaps->requests + gaps->n;
-    size_t i = 0;
+    const size_t n_longer = n_most > 0 && lengthen(last_ns, gap_ns, n_most) ? n_most : 0;
+    memcpy(to_ns, gap_ns, n_longer * sizeof *to_ns);
+    for (size_t k = 0; k < n_longer; k++)
+        to[k] = requests;
+    size_t i = n_longer;
     for (; i < n_most && gap_ns[i] != last_ns; i++) {
         to_ns[i] = last_ns = gap_ns[i];
         to[i] = requests;

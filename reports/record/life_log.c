@@ -8,6 +8,7 @@
 #include "record/huge_pages.h"
 
 #define FIRST_BYTES ((size_t)1 << 14)
+#define GROWTH ((size_t)1 << 5) /* large, as a copy touches pages and untouched pages are free */
 #define CHUNK_BYTES ((size_t)1 << 18)
 
 /* Its rare fields follow, if it has some. */
@@ -81,7 +82,7 @@ static int make_room(struct life_log *log, struct ifl_error *error)
 {
     if (log->cap_bytes >= log->most_bytes)
         return spill(log, error);
-    const size_t cap_bytes = log->cap_bytes ? 2 * log->cap_bytes : FIRST_BYTES;
+    const size_t cap_bytes = log->cap_bytes ? GROWTH * log->cap_bytes : FIRST_BYTES;
     char *at = realloc(log->at, cap_bytes);
     if (!at)
         return ifl_fail_nomem(error);

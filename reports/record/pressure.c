@@ -29,22 +29,35 @@ static void add_running(struct pressure *pressure, int32_t running, int64_t last
         pressure->at_seats_ns += lasted_ns;
 }
 
-IFL_APART void pressure_add(struct pressure *pressure, const struct ifl_step_record *step,
-                            int64_t lasted_ns, int32_t used_blocks)
+/* All but the blocks, of steps that repeat one another. */
+static void add_alike(struct pressure *pressure, const struct ifl_step_record *step,
+                      int64_t lasted_ns)
 {
     pressure->waiting_ns += lasted_ns;
     add_running(pressure, step->running, lasted_ns);
     add_tokens(pressure, step->prefill_tokens + step->decode_tokens, lasted_ns);
-    if (is_full(used_blocks, step->kv_total_blocks))
+}
+
+static void add_blocks(struct pressure *pressure, int32_t used, int32_t total, int64_t lasted_ns)
+{
+    if (is_full(used, total))
         pressure->at_blocks_ns += lasted_ns;
+}
+
+IFL_APART void pressure_add(struct pressure *pressure, const struct ifl_step_record *step,
+                            int64_t lasted_ns, int32_t used_blocks)
+{
+    add_alike(pressure, step, lasted_ns);
+    add_blocks(pressure, used_blocks, step->kv_total_blocks, lasted_ns);
 }
 
 IFL_APART void pressure_add_stretch(struct pressure *pressure, const struct ifl_stretch_record *of)
 {
     int64_t from_ns = of->first->start_ns;
+    add_alike(pressure, of->first, of->end_ns[of->n - 1] - from_ns);
     for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++) {
         const int64_t until_ns = of->end_ns[use->until - 1];
-        pressure_add(pressure, of->first, until_ns - from_ns, use->used_blocks);
+        add_blocks(pressure, use->used_blocks, of->first->kv_total_blocks, until_ns - from_ns);
         from_ns = until_ns;
     }
 }
