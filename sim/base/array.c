@@ -1,20 +1,43 @@
 #include "base/array.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inflight/assert.h"
 
+static bool maps_large; /* array_map_large was called */
+
+void array_map_large(void)
+{
+#ifdef __GLIBC__
+    maps_large = mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES) == 1;
+#endif
+}
+
+/* An array that malloc has mapped moves, with all of its pages, where a copy would touch twice as
+ * many. */
+static bool is_mapped(size_t n_used, size_t element_bytes)
+{
+    return maps_large && n_used >= MAPPED_BYTES / element_bytes;
+}
+
 int array_grow(void *pointer_to_array, size_t n_used, size_t n, size_t element_bytes)
 {
     ifl_assert(n_used <= n);
-    void *array, *grown = malloc(n * element_bytes);
+    void *array, *grown;
+    memcpy(&array, pointer_to_array, sizeof array); /* a pointer to any type, read as bytes */
+    const bool moves = is_mapped(n_used, element_bytes);
+    grown = moves ? realloc(array, n * element_bytes) : malloc(n * element_bytes);
     if (!grown)
         return IFL_E_NOMEM;
-    memcpy(&array, pointer_to_array, sizeof array); /* a pointer to any type, read as bytes */
-    if (n_used > 0)
+    if (n_used > 0 && !moves)
         memcpy(grown, array, n_used * element_bytes);
-    free(array);
+    if (!moves)
+        free(array);
     memcpy(pointer_to_array, &grown, sizeof grown);
     return 0;
 }

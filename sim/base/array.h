@@ -7,6 +7,13 @@
 
 #include "inflight/error.h"
 
+/* To be called before there are threads, by a program that makes each array once: from now on
+ * malloc maps each one of MAPPED_BYTES, and gives its pages back when it is freed. Without it
+ * glibc's threshold rises to what was freed (mallopt(3)): runs of many points use the same pages
+ * again. */
+void array_map_large(void);
+enum { MAPPED_BYTES = 1 << 20 };
+
 /* Makes room for n elements in the array that the pointer points to, of which the first n_used are
  * in use. 0 or IFL_E_NOMEM: then the array stays as it is. */
 int array_grow(void *pointer_to_array, size_t n_used, size_t n, size_t element_bytes);

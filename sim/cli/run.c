@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/data.h"
 #include "cli/commands.h"
 #include "cli/crew.h"
@@ -295,6 +296,8 @@ static int run_study(struct run *run)
     if (rc < 0)
         return rc;
     run->crew.n_points = study_n_points(run->launch.study);
+    if (run->crew.n_points == 1)
+        array_map_large();
     run->crew.n_threads = run->launch.n_threads;
     run->crew.quiet = run->launch.quiet;
     run->crew.context = run;
