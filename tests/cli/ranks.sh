@@ -16,6 +16,11 @@ ranks() {
     "$mpirun" --quiet --oversubscribe -n "$n" "$inflight" "$@"
 }
 
+# other runs start without MPI's libraries
+if ldd "$inflight" >libraries 2>/dev/null; then
+    if grep -q libmpi libraries; then complain 'the program itself needs MPI'; fi
+fi
+
 "$inflight" trace generate -n 200 --process poisson --rate 20 -o trace.csv
 cat >config.yaml <<'END'
 workload: {trace: trace.csv}
