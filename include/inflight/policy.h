@@ -244,6 +244,11 @@ struct ifl_policy {
                              other kinds: 0 */
     bool leaves_out; /* a batching module that itself leaves out what plans made ahead do not know
                         (limits->plans_ahead): ifl_next shows all, and requests leave as they end */
+    /* Optional, for speed: a batching module for which only those requests count that a plan made
+     * ahead is shown, as it is shown them. It reads neither how many wait (n_waiting,
+     * ifl_oldest_waiting_ns) nor which have ended. Its promises then cover the plan that does not
+     * know of an arrival, and under to_the_last the one that does not know of an end. */
+    bool shown_alone;
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
      * init and finish are optional. init may take memory, which finish gives back. The limits stay

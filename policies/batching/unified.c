@@ -193,8 +193,9 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
         serve_running(p, view, step);
     if (step->n_preempted > 0)
         return;
-    start_from(p, view, step, IFL_IN_SWAPPED); /* empty in vLLM v1, which recomputes */
-    if (step->n_swapped == 0)
+    if (step->n_swapped > 0) /* never in vLLM v1, which recomputes */
+        start_from(p, view, step, IFL_IN_SWAPPED);
+    if (step->n_swapped == 0 && step->n_waiting > 0)
         start_from(p, view, step, IFL_IN_WAITING);
     if (decodes && step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
@@ -228,5 +229,6 @@ const struct ifl_policy policy_batching_unified = {
     .params_bytes = sizeof(struct unified),
     .init = init,
     .steady = ifl_always_steady,
+    .shown_alone = true,
     .ops.batching = &ops,
 };

@@ -266,6 +266,13 @@ IFL_APART static void submit_extras(struct replica *replica)
         submit_guesses(replica);
 }
 
+/* The requests that have ended are known to have, from this tick on. */
+IFL_APART static void stop_padding(struct replica *replica)
+{
+    plan_pad_for_ended(&replica->plan, NULL);
+    replica->in_flight.desc.totals.padding = replica->plan.padding;
+}
+
 void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
 {
     struct in_flight *in_flight = &replica->in_flight;
@@ -274,9 +281,12 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
     in_flight->desc.step = replica->view.step;
     in_flight->desc.start_ns = now_ns;
     in_flight->desc.totals.decode_context = cohort->context + cohort->n_seqs;
+    if (IFL_RARE(replica->plan.pads_for_ended))
+        stop_padding(replica);
     if (IFL_RARE(!replica->fixed.plain))
         submit_extras(replica);
     in_flight->record.step = replica->view.step;
+    in_flight->record.waiting = (int32_t)replica->here.waiting.n;
     in_flight->record.context_tokens = in_flight->desc.totals.decode_context;
     record_pool(replica);
 }

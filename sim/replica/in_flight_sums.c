@@ -62,6 +62,13 @@ IFL_APART static void sum_kept(const struct replica *replica, struct step_sums_o
     sums->record->kv_kept_slots = sums->totals->n_slots_kept;
 }
 
+/* Beside what the batching module says: tokens for requests that have ended. */
+IFL_APART static void pad_for_ended(const struct plan *plan, struct ifl_padding *padding)
+{
+    padding->n_decode_seqs += plan->for_ended.n_decode_seqs;
+    padding->decode_context += plan->for_ended.decode_context;
+}
+
 /* Guesses of the cohort, verified beside its tokens. */
 void in_flight_add_guesses(const struct replica *replica, struct ifl_step_totals *totals)
 {
@@ -86,6 +93,8 @@ static void sum_totals(const struct replica *replica, struct ifl_step_totals *to
     totals->n_blocks_in = (int32_t)replica->plan.n_ins;
     totals->n_blocks_copied = (int32_t)replica->plan.n_copies;
     totals->padding = replica->plan.padding;
+    if (IFL_RARE(replica->plan.pads_for_ended))
+        pad_for_ended(&replica->plan, &totals->padding);
     for (size_t i = 0; i < replica->plan.n_planned; i++)
         if (IFL_RARE(replica->plan.planned[i].decodes))
             add_decode(totals, &replica->plan.planned[i]);

@@ -229,11 +229,13 @@ void plan_close_gaps(struct plan *plan)
 void plan_pad_for_ended(struct plan *plan, const struct planned *one)
 {
     ifl_assert(!one || one->r->ended);
+    if (IFL_RARE(one != NULL) && !plan->pads_for_ended)
+        plan->for_ended = (struct ifl_padding){0};
     plan->pads_for_ended = one != NULL;
     if (!IFL_RARE(one != NULL))
         return;
-    plan->padding.n_decode_seqs += one->n_tokens;
-    plan->padding.decode_context += (int64_t)one->n_tokens * one->r->pub.stale.n_tokens;
+    plan->for_ended.n_decode_seqs += one->n_tokens;
+    plan->for_ended.decode_context += (int64_t)one->n_tokens * one->r->pub.stale.n_tokens;
 }
 
 /* ---- lists ---- */

@@ -52,7 +52,8 @@ struct plan {
     struct refusal refused[IFL_LOADED + 1]; /* the last one in this plan, by the request's state */
     struct ifl_promise promise;             /* n_steps 0: none */
     struct ifl_padding padding;             /* stays while the promise holds */
-    bool pads_for_ended;                    /* the step computes for requests that have ended */
+    bool pads_for_ended;                    /* the step computes for requests that have ended: */
+    struct ifl_padding for_ended;           /* what, beside `padding` */
     bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
     bool broken;    /* a policy broke the contract; `error` is filled */
     const struct ifl_policy *answering; /* asked by the plan, and has not answered yet; NULL */
@@ -322,6 +323,12 @@ static inline void plan_promise(struct plan *plan, struct ifl_promise promise)
 static inline void plan_void_promise(struct plan *plan)
 {
     plan->promise.n_steps = 0;
+}
+/* No more than n steps are promised. */
+static inline void plan_cut_promise(struct plan *plan, int32_t n)
+{
+    if (plan->promise.n_steps > n)
+        plan->promise.n_steps = n;
 }
 /* n promised steps are taken. */
 static inline void plan_use_promise(struct plan *plan, int32_t n_steps)

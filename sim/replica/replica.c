@@ -75,10 +75,13 @@ IFL_HOT int replica_join(struct replica *replica, const struct arrival *arrival,
     replica_tell_run(replica);
     view_set_now(&replica->view, now_ns);
     tell_join(replica, r);
+    if (IFL_RARE(replica->fixed.overlap.hindsight))
+        replica_promise_arrived(replica, arrival->at_ns);
+    else
+        plan_void_promise(&replica->plan);
     take_place(replica, r, arrival, pinned != NULL);
     if (pinned)
         *pinned = r;
-    plan_void_promise(&replica->plan);
     wakes_end_vain(&replica->wakes);
     return 0;
 }
@@ -147,11 +150,20 @@ static bool picks_decodes(const struct replica *replica)
            replica->plan.n_decodes == replica->plan.n_planned;
 }
 
+/* What is planned beside the cohort. */
+static size_t n_planned_now(const struct replica *replica)
+{
+    size_t n = replica->plan.n_planned;
+    for (size_t i = 0; IFL_RARE(replica->leaving.n_ended > 0) && i < replica->plan.n_planned; i++)
+        n -= replica->plan.planned[i].r && replica->plan.planned[i].r->ended;
+    return n;
+}
+
 bool replica_only_ticks(const struct replica *replica)
 {
     const struct ifl_step *step = &replica->plan.step;
     const bool ticks =
-        replica->plan.ready_all ? replica->plan.n_planned == 0 : picks_decodes(replica);
+        replica->plan.ready_all ? n_planned_now(replica) == 0 : picks_decodes(replica);
     return ticks && !replica->fixed.beams.search && step->n_started == 0 &&
            step->n_preempted == 0 && step->n_swapped_in == 0 && replica->plan.n_rejected == 0;
 }
@@ -207,7 +219,7 @@ static void bound_promise(struct replica *replica)
     if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
         replica->kv.device.cache.asked_lost || replica->plan.overruled ||
         told_of_guesses(replica) || tiers_changed_in_plan(&replica->tiers) ||
-        replica->leaving.n_ended + replica->leaving.n_early > 0 || moving_swaps(&replica->moving) ||
+        replica->leaving.n_early > 0 || moving_swaps(&replica->moving) ||
         replica->moving.room_awaited) {
         plan_void_promise(&replica->plan);
         return;
@@ -219,6 +231,8 @@ static void bound_promise(struct replica *replica)
         if (bound->asked & replica->plan.step.asked)
             cut_promise(replica, bound->module, &promise);
     plan_promise(&replica->plan, promise);
+    if (IFL_RARE(replica->leaving.n_ended > 0) && !replica_promise_ended(replica))
+        plan_void_promise(&replica->plan);
 }
 
 IFL_APART static void swap_ahead(struct replica *replica)
@@ -289,7 +303,10 @@ IFL_HOT bool replica_repeat(struct replica *replica, int64_t now_ns)
     if (replica->kv.device.cached && !replica_keeps_promise(replica, now_ns))
         return false;
     begin_step(replica, now_ns);
-    if (!replica_take_tick(replica, promise->min_free_blocks))
+    const bool takes = IFL_RARE(replica->leaving.n_ended > 0)
+                           ? replica_take_tick_ahead(replica, promise->min_free_blocks)
+                           : replica_take_tick(replica, promise->min_free_blocks);
+    if (!takes)
         return false;
     plan_use_promise(&replica->plan, 1);
     return true;

@@ -53,7 +53,8 @@ IFL_HOT bool replica_next_tick(struct replica *replica, int64_t now_ns)
 IFL_HOT size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
     enum { VECTOR = 4 };
-    if (!replica_coasts(replica) || cohort_is_ragged(&replica->here.cohort))
+    if (!replica_coasts(replica) || cohort_is_ragged(&replica->here.cohort) ||
+        replica->plan.pads_for_ended)
         return 1;
     const int64_t until_promised_ns = ifl_min(until_ns, replica->plan.promise.until_ns);
     const int64_t room_ns = until_promised_ns - replica->in_flight.desc.start_ns;
@@ -67,14 +68,15 @@ IFL_HOT size_t replica_stretch_steps(const struct replica *replica, int64_t unti
 }
 
 /* True if a step changes only sums: there are no beams, no request speculates, no member is fresh,
- * and all members had their last token when this step began. */
+ * all members had their last token when this step began, and the next one is not padded less. */
 static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
     if (IFL_RARE(!replica->fixed.plain) &&
         (replica->fixed.beams.search || cohort_is_ragged(cohort)))
         return false;
-    return cohort->n_fresh == 0 && cohort->last_end_ns == replica->in_flight.desc.start_ns;
+    return cohort->n_fresh == 0 && cohort->last_end_ns == replica->in_flight.desc.start_ns &&
+           !replica->plan.pads_for_ended;
 }
 
 /* Blocks that ticks may take from now on. Negative: not even a tick that takes none may follow. */
@@ -141,7 +143,8 @@ IFL_HOT int replica_coast(struct replica *replica, const struct ifl_done *done,
 {
     ifl_assert(replica->in_flight.busy && replica_coasts(replica));
     ifl_assert(n > 0 && done->end_ns < until_ns);
-    if (stretches(replica))
+    const bool several = n > 1 && done->end_ns + duration_ns[1] < until_ns;
+    if (several && stretches(replica))
         return stretch(replica, done, duration_ns, n, until_ns, recorder, error);
     const int rc = end_tick(replica, done, recorder, error);
     return rc < 0 ? rc : 1;

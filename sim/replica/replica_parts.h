@@ -70,6 +70,8 @@ static inline struct replica *replica_of(struct ifl_step *step)
 /* Gives each member of the cohort one token. False, and nothing has changed: the blocks for it are
  * not free, or fewer than spare_blocks would stay free. */
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
+/* The same, and one to each request that has ended and is not known to have. */
+bool replica_take_tick_ahead(struct replica *replica, int32_t spare_blocks);
 
 /* ---- replica_blocks.c: all blocks are taken and given back here, where the accounts are kept
  * ---- */
@@ -312,6 +314,15 @@ void replica_stir(struct replica *replica, int64_t now_ns);
 /* Once the plan is made: the ended requests leave. Those that the plan took for running, and did
  * not preempt, give back their blocks. */
 void replica_let_ended_go(struct replica *replica);
+
+/* ---- promise.c: what the next plan is not shown ---- */
+
+/* A request arrives at at_ns, and is not in a list yet: the promise ends, now or with the plan that
+ * does not know of it. */
+void replica_promise_arrived(struct replica *replica, int64_t at_ns);
+/* A step has ended, and requests with it. True: the promise holds for those that are left, and for
+ * the plan that takes these for running. */
+bool replica_promise_ended(const struct replica *replica);
 
 /* ---- replica_step.c: the end of a step ---- */
 

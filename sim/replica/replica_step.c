@@ -402,14 +402,6 @@ bool replica_preempted_since(struct replica *replica, struct ifl_step_record *re
     return record->preempted > 0;
 }
 
-static bool outlasts_finishes(const struct replica *replica)
-{
-    const size_t n_others =
-        replica->here.waiting.n + replica->here.n_swapped + replica->here.apart.n;
-    return replica->plan.promise.to_the_last && !replica->plan.plans_ahead &&
-           replica->here.cohort.n > 0 && n_others == 0;
-}
-
 /* An engine starts a step a little after it was planned, and so do recorded steps. */
 IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
 {
@@ -470,7 +462,7 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
     let_go(replica);
     if (IFL_RARE(replica->leaving.n_early > 0) && leaving_end_step(&replica->leaving) > 0)
         plan_void_promise(&replica->plan);
-    if (replica->leaving.n_gone > 0 && !outlasts_finishes(replica))
+    if (replica->leaving.n_gone > 0 && !replica_promise_ended(replica))
         plan_void_promise(&replica->plan);
     return rc;
 }

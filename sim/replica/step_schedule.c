@@ -260,6 +260,13 @@ IFL_APART static int32_t blocks_for_ended(const struct replica *replica)
     return n;
 }
 
+IFL_APART static void schedule_ended(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->leaving.n_ended; i++)
+        if (seems_to_go_on(replica, &replica->leaving.ended[i]->pub))
+            step_schedule(&replica->plan.step, &replica->leaving.ended[i]->pub, 1, 0);
+}
+
 IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
 {
     struct replica *replica = replica_of(step);
@@ -275,9 +282,16 @@ IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
         return false;
     if (!schedule_members(replica, spare_blocks + n_for_ended))
         return false;
-    for (size_t i = 0; IFL_RARE(i < replica->leaving.n_ended); i++)
-        if (seems_to_go_on(replica, &replica->leaving.ended[i]->pub))
-            step_schedule(step, &replica->leaving.ended[i]->pub, 1, 0);
+    if (IFL_RARE(replica->leaving.n_ended > 0))
+        schedule_ended(replica);
+    return true;
+}
+
+IFL_APART bool replica_take_tick_ahead(struct replica *replica, int32_t spare_blocks)
+{
+    if (!replica_take_tick(replica, spare_blocks + blocks_for_ended(replica)))
+        return false;
+    schedule_ended(replica);
     return true;
 }
 

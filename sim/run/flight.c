@@ -107,14 +107,20 @@ static int64_t next_event_ns(struct loop *loop)
     return ifl_min(next_ns, IFL_LAST_NS);
 }
 
-/* Delivers the wakes and arrivals before the end of the step, then ends it. */
+/* Delivers the wakes and arrivals before the end of the step, then ends it. 1: the one behind it is
+ * promised all the same, and is committed; 0: a plan is due. */
 static int end_after_arrivals(struct loop *loop, struct replica *replica,
-                              const struct ifl_done *done, struct ifl_error *error)
+                              const struct ifl_done *done, struct outlook *outlook,
+                              struct ifl_error *error)
 {
     loop->now_ns = done->end_ns - 1;
     wake(loop);
     const int rc = loop_let_come_and_go(loop, error);
-    return rc < 0 ? rc : loop_end(loop, replica, done, error);
+    if (rc < 0)
+        return rc;
+    return replica_coasts(replica) && next_event_ns(loop) > done->end_ns
+               ? loop_coast(loop, replica, done, done->end_ns + 1, outlook, error)
+               : loop_end(loop, replica, done, error);
 }
 
 /* Ends the committed step, and those that repeat it until the next event, without calling the
@@ -122,7 +128,7 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
  * plan is due. */
 IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    const int64_t until_ns = next_event_ns(loop);
+    int64_t until_ns = next_event_ns(loop);
     struct outlook outlook;
     struct ifl_done done = {.replica = replica->fixed.number};
     int rc = 1;
@@ -132,9 +138,10 @@ IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, stru
         done.start_ns = replica->in_flight.desc.start_ns;
         done.device_ns = outlook.duration_ns[outlook.at];
         done.end_ns = done.start_ns + done.device_ns;
-        if (done.end_ns >= until_ns || !replica_coasts(replica))
-            return end_after_arrivals(loop, replica, &done, error);
-        rc = loop_coast(loop, replica, &done, until_ns, &outlook, error);
+        if (done.end_ns < until_ns && replica_coasts(replica))
+            rc = loop_coast(loop, replica, &done, until_ns, &outlook, error);
+        else if ((rc = end_after_arrivals(loop, replica, &done, &outlook, error)) > 0)
+            until_ns = next_event_ns(loop);
     }
     return rc;
 }

@@ -244,3 +244,51 @@ Test(pipeline, a_step_in_hindsight_is_the_step_planned_ahead)
     }
     cr_assert(n_preemptions > 200);
 }
+
+/* Three answers of 4, 12 and 3 tokens, of which more were asked for, so that their ends are no news
+ * to the step behind them, and the third request arrives within step 5. Planned are step 0, which
+ * computes two prompts, and the decodes of step 1; what follows an end, and step 6, which does not
+ * know of the arrival, is as promised; step 7 computes the third prompt, step 8 decodes; step 12
+ * computes for a request that has ended alone. */
+static struct fixture fly_three(bool no_steady_runs, bool check_steady)
+{
+    static const int32_t n_output[] = {4, 12, 3};
+    struct fixture f = vllm("{max_batched_tokens: 64, max_seqs: 8}");
+    make_prompts(&f, 3, 10, 0);
+    f.trace.max_tokens = calloc(3, sizeof *f.trace.max_tokens);
+    for (size_t i = 0; i < 3; i++) {
+        f.trace.n_output[i] = n_output[i];
+        f.trace.max_tokens[i] = n_output[i] + 20;
+    }
+    f.linear = (struct linear_cost){.step_s = 0.1, .decode_seq_s = 0.01};
+    f.trace.arrival_ns[2] = 635000000; /* step 5 begins at 0.1 + 4 x 0.12 s */
+    f.overlap.hindsight = true;
+    f.no_steady_runs = no_steady_runs;
+    f.check_steady = check_steady;
+    fly(&f);
+    return f;
+}
+
+Test(pipeline, a_promise_outlasts_what_a_plan_made_ahead_does_not_know)
+{
+    struct fixture run = fly_three(false, false), planned = fly_three(true, false);
+    struct fixture checked = fly_three(false, true);
+    cr_assert_eq(run.capture.n_steps, 13);
+    cr_expect_eq(run.n_plans, 5);
+    cr_expect_eq(run.n_repeats, 8);
+    cr_expect_eq(planned.n_repeats, 0);
+    cr_assert_eq(planned.capture.n_steps, 13);
+    cr_assert_eq(checked.capture.n_steps, 13);
+    for (size_t i = 0; i < 13; i++)
+        cr_expect(memcmp(&run.capture.steps[i], &planned.capture.steps[i],
+                         sizeof *run.capture.steps) == 0,
+                  "step %zu", i);
+    cr_expect_eq(run.capture.steps[4].duration_ns, 120000000); /* for one that decodes, one ended */
+    cr_expect_eq(run.capture.steps[5].duration_ns, 110000000);
+    cr_expect_eq(run.capture.steps[5].waiting, 0);
+    cr_expect_eq(run.capture.steps[6].waiting, 1);
+    cr_expect_eq(run.capture.steps[7].prefill_tokens, 10);
+    fixture_free(&run);
+    fixture_free(&planned);
+    fixture_free(&checked);
+}

@@ -1,0 +1,47 @@
+/* Promises that outlast what a plan made ahead (limits->plans_ahead) does not know of. Such a plan
+ * is not shown a request that has arrived in the step in front of it, and takes one that has ended
+ * in it for running. So it is the plan that was promised, if the batching module sees no more than
+ * it is shown. */
+#include "replica/replica_parts.h"
+
+#include "replica/step_builder.h"
+
+/* No module but the batching module is asked, and all that it is shown decodes in the cohort, apart
+ * from n_ended requests. */
+static bool all_decode(const struct replica *replica, size_t n_ended)
+{
+    const struct here *here = &replica->here;
+    return here->cohort.n > 0 && here->waiting.n + here->n_swapped == 0 && here->apart.n == n_ended;
+}
+
+static bool sees_what_is_shown(const struct replica *replica)
+{
+    return replica->fixed.overlap.hindsight &&
+           replica->fixed.modules[IFL_BATCHING].policy->shown_alone;
+}
+
+/* The next plan does not know of a request that arrives at at_ns, and no module has heard of it. */
+static bool comes_unseen(const struct replica *replica, int64_t at_ns)
+{
+    return sees_what_is_shown(replica) && replica->view.n_tries == 0 &&
+           at_ns > replica->in_flight.desc.start_ns && replica->on.join.n == 0 &&
+           !replica->on.has_ahead && !replica->kv.device.cache.asks_wanted &&
+           all_decode(replica, 0);
+}
+
+void replica_promise_arrived(struct replica *replica, int64_t at_ns)
+{
+    const bool unseen = replica->plan.promise.n_steps > 0 && comes_unseen(replica, at_ns);
+    plan_cut_promise(&replica->plan, unseen ? 1 : 0);
+}
+
+bool replica_promise_ended(const struct replica *replica)
+{
+    const struct plan *plan = &replica->plan;
+    if (!plan->promise.to_the_last)
+        return false;
+    return plan->plans_ahead
+               ? plan->ready_all && sees_what_is_shown(replica) && !replica->on.has_ahead &&
+                     all_decode(replica, replica->leaving.n_ended)
+               : all_decode(replica, 0);
+}
