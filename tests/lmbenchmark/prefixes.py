@@ -1,6 +1,10 @@
 """The prefixes that the prompts of a recorded run of LMBenchmark share, as columns of a trace without any text.
 
     python3 prefixes.py RUN.json TOKENIZER RECORDED.csv.gz OUT.csv.gz
+    python3 prefixes.py RUN.json TOKENIZER RECORDED.csv.gz WARM-UP.csv WARMUP.json
+
+The second writes the requests that the benchmark sends before each run (sharegpt/warmup.json): the turn before the
+first one of each conversation, in the group of that. Their answers are as long as was asked for.
 
 RUN.json is the list of prompts of the benchmark (LMCache/LMBenchmark, sharegpt/run.json, Apache-2.0, gzipped or not):
 row i of the recording sent its entry i. TOKENIZER has the ranks of Llama 3's byte pairs, one "BASE64 RANK" a line
@@ -61,9 +65,25 @@ def conversations(prompts):
     return group, shared
 
 
-def main(run, tokenizer, recorded, out):
-    with opened(run) as file:
-        texts = [entry["input"] for entry in json.load(file)]
+def texts_of(path):
+    with opened(path) as file:
+        return json.load(file)
+
+
+def write_warm_up(path, entries, encode, prompts, group):
+    with open(path, "w", encoding="ascii") as file:
+        file.write("prompt_tokens,output_tokens,prefix_group,prefix_tokens\n")
+        for entry in entries:
+            text = encode(entry["input"].strip())
+            n, i = max((common(text, prompt), -i) for i, prompt in enumerate(prompts))
+            if n < len(text) - TAIL:
+                sys.exit(f"{path}: no prompt continues the one of {len(text)} tokens")
+            file.write(f"{BEFORE + len(text) + 5},{entry['output_length']},{group[-i]},{BEFORE + n}\n")
+    print(f"{path}: {len(entries)} prompts")
+
+
+def main(run, tokenizer, recorded, out, warm_up=None):
+    texts = [entry["input"] for entry in texts_of(run)]
     with opened(recorded) as file:
         rows = list(csv.DictReader(file))
     encode = encoder(tokenizer).encode
@@ -72,6 +92,8 @@ def main(run, tokenizer, recorded, out):
     if len(rows) != len(prompts) or max(map(abs, off)) > 1:
         sys.exit(f"{recorded}: its prompts are not those of {run}")
     group, shared = conversations(prompts)
+    if warm_up:
+        return write_warm_up(out, texts_of(warm_up), encode, prompts, group)
     with gzip.GzipFile(out, "wb", 9, mtime=0) as file:
         file.write(b"request_id,arrival_s,prompt_tokens,output_tokens,prefix_group,prefix_tokens\n")
         for i, row in enumerate(rows):
