@@ -162,7 +162,8 @@ struct ifl_padding {
  * has not asked: such a module does not bound the promise (`steady` in policy.h).
  *
  * Besides what the fields say, the loop ends such a run of steps
- *   - when a request arrives;
+ *   - when a request arrives; with a module that says `shown_alone` (policy.h) and plans ahead, not
+ *     before the step that does not know of it;
  *   - when a block is refused;
  *   - at the until_ns that an admission has named with a refusal in this plan;
  *   - when a request has its last token, unless the promise is to_the_last.
