@@ -67,11 +67,20 @@ IFL_HOT size_t replica_stretch_steps(const struct replica *replica, int64_t unti
     return cohort_ticks_alike(&replica->here.cohort, n_steps);
 }
 
+/* A request has arrived in the step that is under way: rows of steps tell it from the next one on,
+ * and what the plan behind that one knows depends on when that one begins. */
+static bool has_one_more(const struct replica *replica)
+{
+    return replica->in_flight.record.waiting != (int32_t)replica->here.waiting.n;
+}
+
 /* True if a step changes only sums: there are no beams, no request speculates, no member is fresh,
  * all members had their last token when this step began, and the next one is not padded less. */
 static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
+    if (IFL_RARE(replica->fixed.overlap.hindsight) && has_one_more(replica))
+        return false;
     if (IFL_RARE(!replica->fixed.plain) &&
         (replica->fixed.beams.search || cohort_is_ragged(cohort)))
         return false;
