@@ -72,7 +72,7 @@ for kept in routers hits; do
     same_bytes "$work/two-replicas/$kept.csv" "$page/two-replicas/$kept.csv"
 done
 awk -F, '/^one replica/ { n++; recorded += $4; simulated += $5; bad += ($4 - $5) ^ 2 > 4 }
-    END { exit bad || n != 8 || recorded != 52 || simulated != 50 }' "$work/two-replicas/hits.csv" ||
+    END { exit bad || n != 10 || recorded != 60 || simulated != 58 }' "$work/two-replicas/hits.csv" ||
     complain 'other turns are found than were recorded'
 
 # single batches and steps: the numbers of the pages
