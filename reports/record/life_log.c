@@ -10,6 +10,7 @@
 #define FIRST_BYTES ((size_t)1 << 14)
 #define GROWTH ((size_t)1 << 5) /* large, as a copy touches pages and untouched pages are free */
 #define CHUNK_BYTES ((size_t)1 << 18)
+_Static_assert(FIRST_BYTES *GROWTH *GROWTH == LIFE_LOG_BYTES, "it grows to the limit, not beyond");
 
 /* Its rare fields follow, if it has some. */
 struct entry {

@@ -8,18 +8,24 @@
 
 #include "base/module.h"
 
+#ifdef INFLIGHT_MPI
+enum { BUILT_WITH_MPI = true };
+#else
+enum { BUILT_WITH_MPI = false };
+#endif
+
 static atomic_ullong own_counters[RANKS_N_COUNTERS]; /* where there is one rank */
 static const struct ranks_module *module;            /* NULL: not started by a launcher */
 static bool begun;                                   /* by ranks_join */
 
 /* Variables that launchers set: Open MPI; PMIx of Slurm and others; MPICH and its relatives. A
- * process without a launcher skips MPI_Init, which is slow. */
+ * process without a launcher skips MPI_Init, which is slow; without MPI each process is alone. */
 static bool launched_by_mpi(void)
 {
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
+    return BUILT_WITH_MPI &&
+           (getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK"));
 }
 
-/* Where inflight was built without MPI each process is alone. */
 static int load(struct ifl_error *error)
 {
     static const struct ifl_module wanted = {
@@ -29,14 +35,8 @@ static int load(struct ifl_error *error)
         .needs = "MPI (-Dmpi=enabled, libopenmpi-dev)",
         .n_bytes = sizeof *module,
     };
-#ifdef INFLIGHT_MPI
     module = module_load(&wanted, error);
     return module ? 0 : error->code;
-#else
-    (void)wanted;
-    (void)error;
-    return 0;
-#endif
 }
 
 int ranks_join(struct ifl_error *error)

@@ -443,7 +443,7 @@ void routing_give_up_held(struct routing *routing, uint64_t serial, struct arriv
             (routing->n_held - at) * sizeof *routing->held);
     const int left = class_of(routing, arrival);
     if (routing_head(routing, left) == routing->n_held)
-        routing->turns.credit_tokens[left] = 0;
+        turns_forget(&routing->turns, left);
 }
 
 void routing_note_shed(struct routing *routing, const char *why)

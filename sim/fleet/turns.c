@@ -59,18 +59,11 @@ static bool is_enough(const struct turns *turns, const int64_t *heads, int i)
     return heads[i] > 0 && heads[i] <= turns->credit_tokens[i];
 }
 
-static void forget_empty(struct turns *turns, const int64_t *heads, int i)
-{
-    if (heads[i] == TURNS_NOTHING)
-        turns->credit_tokens[i] = 0;
-}
-
 /* One round: each class whose head may go gets its quantum, until one has enough. */
 static int go_round(struct turns *turns, const struct classes *classes, const int64_t *heads)
 {
     for (int k = 0; k < classes->n; k++) {
         const int i = (turns->first + k) % classes->n;
-        forget_empty(turns, heads, i);
         if (heads[i] > 0 && !is_enough(turns, heads, i))
             turns->credit_tokens[i] += classes->quantum_tokens[i];
         if (is_enough(turns, heads, i))
@@ -118,10 +111,9 @@ int turns_next(struct turns *turns, const struct classes *classes,
     return found != NO_CLASS ? found : after_rounds(turns, classes, heads_tokens);
 }
 
-void turns_spend(struct turns *turns, const struct classes *classes, int class_of, int64_t n_tokens,
-                 bool any)
+void turns_spend(struct turns *turns, const struct classes *classes, int class_of, int64_t n_tokens)
 {
     turns->first = (class_of + 1) % classes->n;
-    turns->credit_tokens[class_of] = any ? turns->credit_tokens[class_of] - n_tokens : 0;
+    turns->credit_tokens[class_of] -= n_tokens;
     turns->served = turns->credit_tokens[class_of] > 0 ? class_of + 1 : 0;
 }

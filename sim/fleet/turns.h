@@ -30,16 +30,17 @@ struct turns { /* zeroed: before the first turn */
     int served; /* 1 + the class that goes on with what is left of its credit; 0: none */
 };
 
-/* What is at the head of a class: the tokens that it takes; TURNS_NOTHING: no request is held;
- * TURNS_NOT_YET: none of it may go. */
-enum { TURNS_NOTHING = -1, TURNS_NOT_YET = 0 };
-
 /* The class whose head goes now, for which its credit is enough; NO_CLASS: no head may go.
- * `more` is told by turns_spend. */
+ * heads_tokens: what the head of each class takes; 0: there is none, or it may not go. */
 int turns_next(struct turns *turns, const struct classes *classes,
                const int64_t heads_tokens[CLASSES_MOST]);
-/* The head of the class has gone; `any`: others of it are held. */
-void turns_spend(struct turns *turns, const struct classes *classes, int class_of, int64_t n_tokens,
-                 bool any);
+/* The head of the class goes. */
+void turns_spend(struct turns *turns, const struct classes *classes, int class_of,
+                 int64_t n_tokens);
+/* No request of the class is held any more: it keeps no credit. */
+static inline void turns_forget(struct turns *turns, int class_of)
+{
+    turns->credit_tokens[class_of] = 0;
+}
 
 #endif

@@ -67,7 +67,7 @@ static inline int32_t adapters_lack(const struct adapters *adapters, uint32_t ad
                ? adapters->fixed.of[adapter].n_blocks
                : 0;
 }
-/* Blocks that it takes, whoever uses it. */
+/* Blocks that it takes, whichever request uses it. */
 static inline int32_t adapters_most(const struct adapters *adapters, uint32_t adapter)
 {
     return adapter > 0 && adapters->fixed.in_pool ? adapters->fixed.of[adapter].n_blocks : 0;

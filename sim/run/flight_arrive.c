@@ -307,8 +307,8 @@ static int ask_head(struct loop *loop, int class_of, int64_t *tokens, struct ifl
     struct routing *routing = &loop->routing;
     const size_t at = routing_head(routing, class_of);
     struct ifl_route route;
-    *tokens = at == routing->n_held ? TURNS_NOTHING : TURNS_NOT_YET;
-    if (*tokens == TURNS_NOTHING)
+    *tokens = 0;
+    if (at == routing->n_held)
         return 0;
     struct arrival a = routing->held[at];
     ask_pools(loop, &a, false);
@@ -316,19 +316,16 @@ static int ask_head(struct loop *loop, int class_of, int64_t *tokens, struct ifl
         return 0;
     if (routing_ask(routing, &a, loop->now_ns, &route, error) < 0)
         return error->code;
-    *tokens = route.what == IFL_HOLD ? TURNS_NOT_YET : a.n_to_compute;
+    *tokens = route.what == IFL_HOLD ? 0 : a.n_to_compute;
     return 0;
 }
 
 static int let_head_go(struct loop *loop, int class_of, struct ifl_error *error)
 {
     struct routing *routing = &loop->routing;
-    struct turns after = routing->turns;
     struct arrival a = routing->held[routing_head(routing, class_of)];
+    turns_spend(&routing->turns, &routing->gateway.classes, class_of, a.n_to_compute);
     routing_give_up_held(routing, a.serial, &a);
-    turns_spend(&after, &routing->gateway.classes, class_of, a.n_to_compute,
-                routing_head(routing, class_of) < routing->n_held);
-    routing->turns = after;
     ask_pools(loop, &a, false);
     return dispatch(loop, &a, true, loop->now_ns, error);
 }

@@ -28,7 +28,7 @@ Test(turns, classes_are_served_as_their_quanta)
         const int i = turns_next(&turns, &classes, heads);
         cr_assert(i >= 0 && i < N);
         cr_assert_geq(turns.credit_tokens[i], heads[i]);
-        turns_spend(&turns, &classes, i, heads[i], true);
+        turns_spend(&turns, &classes, i, heads[i]);
         served[i] += heads[i];
         heads[i] = 1 + (int64_t)(ifl_mix(state++) % LARGEST);
         for (int j = 0; j < N; j++) {
@@ -43,13 +43,14 @@ Test(turns, classes_are_served_as_their_quanta)
 Test(turns, a_class_that_may_not_go_gets_nothing)
 {
     const struct classes classes = of_list("0:10,5:10");
-    const int64_t heads[CLASSES_MOST] = {TURNS_NOT_YET, 35}, none[CLASSES_MOST] = {0, 0};
+    const int64_t heads[CLASSES_MOST] = {0, 35}, none[CLASSES_MOST] = {0, 0};
     struct turns turns = {0};
     cr_expect_eq(turns_next(&turns, &classes, none), NO_CLASS);
     cr_expect_eq(turns_next(&turns, &classes, heads), 1);
     cr_expect_eq(turns.credit_tokens[0], 0);
     cr_expect_eq(turns.credit_tokens[1], 40);
-    turns_spend(&turns, &classes, 1, 35, false);
+    turns_spend(&turns, &classes, 1, 35);
+    turns_forget(&turns, 1);
     cr_expect_eq(turns.credit_tokens[1], 0, "an empty class keeps no credit");
 }
 

@@ -81,12 +81,11 @@ static int put_vocab(struct ifl_decoder *decoder, const struct ifl_tokenizer *to
 
 /* ---- of SentencePiece ---- */
 
-/* A piece has U+2581 in place of a blank. */
-static size_t with_blanks(const char *piece, size_t n, char *text)
+size_t text_with_blanks(const char *piece, size_t n, char *text)
 {
     size_t n_text = 0;
     for (size_t i = 0; i < n; n_text++)
-        if (n - i >= 3 && memcmp(piece + i, "\xe2\x96\x81", 3) == 0) {
+        if (n - i >= 3 && memcmp(piece + i, TEXT_BLANK, 3) == 0) {
             text[n_text] = ' ';
             i += 3;
         } else {
@@ -110,7 +109,7 @@ static int put_piece(struct ifl_decoder *decoder, const struct text_sentencepiec
         text[0] = (char)strtoul(piece + 3, NULL, 16);
         n = 1;
     } else {
-        n = kind == TEXT_PIECE_CONTROL ? 0 : with_blanks(piece, ifl_min(n, sizeof text), text);
+        n = kind == TEXT_PIECE_CONTROL ? 0 : text_with_blanks(piece, ifl_min(n, sizeof text), text);
     }
     return text_extras_add(&decoder->pieces, text, n, (uint32_t)id, kind == TEXT_PIECE_CONTROL,
                            error);

@@ -49,7 +49,6 @@ static int try_word(struct ifl_encoder *encoder, const char *word, size_t n,
 static int find_words(struct ifl_encoder *encoder, struct text_words *words,
                       struct ifl_error *error)
 {
-    static const char blank[] = "\xe2\x96\x81"; /* U+2581 */
     const struct ifl_tokenizer *tokenizer = text_tokenizer_of(encoder);
     const struct text_sentencepiece *library = tokenizer->sentencepiece;
     const size_t n = library ? (size_t)text_sentencepiece_n(library) : tokenizer->vocab.n;
@@ -59,7 +58,7 @@ static int find_words(struct ifl_encoder *encoder, struct text_words *words,
         const struct text_token *token = library ? NULL : &tokenizer->vocab.tokens[i];
         const char *bytes = library ? text_sentencepiece_piece(library, (int)i, &n_bytes)
                                     : tokenizer->vocab.bytes + token->at;
-        if (library && n_bytes > 3 && memcmp(bytes, blank, 3) == 0)
+        if (library && n_bytes > 3 && memcmp(bytes, TEXT_BLANK, 3) == 0)
             rc = try_word(encoder, bytes + 3, n_bytes - 3, words, error);
         else if (!library && token->n_bytes > 1 && bytes[0] == ' ')
             rc = try_word(encoder, bytes + 1, token->n_bytes - 1, words, error);

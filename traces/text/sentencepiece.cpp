@@ -93,7 +93,7 @@ static bool model_drops_blank(const text_sentencepiece *model)
         if (!processor.Encode("a a", &ids).ok() || ids.empty() ||
             !processor.Decode(std::vector<int>(1, ids[0]), &text).ok())
             return false;
-        return processor.IdToPiece(ids[0]).compare(0, 3, "\xe2\x96\x81") == 0 &&
+        return processor.IdToPiece(ids[0]).compare(0, 3, TEXT_BLANK) == 0 &&
                (text.empty() || text[0] != ' ');
     } catch (...) {
         return false;
@@ -145,7 +145,7 @@ static bool model_keeps_ascii(const text_sentencepiece *model)
         for (char left = '!'; left <= '~'; left++)
             for (char right = '!'; right <= '~'; right++)
                 text += {left, right};
-        return make_normal(model, text, &normal) && normal == "\xe2\x96\x81" + text;
+        return make_normal(model, text, &normal) && normal == TEXT_BLANK + text;
     } catch (...) {
         return false;
     }
@@ -166,7 +166,7 @@ static int model_normal(const text_sentencepiece *model, const char *text, size_
 
 static bool model_by_words(const text_sentencepiece *model)
 {
-    static const std::string blank = "\xe2\x96\x81";
+    static const std::string blank = TEXT_BLANK;
     const auto &processor = model->processor;
     try {
         std::vector<std::string> pieces;

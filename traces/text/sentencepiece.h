@@ -11,6 +11,8 @@ extern "C" {
 
 struct text_sentencepiece; /* a model */
 
+#define TEXT_BLANK "\xe2\x96\x81" /* U+2581, which pieces have in place of a blank */
+
 /* Text.h says what each does. */
 struct text_sentencepiece_module {
     size_t n_bytes; /* of this struct */

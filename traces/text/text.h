@@ -16,6 +16,7 @@
 
 #include "inflight/tokenizer.h"
 #include "text/array.h"
+#include "text/sentencepiece.h"
 
 #define TEXT_NO_ID UINT32_MAX
 
@@ -137,7 +138,12 @@ int text_match(struct text_matcher *matcher, const pcre2_code *code, const char 
 int text_check_utf8(struct text_matcher *matcher, const pcre2_code *any, const char *text, size_t n,
                     struct ifl_error *error);
 
-/* ---- decode.c: texts of ids that are not in the vocabulary ---- */
+/* ---- decode.c: texts of ids ---- */
+
+/* Writes n bytes of SentencePiece's with a blank for each TEXT_BLANK: the length. */
+size_t text_with_blanks(const char *piece, size_t n, char *text);
+
+/* Ids that are not in the vocabulary. */
 
 struct text_extra {
     size_t at; /* in `bytes` */

@@ -13,21 +13,7 @@
 
 #define NOWHERE UINT32_MAX
 
-static const char blank[] = "\xe2\x96\x81"; /* U+2581 */
-
 /* ---- the model ---- */
-
-/* The text with ' ' for each U+2581: its length. */
-static size_t copy_blanks(char *to, const char *text, size_t n)
-{
-    size_t n_to = 0;
-    for (size_t i = 0; i < n; n_to++) {
-        const bool is_blank = n - i >= 3 && memcmp(text + i, blank, 3) == 0;
-        to[n_to] = is_blank ? ' ' : text[i];
-        i += is_blank ? 3 : 1;
-    }
-    return n_to;
-}
 
 /* A piece like <0xFF>. */
 static void add_byte(struct text_unigram *unigram, const char *piece, int id)
@@ -55,7 +41,7 @@ static int add_piece(struct text_unigram *unigram, const struct text_sentencepie
     if (score >= 0 || n > sizeof text || memchr(piece, ' ', n))
         return 0;
     unigram->unknown_score = fminf(unigram->unknown_score, (float)score);
-    n = copy_blanks(text, piece, n);
+    n = text_with_blanks(piece, n, text);
     const int rc = text_trie_add(&unigram->trie, text, n, (uint32_t)id, score, error);
     return rc < 0 ? rc : 1;
 }
@@ -81,7 +67,7 @@ static bool becomes(const struct text_sentencepiece *library, const char *text, 
     char found[sizeof probe.normal];
     if (text_sentencepiece_normal(library, text, strlen(text), take_probe, &probe) != 0)
         return false;
-    const size_t n = copy_blanks(found, probe.normal, probe.n);
+    const size_t n = text_with_blanks(probe.normal, probe.n, found);
     return n == strlen(normal) && memcmp(found, normal, n) == 0;
 }
 
@@ -213,7 +199,7 @@ static int take_normal(void *self, const char *normal, size_t n)
     struct text_unigram_room *room = to->room;
     if (text_reserve(&room->normal, &room->cap_normal, room->n_normal + n, 1, to->error) < 0)
         return 1;
-    room->n_normal += copy_blanks(room->normal + room->n_normal, normal, n);
+    room->n_normal += text_with_blanks(normal, n, room->normal + room->n_normal);
     return 0;
 }
 
@@ -301,8 +287,8 @@ static size_t offer_pieces(const struct text_unigram *unigram, struct text_best 
 static size_t put_bytes(const struct text_unigram *unigram, const char *letter, size_t n,
                         uint32_t *ids, size_t at)
 {
-    const char *bytes = *letter == ' ' ? blank : letter;
-    for (size_t i = *letter == ' ' ? sizeof blank - 1 : n; i > 0; i--)
+    const char *bytes = *letter == ' ' ? TEXT_BLANK : letter;
+    for (size_t i = *letter == ' ' ? sizeof TEXT_BLANK - 1 : n; i > 0; i--)
         ids[--at] = unigram->id_of_byte[(unsigned char)bytes[i - 1]];
     return at;
 }

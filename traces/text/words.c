@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char blank[] = "\xe2\x96\x81"; /* U+2581 */
+enum { BLANK_BYTES = sizeof TEXT_BLANK - 1 };
 
 /* Pieces of blanks alone: Llama 2's and Mistral's have one score, below all others. */
 struct runs {
@@ -18,15 +18,15 @@ struct runs {
 
 static bool is_blanks(const char *piece, size_t n)
 {
-    for (size_t i = 0; i < n; i += sizeof blank - 1)
-        if (n - i < sizeof blank - 1 || memcmp(piece + i, blank, sizeof blank - 1) != 0)
+    for (size_t i = 0; i < n; i += BLANK_BYTES)
+        if (n - i < BLANK_BYTES || memcmp(piece + i, TEXT_BLANK, BLANK_BYTES) != 0)
             return false;
-    return n > sizeof blank - 1;
+    return n > BLANK_BYTES;
 }
 
 static void add_run(struct runs *runs, int id, size_t n_bytes, double score)
 {
-    runs->id[n_bytes / (sizeof blank - 1)] = (uint32_t)id;
+    runs->id[n_bytes / (BLANK_BYTES)] = (uint32_t)id;
     runs->highest = fmax(runs->highest, score);
     runs->lowest = fmin(runs->lowest, score);
 }
@@ -149,13 +149,12 @@ static int read_spaces(struct ifl_tokenizer *tokenizer, struct ifl_error *error)
                                          "a\ta", "a\t a",  "a \ta", "a\t\n\ta", "a\t", "\ta"};
     uint32_t *const letters = tokenizer->vocab.id_of_byte;
     struct text_bpe bpe;
-    int rc = text_bpe_open(&bpe, error);
+    int rc = text_bpe_open(&bpe, error) < 0 ? error->code : 1;
     read_byte(tokenizer, '\n');
     read_byte(tokenizer, '\t');
     letters[' '] = tokenizer->blank;
-    for (size_t i = 0; rc >= 0 && i < sizeof probes / sizeof *probes; i++)
-        if ((rc = agree(&bpe, tokenizer, probes[i], error)) == 0)
-            break;
+    for (size_t i = 0; rc > 0 && i < sizeof probes / sizeof *probes; i++)
+        rc = agree(&bpe, tokenizer, probes[i], error);
     if (rc > 0)
         rc = agree_on_runs(&bpe, tokenizer, error);
     if (rc <= 0) {
@@ -182,7 +181,7 @@ int text_read_pieces(struct ifl_tokenizer *tokenizer, struct ifl_error *error)
         tokenizer->vocab.id_of_byte[byte] =
             byte > ' ' && byte < 0x7f ? text_vocab_find(&tokenizer->vocab, &letter, 1) : TEXT_NO_ID;
     }
-    tokenizer->blank = text_vocab_find(&tokenizer->vocab, blank, sizeof blank - 1);
+    tokenizer->blank = text_vocab_find(&tokenizer->vocab, TEXT_BLANK, BLANK_BYTES);
     rc = text_merges_of_ranks(&tokenizer->merges, &tokenizer->vocab, error);
     tokenizer->by_merges = rc == 0 && tokenizer->blank != TEXT_NO_ID;
     if (tokenizer->by_merges)
