@@ -94,7 +94,7 @@ awk -F, '
     END { exit bad || n != 24 }' "$work/distserve/attainment.csv" || complain 'attainment is more than 6 points off'
 
 # intervals of all but VTC's runs, which take minutes, and how many hold the measured means; the page counts all
-succeeds sh "$page/intervals/run" "$inflight" "$work/intervals" 40 '[bl]*'
+succeeds sh "$page/intervals/run" "$inflight" "$work/intervals" 199 '[bl]*'
 grep -v '^vtc' "$page/intervals/intervals.csv" >"$work/expected.csv"
 same_bytes "$work/intervals/intervals.csv" "$work/expected.csv"
 awk -F, '/^(blis|llm)/ { n++; held += $7 == "true" } END { exit n != 22 || held < 0.8 * n }' \
