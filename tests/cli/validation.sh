@@ -86,6 +86,16 @@ same_bytes "$work/b300-steps/errors.csv" "$page/b300-steps/errors.csv"
 awk -F, '$2 == "judged" { n++; bad += $6 > 0.05 } END { exit bad || n != 3 }' "$work/b300-steps/errors.csv" ||
     complain 'steps of four B300 are more than 5% off in the median'
 
+# TensorRT-LLM on H200: TPOT of the ranks that had no say, and throughput of both capacity schedulers
+succeeds sh "$page/trtllm-h200/run" "$inflight" "$work/trtllm-h200"
+for kept in points errors pressure; do
+    same_bytes "$work/trtllm-h200/$kept.csv" "$page/trtllm-h200/$kept.csv"
+done
+awk -F, 'NR > 1 { n++; bad += $4 > 0.09 } END { exit bad || n != 4 }' "$work/trtllm-h200/errors.csv" ||
+    complain 'TPOT of TensorRT-LLM is more than 9% off'
+awk -F, '$2 ~ /throughput/ { n++; bad += $5 > 0.15 || $5 < -0.15 } END { exit bad || n != 2 }' \
+    "$work/trtllm-h200/pressure.csv" || complain 'throughput under a full pool is more than 15% off'
+
 # DistServe's curve: with the server's own step times, and over rates with one number tuned
 succeeds sh "$page/distserve/run" "$inflight" "$work/distserve"
 same_bytes "$work/distserve/attainment.csv" "$page/distserve/attainment.csv"
