@@ -492,7 +492,8 @@ struct ifl_ensemble {
     size_t n;
 };
 /* Writes intervals.csv: a row per number of the summary, with the nominal value and, over the
- * members, the mean, the median and the quantiles 0.05 and 0.95, between which 90% of them lie.
+ * members, the mean, the median and the quantiles 0.05 and 0.95, at the ranks 0.05 (n + 1) and 0.95
+ * (n + 1): one more member lies between them in 90% of cases, in fewer if n is below 19.
  * Members in which a number is NaN do not count for it; for n = 0 there are no rows. */
 int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
                         struct ifl_error *error);

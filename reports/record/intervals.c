@@ -29,8 +29,7 @@ static double value_of(const struct ifl_summary *summary, const struct column *c
     }
 }
 
-/* The members that have the metric, ascending; gsl_stats_quantile_from_sorted_data interpolates as
- * numpy does. */
+/* The members that have the metric, ascending. */
 static size_t gather(const struct ifl_summary *members, size_t n, const struct column *column,
                      double *value)
 {
@@ -44,9 +43,15 @@ static size_t gather(const struct ifl_summary *members, size_t n, const struct c
     return n_values;
 }
 
+/* One more draw lies below the k-th of n in k of n + 1 cases: so the value of rank q (n + 1), or
+ * the outermost one. GSL's and numpy's quantile of a sample has rank 1 + q (n - 1). Between its
+ * 0.05 and 0.95 of 40 members lie 86% of further draws, of 8 members 70%. */
 static double quantile(const double *value, size_t n, double q)
 {
-    return n ? gsl_stats_quantile_from_sorted_data(value, 1, n, q) : (double)NAN;
+    if (n < 2)
+        return n ? value[0] : (double)NAN;
+    const double of_sample = (q * (double)(n + 1) - 1) / (double)(n - 1);
+    return gsl_stats_quantile_from_sorted_data(value, 1, n, fmin(fmax(of_sample, 0), 1));
 }
 
 static int write_column(struct whole_file *file, const struct ifl_ensemble *ensemble,

@@ -181,6 +181,7 @@ struct cost_config {
     char dir_name[512];     /* as the configuration writes it */
     int32_t ensemble;       /* runs with drawn costs beside the nominal one */
     double host_error_frac; /* of these runs: median relative error of the host's times */
+    bool other_software;    /* of these runs: kernels are not those of the profile's tables */
 };
 
 /* The costs that steps are computed with. COST_RECORDED: none is. */

@@ -47,6 +47,9 @@ static const struct ifl_param cost_fields[] = {
     REAL("host_error_frac", cost.host_error_frac, 0, 0, 1, "",
          "roofline: median relative error of the host's times, which no fit knows; cost.ensemble "
          "draws one factor a run"),
+    BOOL("other_software", cost.other_software, false,
+         "roofline: the engine's kernels are not those of the profile's tables; cost.ensemble also "
+         "draws how far software differs on one GPU"),
 };
 
 const struct key_table cost_keys = {FIELDS(cost)};

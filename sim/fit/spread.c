@@ -181,6 +181,53 @@ static int draw_all(const struct node *root, const struct spread *spread, struct
     return rc;
 }
 
+/* ---- kernels of other software ---- */
+
+/* Medians of |log(measured / predicted)| over profiles and tables of other software for the same
+ * GPU: configs/hardware/compare-software prints them again. Software moves the compute rate of
+ * products more than that at which weights are read, and latencies between GPUs more than rates. */
+static const struct {
+    double products, weights, prefill, decode, latency, rate;
+} software = {0.091, 0.026, 0.209, 0.157, 0.256, 0.021};
+
+enum { SOFTWARE_DRAWS = 1024 }; /* behind the indexes of all numbers of deployments */
+
+static double software_factor(const struct spread *spread, int i, double median)
+{
+    return exp(median / median_abs_normal * normal(spread, FIT_OPS, SOFTWARE_DRAWS + i));
+}
+
+static void change_gemm(struct gemm_profile *gemm, double products, double weights)
+{
+    gemm->launch_us *= weights;
+    gemm->memory_frac /= weights;
+    gemm->compute_frac /= products;
+}
+
+static void change_lines(struct lines_profile *lines, double latency, double rate)
+{
+    lines->latency_us *= latency;
+    lines->bulk_latency_us *= latency;
+    lines->gb_per_s /= rate;
+    lines->bulk_gb_per_s /= rate;
+}
+
+static void draw_software(const struct spread *spread, struct hardware *hardware)
+{
+    const double products = software_factor(spread, 0, software.products);
+    const double weights = software_factor(spread, 1, software.weights);
+    const double latency = software_factor(spread, 4, software.latency);
+    const double rate = software_factor(spread, 5, software.rate);
+    change_gemm(&hardware->gemm, products, weights);
+    change_gemm(&hardware->gemm_fp8, products, weights);
+    slow_prefill(&hardware->prefill, software_factor(spread, 2, software.prefill));
+    slow_decode(hardware, software_factor(spread, 3, software.decode));
+    for (int i = 0; i < HARDWARE_ALLREDUCES; i++) {
+        change_lines(&hardware->allreduce[i], latency, rate);
+        change_lines(&hardware->allreduce_eager[i], latency, rate);
+    }
+}
+
 /* The host has no class: where an engine's profile fits it, the fit is to whole passes. */
 static void slow_host(struct host_times *host, double factor)
 {
@@ -208,6 +255,8 @@ int spread_draw(const char *name, const struct spread *spread, struct platform *
         rc = tree_load(document.path, &root, error);
     if (rc == 0)
         rc = draw_all(root, spread, platform, error);
+    if (rc == 0 && spread->other_software)
+        draw_software(spread, &platform->hardware);
     if (rc == 0 && spread->host_error_frac > 0)
         slow_host(&platform->deployment.host,
                   class_factor(spread, FIT_HOST, spread->host_error_frac));

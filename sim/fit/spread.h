@@ -7,6 +7,9 @@
  *     of the means of shapes that were held out (fit/errors.h), or of the rows where a profile says
  *     nothing of shapes. The few shapes of a model recur in every step, so their error does not
  *     average out over a run; what depends on the number of rows does;
+ *   - with other_software the kernels and messages once more, by how far tables of different
+ *     software are apart on one GPU: products, reading weights, attention of prompts and of
+ *     decodes, latency and rate between GPUs, one lognormal factor each;
  *   - the memory that is left for K/V, where an engine's rule counts it (cost/memory_engine.h);
  *   - the numbers of the deployment that have intervals there, such as blocks, times of the host
  *     and the front end, each by itself;
@@ -22,6 +25,7 @@
 struct spread {
     uint64_t seed, member;
     double host_error_frac; /* median relative error of all times of the host; 0: none is drawn */
+    bool other_software;    /* the engine's kernels are not those of the profile's tables */
 };
 
 /* Draws a member. `platform` is the profile that was loaded by that name. The draw depends on the

@@ -310,10 +310,11 @@ static int load_machine(const struct point_options *options, size_t i, struct ma
     const struct config *config = config_of_pool(options->config, i);
     int rc = machine_load(machine, config, options->profiles, error);
     if (rc == 0 && options->member.number > 0)
-        rc = spread_draw(config->hardware,
-                         &(struct spread){options->member.seed, options->member.number,
-                                          config->cost.host_error_frac},
-                         &machine->platform, error);
+        rc =
+            spread_draw(config->hardware,
+                        &(struct spread){options->member.seed, options->member.number,
+                                         config->cost.host_error_frac, config->cost.other_software},
+                        &machine->platform, error);
     if (rc == 0 && options->trial.change)
         options->trial.change(options->trial.context, machine);
     return rc < 0 ? point_blame_pool(options->config, i, error) : 0;

@@ -86,6 +86,16 @@ same_bytes "$work/b300-steps/errors.csv" "$page/b300-steps/errors.csv"
 awk -F, '$2 == "judged" { n++; bad += $6 > 0.05 } END { exit bad || n != 3 }' "$work/b300-steps/errors.csv" ||
     complain 'steps of four B300 are more than 5% off in the median'
 
+# TensorRT-LLM on H200: TPOT of the ranks that had no say, and throughput of both capacity schedulers
+succeeds sh "$page/trtllm-h200/run" "$inflight" "$work/trtllm-h200"
+for kept in points errors pressure; do
+    same_bytes "$work/trtllm-h200/$kept.csv" "$page/trtllm-h200/$kept.csv"
+done
+awk -F, 'NR > 1 { n++; bad += $4 > 0.09 } END { exit bad || n != 4 }' "$work/trtllm-h200/errors.csv" ||
+    complain 'TPOT of TensorRT-LLM is more than 9% off'
+awk -F, '$2 ~ /throughput/ { n++; bad += $5 > 0.15 || $5 < -0.15 } END { exit bad || n != 2 }' \
+    "$work/trtllm-h200/pressure.csv" || complain 'throughput under a full pool is more than 15% off'
+
 # DistServe's curve: with the server's own step times, and over rates with one number tuned
 succeeds sh "$page/distserve/run" "$inflight" "$work/distserve"
 same_bytes "$work/distserve/attainment.csv" "$page/distserve/attainment.csv"
@@ -94,7 +104,7 @@ awk -F, '
     END { exit bad || n != 24 }' "$work/distserve/attainment.csv" || complain 'attainment is more than 6 points off'
 
 # intervals of all but VTC's runs, which take minutes, and how many hold the measured means; the page counts all
-succeeds sh "$page/intervals/run" "$inflight" "$work/intervals" 40 '[bl]*'
+succeeds sh "$page/intervals/run" "$inflight" "$work/intervals" 199 '[bl]*'
 grep -v '^vtc' "$page/intervals/intervals.csv" >"$work/expected.csv"
 same_bytes "$work/intervals/intervals.csv" "$work/expected.csv"
 awk -F, '/^(blis|llm)/ { n++; held += $7 == "true" } END { exit n != 22 || held < 0.8 * n }' \

@@ -99,7 +99,8 @@ Test(names, a_misspelt_name_is_offered_alone)
     expect_near("serving", "sarthi", "sarathi");
     expect_near("serving", "vllm-v2", "vllm-v0 or vllm-v1");
     expect_near("models", "Llama2-7B", "llama-2-7b");
-    expect_near("hardware", "H200", "h200-sxm or h200-sxm-trtllm1.2");
+    expect_near("hardware", "H200",
+                "h200-sxm, h200-sxm-trtllm1.2 or h200-sxm-trtllm1.2-static-fp8");
 }
 
 Test(names, no_data_is_an_error_that_says_where_it_was_looked_for)

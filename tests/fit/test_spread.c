@@ -29,7 +29,7 @@ struct drawn {
     struct platform nominal, member[N];
 };
 
-static struct drawn *draw_with_host(const char *fit, double host_error_frac)
+static struct drawn *draw_with(const char *fit, double host_error_frac, bool other_software)
 {
     struct drawn *drawn = malloc(sizeof *drawn);
     struct ifl_error error = {0};
@@ -38,7 +38,7 @@ static struct drawn *draw_with_host(const char *fit, double host_error_frac)
     write_profile(fit, path);
     cr_assert_eq(hardware_load(path, &drawn->nominal, &error), 0, "%s", error.text);
     for (int i = 0; i < N; i++) {
-        const struct spread spread = {SEED, (uint64_t)i + 1, host_error_frac};
+        const struct spread spread = {SEED, (uint64_t)i + 1, host_error_frac, other_software};
         drawn->member[i] = drawn->nominal;
         cr_assert_eq(spread_draw(path, &spread, &drawn->member[i], &error), 0, "%s", error.text);
     }
@@ -48,7 +48,7 @@ static struct drawn *draw_with_host(const char *fit, double host_error_frac)
 
 static struct drawn *draw(const char *fit)
 {
-    return draw_with_host(fit, 0);
+    return draw_with(fit, 0, false);
 }
 
 static int compare(const void *left, const void *right)
@@ -170,11 +170,11 @@ Test(spread, a_draw_depends_on_seed_and_member_alone)
     cr_assert_eq(hardware_load("h100-sxm", &first, &error), 0, "%s", error.text);
     again = other = first;
     const struct platform nominal = first;
-    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0}, &first, &error), 0, "%s",
+    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0, false}, &first, &error), 0, "%s",
                  error.text);
-    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0}, &again, &error), 0, "%s",
+    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0, false}, &again, &error), 0, "%s",
                  error.text);
-    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){2, 5, 0}, &other, &error), 0, "%s",
+    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){2, 5, 0, false}, &other, &error), 0, "%s",
                  error.text);
     cr_expect_eq(first.hardware.gemm.launch_us, again.hardware.gemm.launch_us);
     cr_expect_neq(first.hardware.gemm.launch_us, other.hardware.gemm.launch_us);
@@ -190,10 +190,12 @@ Test(spread, a_profile_without_a_fit_has_no_errors)
     char path[64];
     write_profile("", path);
     cr_assert_eq(hardware_load(path, &hardware, &error), 0, "%s", error.text);
-    cr_expect_eq(spread_draw(path, &(struct spread){1, 1, 0}, &hardware, &error), IFL_E_INPUT);
+    cr_expect_eq(spread_draw(path, &(struct spread){1, 1, 0, false}, &hardware, &error),
+                 IFL_E_INPUT);
     cr_expect(strstr(error.text, "no errors of a fit"), "%s", error.text);
     write_profile("fit:\n  gemm: {held_out_median: wide}\n", path);
-    cr_expect_eq(spread_draw(path, &(struct spread){1, 1, 0}, &hardware, &error), IFL_E_INPUT);
+    cr_expect_eq(spread_draw(path, &(struct spread){1, 1, 0, false}, &hardware, &error),
+                 IFL_E_INPUT);
     cr_expect(strstr(error.text, "held_out_median is not an error"), "%s", error.text);
     remove(path);
 }
@@ -202,7 +204,7 @@ Test(spread, a_profile_without_a_fit_has_no_errors)
  * fitted. */
 Test(spread, the_host_of_a_deployment)
 {
-    struct drawn *drawn = draw_with_host("fit:\n  gemm: {fitted_median: 0.08}\n", 0.05);
+    struct drawn *drawn = draw_with("fit:\n  gemm: {fitted_median: 0.08}\n", 0.05, false);
     static double off[N];
     for (int i = 0; i < N; i++) {
         const double factor =
@@ -215,6 +217,73 @@ Test(spread, the_host_of_a_deployment)
     cr_expect_float_eq(off[N / 2], 0.05, 0.05 * 0.06, "half of the draws are within %g",
                        off[N / 2]);
     free(drawn);
+}
+
+/* The median of |log(factor)| over the members, of a time that `of` tells. */
+static double median_off(const struct drawn *drawn, double (*of)(const struct hardware *hardware))
+{
+    static double off[N];
+    for (int i = 0; i < N; i++)
+        off[i] = fabs(log(of(&drawn->member[i].hardware) / of(&drawn->nominal.hardware)));
+    qsort(off, N, sizeof *off, compare);
+    return off[N / 2];
+}
+
+static double large_product(const struct hardware *hardware)
+{
+    return gemm_s(hardware, 1 << 20, 1 << 16, 1 << 16, 2);
+}
+
+static double product_of_a_row(const struct hardware *hardware)
+{
+    return gemm_s(hardware, 1, 1 << 16, 1 << 16, 2);
+}
+
+static const struct attention_heads heads = {32, 8, 128, 2};
+
+static double prompt_attention(const struct hardware *hardware)
+{
+    const struct prefill_shape shape = {512, 1048576, 262144, 2560, 1};
+    return prefill_attention_s(hardware, &heads, &shape);
+}
+
+static double decode_attention(const struct hardware *hardware)
+{
+    const struct decode_shape shape = {64, 100000};
+    return decode_attention_s(hardware, &heads, &shape);
+}
+
+static double small_message(const struct hardware *hardware)
+{
+    return lines_s(&hardware->allreduce_eager[1], 1);
+}
+
+static double large_message(const struct hardware *hardware)
+{
+    return lines_s(&hardware->allreduce[0], 0x1p40);
+}
+
+/* Each as far off as tables of different software are; nothing else is drawn, and nothing without
+ * it. The standard error of such medians is 2%. */
+Test(spread, kernels_of_other_software)
+{
+    static const char no_errors[] = "fit:\n  gemm: {fitted_median: 0.08}\n";
+    static const struct {
+        double (*of)(const struct hardware *hardware);
+        double off;
+    } expected[] = {{large_product, 0.091},    {product_of_a_row, 0.026}, {prompt_attention, 0.209},
+                    {decode_attention, 0.157}, {small_message, 0.256},    {large_message, 0.021}};
+    struct drawn *drawn = draw_with(no_errors, 0, true), *same = draw(no_errors);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        cr_expect_float_eq(median_off(drawn, expected[i].of), expected[i].off,
+                           0.06 * expected[i].off, "%zu: %g", i, median_off(drawn, expected[i].of));
+        cr_expect_eq(median_off(same, expected[i].of), 0, "%zu", i);
+    }
+    cr_expect_eq(drawn->member[0].hardware.elementwise.launch_us,
+                 drawn->nominal.hardware.elementwise.launch_us);
+    cr_expect_eq(drawn->member[0].deployment.host.layer_s, drawn->nominal.deployment.host.layer_s);
+    free(drawn);
+    free(same);
 }
 
 static double share_below(const double *sorted, double limit)
