@@ -1,5 +1,7 @@
 #include "record/life.h"
 
+#include <string.h>
+
 #include "inflight/minmax.h"
 #include "tables/row.h"
 
@@ -70,6 +72,20 @@ static char *put_tiers(char *at, const struct rare *rare)
     return row_seconds(at, rare->load_exposed_ns);
 }
 
+/* From stalled_s to tpot_slo_s: the same in most rows. */
+static inline char *put_rare_spans(char *at, const struct life *life)
+{
+    static const char none[] = "0.000000000,,,";
+    const int64_t stalled_ns = life_stalled_ns(life);
+    if (stalled_ns == 0 && life->rare == &life_has_none) {
+        memcpy(at, none, sizeof none - 1);
+        return at + sizeof none - 1;
+    }
+    at = row_seconds(at, stalled_ns);
+    at = row_seconds(at, life->rare->ttft_slo_ns);
+    return row_seconds(at, life->rare->tpot_slo_ns);
+}
+
 static char *put_life(char *at, int32_t point, const struct life_columns *columns,
                       const struct life *life)
 {
@@ -94,9 +110,7 @@ static char *put_life(char *at, int32_t point, const struct life_columns *column
     at = row_seconds(at, life_queue_ns(life));
     at = row_seconds(at, life_prefill_ns(life));
     at = row_seconds(at, life_decode_ns(life));
-    at = row_seconds(at, life_stalled_ns(life));
-    at = row_seconds(at, life->rare->ttft_slo_ns);
-    at = row_seconds(at, life->rare->tpot_slo_ns);
+    at = put_rare_spans(at, life);
     if (columns->hands_over)
         at = put_handover(at, life);
     if (columns->tiers)

@@ -61,6 +61,20 @@ void tally_end(struct tally *tally)
         sum_up_recent(&tally->of[which]);
 }
 
+IFL_APART static void tally_rare(struct tally *tally, const struct rare *rare, bool finished)
+{
+    tally->n_retries += rare->is_retry;
+    tally->wasted_tokens += rare->wasted_tokens;
+    tally->preemptions += (uint64_t)rare->preemptions;
+    tally->swap_outs += (uint64_t)rare->swap_outs;
+    tally->n_migrations += (uint64_t)rare->n_migrations;
+    tally->n_migrated += rare->n_migrations > 0;
+    tally->down_ns += rare->down_ns;
+    tally->cached_tokens += finished ? rare->cached_tokens : 0;
+    for (int t = 0; t < IFL_N_TIERS; t++)
+        tally->tier_tokens[t] += finished ? rare->tier_tokens[t] : 0;
+}
+
 void tally_life(struct tally *tally, const struct life *life)
 {
     ifl_assert(tally->n == 0 || life->arrival_ns >= tally->last_arrival_ns);
@@ -69,20 +83,12 @@ void tally_life(struct tally *tally, const struct life *life)
         tally->first_arrival_ns = life->arrival_ns;
     tally->last_arrival_ns = life->arrival_ns;
     tally->n_of[life->status]++;
-    tally->n_retries += life->rare->is_retry;
-    tally->wasted_tokens += life->rare->wasted_tokens;
-    tally->preemptions += (uint64_t)life->rare->preemptions;
-    tally->swap_outs += (uint64_t)life->rare->swap_outs;
-    tally->n_migrations += (uint64_t)life->rare->n_migrations;
-    tally->n_migrated += life->rare->n_migrations > 0;
-    tally->down_ns += life->rare->down_ns;
+    if (life->rare != &life_has_none)
+        tally_rare(tally, life->rare, life_finished(life));
     if (!life_finished(life))
         return;
     tally->n_meeting_slos += life_meets_slos(life);
     tally->prompt_tokens += life->prompt_tokens;
-    tally->cached_tokens += life->rare->cached_tokens;
-    for (int t = 0; t < IFL_N_TIERS; t++)
-        tally->tier_tokens[t] += life->rare->tier_tokens[t];
     tally->output_tokens += life->output_tokens;
     tally->last_finish_ns = ifl_max(tally->last_finish_ns, life->finish_ns);
     latencies_of(life, ns);
