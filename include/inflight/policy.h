@@ -180,6 +180,9 @@ struct ifl_evict_ops {
     /* True: keys do not read depth_tokens, so that blocks of a prefix that became unused together
      * share one key. */
     bool ignores_depth;
+    /* Optional, for speed. True: the key is last_used; or, if the parameters say so,
+     * last_used_ns. */
+    bool by_last_use;
 };
 
 /* How many tokens are guessed (speculative decoding). Which ones, and how many of them hold, is the
