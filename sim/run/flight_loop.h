@@ -85,11 +85,12 @@ static inline void loop_tell_progress(struct loop *loop)
     loop->n_untold = 0;
 }
 
-/* Adds many at once if requests end fast: an atomic addition waits for all earlier writes. */
+/* Adds many at once if requests end fast, in virtual time: an atomic addition waits for all earlier
+ * writes. */
 static inline void loop_count_ended(struct loop *loop, uint64_t n)
 {
     loop->n_untold += n;
-    if (loop->n_untold >= 256 || !(loop->sees_ahead || loop->lone))
+    if (loop->n_untold >= 256 || !loop->flight->executor->durations)
         loop_tell_progress(loop);
 }
 
