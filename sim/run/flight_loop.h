@@ -52,6 +52,7 @@ struct loop {
     uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
     bool one_pool;           /* open to any request that fits, without a door that may be closed */
+    uint64_t open_pools;     /* bits of those that the router may send to; 0: any */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
     struct departures departures;
