@@ -180,6 +180,9 @@ struct ifl_evict_ops {
     /* True: keys do not read depth_tokens, so that blocks of a prefix that became unused together
      * share one key. */
     bool ignores_depth;
+    /* Optional, for speed. True: the key is last_used; or, if the parameters say so,
+     * last_used_ns. */
+    bool by_last_use;
 };
 
 /* How many tokens are guessed (speculative decoding). Which ones, and how many of them hold, is the
@@ -247,7 +250,8 @@ struct ifl_policy {
     /* Optional, for speed: a batching module for which only those requests count that a plan made
      * ahead is shown, as it is shown them. It reads neither how many wait (n_waiting,
      * ifl_oldest_waiting_ns) nor which have ended. Its promises then cover the plan that does not
-     * know of an arrival, and under to_the_last the one that does not know of an end. */
+     * know of an arrival, and under to_the_last the one that does not know of an end; and a plan
+     * that would be shown no request is left out. */
     bool shown_alone;
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.

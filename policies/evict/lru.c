@@ -24,7 +24,7 @@ static int64_t key(const void *self, const struct ifl_view *view, const struct i
     return p->by == BY_TIME ? block->last_used_ns : (int64_t)block->last_used;
 }
 
-static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true};
+static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true, .by_last_use = true};
 
 const struct ifl_policy policy_evict_lru = {
     .kind = IFL_EVICT,

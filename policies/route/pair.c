@@ -37,9 +37,11 @@ static size_t best_of(const struct ifl_fleet *fleet, unsigned role, int32_t by)
     if (by == BY_TURNS)
         return ifl_nth(fleet, role, (size_t)(fleet->n_routed % n));
     size_t best = ifl_nth(fleet, role, 0);
+    const size_t first = best;
+    const bool in_a_row = ifl_nth(fleet, role, n - 1) == first + n - 1; /* one pool, mostly */
     const struct ifl_load *least = ifl_load_of(fleet, best);
     for (size_t k = 1; k < n; k++) {
-        const size_t i = ifl_nth(fleet, role, k);
+        const size_t i = in_a_row ? first + k : ifl_nth(fleet, role, k);
         const struct ifl_load *load = ifl_load_of(fleet, i);
         const int64_t more = burden(load, by) - burden(least, by);
         if (more < 0 || (more == 0 && by == BY_TOKENS &&

@@ -59,7 +59,7 @@ static int write_header(struct pools *pools, struct ifl_error *error)
 int pools_open(struct pools *pools, const struct ifl_recorder_options *options,
                struct ifl_error *error)
 {
-    *pools = (struct pools){.of = options->pools, .n = options->n_pools};
+    *pools = (struct pools){.of = options->pools, .n = options->n_pools, .only = options->n_pools};
     if (pools->n > 0 && number_replicas(pools, options->n_requests) < 0)
         return ifl_fail_nomem(error);
     if (pools->n == 0 || !options->pools_path)
@@ -100,15 +100,31 @@ static int write_row(struct pools *pools, int32_t point, const struct ifl_pool *
     return IFL_OK;
 }
 
-void pools_take(struct pools *pools, const struct life *life)
+/* Each pool has its own tally from now on. */
+IFL_APART static void divide(struct pools *pools, const struct tally *all)
 {
-    if (life->replica >= 0)
-        tally_life(&pools->tallies[pools->pool_of[life->replica]], life);
+    pools->divided = true;
+    if (pools->only < pools->n)
+        tally_copy(&pools->tallies[pools->only], all);
+}
+
+void pools_take(struct pools *pools, const struct life *life, const struct tally *all)
+{
+    const size_t pool = life->replica >= 0 ? pools->pool_of[life->replica] : pools->n;
+    if (!pools->divided && pool < pools->n && (pools->only == pools->n || pools->only == pool)) {
+        pools->only = pool;
+        return;
+    }
+    if (!pools->divided)
+        divide(pools, all);
+    if (pool < pools->n)
+        tally_life(&pools->tallies[pool], life);
 }
 
 /* Its latencies, counts and steps. Rates of pools add up: they all are per second of the run. */
 static int sum_up(const struct pools *pools, size_t i, const struct summary_input *run,
-                  struct ifl_summary *summary, struct ifl_error *error)
+                  const struct ifl_summary *whole, struct ifl_summary *summary,
+                  struct ifl_error *error)
 {
     struct distribution latencies[N_LATENCIES], no_gaps;
     struct step_sums steps = pools->steps[i];
@@ -116,6 +132,11 @@ static int sum_up(const struct pools *pools, size_t i, const struct summary_inpu
     quantile_describe(NULL, NULL, 0, &no_gaps);
     no_gaps.mean_ns = (double)NAN;
     steps.last_end_ns = run->steps->last_end_ns;
+    if (!pools->divided && i == pools->only) {
+        *summary = *whole;
+        summary_average_steps(&steps, summary);
+        return IFL_OK;
+    }
     own.lives.pool_of = pools->pool_of;
     own.lives.pool = (uint32_t)i;
     own.tally = &pools->tallies[i];
@@ -125,14 +146,14 @@ static int sum_up(const struct pools *pools, size_t i, const struct summary_inpu
 }
 
 int pools_write(struct pools *pools, int32_t point, const struct summary_input *run,
-                struct ifl_error *error)
+                const struct ifl_summary *whole, struct ifl_error *error)
 {
     struct ifl_summary summary;
     int code = IFL_OK;
     if (!whole_is_open(&pools->file))
         return IFL_OK;
     for (size_t i = 0; i < pools->n && !code; i++) {
-        code = sum_up(pools, i, run, &summary, error);
+        code = sum_up(pools, i, run, whole, &summary, error);
         if (!code)
             code = write_row(pools, point, &pools->of[i], &summary, error);
     }

@@ -10,7 +10,9 @@ struct pools {
     size_t n;
     uint32_t *pool_of;       /* [replicas], owned */
     struct step_sums *steps; /* [n], owned: of each pool's steps */
-    struct tally *tallies;   /* [n], owned: of each pool's lives */
+    struct tally *tallies;   /* [n], owned: of each pool's lives, once they are divided */
+    bool divided;            /* lives are of several pools, or of none */
+    size_t only;             /* the pool of all lives until then, n: there were none */
     size_t n_replicas;
     struct whole_file file; /* pools.csv */
 };
@@ -29,10 +31,11 @@ static inline const char *pools_name(const struct pools *pools, int32_t replica)
     return pools->of[pools->pool_of[replica]].name;
 }
 
-/* Adds a life that counts; they come in order of arrival. */
-void pools_take(struct pools *pools, const struct life *life);
-/* A row for each pool. `run`: what the row of all pools is made of. */
+/* Adds a life that counts; they come in order of arrival. `all`: the tally of all lives so far but
+ * this one, for as many as the pools were opened for. */
+void pools_take(struct pools *pools, const struct life *life, const struct tally *all);
+/* A row for each pool. `run`: what the row of all pools, `whole`, is made of. */
 int pools_write(struct pools *pools, int32_t point, const struct summary_input *run,
-                struct ifl_error *error);
+                const struct ifl_summary *whole, struct ifl_error *error);
 
 #endif

@@ -213,10 +213,10 @@ static int take_life(struct ifl_recorder *recorder, const struct life *life,
     if (whole_is_open(&recorder->requests) &&
         write_life(recorder, &recorder->requests, life, error))
         return error->code;
+    if (counts && recorder->pools.n > 0)
+        pools_take(&recorder->pools, life, &recorder->tally);
     if (counts)
         tally_life(&recorder->tally, life);
-    if (counts && recorder->pools.n > 0)
-        pools_take(&recorder->pools, life);
     return life_log_add(&recorder->log, life, error);
 }
 
@@ -516,7 +516,7 @@ static int sum_up(struct ifl_recorder *recorder, struct ifl_summary *summary,
     };
     struct distribution latencies[N_LATENCIES];
     if (summarize(&input, latencies, summary, error) ||
-        pools_write(&recorder->pools, recorder->point, &input, error))
+        pools_write(&recorder->pools, recorder->point, &input, summary, error))
         return error->code;
     stage_sums_describe(&recorder->stages, summary);
     move_log_describe(&recorder->moves, summary);

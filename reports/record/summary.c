@@ -37,7 +37,7 @@ static int judge_lives(const struct summary_input *input, struct distribution of
     struct saturation saturation;
     saturation_begin(&saturation, tally->first_arrival_ns, tally->last_arrival_ns);
     int code = latencies_open(&latencies, tally, error);
-    if (!code)
+    if (!code && tally->n > 0)
         code = read_lives(input, &latencies, &saturation, error);
     if (!code)
         code = latencies_describe(&latencies, tally, of, error);
@@ -97,7 +97,7 @@ static void count_requests(const struct summary_input *input, struct ifl_summary
     summary->attainment_frac = ratio((double)tally->n_meeting_slos, (double)tally->n);
 }
 
-static void average_steps(const struct step_sums *steps, struct ifl_summary *summary)
+void summary_average_steps(const struct step_sums *steps, struct ifl_summary *summary)
 {
     const double pool = exact_value(steps->pool_slots_ns);
     summary->n_steps = steps->n_steps;
@@ -131,6 +131,6 @@ int summarize(const struct summary_input *input, struct distribution latencies[N
         .saturated = saturated,
     };
     count_requests(input, summary);
-    average_steps(input->steps, summary);
+    summary_average_steps(input->steps, summary);
     return IFL_OK;
 }

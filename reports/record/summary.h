@@ -45,6 +45,8 @@ struct summary_input {
     const struct distribution *itl;
 };
 
+/* What it says of steps. */
+void summary_average_steps(const struct step_sums *steps, struct ifl_summary *summary);
 int summarize(const struct summary_input *input, struct distribution latencies[N_LATENCIES],
               struct ifl_summary *summary, struct ifl_error *error);
 

@@ -1,6 +1,7 @@
 #include "record/tally.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "inflight/minmax.h"
 
@@ -30,6 +31,31 @@ void tally_close(struct tally *tally)
         free(tally->of[which].recent_ns);
         selection_close(&tally->of[which].selection);
     }
+}
+
+static void copy_sums(struct latency_sums *to, const struct latency_sums *from)
+{
+    int64_t *const recent_ns = to->recent_ns;
+    const struct selection selection = to->selection;
+    ifl_assert(selection.n == from->selection.n);
+    memcpy(recent_ns, from->recent_ns, from->n_recent * sizeof *recent_ns);
+    for (size_t i = 0; from->n > 0 && selection.held && i < selection.n; i++)
+        if (from->selection.held[i] > 0) /* most are in no memory */
+            selection.held[i] = from->selection.held[i];
+    *to = *from;
+    to->recent_ns = recent_ns;
+    to->selection = selection;
+}
+
+void tally_copy(struct tally *to, const struct tally *from)
+{
+    struct latency_sums of[N_LATENCIES];
+    ifl_assert(to->n == 0);
+    memcpy(of, to->of, sizeof of);
+    for (size_t which = 0; which < N_LATENCIES; which++)
+        copy_sums(&of[which], &from->of[which]);
+    *to = *from;
+    memcpy(to->of, of, sizeof of);
 }
 
 static void sum_up_recent(struct latency_sums *sums)

@@ -65,6 +65,8 @@ static inline int64_t latency_bin_ns(int64_t ns)
 /* For at most n lives. Zeroed memory is valid for tally_close. */
 int tally_open(struct tally *tally, size_t n, struct ifl_error *error);
 void tally_close(struct tally *tally);
+/* `to`, which was opened for as many lives and has none, has those of `from`. */
+void tally_copy(struct tally *to, const struct tally *from);
 /* Adds a life; lives come in order of arrival. */
 void tally_life(struct tally *tally, const struct life *life);
 /* To be called behind the last life, before the latencies are read. */

@@ -222,7 +222,7 @@ IFL_APART void routing_note_load(struct routing *routing, const struct replica *
 static const struct ifl_fleet *show(struct routing *routing, const struct arrival *arrival,
                                     int64_t now_ns)
 {
-    routing->probe = (struct live_request){0};
+    memset(&routing->probe, 0, offsetof(struct live_request, own)); /* nothing is its own */
     live_describe(&routing->probe, arrival);
     routing->fleet.pub.now_ns = now_ns;
     routing->fleet.pub.n_routed = routing->n_routed;

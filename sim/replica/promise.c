@@ -35,6 +35,37 @@ void replica_promise_arrived(struct replica *replica, int64_t at_ns)
     plan_cut_promise(&replica->plan, unseen ? 1 : 0);
 }
 
+/* ---- a plan that knows of nothing ---- */
+
+/* All that wait have arrived since the step began that the next plan is made beside. */
+static bool hides_all_that_wait(struct replica *replica)
+{
+    enum { MOST_LOOKS = 4 }; /* of a longer queue one is shown, mostly */
+    struct waiting *waiting = &replica->here.waiting;
+    const struct live_request *r;
+    uint64_t at[2] = {0, 0};
+    if (waiting->n == 0 || waiting->n > MOST_LOOKS)
+        return false;
+    do
+        r = waiting_next(waiting, at);
+    while (r && r->pub.arrival_ns > replica->in_flight.desc.start_ns);
+    return !r;
+}
+
+bool replica_skip_blind_plan(struct replica *replica)
+{
+    const struct here *here = &replica->here;
+    if (!IFL_RARE(replica->fixed.overlap.hindsight) || here->running.n + here->n_swapped > 0 ||
+        replica->view.n_tries > 0 || !sees_what_is_shown(replica) || replica->on.has_ahead ||
+        replica->tiers.on || replica->moving.n_loaded > 0 || replica_overlaps(replica) ||
+        !hides_all_that_wait(replica))
+        return false;
+    view_try(&replica->view);
+    return true;
+}
+
+/* ---- a promise that outlives an end ---- */
+
 bool replica_promise_ended(const struct replica *replica)
 {
     const struct plan *plan = &replica->plan;

@@ -179,6 +179,10 @@ static inline enum replica_fit replica_fit(const struct replica *replica,
                : replica_fit_group(replica, arrival);
 }
 
+/* The next plan is made ahead and would be shown no request, so that it would do nothing: it counts
+ * as made, and the one behind it, at the same time, is shown all that are here. False: it must be
+ * made. */
+bool replica_skip_blind_plan(struct replica *replica);
 /* Builds a step at now_ns. Negative: a policy broke the contract. */
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);
 /* Turns the checking mode on or off: every promised step is planned all the same. */

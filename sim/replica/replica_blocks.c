@@ -158,13 +158,16 @@ void replica_count_in(struct replica *replica, const struct live_request *r)
     accounts_add_tokens(&replica->kv, replica_slots(replica, r) - slots_of_others(replica, r));
 }
 
+/* Where the cache joins runs, a published block without a name is one that no lookup asks for. */
 static void release_all(struct replica *replica, struct live_request *r)
 {
-    if (replica->kv.device.cached && replica->kv.device.tallied)
-        kv_release_tallied(&replica->kv.device, r->pub.stale.n_blocks - r->n_published, r->n_names,
-                           r->blocks);
+    struct kv_pool *kv = &replica->kv.device;
+    const int32_t n_filled = kv->cache.joins_runs ? r->n_published - r->n_names : 0;
+    const int32_t n_nameless = r->pub.stale.n_blocks - r->n_published + n_filled;
+    if (kv->cached && kv->tallied)
+        kv_release_tallied(kv, n_nameless, n_filled, r->n_names, r->blocks);
     else
-        kv_release(&replica->kv.device, r->pub.stale.n_blocks, r->blocks);
+        kv_release(kv, r->pub.stale.n_blocks, r->blocks);
     replica_drop_adapter(replica, r);
     r->pub.stale.n_blocks = 0;
     r->n_hit = r->n_published = r->n_names = 0;

@@ -137,7 +137,7 @@ static void merge(struct replica *replica, struct live_request *r, uint32_t foun
     share(replica, found, kv->cache.clock);
     accounts_add_tokens(&replica->kv, -replica->fixed.limits.block_tokens);
     if (kv->tallied) {
-        kv_release_tallied(kv, 1, 0, NULL);
+        kv_release_tallied(kv, 1, 0, 0, NULL);
     } else {
         kv_cache_touch(&kv->cache, *own, kv->cache.clock);
         kv_release(kv, 1, own);
@@ -159,9 +159,11 @@ static int32_t last_name(const struct live_request *r)
 }
 
 /* Publishes blocks that no request can look for. Where they need no numbers, one entry stands for
- * all of them. */
+ * all of them; or none, since r gives them up now (joins_runs). */
 static void publish_rest(struct replica *replica, struct live_request *r, int32_t from, int32_t to)
 {
+    if (replica->kv.device.cache.joins_runs)
+        return;
     const int32_t step = replica->kv.device.tallied ? to - from : 1;
     for (int32_t i = from; i < to; i += step) {
         const int32_t before = last_name(r);
@@ -238,7 +240,8 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
     if (merged)
         kv_cache_end_node(cache, (uint32_t)last_name(r));
     publish_rest(replica, r, n_first, n);
-    kv_cache_end_node(cache, (uint32_t)last_name(r));
+    if (r->n_names > 0)
+        kv_cache_end_node(cache, (uint32_t)last_name(r));
     r->n_published = n;
 }
 

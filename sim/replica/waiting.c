@@ -296,29 +296,33 @@ void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, 
     waiting->n_tokens += r->pub.stale.n_tokens;
 }
 
-void waiting_push_front(struct waiting *waiting, struct live_request *r)
-{
-    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap);
-    waiting->front[waiting->n_front++] = admit(waiting, r, 0, 0);
-    waiting->n++;
-    waiting->n_tokens += r->pub.stale.n_tokens;
-}
-
 /* Holes may stand anywhere. */
 static bool stands_before_loaded(const struct waiter *w)
 {
     return !waits(w) || w->r->pub.state == IFL_LOADED;
 }
 
-void waiting_push_loaded(struct waiting *waiting, struct live_request *r)
+/* Behind the requests that are LOADED, in front of all others. */
+static void push_behind_loaded(struct waiting *waiting, struct live_request *r)
 {
-    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap && r->pub.state == IFL_LOADED);
+    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap);
     size_t at = waiting->n_front++;
     for (; at > 0 && stands_before_loaded(&waiting->front[at - 1]); at--)
         waiting->front[at] = waiting->front[at - 1];
     waiting->front[at] = admit(waiting, r, 0, 0);
     waiting->n++;
     waiting->n_tokens += r->pub.stale.n_tokens;
+}
+
+void waiting_push_front(struct waiting *waiting, struct live_request *r)
+{
+    push_behind_loaded(waiting, r);
+}
+
+void waiting_push_loaded(struct waiting *waiting, struct live_request *r)
+{
+    ifl_assert(r->pub.state == IFL_LOADED);
+    push_behind_loaded(waiting, r);
 }
 
 struct live_request *waiting_next_loaded(const struct waiting *waiting, uint64_t *at)

@@ -79,6 +79,7 @@ void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, 
  * when a plan looks at it. False, and nothing has changed: it ranks before a request that is
  * already near or in line, so it needs a record (waiting_push). */
 bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key);
+/* r stands in front of all requests that are not LOADED. */
 void waiting_push_front(struct waiting *waiting, struct live_request *r);
 /* r, which is LOADED, stands in front of all requests that are not, and behind those that are. */
 void waiting_push_loaded(struct waiting *waiting, struct live_request *r);

@@ -47,6 +47,8 @@ static int plan_once(struct flight *flight, struct replica *replica, int64_t now
         flight->n_repeats++;
         return 0;
     }
+    if (!flight->check_steady)
+        replica_skip_blind_plan(replica);
     flight->n_plans++;
     return replica_plan(replica, now_ns, error);
 }

@@ -52,22 +52,37 @@ static enum answer ask_pool(const struct flight *flight, const struct fleet_pool
     return answer == TAKEN && arrives && door_is_closed(flight, pool, a) ? DOOR_CLOSED : answer;
 }
 
+/* Opens the pools of which `taken` has the bit to the router, and no other. Most requests may have
+ * the same ones. */
+static void open_pools(struct loop *loop, uint64_t taken)
+{
+    if (taken > 0 && taken == loop->open_pools)
+        return;
+    loop->open_pools = taken;
+    routing_close_all(&loop->routing);
+    for (size_t i = 0; i < loop->flight->n_pools; i++)
+        if (taken >> i & 1)
+            routing_open(&loop->routing, i);
+}
+
 /* Opens the pools that take the request to the router. The answer of the one that comes furthest;
  * where pools have roles, of the role that comes less far. */
 IFL_APART static enum answer ask_each_pool(struct loop *loop, const struct arrival *a, bool arrives)
 {
     const struct flight *flight = loop->flight;
+    ifl_assert(flight->n_pools <= 64);
     enum answer furthest[] = {[IFL_PREFILLS] = UNSERVED, [IFL_DECODES] = UNSERVED};
-    routing_close_all(&loop->routing);
+    uint64_t taken = 0;
     for (size_t i = 0; i < flight->n_pools; i++) {
         const enum answer answer = ask_pool(flight, &flight->pools[i], a, arrives);
         const unsigned roles = fleet_pool_roles(&flight->pools[i]);
         if (answer == TAKEN)
-            routing_open(&loop->routing, i);
+            taken |= UINT64_C(1) << i;
         for (unsigned role = IFL_PREFILLS; role <= IFL_DECODES; role <<= 1)
             if (roles & role)
                 furthest[role] = ifl_max(furthest[role], answer);
     }
+    open_pools(loop, taken);
     return ifl_min(furthest[IFL_PREFILLS], furthest[IFL_DECODES]);
 }
 
@@ -296,8 +311,7 @@ static bool gateway_is_shut(struct loop *loop)
 {
     if (loop->flight->n_pools > 1 || !loop->flight->gateway.hold)
         return false;
-    routing_close_all(&loop->routing);
-    routing_open(&loop->routing, 0);
+    open_pools(loop, 1);
     return routing_saturated(&loop->routing, loop->now_ns);
 }
 

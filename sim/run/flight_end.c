@@ -17,11 +17,11 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
 {
     struct flight *flight = loop->flight;
     struct ifl_request_record record;
-    if (IFL_RARE(r->silent) && r->handover == 0)
+    if (IFL_RARE(r->silent))
         return 0;
     replica_report(replica, r, &record);
-    if (IFL_RARE(r->handover > 0) && !moves_report(loop->moves, r, &record))
-        return 0;
+    if (IFL_RARE(r->handover > 0))
+        moves_report(loop->moves, r, &record);
     if (IFL_RARE(flight->executor->forget != NULL))
         flight->executor->forget(flight->executor_self, r->pub.serial);
     record.request_id = workload_id(flight->workload, r->row, r->attempt);

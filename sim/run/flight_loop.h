@@ -52,6 +52,7 @@ struct loop {
     uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
     bool one_pool;           /* open to any request that fits, without a door that may be closed */
+    uint64_t open_pools;     /* bits of those that the router may send to; 0: any */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
     struct departures departures;
@@ -85,11 +86,12 @@ static inline void loop_tell_progress(struct loop *loop)
     loop->n_untold = 0;
 }
 
-/* Adds many at once if requests end fast: an atomic addition waits for all earlier writes. */
+/* Adds many at once if requests end fast, in virtual time: an atomic addition waits for all earlier
+ * writes. */
 static inline void loop_count_ended(struct loop *loop, uint64_t n)
 {
     loop->n_untold += n;
-    if (loop->n_untold >= 256 || !(loop->sees_ahead || loop->lone))
+    if (loop->n_untold >= 256 || !loop->flight->executor->durations)
         loop_tell_progress(loop);
 }
 

@@ -30,8 +30,8 @@ int moves_hear_plan(struct moves *moves, struct replica *replica, struct ifl_err
 /* The client of a request at that replica has gone, or its time is up. */
 int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,
                 enum ifl_status status, int64_t now_ns, struct ifl_error *error);
-/* r is gone from the replica: whether it makes a row, and then what the row says of its moves. */
-bool moves_report(struct moves *moves, const struct live_request *r,
+/* r, which makes a row, is gone from the replica: what the row says of its moves. */
+void moves_report(const struct moves *moves, const struct live_request *r,
                   struct ifl_request_record *record);
 /* Its record is about to be reused. */
 int moves_forget(struct moves *moves, const struct replica *replica, const struct live_request *r,

@@ -46,12 +46,11 @@ int moves_leave(struct moves *moves, struct replica *replica, struct live_reques
     return rc;
 }
 
-bool moves_report(struct moves *moves, const struct live_request *r,
+void moves_report(const struct moves *moves, const struct live_request *r,
                   struct ifl_request_record *record)
 {
     const struct handover *h = handover_of(moves, r);
-    if (r->silent)
-        return false;
+    ifl_assert(!r->silent);
     record->has_two_replicas = true;
     record->prefill_replica = (int32_t)h->from;
     record->prefilled_ns = h->prefilled_ns;
@@ -64,7 +63,6 @@ bool moves_report(struct moves *moves, const struct live_request *r,
         record->preemptions += h->n_preempted;
         record->swap_outs += h->n_swap_outs;
     }
-    return true;
 }
 
 int moves_forget(struct moves *moves, const struct replica *replica, const struct live_request *r,

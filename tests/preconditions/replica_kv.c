@@ -290,7 +290,7 @@ VIOLATES(pools, untallied, kv_take_tallied, "pool->cached && pool->tallied")
 VIOLATES(pools, release_untallied, kv_release_tallied, "pool->cached && pool->tallied")
 {
     struct kv_pool of = pool(KV_PAGED, true, false);
-    kv_release_tallied(&of, 1, 0, NULL);
+    kv_release_tallied(&of, 1, 0, 0, NULL);
 }
 
 VIOLATES(pools, name, kv_name, "pool->cached && pool->tallied")

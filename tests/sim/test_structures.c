@@ -340,6 +340,28 @@ Test(waiting, agrees_with_a_plain_array)
     waiting_destroy(&waiting);
 }
 
+/* A plan that cannot start the preempted request, for lack of blocks, must come to those that are
+ * LOADED, which have theirs: else these hold what it waits for. */
+Test(waiting, shows_loaded_requests_before_preempted_ones)
+{
+    enum { RANKED, PREEMPTED, LOADED, PREEMPTED_LATER, LOADED_LATER, N };
+    static const int shown[] = {LOADED, LOADED_LATER, PREEMPTED_LATER, PREEMPTED, RANKED};
+    struct live_request r[N] = {0};
+    struct waiting waiting = {0};
+    uint64_t at[2] = {0, 0};
+    cr_assert_eq(waiting_reserve(&waiting, N), 0);
+    r[LOADED].pub.state = r[LOADED_LATER].pub.state = IFL_LOADED;
+    waiting_push(&waiting, &r[RANKED], 0, 0);
+    waiting_push_front(&waiting, &r[PREEMPTED]);
+    waiting_push_loaded(&waiting, &r[LOADED]);
+    waiting_push_front(&waiting, &r[PREEMPTED_LATER]);
+    waiting_push_loaded(&waiting, &r[LOADED_LATER]);
+    for (size_t i = 0; i < N; i++)
+        cr_expect_eq(waiting_next(&waiting, at) - r, shown[i], "%zu", i);
+    cr_expect_null(waiting_next(&waiting, at));
+    waiting_destroy(&waiting);
+}
+
 /* ---- waiting requests without a record ---- */
 
 enum { N_ARRIVALS = 2000 };

@@ -34,6 +34,19 @@ void kv_cache_destroy(struct kv_cache *cache)
     *cache = (struct kv_cache){0};
 }
 
+/* True: a block that became unused later than another one is evicted later. */
+static bool evicts_in_order(const struct kv_cache_options *options)
+{
+    const struct ifl_cached one = {.last_used = 2, .last_used_ns = 1};
+    return options->kind == PREFIX_CACHE_HASH && options->evict->by_last_use &&
+           options->evict->key(options->evict_self, options->view, &one) == (int64_t)one.last_used;
+}
+
+void kv_cache_tally(struct kv_cache *cache)
+{
+    cache->joins_runs = !cache->options.below && evicts_in_order(&cache->options);
+}
+
 static bool is_tree(const struct kv_cache *cache)
 {
     return cache->options.kind == PREFIX_CACHE_RADIX;
@@ -175,7 +188,6 @@ static void forget(struct kv_cache *cache, uint32_t block)
     if (cache->options.below)
         drop_below(cache, block, cache->entries[block].n_blocks);
     kv_cache_withdraw(cache, block);
-    cache->n_evicted += (uint64_t)cache->entries[block].n_blocks;
 }
 
 /* ---- losing ---- */
@@ -309,7 +321,6 @@ static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n
     n = stays ? n : 1;
     entry->n_blocks -= n;
     entry->depth_tokens -= n * block_tokens;
-    cache->n_evicted += entry->cached ? (uint64_t)n : 0;
     if (cache->options.below && entry->cached)
         drop_below(cache, name, n);
     if (!stays)
@@ -325,8 +336,11 @@ struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, in
     struct kv_loss loss = {0};
     if (block < 0)
         return loss;
-    const struct kv_entry *entry = &cache->entries[block];
-    if (entry->n_blocks > 1 && !(entry->cached && is_tree(cache))) {
+    struct kv_entry *entry = &cache->entries[block];
+    if (cache->joins_runs && !entry->cached && entry->n_blocks > n_most) {
+        entry->n_blocks -= n_most;
+        loss.n_blocks = n_most;
+    } else if (entry->n_blocks > 1 && !(entry->cached && is_tree(cache))) {
         loss = lose_last(cache, (uint32_t)block, n_most);
     } else {
         kv_evictor_remove(&cache->evictor, (uint32_t)block);

@@ -73,12 +73,12 @@ struct kv_cache {
     int32_t n_asked;  /* entries with `asked` set */
     uint32_t *wanted; /* [n_wanted] entries with `wanted` set */
     int32_t n_wanted;
+    bool joins_runs;  /* see kv_cache_tally */
     bool asks_wanted; /* the evict module reads `wanted`, so the caller has to set it */
     int32_t n_idle;   /* blocks that are free and not on the pool's stack */
     uint64_t clock;   /* counts uses */
     uint64_t epoch;   /* rises when the hit of a waiting request may have changed */
     bool asked_lost;  /* an entry with `asked` set was lost; the caller clears the flag */
-    uint64_t n_evicted;
 };
 
 /* An empty cache, in which nothing is found. Zeroed memory is valid for kv_cache_destroy. */
@@ -86,6 +86,11 @@ void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *opti
 /* Memory for n_blocks entries, once, before any is published: 0 or IFL_E_NOMEM. */
 int kv_cache_open_blocks(struct kv_cache *cache, int32_t n_blocks);
 void kv_cache_destroy(struct kv_cache *cache);
+/* From here on blocks are counted, and only entries have numbers. If blocks are evicted in the
+ * order in which they became unused, those that no lookup asks for need no entry of their own
+ * (joins_runs): one run in the queue stands for all that became unused one after the other, since
+ * only their number tells when a block behind them is evicted. */
+void kv_cache_tally(struct kv_cache *cache);
 
 /* The first block that was listed under that identity, -1: none. */
 int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity);
@@ -123,8 +128,18 @@ void kv_cache_revive(struct kv_cache *cache, uint32_t block);
 /* The last owner has given the block up. True if the block waits for its eviction in the cache,
  * false if it belongs on the pool's stack. */
 bool kv_cache_retire(struct kv_cache *cache, uint32_t block);
-/* Queues a run of free blocks without cached K/V for eviction (KV_UNHASHED_IN_ORDER). */
+/* Queues a run of free blocks for eviction that no lookup asks for. */
 void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks);
+/* The same without a name, as part of the run that is last in the queue. False: there is none. */
+static inline bool kv_cache_join(struct kv_cache *cache, int32_t n_blocks)
+{
+    const int32_t last = cache->evictor.last;
+    if (!cache->joins_runs || last < 0 || cache->entries[last].cached || cache->evictor.n_heap > 0)
+        return false;
+    cache->entries[last].n_blocks += n_blocks;
+    cache->n_idle += n_blocks;
+    return true;
+}
 
 struct kv_loss {
     int32_t n_blocks, n_names;

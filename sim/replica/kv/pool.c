@@ -61,6 +61,8 @@ void kv_pool_tally(struct kv_pool *pool)
     pool->tallied = true;
     pool->plain = !pool->contiguous && !pool->cached;
     pool->n_free_names = pool->n_blocks;
+    if (pool->cached)
+        kv_cache_tally(&pool->cache);
 }
 
 IFL_APART void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
@@ -194,20 +196,22 @@ void kv_withdraw(struct kv_pool *pool, uint32_t block)
     pool->free_stack[pool->n_free_names++] = block;
 }
 
-static void release_nameless(struct kv_pool *pool, int32_t n)
+/* n_filled of them hold K/V. */
+static void release_nameless(struct kv_pool *pool, int32_t n, int32_t n_filled)
 {
+    const int32_t n_queued = pool->cache.options.unhashed == KV_UNHASHED_FIRST ? n_filled : n;
     pool->n_free += n;
-    if (n == 0 || pool->cache.options.unhashed == KV_UNHASHED_FIRST)
+    if (n_queued == 0 || kv_cache_join(&pool->cache, n_queued))
         return;
     const uint32_t name = kv_name(pool);
     pool->n_refs[name] = 0;
-    kv_cache_queue(&pool->cache, name, n);
+    kv_cache_queue(&pool->cache, name, n_queued);
 }
 
 void kv_release_plain(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
     if (pool->cached && pool->tallied) {
-        kv_release_tallied(pool, n, 0, NULL);
+        kv_release_tallied(pool, n, 0, 0, NULL);
         return;
     }
     for (int32_t i = 0; pool->cached && i < n; i++)
@@ -215,11 +219,11 @@ void kv_release_plain(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
     kv_release(pool, n, blocks);
 }
 
-IFL_APART void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names,
-                                  const uint32_t *names)
+IFL_APART void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_filled,
+                                  int32_t n_names, const uint32_t *names)
 {
-    ifl_assert(pool->cached && pool->tallied);
-    release_nameless(pool, n);
+    ifl_assert(pool->cached && pool->tallied && n_filled <= n);
+    release_nameless(pool, n, n_filled);
     for (int32_t i = n_names; i-- > 0;) {
         if (!kv_unshare(pool, names[i]))
             continue;

@@ -64,9 +64,11 @@ void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
 void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
 /* Taking and releasing in a tallied pool with a cache. kv_take_tallied takes n blocks in all.
- * kv_release_tallied releases n blocks without names and the blocks of n_names names. */
+ * kv_release_tallied releases n blocks without names and the blocks of n_names names. n_filled: of
+ * the n, those that the cache keeps all the same (joins_runs). */
 void kv_take_tallied(struct kv_pool *pool, int32_t n);
-void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names);
+void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_filled, int32_t n_names,
+                        const uint32_t *names);
 /* Releases n blocks that hold no K/V, of any pool but a contiguous one; in a tallied one `blocks`
  * is not read. With a cache they were used just now. */
 void kv_release_plain(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
