@@ -305,7 +305,6 @@ static bool stands_before_loaded(const struct waiter *w)
 /* Behind the requests that are LOADED, in front of all others. */
 static void push_behind_loaded(struct waiting *waiting, struct live_request *r)
 {
-    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap);
     size_t at = waiting->n_front++;
     for (; at > 0 && stands_before_loaded(&waiting->front[at - 1]); at--)
         waiting->front[at] = waiting->front[at - 1];
@@ -316,12 +315,13 @@ static void push_behind_loaded(struct waiting *waiting, struct live_request *r)
 
 void waiting_push_front(struct waiting *waiting, struct live_request *r)
 {
+    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap);
     push_behind_loaded(waiting, r);
 }
 
 void waiting_push_loaded(struct waiting *waiting, struct live_request *r)
 {
-    ifl_assert(r->pub.state == IFL_LOADED);
+    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap && r->pub.state == IFL_LOADED);
     push_behind_loaded(waiting, r);
 }
 
