@@ -54,6 +54,12 @@ static inline int64_t ifl_outstanding_and_sent(const struct ifl_load *load)
     return ifl_outstanding(load) + (int64_t)load->n_sent;
 }
 
+/* Of a load, what only changes as requests come and end. */
+struct ifl_load_counts {
+    int64_t n_outstanding; /* ifl_outstanding_and_sent */
+    uint64_t n_routed;
+};
+
 struct ifl_fleet;
 
 /* A router calls these as ifl_load_of, ifl_least and so on, below. */
@@ -84,6 +90,9 @@ struct ifl_fleet_ops {
     /* Moves a running request to replica `to`, below fleet->n, while it goes on decoding. From
      * `balance` alone. False: it is on its way already, or the replica takes none. */
     bool (*migrate)(const struct ifl_fleet *, const struct ifl_request *, size_t to);
+    /* The same as in the load of replica i, below fleet->n. Costs less: most steps of a replica
+     * need not be simulated to know it. */
+    struct ifl_load_counts (*counts)(const struct ifl_fleet *, size_t i);
 };
 
 struct ifl_fleet {
@@ -101,6 +110,12 @@ static inline const struct ifl_load *ifl_load_of(const struct ifl_fleet *fleet, 
 {
     ifl_assert(i < fleet->n);
     return fleet->ops->load(fleet, i);
+}
+
+static inline struct ifl_load_counts ifl_counts_of(const struct ifl_fleet *fleet, size_t i)
+{
+    ifl_assert(i < fleet->n);
+    return fleet->ops->counts(fleet, i);
 }
 
 static inline size_t ifl_nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)

@@ -4,7 +4,7 @@
 
 static int64_t outstanding(const struct ifl_fleet *fleet, size_t replica)
 {
-    return ifl_outstanding_and_sent(ifl_load_of(fleet, replica));
+    return ifl_counts_of(fleet, replica).n_outstanding;
 }
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)

@@ -30,8 +30,8 @@ struct extremes {
 
 static void look_at(struct extremes *found, const struct ifl_fleet *fleet, size_t i)
 {
-    const struct ifl_load *load = ifl_load_of(fleet, i);
-    const int32_t outstanding = (int32_t)ifl_outstanding_and_sent(load);
+    const struct ifl_load_counts counts = ifl_counts_of(fleet, i);
+    const int32_t outstanding = (int32_t)counts.n_outstanding;
     const int32_t n_cached = ifl_cached_tokens(fleet, i);
     if (outstanding < found->min_outstanding) {
         found->least = i;
@@ -43,9 +43,9 @@ static void look_at(struct extremes *found, const struct ifl_fleet *fleet, size_
         found->best_hit = i;
         found->n_cached = n_cached;
     }
-    if (load->n_routed < found->min_routed) {
+    if (counts.n_routed < found->min_routed) {
         found->least_routed = i;
-        found->min_routed = load->n_routed;
+        found->min_routed = counts.n_routed;
     }
 }
 

@@ -48,8 +48,12 @@ void least_note_all(struct least *least)
 void least_note(struct least *least, uint32_t i)
 {
     ifl_assert(i < least->n);
-    for (uint32_t node = (least->n_leaves + i) / 2; node > 0; node /= 2)
+    for (uint32_t node = (least->n_leaves + i) / 2; node > 0; node /= 2) {
+        const uint32_t was = least->winner[node];
         play(least, node);
+        if (was != i && least->winner[node] == was)
+            return; /* what it lost before, it loses again */
+    }
 }
 
 /* The nodes that cover the span exactly, from its two ends inwards. */

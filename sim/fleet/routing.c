@@ -31,10 +31,10 @@ static void describe(const struct replica *replica, int64_t now_ns, struct ifl_l
 }
 
 /* The replica comes to the time of the question, and the loop notes its load. */
-static void bring(struct routing *routing, uint32_t i, bool cache)
+static void bring(struct routing *routing, uint32_t i, enum routing_look look)
 {
     if (routing->bring && routing->asked->code >= 0)
-        routing->bring(routing->bring_context, i, cache, routing->asked);
+        routing->bring(routing->bring_context, i, look, routing->asked);
 }
 
 static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
@@ -42,8 +42,18 @@ static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
     struct routing *routing = routing_of(fleet);
     const size_t at = i < routing->n ? i : 0;
     routing->n_looks++;
-    bring(routing, (uint32_t)at, false);
+    bring(routing, (uint32_t)at, LOOKS_AT_LOAD);
     return &routing->loads[at];
+}
+
+static struct ifl_load_counts counts_of(const struct ifl_fleet *fleet, size_t i)
+{
+    struct routing *routing = routing_of(fleet);
+    const size_t at = i < routing->n ? i : 0;
+    const struct ifl_load *load = &routing->loads[at];
+    routing->n_looks++;
+    bring(routing, (uint32_t)at, LOOKS_AT_COUNTS);
+    return (struct ifl_load_counts){ifl_outstanding_and_sent(load), load->n_routed};
 }
 
 /* A router that looks at few replicas is likely to look at those that it asks the numbers of. */
@@ -79,7 +89,7 @@ static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 {
     struct routing *routing = routing_of(fleet);
     size_t best = fleet->n;
-    bring(routing, ROUTING_ALL, false);
+    bring(routing, ROUTING_ALL, LOOKS_AT_COUNTS);
     if (!least_is_kept(&routing->least) &&
         least_create(&routing->least, routing->loads, routing->n) < 0 && routing->asked->code >= 0)
         ifl_fail_nomem(routing->asked);
@@ -100,9 +110,10 @@ static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 static int32_t cached_tokens(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
-    if (i < routing->n)
-        bring(routing, (uint32_t)i, true);
-    return i < routing->n && fleet->request == &routing->probe.pub
+    if (i >= routing->n || !routing->replicas[i].kv.device.cached)
+        return 0;
+    bring(routing, (uint32_t)i, LOOKS_AT_CACHE);
+    return fleet->request == &routing->probe.pub
                ? replica_hit(&routing->replicas[i], &routing->probe).n_cached
                : 0;
 }
@@ -121,6 +132,7 @@ static const struct ifl_fleet_ops fleet_ops = {
     .least = least,
     .cached = cached_tokens,
     .draw = draw,
+    .counts = counts_of,
 };
 
 /* ---- creating ---- */
@@ -185,7 +197,18 @@ void routing_count_sent(struct routing *routing, uint32_t replica)
 {
     routing->n_routed++;
     routing->loads[replica].n_routed++;
-    routing->loads[replica].n_sent += news_are_old(&routing->news);
+    if (!news_are_old(&routing->news))
+        return;
+    routing->loads[replica].n_sent++;
+    if (least_is_kept(&routing->least))
+        least_note(&routing->least, replica);
+}
+
+void routing_note_mailed(struct routing *routing, uint32_t replica)
+{
+    if (news_are_old(&routing->news))
+        return;
+    routing->loads[replica].n_waiting++;
     if (least_is_kept(&routing->least))
         least_note(&routing->least, replica);
 }
@@ -208,11 +231,12 @@ IFL_APART void routing_note_load(struct routing *routing, const struct replica *
     const uint32_t number = replica->fixed.number;
     const bool old = news_are_old(&routing->news);
     struct ifl_load *load = old ? &routing->news.live[number] : &routing->loads[number];
+    const int64_t n_before = ifl_outstanding_and_sent(load);
     describe(replica, now_ns, load);
     load->n_routed = routing->loads[number].n_routed;
     if (old)
         news_note(&routing->news, now_ns);
-    else if (least_is_kept(&routing->least))
+    else if (least_is_kept(&routing->least) && ifl_outstanding_and_sent(load) != n_before)
         least_note(&routing->least, number);
 }
 

@@ -37,11 +37,16 @@ struct routing_span {
     unsigned roles; /* bits of enum ifl_role */
 };
 
-/* Takes a replica on to the time of which the router knows its load; ROUTING_ALL: all whose load
- * may change until then. cache: to the time at which the router is asked, however old the news are.
+/* What the router asks of a replica: its load, how many requests it has, or what its cache holds.
  */
+enum routing_look { LOOKS_AT_LOAD, LOOKS_AT_COUNTS, LOOKS_AT_CACHE };
+
+/* Takes a replica on to the time of which the router knows its load, or of its counts only if these
+ * may be others by then; ROUTING_ALL: all whose counts may be others. To look at a cache, to the
+ * time at which the router is asked, however old the news are. */
 #define ROUTING_ALL UINT32_MAX
-typedef int routing_bring_fn(void *context, uint32_t replica, bool cache, struct ifl_error *error);
+typedef int routing_bring_fn(void *context, uint32_t replica, enum routing_look look,
+                             struct ifl_error *error);
 
 struct routing {
     struct replica *replicas; /* [n], borrowed */
@@ -150,6 +155,9 @@ static inline void routing_note_sent(struct routing *routing, uint32_t replica)
     if (routing->router)
         routing_count_sent(routing, replica);
 }
+/* The request waits for the replica to come to it. Exact news count it from now on; where news are
+ * old, routing_note_sent counts it. */
+void routing_note_mailed(struct routing *routing, uint32_t replica);
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);
 /* Old news of one replica, without a report of all: its load is as it is now, since when n_sent

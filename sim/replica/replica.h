@@ -247,6 +247,10 @@ enum { REPLICA_MAX_STRETCH = 64 };
 int replica_coast(struct replica *replica, const struct ifl_done *done, const int64_t *duration_ns,
                   size_t n, int64_t until_ns, struct ifl_recorder *recorder,
                   struct ifl_error *error);
+/* How many ticks are sure to follow the committed one, n at most, of which replica_coasts: in and
+ * between them no request ends and nothing is planned, if the promise holds for so long and no
+ * request comes or leaves. */
+size_t replica_sure_ticks(const struct replica *replica, size_t n);
 /* Commits the next tick. False, and nothing has changed: the promise does not cover it. */
 bool replica_next_tick(struct replica *replica, int64_t now_ns);
 /* As the run ends: fills a record of the preemptions that no step's record counts. False: there are

@@ -67,6 +67,27 @@ IFL_HOT size_t replica_stretch_steps(const struct replica *replica, int64_t unti
     return cohort_ticks_alike(&replica->here.cohort, n_steps);
 }
 
+/* Blocks that ticks may take from now on. Negative: not even a tick that takes none may follow. */
+static int32_t blocks_to_spare(const struct replica *replica)
+{
+    const struct kv_pool *kv = &replica->kv.device;
+    const int32_t n = kv->n_free - replica->plan.promise.min_free_blocks;
+    if (IFL_RARE(kv->contiguous) && n > 0)
+        return 0;
+    return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
+}
+
+/* Each member takes at most one block more than its new tokens fill. */
+IFL_HOT size_t replica_sure_ticks(const struct replica *replica, size_t n)
+{
+    const struct cohort *cohort = &replica->here.cohort;
+    const int64_t n_left = cohort_ticks_left(cohort);
+    const int64_t n_ticks =
+        ifl_min((int64_t)n, ifl_min((int64_t)replica->plan.promise.n_steps, n_left));
+    const int64_t n_blocks = cohort->n_seqs * (n_ticks / replica->fixed.block.tokens + 1);
+    return replica->fixed.plain && n_blocks <= blocks_to_spare(replica) ? (size_t)n_ticks : 0;
+}
+
 /* A request has arrived in the step that is under way: rows of steps tell it from the next one on,
  * and what the plan behind that one knows depends on when that one begins. */
 static bool has_one_more(const struct replica *replica)
@@ -86,16 +107,6 @@ static bool stretches(const struct replica *replica)
         return false;
     return cohort->n_fresh == 0 && cohort->last_end_ns == replica->in_flight.desc.start_ns &&
            !replica->plan.pads_for_ended;
-}
-
-/* Blocks that ticks may take from now on. Negative: not even a tick that takes none may follow. */
-static int32_t blocks_to_spare(const struct replica *replica)
-{
-    const struct kv_pool *kv = &replica->kv.device;
-    const int32_t n = kv->n_free - replica->plan.promise.min_free_blocks;
-    if (IFL_RARE(kv->contiguous) && n > 0)
-        return 0;
-    return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
 }
 
 /* Lets the committed tick pass, and those behind it, at most n in all, as long as their blocks are

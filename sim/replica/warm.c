@@ -64,3 +64,12 @@ void replica_warm_lists(const struct replica *replica, bool joins)
     if (joins && next)
         fetch(next, sizeof *next);
 }
+
+void replica_warm_end(const struct replica *replica)
+{
+    const struct cohort *cohort = &replica->here.cohort;
+    if (cohort->n == 0 || cohort_is_ragged(cohort))
+        return;
+    const struct live_request *r = cohort->due[cohort_place(cohort, cohort->next_finish_tick)];
+    fetch(r, offsetof(struct live_request, own));
+}

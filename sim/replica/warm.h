@@ -10,5 +10,7 @@ void replica_warm(const struct replica *replica);
 /* What it points to. By then replica_warm should have been called for it a little earlier. joins: a
  * request is about to join. */
 void replica_warm_lists(const struct replica *replica, bool joins);
+/* The request of its cohort that ends next. By then replica_warm_lists should have been called. */
+void replica_warm_end(const struct replica *replica);
 
 #endif

@@ -11,6 +11,12 @@
  * A request that is sent to a replica without a look at it is put into its mailbox (flight_mail.h).
  * The replica comes to it when something asks for the replica, or when the mailboxes are full.
  *
+ * A router that asks how many requests a replica has (counts, least) need not have it fly there:
+ * steps that are foretold, in which no request ends and behind which nothing is planned, do not
+ * change the number (next_end_ns), and a request in the mailbox counts as one that waits. Then the
+ * replica flies about three times a request: as the step ends in which the request came, as its
+ * prompt is computed, and as it ends.
+ *
  * Where news are old, see flight_news.c. */
 #include "run/flight_apart.h"
 
@@ -90,7 +96,10 @@ static int foresee(struct loop *loop, const struct replica *replica, int64_t unt
 {
     struct outlook *outlook = &loop->lone_outlook;
     const int64_t start_ns = replica->in_flight.desc.start_ns;
-    if (!loop_look_ahead(loop->flight, replica, until_ns, outlook))
+    const int64_t tick_ns = ifl_min(replica->in_flight.tick_ns, (int64_t)INT32_MAX);
+    const int64_t ahead_ns = start_ns + APART_ENDS_AHEAD * tick_ns;
+    const int64_t end_ns = loop->follows_counts ? ifl_max(until_ns, ahead_ns) : until_ns;
+    if (!loop_look_ahead(loop->flight, replica, end_ns, outlook))
         return submit_and_wait(loop, replica, done, error);
     const int64_t duration_ns = outlook->duration_ns[outlook->at];
     *done = (struct ifl_done){.step = replica->in_flight.desc.step,
@@ -184,6 +193,13 @@ static int fly(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_
     return rc;
 }
 
+static void fall_due(struct lone *lone, const struct replica *replica, int64_t now_ns)
+{
+    if (lone->due_ns == IFL_NEVER && !replica->in_flight.busy)
+        lone->due_ns = now_ns;
+    lone->last_ns = ifl_max(lone->last_ns, now_ns);
+}
+
 static int let_join(struct loop *loop, uint32_t number, struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[number];
@@ -191,8 +207,54 @@ static int let_join(struct loop *loop, uint32_t number, struct ifl_error *error)
     mail_take(&loop->mail, &loop->lone[number].mailbox, loop->flight->workload, &a);
     const int rc = replica_join(replica, &a, a.at_ns, NULL, error);
     loop->now_ns = a.at_ns;
-    apart_fall_due(loop, replica);
+    fall_due(&loop->lone[number], replica, a.at_ns);
     return rc;
+}
+
+/* When the number of its requests may change next if nothing comes, once it has flown. Ticks that
+ * are foretold and sure to follow the one under way do not change it. */
+IFL_HOT static int64_t next_end_ns(const struct loop *loop, uint32_t number, struct lone *lone)
+{
+    const struct replica *replica = &loop->flight->replicas[number];
+    const struct outlook *outlook = &loop->lone_outlook;
+    const size_t n_known = ifl_min(outlook->n - outlook->at, (size_t)APART_ENDS_AHEAD + 1);
+    int64_t at_ns = apart_next_change_ns(lone);
+    lone->n_ends = 0;
+    if (lone->end_ns == IFL_NEVER || n_known < 2 || !replica_coasts(replica))
+        return at_ns;
+    const int64_t *duration_ns = outlook->duration_ns + outlook->at + 1;
+    const uint32_t n = (uint32_t)replica_sure_ticks(replica, n_known - 1);
+    while (lone->n_ends < n && at_ns <= replica->plan.promise.until_ns &&
+           duration_ns[lone->n_ends] <= IFL_LAST_NS - at_ns) {
+        at_ns += duration_ns[lone->n_ends];
+        lone->ends_ns[lone->n_ends++] = at_ns;
+    }
+    return at_ns;
+}
+
+/* A request that comes at at_ns changes the number of requests, beside itself, no earlier than at
+ * the end of the step under way then. */
+static void await(struct lone *lone, int64_t at_ns)
+{
+    int64_t end_ns = lone->end_ns;
+    for (uint32_t i = 0; i < lone->n_ends && end_ns <= at_ns; i++)
+        end_ns = lone->ends_ns[i];
+    lone->count_ns = ifl_min(lone->count_ns, end_ns == IFL_NEVER ? at_ns : end_ns);
+}
+
+static void note_next_count(struct loop *loop, uint32_t number, struct lone *lone)
+{
+    lone->count_ns = next_end_ns(loop, number, lone);
+    if (lone->mailbox.n > 0)
+        await(lone, mail_next_ns(&loop->mail, &lone->mailbox));
+}
+
+/* It need not fly, and has not: its next event is known to be later. */
+static void stay(struct lone *lone)
+{
+    const int64_t next_ns = apart_next_change_ns(lone);
+    if (lone->mailbox.n == 0)
+        lone->count_ns = ifl_max(lone->count_ns, next_ns);
 }
 
 int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t joined_ns,
@@ -202,10 +264,16 @@ int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t jo
     const int64_t now_ns = loop->now_ns;
     int rc = 0;
     if (apart_next_change_ns(lone) > until_ns &&
-        mail_next_ns(&loop->mail, &lone->mailbox) > joined_ns)
+        mail_next_ns(&loop->mail, &lone->mailbox) > joined_ns) {
+        if (loop->follows_counts)
+            stay(lone);
         return 0;
+    }
     lone->stale = true;
+    loop->lone_outlook.n = loop->lone_outlook.at = 0;
     replica_warm_lists(&loop->flight->replicas[number], lone->mailbox.n > 0);
+    if (loop->follows_counts && lone->mailbox.n == 0)
+        replica_warm_end(&loop->flight->replicas[number]);
     for (int64_t at_ns;
          rc == 0 && (at_ns = mail_next_ns(&loop->mail, &lone->mailbox)) <= joined_ns;) {
         rc = fly(loop, number, at_ns, error);
@@ -215,6 +283,8 @@ int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t jo
     if (rc == 0)
         rc = fly(loop, number, until_ns, error);
     loop->now_ns = now_ns;
+    if (rc == 0 && loop->follows_counts)
+        note_next_count(loop, number, lone);
     return rc;
 }
 
@@ -222,7 +292,7 @@ int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t jo
 static void expect_change(struct loop *loop, uint32_t number)
 {
     struct lone *lone = &loop->lone[number];
-    const int64_t at_ns = apart_next_change_ns(lone);
+    const int64_t at_ns = lone->count_ns;
     if (!loop->follows_loads || at_ns >= lone->queued_ns)
         return;
     lone->queued_ns = at_ns;
@@ -232,9 +302,9 @@ static void expect_change(struct loop *loop, uint32_t number)
 void apart_fall_due(struct loop *loop, const struct replica *replica)
 {
     struct lone *lone = &loop->lone[replica->fixed.number];
-    if (lone->due_ns == IFL_NEVER && !replica->in_flight.busy)
-        lone->due_ns = loop->now_ns;
-    lone->last_ns = ifl_max(lone->last_ns, loop->now_ns);
+    fall_due(lone, replica, loop->now_ns);
+    lone->n_ends = 0;
+    lone->count_ns = loop->follows_counts ? apart_next_change_ns(lone) : 0;
     expect_change(loop, replica->fixed.number);
 }
 
@@ -260,7 +330,7 @@ int apart_bring(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl
 /* ---- mail ---- */
 
 /* Each replica comes to so many requests in a row, on average; small fleets to more. */
-enum { MAIL_EACH = 64, LEAST_MAIL = 256 };
+enum { MAIL_EACH = 256, LEAST_MAIL = 256 };
 
 /* Replicas take what they have been sent, but for what old news of them may not know of yet. */
 static int empty_mailboxes(struct loop *loop, struct ifl_error *error)
@@ -275,7 +345,8 @@ static int empty_mailboxes(struct loop *loop, struct ifl_error *error)
             continue;
         const int64_t last_ns = mail_last_ns(&loop->mail, box);
         const int64_t until_ns = ifl_min(last_ns, most_ns);
-        rc = apart_reach(loop, i, until_ns, until_ns, error);
+        rc = !old && loop->follows_counts ? apart_bring(loop, i, loop->now_ns, error)
+                                          : apart_reach(loop, i, until_ns, until_ns, error);
         if (rc == 0)
             rc = loop_check_stop(loop, error);
     }
@@ -294,8 +365,7 @@ IFL_APART static int make_room(struct loop *loop, struct ifl_error *error)
 
 bool apart_takes_mail(const struct loop *loop)
 {
-    return loop->lone && !loop->follows_loads &&
-           (!news_are_old(&loop->routing.news) || !loop->takes_news);
+    return loop->lone && (!news_are_old(&loop->routing.news) || !loop->takes_news);
 }
 
 int apart_post(struct loop *loop, uint32_t number, const struct arrival *a, struct ifl_error *error)
@@ -303,6 +373,11 @@ int apart_post(struct loop *loop, uint32_t number, const struct arrival *a, stru
     if (mail_is_full(&loop->mail) && make_room(loop, error) < 0)
         return error->code;
     mail_put(&loop->mail, &loop->lone[number].mailbox, a);
+    if (loop->follows_counts) {
+        await(&loop->lone[number], a->at_ns);
+        routing_note_mailed(&loop->routing, number);
+        expect_change(loop, number);
+    }
     return 0;
 }
 
@@ -370,6 +445,7 @@ int apart_land(struct loop *loop, struct ifl_error *error)
 /* From now on lone_changes is kept. */
 static int follow_loads(struct loop *loop, struct ifl_error *error)
 {
+    loop->follows_counts = true;
     const int rc = bring_all(loop, loop->now_ns, error);
     loop->follows_loads = true;
     for (uint32_t i = 0; i < loop->flight->n_replicas; i++)
@@ -405,13 +481,17 @@ static int bring_changed(struct loop *loop, struct ifl_error *error)
     return rc == 0 && loop->lacks_memory ? ifl_fail_nomem(error) : rc;
 }
 
-static int bring_for_router(void *context, uint32_t number, bool cache, struct ifl_error *error)
+static int bring_for_router(void *context, uint32_t number, enum routing_look look,
+                            struct ifl_error *error)
 {
     struct loop *loop = context;
-    if (news_are_old(&loop->routing.news) && !cache)
-        return apart_hear(loop, number, error);
+    loop->follows_counts = loop->follows_counts || look == LOOKS_AT_COUNTS;
+    if (news_are_old(&loop->routing.news) && look != LOOKS_AT_CACHE)
+        return apart_hear(loop, number, look, error);
     if (number == ROUTING_ALL)
         return bring_changed(loop, error);
+    if (look == LOOKS_AT_COUNTS && apart_knows_count(&loop->lone[number], loop->now_ns))
+        return 0;
     if (apart_take_news(loop, error) < 0)
         return error->code;
     return apart_bring(loop, number, loop->now_ns, error);

@@ -28,6 +28,10 @@ struct outlook {
     int64_t duration_ns[REPLICA_MAX_STRETCH];
 };
 
+/* Ends of steps of a replica that are noted, so that it need not be looked at before the last of
+ * them. */
+enum { APART_ENDS_AHEAD = 16 };
+
 /* A replica that flies apart from the others (flight_apart.c). */
 struct lone {
     int64_t end_ns;          /* of the committed step; IFL_NEVER: none is under way */
@@ -35,9 +39,13 @@ struct lone {
     int64_t last_ns;         /* of its last event, or of the last request that joined */
     int64_t queued_ns;       /* its entry in lone_changes; IFL_NEVER: it has none */
     int64_t heard_ns;        /* old news: the router knows its load as of then */
+    int64_t count_ns;        /* it has as many requests, and in its mailbox, until then; where
+                                loop.follows_counts */
     struct event_heap wakes; /* its own */
     struct mailbox mailbox;  /* requests that were sent to it, and that it does not have yet */
     bool stale;              /* it has flown since its load was noted */
+    uint32_t n_ends;
+    int64_t ends_ns[APART_ENDS_AHEAD]; /* of the steps behind the one under way, if nothing comes */
 };
 
 struct place;
@@ -72,6 +80,8 @@ struct loop {
     struct mail mail;               /* what is in the mailboxes of all of them */
     struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
     bool lacks_memory;              /* for lone_changes */
+    int64_t counts_heard_ns;        /* old news: the router knows all counts as of then */
+    bool follows_counts;            /* the router asks for numbers of requests */
     bool follows_loads;             /* lone_changes is kept: the router asks for the least load */
     bool takes_news;                /* old ones of all replicas at a time, as they fall due */
     bool shares_pipelines;          /* some replicas are virtual engines */

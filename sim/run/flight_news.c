@@ -35,13 +35,28 @@ static int hear_of_all(struct loop *loop, int64_t at_ns, struct ifl_error *error
     return rc;
 }
 
-int apart_hear(struct loop *loop, uint32_t number, struct ifl_error *error)
+/* The number of requests of each. */
+static int hear_counts(struct loop *loop, int64_t at_ns, struct ifl_error *error)
+{
+    int rc = 0;
+    if (at_ns <= loop->counts_heard_ns)
+        return 0;
+    loop->counts_heard_ns = at_ns;
+    for (uint32_t i = 0; i < loop->flight->n_replicas && rc == 0; i++)
+        if (!apart_knows_count(&loop->lone[i], at_ns))
+            rc = hear_of(loop, i, at_ns, error);
+    return rc;
+}
+
+int apart_hear(struct loop *loop, uint32_t number, enum routing_look look, struct ifl_error *error)
 {
     const int64_t at_ns = news_heard_of_ns(&loop->routing.news, loop->now_ns);
     if (loop->takes_news)
         return 0;
     if (number == ROUTING_ALL)
-        return hear_of_all(loop, at_ns, error);
+        return hear_counts(loop, at_ns, error);
+    if (look == LOOKS_AT_COUNTS && apart_knows_count(&loop->lone[number], at_ns))
+        return 0;
     loop->routing.loads[number].taken_ns = at_ns;
     return hear_of(loop, number, at_ns, error);
 }

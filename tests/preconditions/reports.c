@@ -50,6 +50,11 @@ VIOLATES(fleets, load, ifl_load_of, "i < fleet->n")
     ifl_load_of(&fleet, 2);
 }
 
+VIOLATES(fleets, counts, ifl_counts_of, "i < fleet->n")
+{
+    ifl_counts_of(&fleet, 2);
+}
+
 VIOLATES(fleets, nth, ifl_nth, "k < fleet->ops->up")
 {
     ifl_nth(&fleet, IFL_PREFILLS, 2);
