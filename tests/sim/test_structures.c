@@ -564,6 +564,7 @@ Test(kv_cache, a_wider_table_finds_the_same)
     kv_cache_create(&cache, &options);
     cr_expect_eq(kv_cache_find(&cache, 7), -1, "nothing is found before there is memory");
     cr_assert_eq(kv_cache_open_blocks(&cache, N), 0);
+    cr_assert_eq(kv_cache_reserve_all(&cache), 0);
     for (uint32_t block = 0; block < N; block++) {
         kv_cache_publish(&cache, block, ifl_mix(block % (N / ALIKE)), -1, 16, KV_SOUGHT_BY_ALL);
         cr_assert_eq(kv_cache_find(&cache, ifl_mix(block / 2 % (N / ALIKE))),
