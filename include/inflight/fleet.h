@@ -84,6 +84,14 @@ struct ifl_fleet_ops {
     /* Moves a running request to replica `to`, below fleet->n, while it goes on decoding. From
      * `balance` alone. False: it is on its way already, or the replica takes none. */
     bool (*migrate)(const struct ifl_fleet *, const struct ifl_request *, size_t to);
+    /* As `least`: the one with the most requests; the one that was sent the fewest ever
+     * (n_routed). */
+    size_t (*most)(const struct ifl_fleet *, unsigned roles);
+    size_t (*least_routed)(const struct ifl_fleet *, unsigned roles);
+    /* Of the same replicas, the one for which `cached` is the largest, ties by number, and how many
+     * tokens; fleet->n and 0: none holds any. Costs a look-up for each block that it holds, and a
+     * look at each replica that holds as much. */
+    size_t (*longest)(const struct ifl_fleet *, unsigned roles, int32_t *n_tokens);
 };
 
 struct ifl_fleet {
@@ -117,6 +125,22 @@ static inline size_t ifl_up(const struct ifl_fleet *fleet, unsigned roles)
 static inline size_t ifl_least(const struct ifl_fleet *fleet, unsigned roles)
 {
     return fleet->ops->least(fleet, roles);
+}
+
+static inline size_t ifl_most(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return fleet->ops->most(fleet, roles);
+}
+
+static inline size_t ifl_least_routed(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return fleet->ops->least_routed(fleet, roles);
+}
+
+static inline size_t ifl_longest_cached(const struct ifl_fleet *fleet, unsigned roles,
+                                        int32_t *n_tokens)
+{
+    return fleet->ops->longest(fleet, roles, n_tokens);
 }
 
 static inline int32_t ifl_cached_tokens(const struct ifl_fleet *fleet, size_t i)
