@@ -93,6 +93,14 @@ struct ifl_fleet_ops {
     /* The same as in the load of replica i, below fleet->n. Costs less: most steps of a replica
      * need not be simulated to know it. */
     struct ifl_load_counts (*counts)(const struct ifl_fleet *, size_t i);
+    /* As `least`: the one with the most requests; the one that was sent the fewest ever
+     * (n_routed). */
+    size_t (*most)(const struct ifl_fleet *, unsigned roles);
+    size_t (*least_routed)(const struct ifl_fleet *, unsigned roles);
+    /* Of the same replicas, the one for which `cached` is the largest, ties by number, and how many
+     * tokens; fleet->n and 0: none holds any. Costs a look-up for each block that it holds, and a
+     * look at each replica that holds as much. */
+    size_t (*longest)(const struct ifl_fleet *, unsigned roles, int32_t *n_tokens);
 };
 
 struct ifl_fleet {
@@ -132,6 +140,22 @@ static inline size_t ifl_up(const struct ifl_fleet *fleet, unsigned roles)
 static inline size_t ifl_least(const struct ifl_fleet *fleet, unsigned roles)
 {
     return fleet->ops->least(fleet, roles);
+}
+
+static inline size_t ifl_most(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return fleet->ops->most(fleet, roles);
+}
+
+static inline size_t ifl_least_routed(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return fleet->ops->least_routed(fleet, roles);
+}
+
+static inline size_t ifl_longest_cached(const struct ifl_fleet *fleet, unsigned roles,
+                                        int32_t *n_tokens)
+{
+    return fleet->ops->longest(fleet, roles, n_tokens);
 }
 
 static inline int32_t ifl_cached_tokens(const struct ifl_fleet *fleet, size_t i)

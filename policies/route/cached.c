@@ -8,7 +8,8 @@
  * The source asks a controller that hears of each cached chunk, and takes the first holder of the
  * first chunk; here the longest holder is known as it is, equals: the first. A session is hashed to
  * a ring there, to a number here: the same as long as no replica comes or goes. With
- * by_cache: false it is the session router alone. Costs a look at each replica. */
+ * by_cache: false it is the session router alone. The lowest rate
+ * costs a look at each replica. */
 #include "inflight/policy.h"
 #include "inflight/random.h"
 
@@ -47,16 +48,10 @@ static void finish(void *self)
 /* fleet->n: too much is missing everywhere, or nothing is held. */
 static size_t best_holder(const struct cached *p, const struct ifl_fleet *fleet)
 {
-    const int32_t n_prompt = fleet->request->n_prompt;
-    int32_t most = 0;
-    size_t best = fleet->n;
-    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
-        const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);
-        const int32_t n = ifl_cached_tokens(fleet, i);
-        best = n > most ? i : best;
-        most = n > most ? n : most;
-    }
-    return most >= n_prompt - p->max_missing_tokens ? best : fleet->n;
+    int32_t n_cached;
+    const size_t best = ifl_longest_cached(fleet, IFL_PREFILLS, &n_cached);
+    const bool enough = n_cached >= fleet->request->n_prompt - p->max_missing_tokens;
+    return enough ? best : fleet->n;
 }
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)

@@ -20,53 +20,24 @@ static const struct ifl_param params[] = {
      "... and the most loaded has more than this many times the least"},
 };
 
-/* Of the replicas, ties by number. */
-struct extremes {
-    size_t least, best_hit, least_routed;
-    int32_t min_outstanding, max_outstanding; /* requests */
-    int32_t n_cached;                         /* tokens of the best hit */
-    uint64_t min_routed;
-};
-
-static void look_at(struct extremes *found, const struct ifl_fleet *fleet, size_t i)
+static int64_t n_requests(const struct ifl_fleet *fleet, size_t i)
 {
-    const struct ifl_load_counts counts = ifl_counts_of(fleet, i);
-    const int32_t outstanding = (int32_t)counts.n_outstanding;
-    const int32_t n_cached = ifl_cached_tokens(fleet, i);
-    if (outstanding < found->min_outstanding) {
-        found->least = i;
-        found->min_outstanding = outstanding;
-    }
-    if (outstanding > found->max_outstanding)
-        found->max_outstanding = outstanding;
-    if (n_cached > found->n_cached) {
-        found->best_hit = i;
-        found->n_cached = n_cached;
-    }
-    if (counts.n_routed < found->min_routed) {
-        found->least_routed = i;
-        found->min_routed = counts.n_routed;
-    }
+    return ifl_counts_of(fleet, i).n_outstanding;
 }
 
-static struct extremes survey(const struct ifl_fleet *fleet)
-{
-    struct extremes found = {.min_outstanding = INT32_MAX, .min_routed = UINT64_MAX};
-    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++)
-        look_at(&found, fleet, ifl_nth(fleet, IFL_PREFILLS, k));
-    return found;
-}
-
+/* Ties by number, everywhere. */
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
     const struct prefix *p = self;
-    const struct extremes found = survey(fleet);
-    const int32_t most = found.max_outstanding, least = found.min_outstanding;
-    if (most - least > p->balance_abs && most > p->balance_rel * least)
-        return ifl_send(found.least);
-    const bool follows =
-        found.n_cached > 0 && found.n_cached >= p->min_match_frac * fleet->request->n_prompt;
-    return ifl_send(follows ? found.best_hit : found.least_routed);
+    const size_t idlest = ifl_least(fleet, IFL_PREFILLS);
+    const int64_t least = n_requests(fleet, idlest);
+    const int64_t most = n_requests(fleet, ifl_most(fleet, IFL_PREFILLS));
+    int32_t n_cached;
+    if (most - least > p->balance_abs && (double)most > p->balance_rel * (double)least)
+        return ifl_send(idlest);
+    const size_t holder = ifl_longest_cached(fleet, IFL_PREFILLS, &n_cached);
+    const bool follows = n_cached > 0 && n_cached >= p->min_match_frac * fleet->request->n_prompt;
+    return ifl_send(follows ? holder : ifl_least_routed(fleet, IFL_PREFILLS));
 }
 
 static const struct ifl_route_ops ops = {pick};

@@ -4,19 +4,35 @@
 
 #include "inflight/error.h"
 
+static int64_t count_of(const struct least *least, uint32_t i)
+{
+    const struct ifl_load *load = &least->loads[i];
+    switch (least->by) {
+    case MOST_REQUESTS:
+        return -ifl_outstanding_and_sent(load);
+    case LEAST_ROUTED:
+        return (int64_t)load->n_routed;
+    default:
+        return ifl_outstanding_and_sent(load);
+    }
+}
+
+bool least_goes_before(const struct least *least, uint32_t b, uint32_t a)
+{
+    return count_of(least, b) < count_of(least, a);
+}
+
 /* a or b; a is the lower number, if both are replicas. */
 static uint32_t match(const struct least *least, uint32_t a, uint32_t b)
 {
     if (a == least->n || b == least->n)
         return a == least->n ? b : a;
-    return ifl_outstanding_and_sent(&least->loads[b]) < ifl_outstanding_and_sent(&least->loads[a])
-               ? b
-               : a;
+    return least_goes_before(least, b, a) ? b : a;
 }
 
-int least_create(struct least *least, const struct ifl_load *loads, uint32_t n)
+int least_create(struct least *least, enum least_by by, const struct ifl_load *loads, uint32_t n)
 {
-    *least = (struct least){.loads = loads, .n = n, .n_leaves = 1};
+    *least = (struct least){.loads = loads, .by = by, .n = n, .n_leaves = 1};
     while (least->n_leaves < n)
         least->n_leaves *= 2;
     least->winner = malloc(2 * (size_t)least->n_leaves * sizeof *least->winner);

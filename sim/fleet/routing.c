@@ -85,24 +85,74 @@ static size_t up(const struct ifl_fleet *fleet, unsigned roles)
     return routing_of(fleet)->n_open_of[roles & 3];
 }
 
-static size_t least(const struct ifl_fleet *fleet, unsigned roles)
+/* Of the replicas that may get the request. */
+static size_t first_by(const struct ifl_fleet *fleet, unsigned roles, enum least_by by)
 {
     struct routing *routing = routing_of(fleet);
+    struct least *first = &routing->first[by];
     size_t best = fleet->n;
     bring(routing, ROUTING_ALL, LOOKS_AT_COUNTS);
-    if (!least_is_kept(&routing->least) &&
-        least_create(&routing->least, routing->loads, routing->n) < 0 && routing->asked->code >= 0)
+    if (!least_is_kept(first) && least_create(first, by, routing->loads, routing->n) < 0 &&
+        routing->asked->code >= 0)
         ifl_fail_nomem(routing->asked);
     if (routing->asked->code < 0)
         return 0;
     for (size_t s = 0; s < routing->n_open; s++) {
         const struct routing_span span = routing->open[s];
-        if ((span.roles & roles) != roles)
+        if ((span.roles & roles) != roles || span.n == 0)
             continue;
-        const uint32_t own = least_of(&routing->least, span.first, span.first + span.n);
-        if (best == fleet->n || ifl_outstanding_and_sent(&routing->loads[own]) <
-                                    ifl_outstanding_and_sent(&routing->loads[best]))
+        const uint32_t own = least_of(first, span.first, span.first + span.n);
+        if (best == fleet->n || least_goes_before(first, own, (uint32_t)best))
             best = own;
+    }
+    return best;
+}
+
+static size_t least(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return first_by(fleet, roles, LEAST_REQUESTS);
+}
+
+static size_t most(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return first_by(fleet, roles, MOST_REQUESTS);
+}
+
+static size_t least_routed(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return first_by(fleet, roles, LEAST_ROUTED);
+}
+
+/* What they hold is known as it is, however old the news of their loads. */
+static void bring_caches(struct routing *routing)
+{
+    if (!news_are_old(&routing->news))
+        bring(routing, ROUTING_ALL, LOOKS_AT_CACHE);
+    for (uint32_t i = 0; i < routing->n && news_are_old(&routing->news); i++)
+        bring(routing, i, LOOKS_AT_CACHE);
+    if (!holders_are_open(&routing->holders) && routing->asked->code >= 0)
+        holders_open(&routing->holders, routing->replicas, routing->n);
+    if (routing->holders.lacks_memory && routing->asked->code >= 0)
+        ifl_fail_nomem(routing->asked);
+}
+
+static size_t longest(const struct ifl_fleet *fleet, unsigned roles, int32_t *n_tokens)
+{
+    struct routing *routing = routing_of(fleet);
+    size_t best = fleet->n;
+    *n_tokens = 0;
+    bring_caches(routing);
+    if (routing->asked->code < 0 || fleet->request != &routing->probe.pub)
+        return fleet->n;
+    for (size_t s = 0; s < routing->n_open; s++) {
+        const struct routing_span span = routing->open[s];
+        int32_t n = 0;
+        if ((span.roles & roles) != roles || span.n == 0)
+            continue;
+        const uint32_t own =
+            holders_longest(&routing->holders, span.first, span.n, &routing->probe, &n);
+        best = n > *n_tokens ? own : best;
+        *n_tokens = ifl_max(n, *n_tokens);
     }
     return best;
 }
@@ -114,7 +164,7 @@ static int32_t cached_tokens(const struct ifl_fleet *fleet, size_t i)
         return 0;
     bring(routing, (uint32_t)i, LOOKS_AT_CACHE);
     return fleet->request == &routing->probe.pub
-               ? replica_hit(&routing->replicas[i], &routing->probe).n_cached
+               ? replica_hit_tokens(&routing->replicas[i], &routing->probe)
                : 0;
 }
 
@@ -133,6 +183,9 @@ static const struct ifl_fleet_ops fleet_ops = {
     .cached = cached_tokens,
     .draw = draw,
     .counts = counts_of,
+    .most = most,
+    .least_routed = least_routed,
+    .longest = longest,
 };
 
 /* ---- creating ---- */
@@ -186,22 +239,28 @@ int routing_create(struct routing *routing, const struct routing_options *option
 void routing_destroy(struct routing *routing)
 {
     news_destroy(&routing->news);
-    least_destroy(&routing->least);
+    for (int by = 0; by < N_LEAST; by++)
+        least_destroy(&routing->first[by]);
+    holders_close(&routing->holders);
     free(routing->loads);
     free(routing->open);
     free(routing->held);
     *routing = (struct routing){0};
 }
 
+static void note_changed(struct routing *routing, uint32_t replica)
+{
+    for (int by = 0; by < N_LEAST; by++)
+        if (least_is_kept(&routing->first[by]))
+            least_note(&routing->first[by], replica);
+}
+
 void routing_count_sent(struct routing *routing, uint32_t replica)
 {
     routing->n_routed++;
     routing->loads[replica].n_routed++;
-    if (!news_are_old(&routing->news))
-        return;
-    routing->loads[replica].n_sent++;
-    if (least_is_kept(&routing->least))
-        least_note(&routing->least, replica);
+    routing->loads[replica].n_sent += news_are_old(&routing->news);
+    note_changed(routing, replica);
 }
 
 void routing_note_mailed(struct routing *routing, uint32_t replica)
@@ -209,8 +268,7 @@ void routing_note_mailed(struct routing *routing, uint32_t replica)
     if (news_are_old(&routing->news))
         return;
     routing->loads[replica].n_waiting++;
-    if (least_is_kept(&routing->least))
-        least_note(&routing->least, replica);
+    note_changed(routing, replica);
 }
 
 void routing_hear_one(struct routing *routing, const struct replica *replica, uint32_t n_sent)
@@ -220,8 +278,7 @@ void routing_hear_one(struct routing *routing, const struct replica *replica, ui
     struct ifl_load *load = &routing->loads[number];
     describe(replica, load->taken_ns, load);
     load->n_sent = n_sent;
-    if (least_is_kept(&routing->least))
-        least_note(&routing->least, number);
+    note_changed(routing, number);
 }
 
 IFL_APART void routing_note_load(struct routing *routing, const struct replica *replica,
@@ -236,8 +293,8 @@ IFL_APART void routing_note_load(struct routing *routing, const struct replica *
     load->n_routed = routing->loads[number].n_routed;
     if (old)
         news_note(&routing->news, now_ns);
-    else if (least_is_kept(&routing->least) && ifl_outstanding_and_sent(load) != n_before)
-        least_note(&routing->least, number);
+    else if (ifl_outstanding_and_sent(load) != n_before)
+        note_changed(routing, number);
 }
 
 /* ---- asking ---- */
@@ -385,12 +442,11 @@ int32_t routing_to_compute(struct routing *routing, const struct arrival *arriva
                            struct ifl_error *error)
 {
     const struct ifl_fleet *fleet = show(routing, arrival, now_ns);
-    int32_t most = 0;
+    int32_t n_cached;
     routing->asked = error;
     error->code = 0;
-    for (size_t k = 0; k < up(fleet, IFL_PREFILLS) && error->code == 0; k++)
-        most = ifl_max(most, cached_tokens(fleet, nth(fleet, IFL_PREFILLS, k)));
-    return error->code < 0 ? error->code : ifl_max(arrival->n_prompt - most, 1);
+    longest(fleet, IFL_PREFILLS, &n_cached);
+    return error->code < 0 ? error->code : ifl_max(arrival->n_prompt - n_cached, 1);
 }
 
 size_t routing_head(const struct routing *routing, int class_wanted)

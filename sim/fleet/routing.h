@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fleet/gateway.h"
+#include "fleet/holders.h"
 #include "fleet/least.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
@@ -66,15 +67,16 @@ struct routing {
     struct gateway gateway;
     routing_bring_fn *bring; /* NULL: all replicas are where the loop is */
     void *bring_context;
-    uint32_t n_looks;          /* at loads, for the request that was asked about last */
-    bool looks_at_few;         /* for the one before it */
-    struct ifl_error *asked;   /* of the question under way, the first error of `bring` */
-    struct least least;        /* kept from the first question for it on */
-    struct live_request probe; /* the request that is asked about, while it is at no replica */
-    uint64_t note;             /* the router's word of the request that it is shown */
-    struct arrival *held;      /* [first_held, n_held) at the gateway, by class and in the order of
-                                  asking */
-    struct turns turns;        /* of the classes */
+    uint32_t n_looks;            /* at loads, for the request that was asked about last */
+    bool looks_at_few;           /* for the one before it */
+    struct ifl_error *asked;     /* of the question under way, the first error of `bring` */
+    struct least first[N_LEAST]; /* each is kept from the first question for it on */
+    struct holders holders;      /* so is this */
+    struct live_request probe;   /* the request that is asked about, while it is at no replica */
+    uint64_t note;               /* the router's word of the request that it is shown */
+    struct arrival *held; /* [first_held, n_held) at the gateway, by class and in the order of
+                             asking */
+    struct turns turns;   /* of the classes */
     size_t first_held, n_held, cap_held;
     struct refusals refusals; /* of requests that the router dropped */
 };
@@ -188,8 +190,9 @@ bool routing_hear_report(struct routing *routing, int64_t now_ns);
 static inline bool routing_hear_news(struct routing *routing, int64_t now_ns)
 {
     const bool heard = news_are_old(&routing->news) && routing_hear_report(routing, now_ns);
-    if (heard && least_is_kept(&routing->least))
-        least_note_all(&routing->least);
+    for (int by = 0; heard && by < N_LEAST; by++)
+        if (least_is_kept(&routing->first[by]))
+            least_note_all(&routing->first[by]);
     return heard;
 }
 

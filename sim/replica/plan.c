@@ -17,7 +17,7 @@ void plan_create(struct plan *plan, const struct ifl_limits *limits, const struc
 void plan_destroy(struct plan *plan)
 {
     void *const arrays[] = {plan->planned, plan->by_start.of, plan->started.of, plan->scheduled.of,
-                            plan->outs,    plan->ins,         plan->copies};
+                            plan->outs};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -27,18 +27,23 @@ static int reserve_list(struct snapshot *list, size_t n)
     return array_grow(&list->of, list->n, n, sizeof *list->of);
 }
 
-static int make_room_for_copies(struct plan *plan, const struct ifl_limits *limits)
+/* One array, since of most replicas no page of it is touched but the first. A swap takes a host
+ * block; copies are those of groups. */
+static int make_room_for_copies(struct plan *plan, const struct ifl_limits *limits, bool groups)
 {
-    const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
-    plan->outs = malloc(n_copies * sizeof *plan->outs);
-    plan->ins = malloc(n_copies * sizeof *plan->ins);
-    plan->copies = malloc(((size_t)limits->n_blocks + 1) * sizeof *plan->copies);
-    return plan->outs && plan->ins && plan->copies ? 0 : IFL_E_NOMEM;
+    const size_t n_swaps = (size_t)limits->n_host_blocks + 1;
+    const size_t n_copies = groups ? (size_t)limits->n_blocks + 1 : 0;
+    plan->outs = malloc((2 * n_swaps + n_copies) * sizeof *plan->outs);
+    if (!plan->outs)
+        return IFL_E_NOMEM;
+    plan->ins = plan->outs + n_swaps;
+    plan->copies = plan->ins + n_swaps;
+    return 0;
 }
 
-int plan_reserve(struct plan *plan, const struct ifl_limits *limits, size_t n)
+int plan_reserve(struct plan *plan, const struct ifl_limits *limits, bool groups, size_t n)
 {
-    if (!plan->copies && make_room_for_copies(plan, limits) < 0)
+    if (!plan->outs && make_room_for_copies(plan, limits, groups) < 0)
         return IFL_E_NOMEM;
     if (array_grow(&plan->planned, plan->n_planned, n, sizeof *plan->planned) < 0 ||
         reserve_list(&plan->by_start, n) < 0 || reserve_list(&plan->started, n) < 0 ||

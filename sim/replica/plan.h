@@ -40,8 +40,8 @@ struct plan {
     int64_t refused_until_ns; /* earliest until_ns of a refusal; IFL_NEVER: none */
     uint64_t first_start;     /* requests that this plan starts have at least this start_serial */
     struct snapshot by_start, started, scheduled;
-    struct ifl_copy *outs, *ins;    /* [host blocks + 1] */
-    struct ifl_copy *copies;        /* [device blocks + 1] */
+    struct ifl_copy *outs, *ins; /* [host blocks + 1] */
+    struct ifl_copy *copies;     /* [device blocks + 1], in the same memory; without groups [0] */
     size_t n_outs, n_ins, n_copies; /* in tallied pools outs and ins are only counted */
     int32_t n_rejected;             /* in this plan */
     int32_t n_ended_victims;        /* ended requests that were preempted in this plan */
@@ -67,7 +67,7 @@ void plan_create(struct plan *plan, const struct ifl_limits *limits,
                  const struct ifl_step_ops *ops);
 void plan_destroy(struct plan *plan);
 /* Room for n requests. 0, or IFL_E_NOMEM. */
-int plan_reserve(struct plan *plan, const struct ifl_limits *limits, size_t n);
+int plan_reserve(struct plan *plan, const struct ifl_limits *limits, bool groups, size_t n);
 
 /* ---- opening and closing ---- */
 

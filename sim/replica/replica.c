@@ -15,7 +15,8 @@ IFL_APART static int make_room(struct replica *replica, size_t n_here)
     /* Few: a fleet may have thousands of replicas. Half of it is for requests (here.h), so that
      * less than fourfold would soon be too little again. */
     const size_t n = n_here < 4 ? 16 : 4 * n_here;
-    if (plan_reserve(&replica->plan, &replica->fixed.limits, n) < 0 ||
+    const bool groups = replica->fixed.max_samples > 1;
+    if (plan_reserve(&replica->plan, &replica->fixed.limits, groups, n) < 0 ||
         kv_pool_open(&replica->kv.device) < 0 || kv_pool_open(&replica->kv.host) < 0 ||
         rankings_reserve(&replica->ranks, n) < 0 || leaving_reserve(&replica->leaving, n) < 0 ||
         moving_reserve(&replica->moving, n) < 0 || in_flight_reserve(replica, n) < 0)

@@ -342,5 +342,9 @@ bool replica_passes_over(const struct replica *replica, struct live_request *r, 
 
 /* What the prefix cache holds of the tokens of r, which need not be a request of this replica. */
 struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r);
+/* The same, n_cached alone, of a request that is at no replica. */
+int32_t replica_hit_tokens(const struct replica *replica, const struct live_request *r);
+/* Most blocks that it may hold of r. */
+int32_t replica_longest_hit(const struct replica *replica, const struct live_request *r);
 
 #endif

@@ -45,7 +45,7 @@ IFL_APART static int32_t need_beyond_hit(const struct replica *replica,
 {
     int32_t n_unused = 0;
     for (int32_t i = 0; i < r->n_hit; i++)
-        n_unused += replica->kv.device.n_refs[r->blocks[i]] == 0;
+        n_unused += kv_refs(&replica->kv.device, r->blocks[i]) == 0;
     return n > r->n_hit ? n - r->n_hit + n_unused : n_unused;
 }
 
@@ -129,7 +129,7 @@ static int64_t slots_of_others(const struct replica *replica, const struct live_
 {
     int64_t n = 0;
     for (int32_t i = 0; replica->kv.device.cached && i < r->n_names; i++)
-        n += replica->kv.device.n_refs[r->blocks[i]] > 1;
+        n += kv_refs(&replica->kv.device, r->blocks[i]) > 1;
     return n * replica->fixed.limits.block_tokens;
 }
 

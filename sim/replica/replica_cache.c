@@ -22,17 +22,19 @@ static bool may_hit(const struct live_request *r)
     return r->pub.n_preempted > 0 || kv_shareable_tokens(r) > 0;
 }
 
-/* Most blocks that a hit may have: one token is always computed, to sample from. */
-static int32_t longest_hit(const struct replica *replica, const struct live_request *r)
+/* One token is always computed, to sample from. */
+int32_t replica_longest_hit(const struct replica *replica, const struct live_request *r)
 {
-    return may_hit(r) ? replica_full_blocks(replica, r->pub.stale.n_tokens - 1) : 0;
+    return replica->kv.device.cached && may_hit(r)
+               ? replica_full_blocks(replica, r->pub.stale.n_tokens - 1)
+               : 0;
 }
 
 void replica_find_hit(struct replica *replica, struct live_request *r)
 {
     ifl_assert(replica->kv.device.cached && r->pub.state == IFL_WAITING);
     struct kv_cache *cache = &replica->kv.device.cache;
-    const int32_t limit = longest_hit(replica, r);
+    const int32_t limit = replica_longest_hit(replica, r);
     int32_t n = 0;
     uint64_t identity = 0;
     for (int32_t block; n < limit; n++) {
@@ -87,7 +89,7 @@ struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r
 {
     const struct kv_cache *cache = &replica->kv.device.cache;
     const int32_t block_tokens = replica->fixed.limits.block_tokens;
-    const int32_t limit = replica->kv.device.cached ? longest_hit(replica, r) : 0;
+    const int32_t limit = replica_longest_hit(replica, r);
     const bool known = replica->kv.device.cached && r->looked_up == replica_cache_epoch(replica);
     struct ifl_hit hit = {0};
     uint64_t identity = 0;
@@ -103,12 +105,26 @@ struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r
     return hit;
 }
 
+int32_t replica_hit_tokens(const struct replica *replica, const struct live_request *r)
+{
+    const int32_t block_tokens = replica->fixed.limits.block_tokens;
+    const int32_t limit = replica_longest_hit(replica, r);
+    uint64_t identity = 0;
+    int32_t n = 0;
+    for (; n < limit; n++) {
+        identity = kv_identity(r, identity, n, block_tokens);
+        if (kv_cache_find(&replica->kv.device.cache, identity) < 0)
+            break;
+    }
+    return n * block_tokens;
+}
+
 /* ---- sharing and publishing ---- */
 
 /* The block gets one more owner; its slots are counted once. */
 static void share(struct replica *replica, uint32_t block, uint64_t use)
 {
-    if (replica->kv.device.n_refs[block] == 0)
+    if (kv_refs(&replica->kv.device, block) == 0)
         accounts_add_tokens(&replica->kv, replica->fixed.limits.block_tokens);
     kv_share(&replica->kv.device, block);
     kv_cache_touch(&replica->kv.device.cache, block, use);
@@ -176,13 +192,14 @@ static void publish_rest(struct replica *replica, struct live_request *r, int32_
  * last name to the first, since the names spread within the same array. */
 static void divide_runs(struct replica *replica, struct live_request *r)
 {
-    const struct kv_entry *entries = replica->kv.device.cache.entries;
+    const struct kv_cache *cache = &replica->kv.device.cache;
     int32_t to = r->n_published;
-    if (r->n_names == r->n_published || live_reserve_blocks(r, r->n_published) < 0)
+    if (r->n_names == r->n_published || live_reserve_blocks(r, r->n_published) < 0 ||
+        kv_reserve_names(&replica->kv.device, r->n_published - r->n_names) < 0)
         return;
     for (int32_t i = r->n_names; i-- > 0;) {
         const uint32_t name = r->blocks[i];
-        const int32_t n = entries[name].n_blocks;
+        const int32_t n = kv_entry_blocks(kv_entry(cache, name));
         r->blocks[--to] = name;
         for (int32_t k = 1; k < n; k++)
             r->blocks[--to] = kv_name(&replica->kv.device);
@@ -230,7 +247,8 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
     const int32_t n_shareable = replica_full_blocks(replica, kv_shareable_tokens(r));
     const int32_t n_sought = of_its_own == KV_SOUGHT_BY_NONE ? ifl_min(n, n_shareable) : n;
     const int32_t n_first = ifl_max(r->n_published, n_sought);
-    if (live_reserve_blocks(r, n_first + 1) < 0)
+    if (live_reserve_blocks(r, n_first + 1) < 0 ||
+        kv_reserve_names(&replica->kv.device, n_first - r->n_published + 1) < 0)
         return;
     if (is_tree(replica))
         kv_cache_tick(cache);
@@ -339,9 +357,9 @@ void replica_unpublish(struct replica *replica, struct live_request *r)
 {
     struct kv_pool *kv = &replica->kv.device;
     ifl_assert(kv->cached && !is_tree(replica));
-    while (r->n_names > 0 && kv->n_refs[r->blocks[r->n_names - 1]] == 1) {
+    while (r->n_names > 0 && kv_refs(kv, r->blocks[r->n_names - 1]) == 1) {
         const uint32_t name = r->blocks[--r->n_names];
-        r->n_published -= kv->cache.entries[name].n_blocks;
+        r->n_published -= kv_entry_blocks(kv_entry(&kv->cache, name));
         kv_withdraw(kv, name);
     }
     kv_cache_tick(&kv->cache);

@@ -229,7 +229,7 @@ struct ifl_hit step_hit(struct ifl_step *step, const struct ifl_request *r)
 uint32_t step_above(struct ifl_step *step, uint32_t node)
 {
     const struct kv_pool *kv = &replica_of(step)->kv.device;
-    if (!kv->cached || node == 0 || node > (uint32_t)kv->n_blocks)
+    if (!kv->cached || node <= (uint32_t)kv->n_fresh || node > (uint32_t)kv->n_blocks)
         return 0;
-    return (uint32_t)(kv->cache.entries[node - 1].parent + 1);
+    return (uint32_t)(kv_entry(&kv->cache, node - 1)->parent + 1);
 }

@@ -292,7 +292,9 @@ int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t jo
 static void expect_change(struct loop *loop, uint32_t number)
 {
     struct lone *lone = &loop->lone[number];
-    const int64_t at_ns = lone->count_ns;
+    int64_t at_ns = lone->count_ns;
+    if (loop->follows_caches)
+        at_ns = ifl_min(at_ns, apart_next_change_ns(lone));
     if (!loop->follows_loads || at_ns >= lone->queued_ns)
         return;
     lone->queued_ns = at_ns;
@@ -442,12 +444,13 @@ int apart_land(struct loop *loop, struct ifl_error *error)
     return rc;
 }
 
-/* From now on lone_changes is kept. */
-static int follow_loads(struct loop *loop, struct ifl_error *error)
+/* From now on lone_changes is kept. What a cache holds may change with every step. */
+static int follow_loads(struct loop *loop, bool caches, struct ifl_error *error)
 {
     loop->follows_counts = true;
     const int rc = bring_all(loop, loop->now_ns, error);
     loop->follows_loads = true;
+    loop->follows_caches = loop->follows_caches || caches;
     for (uint32_t i = 0; i < loop->flight->n_replicas; i++)
         expect_change(loop, i);
     return rc;
@@ -464,11 +467,12 @@ static void warm_next(const struct loop *loop)
         replica_warm_lists(&replicas[heap->of[0].payload], false);
 }
 
-/* Those whose loads may have changed by now. */
-static int bring_changed(struct loop *loop, struct ifl_error *error)
+/* Those whose loads, or caches, may have changed by now. */
+static int bring_changed(struct loop *loop, bool caches, struct ifl_error *error)
 {
     const int64_t now_ns = loop->now_ns;
-    int rc = loop->follows_loads ? 0 : follow_loads(loop, error);
+    const bool follows = loop->follows_loads && (loop->follows_caches || !caches);
+    int rc = follows ? 0 : follow_loads(loop, caches, error);
     while (rc == 0 && event_next_ns(&loop->lone_changes) <= now_ns) {
         const struct event event = event_pop(&loop->lone_changes);
         struct lone *lone = &loop->lone[event.payload];
@@ -489,7 +493,7 @@ static int bring_for_router(void *context, uint32_t number, enum routing_look lo
     if (news_are_old(&loop->routing.news) && look != LOOKS_AT_CACHE)
         return apart_hear(loop, number, look, error);
     if (number == ROUTING_ALL)
-        return bring_changed(loop, error);
+        return bring_changed(loop, look == LOOKS_AT_CACHE, error);
     if (look == LOOKS_AT_COUNTS && apart_knows_count(&loop->lone[number], loop->now_ns))
         return 0;
     if (apart_take_news(loop, error) < 0)

@@ -83,6 +83,7 @@ struct loop {
     int64_t counts_heard_ns;        /* old news: the router knows all counts as of then */
     bool follows_counts;            /* the router asks for numbers of requests */
     bool follows_loads;             /* lone_changes is kept: the router asks for the least load */
+    bool follows_caches;            /* ... as of each step: the router asks what all caches hold */
     bool takes_news;                /* old ones of all replicas at a time, as they fall due */
     bool shares_pipelines;          /* some replicas are virtual engines */
     bool asks_held; /* requests have left since those at the gateway were last asked about */

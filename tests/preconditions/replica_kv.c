@@ -99,10 +99,17 @@ VIOLATES(beams, fork, kv_beams_fork, "are_seqs")
 
 /* ---- eviction ---- */
 
+static struct kv_evictor nothing_unused(void)
+{
+    static struct kv_seat seats[N_BLOCKS];
+    struct kv_evictor of;
+    kv_evictor_create(&of, N_BLOCKS, seats, sizeof *seats);
+    return of;
+}
+
 static struct kv_evictor two_unused(void)
 {
-    struct kv_evictor of;
-    ifl_require(kv_evictor_create(&of, N_BLOCKS) == 0);
+    struct kv_evictor of = nothing_unused();
     kv_evictor_put(&of, 0, (struct kv_rank){.key = 1, .depth_tokens = 32});
     kv_evictor_put(&of, 1, (struct kv_rank){.key = 2, .depth_tokens = 32});
     return of;
@@ -110,8 +117,7 @@ static struct kv_evictor two_unused(void)
 
 VIOLATES(evictor, rerank_none, kv_evictor_rerank_first, "kv_evictor_first(evictor) >= 0")
 {
-    struct kv_evictor of;
-    ifl_require(kv_evictor_create(&of, N_BLOCKS) == 0);
+    struct kv_evictor of = nothing_unused();
     kv_evictor_rerank_first(&of, (struct kv_rank){0});
 }
 
@@ -153,11 +159,11 @@ static struct kv_cache cache(void)
 {
     struct kv_cache of;
     kv_cache_create(&of, &options);
-    ifl_require(kv_cache_open_blocks(&of, N_BLOCKS) == 0);
+    ifl_require(kv_cache_open_blocks(&of, N_BLOCKS) == 0 && kv_cache_reserve_all(&of) == 0);
     return of;
 }
 
-VIOLATES(caches, list, kv_cache_list, "cache->entries[block].cached")
+VIOLATES(caches, list, kv_cache_list, "kv_entry(cache, block)->cached")
 {
     struct kv_cache of = cache();
     kv_cache_list(&of, 0, 1);
@@ -170,31 +176,30 @@ VIOLATES(caches, list_under_another, kv_cache_list, "identity == identity")
     kv_cache_list(&of, 0, 2);
 }
 
-VIOLATES(caches, withdraw, kv_cache_withdraw, "cache->entries[block].cached")
+VIOLATES(caches, withdraw, kv_cache_withdraw, "kv_entry(cache, block)->cached")
 {
     struct kv_cache of = cache();
     kv_cache_withdraw(&of, 0);
 }
 
-VIOLATES(caches, publish_twice, kv_cache_publish_run, "!cache->entries[name].cached")
+VIOLATES(caches, publish_twice, kv_cache_publish_run, "!kv_entry(cache, name)->cached")
 {
     struct kv_cache of = cache();
     kv_cache_publish(&of, 0, 1, -1, 16, KV_SOUGHT_BY_ALL);
     kv_cache_publish(&of, 0, 1, -1, 16, KV_SOUGHT_BY_ALL);
 }
 
-VIOLATES(caches, divide_none, kv_cache_divide, "cache->entries[name].cached")
+VIOLATES(caches, divide_none, kv_cache_divide, "kv_entry(cache, name)->cached")
 {
     struct kv_cache of = cache();
     kv_cache_divide(&of, 0, NULL);
 }
 
-VIOLATES(caches, divide_listed, kv_cache_divide, "!cache->entries[name].listed")
+VIOLATES(caches, list_run, kv_cache_list, "kv_entry_blocks(kv_entry(cache, block)) == 1")
 {
     struct kv_cache of = cache();
     kv_cache_publish_run(&of, 0, 2, -1, 32);
     kv_cache_list(&of, 0, 1);
-    kv_cache_divide(&of, 0, NULL);
 }
 
 VIOLATES(caches, revive_used, kv_cache_revive, "cache->n_idle >=")
@@ -214,10 +219,10 @@ VIOLATES(caches, evict_none, kv_cache_evict, "n_most > 0")
 {
     struct kv_cache of = cache();
     uint32_t lost[N_BLOCKS];
-    kv_cache_evict(&of, NULL, 0, lost);
+    kv_cache_evict(&of, 0, lost);
 }
 
-VIOLATES(caches, want, kv_cache_want, "cache->entries[block].cached")
+VIOLATES(caches, want, kv_cache_want, "kv_entry(cache, block)->cached")
 {
     struct kv_cache of = cache();
     kv_cache_want(&of, 0);

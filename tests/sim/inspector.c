@@ -103,7 +103,7 @@ static void spoil_kept(struct inspector *x, const struct ifl_work *w)
 {
     const int32_t block_tokens = x->replica->fixed.limits.block_tokens;
     for (int32_t i = 0; i < w->n_blocks; i++)
-        if (x->replica->kv.device.n_refs[w->blocks[i]] != 1)
+        if (kv_refs(&x->replica->kv.device, w->blocks[i]) != 1)
             complain(x, "keeps K/V where another reads", w->request);
     for (int32_t i = 0; i < w->n_blocks * block_tokens; i++)
         *slot(x, w, i) = 0;
@@ -136,7 +136,7 @@ static void write_new(struct inspector *x, const struct ifl_work *w, const struc
     if (w->request->stale.n_dropped > 0)
         spoil_kept(x, w);
     for (int32_t i = slot_of(w, w->n_context); i < slot_of(w, w->n_context + w->n_new); i++) {
-        const uint32_t n_refs = x->replica->kv.device.n_refs[w->blocks[i / block_tokens]];
+        const uint32_t n_refs = kv_refs(&x->replica->kv.device, w->blocks[i / block_tokens]);
         if (n_refs != 1 && n_refs != 1 + later_readers(x, w, end, i / block_tokens))
             complain(x, "writes where another reads", w->request);
         *slot(x, w, i) = token_at(x, w, i + w->request->stale.n_dropped);
@@ -174,7 +174,7 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
 /* Before a pool has memory no block of it has an owner. */
 static uint32_t references(const struct kv_pool *kv, int32_t block)
 {
-    return kv->n_refs ? kv->n_refs[block] : 0;
+    return kv->numbers && kv_is_open(kv) ? kv_refs(kv, (uint32_t)block) : 0;
 }
 
 /* The reference count of a block is the number of requests that hold it: at most one if no blocks

@@ -36,7 +36,47 @@ static bool answers_two(const char *router)
     return false;
 }
 
-/* Any of the routers that are built in, but for those of requests with two replicas
+/* ---- a router that asks for the first by some count, and walks over all as well ---- */
+
+static uint64_t n_compared, n_held; /* answers; those with cached tokens */
+
+static int64_t requests_at(const struct ifl_fleet *fleet, size_t i)
+{
+    return ifl_outstanding_and_sent(ifl_load_of(fleet, i));
+}
+
+/* The first of those that may have the request, in order of number. */
+static struct ifl_route compare_with_walk(const void *self, const struct ifl_fleet *fleet)
+{
+    const size_t n = ifl_up(fleet, IFL_PREFILLS), of_0 = ifl_nth(fleet, IFL_PREFILLS, 0);
+    size_t least = of_0, most = of_0, routed = of_0, holder = fleet->n;
+    int32_t n_tokens, n_most_tokens = 0;
+    (void)self;
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);
+        const int32_t n_cached = ifl_cached_tokens(fleet, i);
+        least = requests_at(fleet, i) < requests_at(fleet, least) ? i : least;
+        most = requests_at(fleet, i) > requests_at(fleet, most) ? i : most;
+        routed =
+            ifl_load_of(fleet, i)->n_routed < ifl_load_of(fleet, routed)->n_routed ? i : routed;
+        holder = n_cached > n_most_tokens ? i : holder;
+        n_most_tokens = n_cached > n_most_tokens ? n_cached : n_most_tokens;
+    }
+    cr_assert_eq(ifl_least(fleet, IFL_PREFILLS), least);
+    cr_assert_eq(ifl_most(fleet, IFL_PREFILLS), most);
+    cr_assert_eq(ifl_least_routed(fleet, IFL_PREFILLS), routed);
+    cr_assert_eq(ifl_longest_cached(fleet, IFL_PREFILLS, &n_tokens), holder);
+    cr_assert_eq(n_tokens, n_most_tokens);
+    n_compared++;
+    n_held += n_tokens > 0;
+    return ifl_send(ifl_nth(fleet, IFL_PREFILLS, (size_t)(ifl_fleet_draw(fleet, 0) % n)));
+}
+
+static const struct ifl_route_ops comparing_ops = {.pick = compare_with_walk};
+static const struct ifl_policy comparing = {
+    .kind = IFL_ROUTE, .name = "comparing", .doc = "for this test", .ops.route = &comparing_ops};
+
+/* That router, or any of those that are built in, but for those of requests with two replicas
  * (test_handover.c). */
 static void roll_router(struct fixture *f, struct dice *dice)
 {
@@ -45,7 +85,10 @@ static void roll_router(struct fixture *f, struct dice *dice)
     for (size_t i = 0; (policy = registry_at(i)); i++)
         if (policy->kind == IFL_ROUTE && !answers_two(policy->name) && n < 64)
             of[n++] = policy;
-    fixture_module(f, IFL_ROUTE, of[roll(dice, 0, n - 1)]->name, NULL);
+    if (one_in(dice, 4))
+        f->modules[IFL_ROUTE].policy = &comparing;
+    else
+        fixture_module(f, IFL_ROUTE, of[roll(dice, 0, n - 1)]->name, NULL);
 }
 
 /* Modules of a pool are those of a fixture that is never flown. */
@@ -382,6 +425,9 @@ static void check_fleets(uint64_t first, uint64_t n)
 Test(fleets, first_half, .timeout = 300)
 {
     check_fleets(0, N_FLEETS / 2);
+    cr_expect(n_compared > 1000 && n_held > 100,
+              "%lu answers, %lu of them a replica that holds some", (unsigned long)n_compared,
+              (unsigned long)n_held);
 }
 Test(fleets, second_half, .timeout = 300)
 {

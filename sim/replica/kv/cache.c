@@ -3,10 +3,13 @@
 #include <stdlib.h>
 
 #include "inflight/error.h"
+#include "inflight/minmax.h"
+
+#include "base/array.h"
 
 /* ---- creating and destroying ---- */
 
-enum { FIRST_BUCKETS = 64 };
+enum { FIRST_BUCKETS = 64, FIRST_ENTRIES = 16, FEW_ENTRIES = 128, FIRST_WANTED = 64 };
 
 void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *options)
 {
@@ -15,14 +18,42 @@ void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *opti
 
 int kv_cache_open_blocks(struct kv_cache *cache, int32_t n_blocks)
 {
-    const size_t n = (size_t)n_blocks + 1;
-    cache->entries = calloc(n, sizeof *cache->entries);
+    cache->n_blocks = n_blocks;
     cache->buckets = calloc(FIRST_BUCKETS, sizeof *cache->buckets);
     cache->mask = FIRST_BUCKETS - 1;
-    cache->wanted = malloc(n * sizeof *cache->wanted);
-    return cache->entries && cache->buckets && cache->wanted
-               ? kv_evictor_create(&cache->evictor, n_blocks)
-               : IFL_E_NOMEM;
+    kv_evictor_create(&cache->evictor, n_blocks, NULL, sizeof *cache->entries);
+    return cache->buckets ? 0 : IFL_E_NOMEM;
+}
+
+static void use(struct kv_cache *cache, struct kv_entry *entries, int32_t cap)
+{
+    cache->entries = entries;
+    cache->cap = cap;
+    kv_evictor_move(&cache->evictor, entries);
+}
+
+int kv_cache_reserve_all(struct kv_cache *cache)
+{
+    ifl_assert(cache->cap == 0);
+    struct kv_entry *entries = calloc((size_t)cache->n_blocks + 1, sizeof *entries);
+    if (!entries)
+        return IFL_E_NOMEM;
+    use(cache, entries, cache->n_blocks);
+    return 0;
+}
+
+int kv_cache_reserve(struct kv_cache *cache, int32_t n_used, int32_t n)
+{
+    ifl_assert(n_used <= n && n <= cache->n_blocks);
+    struct kv_entry *entries = cache->entries;
+    if (n <= cache->cap)
+        return 0;
+    const int32_t more = ifl_max(n, cache->cap + cache->cap / 4 + FIRST_ENTRIES);
+    const int32_t cap = more > FEW_ENTRIES ? cache->n_blocks : ifl_min(more, cache->n_blocks);
+    if (array_grow(&entries, (size_t)n_used, (size_t)cap, sizeof *entries) < 0)
+        return IFL_E_NOMEM;
+    use(cache, entries, cap);
+    return 0;
 }
 
 void kv_cache_destroy(struct kv_cache *cache)
@@ -59,18 +90,18 @@ int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity)
     if (cache->n_listed == 0)
         return -1;
     int32_t at = cache->buckets[identity & cache->mask];
-    while (at > 0 && cache->entries[at - 1].identity != identity)
-        at = cache->entries[at - 1].next;
+    while (at > 0 && kv_entry(cache, at - 1)->identity != identity)
+        at = kv_entry(cache, at - 1)->next;
     return at - 1;
 }
 
 static void append(struct kv_cache *cache, int32_t block)
 {
-    int32_t *end = &cache->buckets[cache->entries[block].identity & cache->mask];
+    int32_t *end = &cache->buckets[kv_entry(cache, block)->identity & cache->mask];
     while (*end > 0)
-        end = &cache->entries[*end - 1].next;
+        end = &kv_entry(cache, *end - 1)->next;
     *end = block + 1;
-    cache->entries[block].next = 0;
+    kv_entry(cache, block)->next = 0;
 }
 
 /* Twice the buckets; entries of equal identities keep their order. Without memory for them buckets
@@ -85,7 +116,7 @@ IFL_APART static void widen(struct kv_cache *cache)
     cache->mask = 2 * n_were - 1;
     for (uint64_t i = 0; i < n_were; i++)
         for (int32_t at = were[i], next; at > 0; at = next) {
-            next = cache->entries[at - 1].next;
+            next = kv_entry(cache, at - 1)->next;
             append(cache, at - 1);
         }
     free(were);
@@ -94,9 +125,10 @@ IFL_APART static void widen(struct kv_cache *cache)
 /* Appends to the bucket, so that lookups keep finding the first of equal identities. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity)
 {
-    ifl_assert(!cache->entries[block].listed || cache->entries[block].identity == identity);
-    ifl_assert(cache->entries[block].cached);
-    struct kv_entry *entry = &cache->entries[block];
+    ifl_assert(!kv_entry(cache, block)->listed || kv_entry(cache, block)->identity == identity);
+    ifl_assert(kv_entry(cache, block)->cached);
+    ifl_assert(kv_entry_blocks(kv_entry(cache, block)) == 1);
+    struct kv_entry *entry = kv_entry(cache, block);
     entry->identity = identity;
     if (entry->listed)
         return;
@@ -104,38 +136,52 @@ void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity)
         widen(cache);
     append(cache, (int32_t)block);
     entry->listed = true;
+    if (IFL_RARE(cache->listener != NULL))
+        cache->listener->on_list(cache->listener->self, cache->listener_of, identity);
+}
+
+void kv_cache_listen(struct kv_cache *cache, const struct kv_listener *listener, uint32_t of)
+{
+    cache->listener = listener;
+    cache->listener_of = of;
+    for (uint64_t i = 0; cache->n_listed > 0 && i <= cache->mask; i++)
+        for (int32_t at = cache->buckets[i]; at > 0; at = kv_entry(cache, at - 1)->next)
+            listener->on_list(listener->self, of, kv_entry(cache, at - 1)->identity);
 }
 
 void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
                           int32_t depth_tokens)
 {
-    ifl_assert(n_blocks > 0 && !cache->entries[name].cached);
-    struct kv_entry *entry = &cache->entries[name];
-    *entry = (struct kv_entry){.n_blocks = n_blocks,
+    ifl_assert(n_blocks > 0 && !kv_entry(cache, name)->cached);
+    struct kv_entry *entry = kv_entry(cache, name);
+    *entry = (struct kv_entry){.n_refs = entry->n_refs,
                                .depth_tokens = depth_tokens,
-                               .parent = is_tree(cache) ? before : -1,
                                .cached = true,
-                               .n_uses = is_tree(cache) ? 0 : 1};
+                               .n_uses = is_tree(cache) ? 0 : 1,
+                               .n_run = n_blocks,
+                               .parent = is_tree(cache) ? before : -1};
     kv_cache_touch(cache, name, cache->clock);
     if (entry->parent >= 0)
-        cache->entries[entry->parent].n_children++;
+        kv_entry(cache, entry->parent)->n_children++;
 }
 
 void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names)
 {
-    ifl_assert(cache->entries[name].cached);
-    ifl_assert(cache->entries[name].n_blocks == 1 || !cache->entries[name].listed);
-    struct kv_entry *last = &cache->entries[name];
-    const int32_t n = last->n_blocks - 1;
+    ifl_assert(kv_entry(cache, name)->cached);
+    struct kv_entry *last = kv_entry(cache, name);
+    const int32_t n = kv_entry_blocks(last) - 1;
     for (int32_t i = 0; i < n; i++) {
-        struct kv_entry *entry = &cache->entries[names[i]];
+        struct kv_entry *entry = kv_entry(cache, names[i]);
+        const uint32_t n_refs = entry->n_refs;
         *entry = *last;
-        entry->n_blocks = entry->n_children = 1;
+        entry->n_refs = n_refs;
+        entry->n_run = entry->n_children = 1;
         entry->depth_tokens -= (n - i) * cache->options.block_tokens;
         entry->parent = i == 0 || !is_tree(cache) ? last->parent : (int32_t)names[i - 1];
         entry->ends_node = false;
     }
-    last->n_blocks = 1;
+    if (n > 0)
+        last->n_run = 1;
     if (n > 0 && is_tree(cache))
         last->parent = (int32_t)names[n - 1];
 }
@@ -144,7 +190,7 @@ void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity,
                       int32_t depth_tokens, enum kv_seekers seekers)
 {
     kv_cache_publish_run(cache, block, 1, before, depth_tokens);
-    cache->entries[block].identity = identity;
+    kv_entry(cache, block)->identity = identity;
     if (seekers != KV_SOUGHT_BY_NONE)
         kv_cache_list(cache, block, identity);
     cache->epoch += seekers == KV_SOUGHT_BY_ALL;
@@ -152,23 +198,27 @@ void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity,
 
 static void strike_out(struct kv_cache *cache, uint32_t block)
 {
-    const struct kv_entry *entry = &cache->entries[block];
+    struct kv_entry *entry = kv_entry(cache, block);
     int32_t *at = &cache->buckets[entry->identity & cache->mask];
     while (*at != (int32_t)block + 1)
-        at = &cache->entries[*at - 1].next;
+        at = &kv_entry(cache, *at - 1)->next;
     *at = entry->next;
+    entry->listed = false;
+    entry->n_run = 1;
     cache->n_listed--;
+    if (IFL_RARE(cache->listener != NULL))
+        cache->listener->on_strike(cache->listener->self, cache->listener_of, entry->identity);
 }
 
 void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)
 {
-    ifl_assert(cache->entries[block].cached);
-    struct kv_entry *entry = &cache->entries[block];
+    ifl_assert(kv_entry(cache, block)->cached);
+    struct kv_entry *entry = kv_entry(cache, block);
     if (entry->listed)
         strike_out(cache, block);
-    entry->cached = entry->listed = false;
+    entry->listed = entry->cached = false;
     if (entry->parent >= 0)
-        cache->entries[entry->parent].n_children--;
+        kv_entry(cache, entry->parent)->n_children--;
     cache->epoch += entry->asked;
     cache->n_asked -= entry->asked;
     cache->asked_lost |= entry->asked;
@@ -178,7 +228,7 @@ void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)
 /* A block, or one of a run that no lookup asks for, goes to the tier below. */
 static void drop_below(struct kv_cache *cache, uint32_t block, int32_t n)
 {
-    const struct kv_entry *entry = &cache->entries[block];
+    const struct kv_entry *entry = kv_entry(cache, block);
     for (int32_t i = 0; i < n; i++)
         kv_tier_put(cache->options.below, entry->identity, entry->listed && n == 1, &block);
 }
@@ -186,7 +236,7 @@ static void drop_below(struct kv_cache *cache, uint32_t block, int32_t n)
 static void forget(struct kv_cache *cache, uint32_t block)
 {
     if (cache->options.below)
-        drop_below(cache, block, cache->entries[block].n_blocks);
+        drop_below(cache, block, kv_entry_blocks(kv_entry(cache, block)));
     kv_cache_withdraw(cache, block);
 }
 
@@ -203,12 +253,12 @@ static bool is_wanted(const struct ifl_cached *cached)
 {
     const struct shown_block *shown = (const struct shown_block *)(const void *)cached;
     shown->cache->asks_wanted = true;
-    return shown->cache->entries[shown->block].wanted;
+    return kv_entry(shown->cache, shown->block)->wanted;
 }
 
 static struct kv_rank rank_of(struct kv_cache *cache, uint32_t block)
 {
-    const struct kv_entry *entry = &cache->entries[block];
+    const struct kv_entry *entry = kv_entry(cache, block);
     const struct shown_block shown = {.cache = cache,
                                       .block = block,
                                       .pub = {.last_used = entry->last_used,
@@ -227,19 +277,29 @@ static void offer(struct kv_cache *cache, uint32_t block)
     kv_evictor_put(&cache->evictor, block, rank_of(cache, block));
 }
 
+/* The block leaves the evictor, and is without references and children, as it was. */
+static void take_out(struct kv_cache *cache, uint32_t block)
+{
+    kv_evictor_remove(&cache->evictor, block);
+    kv_entry(cache, block)->n_refs = 0;
+    kv_entry(cache, block)->n_children = 0;
+}
+
 static void set_wanted(struct kv_cache *cache, uint32_t block, bool wanted)
 {
-    cache->entries[block].wanted = wanted;
+    kv_entry(cache, block)->wanted = wanted;
     if (!kv_evictor_has(&cache->evictor, block))
         return;
-    kv_evictor_remove(&cache->evictor, block);
+    take_out(cache, block);
     offer(cache, block);
 }
 
 void kv_cache_want(struct kv_cache *cache, uint32_t block)
 {
-    ifl_assert(cache->entries[block].cached);
-    if (cache->entries[block].wanted)
+    ifl_assert(kv_entry(cache, block)->cached);
+    if (kv_entry(cache, block)->wanted ||
+        array_room(&cache->wanted, cache->n_wanted, &cache->cap_wanted, FIRST_WANTED,
+                   sizeof *cache->wanted) < 0)
         return;
     cache->wanted[cache->n_wanted++] = block;
     set_wanted(cache, block, true);
@@ -247,31 +307,32 @@ void kv_cache_want(struct kv_cache *cache, uint32_t block)
 
 void kv_cache_want_none(struct kv_cache *cache)
 {
-    for (int32_t i = 0; i < cache->n_wanted; i++)
+    for (size_t i = 0; i < cache->n_wanted; i++)
         set_wanted(cache, cache->wanted[i], false);
     cache->n_wanted = 0;
 }
 
 void kv_cache_revive(struct kv_cache *cache, uint32_t block)
 {
-    ifl_assert(cache->n_idle >= cache->entries[block].n_blocks);
+    const int32_t n = kv_entry_blocks(kv_entry(cache, block));
+    ifl_assert(cache->n_idle >= n);
     if (kv_evictor_has(&cache->evictor, block))
-        kv_evictor_remove(&cache->evictor, block);
-    cache->n_idle -= cache->entries[block].n_blocks;
+        take_out(cache, block);
+    cache->n_idle -= n;
 }
 
 bool kv_cache_retire(struct kv_cache *cache, uint32_t block)
 {
-    struct kv_entry *entry = &cache->entries[block];
+    struct kv_entry *entry = kv_entry(cache, block);
     if (!entry->cached && cache->options.unhashed == KV_UNHASHED_FIRST)
         return false;
     if (!entry->cached) /* deeper than every cached block of its request */
         *entry = (struct kv_entry){.last_used = entry->last_used,
                                    .last_used_ns = entry->last_used_ns,
-                                   .n_blocks = 1,
                                    .depth_tokens = INT32_MAX,
+                                   .n_run = 1,
                                    .parent = -1};
-    cache->n_idle += entry->n_blocks;
+    cache->n_idle += kv_entry_blocks(entry);
     if (entry->n_children == 0 || !is_tree(cache))
         offer(cache, block);
     return true;
@@ -279,29 +340,52 @@ bool kv_cache_retire(struct kv_cache *cache, uint32_t block)
 
 void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks)
 {
-    ifl_assert(n_blocks > 0 && !cache->entries[name].cached);
-    cache->entries[name] =
-        (struct kv_entry){.n_blocks = n_blocks, .depth_tokens = INT32_MAX, .parent = -1};
+    ifl_assert(n_blocks > 0 && !kv_entry(cache, name)->cached);
+    *kv_entry(cache, name) =
+        (struct kv_entry){.depth_tokens = INT32_MAX, .n_run = n_blocks, .parent = -1};
     kv_cache_touch(cache, name, cache->clock);
     cache->n_idle += n_blocks;
     offer(cache, name);
 }
 
+void kv_cache_give_name(struct kv_cache *cache, uint32_t name)
+{
+    kv_entry(cache, name)->next = cache->free_name;
+    cache->free_name = (int32_t)name + 1;
+}
+
+int32_t kv_cache_take_name(struct kv_cache *cache)
+{
+    const int32_t name = cache->free_name - 1;
+    if (name >= 0)
+        cache->free_name = kv_entry(cache, name)->next;
+    return name;
+}
+
+static void lose_name(struct kv_cache *cache, uint32_t name, struct kv_loss *loss, uint32_t *lost)
+{
+    if (lost)
+        lost[loss->n_names] = name;
+    else
+        kv_cache_give_name(cache, name);
+    loss->n_names++;
+}
+
 /* Evicts a leaf node from its end to its beginning. If this makes the node above a leaf, that node
  * is offered for eviction. */
-static struct kv_loss lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, int32_t block,
-                                uint32_t *lost)
+static struct kv_loss lose_leaf(struct kv_cache *cache, int32_t block, uint32_t *lost)
 {
     struct kv_loss loss = {0};
     for (;;) {
-        const int32_t above = cache->entries[block].parent;
+        const int32_t above = kv_entry(cache, block)->parent;
         forget(cache, (uint32_t)block);
-        lost[loss.n_names++] = (uint32_t)block;
-        loss.n_blocks += cache->entries[block].n_blocks;
-        const bool bare = above >= 0 && cache->entries[above].n_children == 0 && n_refs[above] == 0;
-        if (bare && cache->entries[above].ends_node)
+        loss.n_blocks += kv_entry_blocks(kv_entry(cache, block));
+        lose_name(cache, (uint32_t)block, &loss, lost);
+        const bool bare = above >= 0 && kv_entry(cache, above)->n_children == 0 &&
+                          kv_entry(cache, above)->n_refs == 0;
+        if (bare && kv_entry(cache, above)->ends_node)
             offer(cache, (uint32_t)above);
-        if (!bare || cache->entries[above].ends_node)
+        if (!bare || kv_entry(cache, above)->ends_node)
             return loss;
         block = above;
     }
@@ -312,15 +396,16 @@ static struct kv_loss lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, 
  *   - Otherwise: one block. The run is ranked again, since it is less deep now. */
 static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n_most)
 {
-    struct kv_entry *entry = &cache->entries[name];
+    struct kv_entry *entry = kv_entry(cache, name);
     const int32_t block_tokens = entry->cached ? cache->options.block_tokens : 0;
-    int32_t n = n_most < entry->n_blocks ? n_most : entry->n_blocks - 1;
+    int32_t n = n_most < entry->n_run ? n_most : entry->n_run - 1;
     const bool stays =
         cache->options.evict->ignores_depth &&
         kv_evictor_shorten_first(&cache->evictor, name, entry->depth_tokens - n * block_tokens);
     n = stays ? n : 1;
-    entry->n_blocks -= n;
-    entry->depth_tokens -= n * block_tokens;
+    entry->n_run -= n;
+    if (!stays)
+        entry->depth_tokens -= block_tokens;
     if (cache->options.below && entry->cached)
         drop_below(cache, name, n);
     if (!stays)
@@ -328,28 +413,33 @@ static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n
     return (struct kv_loss){.n_blocks = n};
 }
 
-struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, int32_t n_most,
-                              uint32_t *lost)
+static struct kv_loss lose_block(struct kv_cache *cache, uint32_t block, uint32_t *lost)
+{
+    struct kv_loss loss = {.n_blocks = 1};
+    if (is_tree(cache))
+        return lose_leaf(cache, (int32_t)block, lost);
+    if (kv_entry(cache, block)->cached)
+        forget(cache, block);
+    lose_name(cache, block, &loss, lost);
+    return loss;
+}
+
+struct kv_loss kv_cache_evict(struct kv_cache *cache, int32_t n_most, uint32_t *lost)
 {
     ifl_assert(n_most > 0);
     const int32_t block = kv_evictor_first(&cache->evictor);
     struct kv_loss loss = {0};
     if (block < 0)
         return loss;
-    struct kv_entry *entry = &cache->entries[block];
-    if (cache->joins_runs && !entry->cached && entry->n_blocks > n_most) {
-        entry->n_blocks -= n_most;
+    struct kv_entry *entry = kv_entry(cache, block);
+    if (cache->joins_runs && !entry->cached && entry->n_run > n_most) {
+        entry->n_run -= n_most;
         loss.n_blocks = n_most;
-    } else if (entry->n_blocks > 1 && !(entry->cached && is_tree(cache))) {
+    } else if (kv_entry_blocks(entry) > 1 && !(entry->cached && is_tree(cache))) {
         loss = lose_last(cache, (uint32_t)block, n_most);
     } else {
-        kv_evictor_remove(&cache->evictor, (uint32_t)block);
-        loss = (struct kv_loss){1, 1};
-        lost[0] = (uint32_t)block;
-        if (is_tree(cache))
-            loss = lose_leaf(cache, n_refs, block, lost);
-        else if (entry->cached)
-            forget(cache, (uint32_t)block);
+        take_out(cache, (uint32_t)block);
+        loss = lose_block(cache, (uint32_t)block, lost);
     }
     cache->n_idle -= loss.n_blocks;
     return loss;

@@ -17,6 +17,8 @@
 #ifndef SIM_REPLICA_KV_CACHE_H
 #define SIM_REPLICA_KV_CACHE_H
 
+#include <stddef.h>
+
 #include "inflight/policy.h"
 
 #include "replica/kv/evictor.h"
@@ -48,31 +50,68 @@ struct kv_cache_options {
     struct kv_tier *below; /* gets what is evicted; NULL: none. Borrowed */
 };
 
+/* All that is known of a block, or of a run: 56 bytes. A fleet has as many of them as its replicas
+ * have ever cached blocks, so that what is never needed at the same time has the same place. */
 struct kv_entry {
-    uint64_t identity;
-    uint64_t last_used, n_uses;
+    union {
+        struct kv_seat seat; /* while the evictor has the block */
+        struct {
+            uint32_t n_refs; /* while the evictor does not have it, in place of its key; it has */
+            int32_t n_children;   /* no block with references, and of a tree none with children */
+            uint64_t last_used;   /* from here on at any time, in the places of the seat's rank */
+            int32_t depth_tokens; /* of the prefix that ends with these blocks */
+            int32_t of_evictor[2];
+            uint32_t n_uses : 24; /* KV_MOST_USES: so many, or more */
+            bool cached : 1;      /* kept for its K/V */
+            bool listed : 1;      /* in its bucket, so a lookup can find it */
+            bool ends_node : 1;   /* tree: last entry of its node */
+            bool asked : 1;       /* part of a hit that a waiting request was told of */
+            bool wanted : 1;      /* part of the hit that a waiting request would start on */
+        };
+    };
+    uint64_t identity; /* beside `next`, since lookups read both */
+    union {
+        int32_t next;  /* listed: in its bucket, its number + 1; 0: it is the last */
+        int32_t n_run; /* not listed: blocks of the entry, more than 1 for a run */
+    };
+    int32_t parent; /* tree: the entry before this one, -1: none */
     int64_t last_used_ns;
-    int32_t next;         /* in its bucket, its number + 1; 0: it is the last */
-    int32_t n_blocks;     /* blocks of the entry, more than 1 for a run */
-    int32_t depth_tokens; /* of the prefix that ends with these blocks */
-    int32_t parent;       /* tree: the entry before this one, -1: none */
-    int32_t n_children;   /* tree */
-    bool cached;          /* kept for its K/V */
-    bool listed;          /* in its bucket, so a lookup can find it */
-    bool ends_node;       /* tree: last entry of its node */
-    bool asked;           /* part of a hit that a waiting request was told of */
-    bool wanted;          /* part of the hit that a waiting request would start on */
+};
+
+enum { KV_MOST_USES = (1 << 24) - 1 };
+
+_Static_assert(offsetof(struct kv_entry, last_used) == offsetof(struct kv_seat, touched) &&
+                   offsetof(struct kv_entry, depth_tokens) ==
+                       offsetof(struct kv_seat, depth_tokens) &&
+                   offsetof(struct kv_entry, identity) == sizeof(struct kv_seat),
+               "an entry has the rank of its seat, and its flags where the seat has room");
+
+/* Blocks of the entry. */
+static inline int32_t kv_entry_blocks(const struct kv_entry *entry)
+{
+    return entry->listed ? 1 : entry->n_run;
+}
+
+/* Hears which blocks lookups can find, from when on, and until when. */
+struct kv_listener {
+    void *self;
+    void (*on_list)(void *self, uint32_t of, uint64_t identity);
+    void (*on_strike)(void *self, uint32_t of, uint64_t identity);
 };
 
 struct kv_cache {
     struct kv_cache_options options;
-    struct kv_entry *entries; /* [n_blocks] */
-    int32_t *buckets;         /* [mask + 1] the number of the first entry + 1; 0: none */
-    uint64_t mask, n_listed;  /* n_listed: entries in the buckets */
+    const struct kv_listener *listener; /* borrowed; NULL: none */
+    uint32_t listener_of;               /* as what the listener knows this cache */
+    struct kv_entry *entries;           /* [cap] that of the last block first: see kv_entry */
+    int32_t n_blocks, cap;
+    int32_t free_name; /* 1 + the name that was given back last, 0: none; its entry has the next */
+    int32_t *buckets;  /* [mask + 1] the number of the first entry + 1; 0: none */
+    uint64_t mask, n_listed; /* n_listed: entries in the buckets */
     struct kv_evictor evictor;
     int32_t n_asked;  /* entries with `asked` set */
     uint32_t *wanted; /* [n_wanted] entries with `wanted` set */
-    int32_t n_wanted;
+    size_t n_wanted, cap_wanted;
     bool joins_runs;  /* see kv_cache_tally */
     bool asks_wanted; /* the evict module reads `wanted`, so the caller has to set it */
     int32_t n_idle;   /* blocks that are free and not on the pool's stack */
@@ -83,14 +122,32 @@ struct kv_cache {
 
 /* An empty cache, in which nothing is found. Zeroed memory is valid for kv_cache_destroy. */
 void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *options);
-/* Memory for n_blocks entries, once, before any is published: 0 or IFL_E_NOMEM. */
+/* Once, before any block is published: 0 or IFL_E_NOMEM. There is no memory for entries yet. */
 int kv_cache_open_blocks(struct kv_cache *cache, int32_t n_blocks);
+/* Memory for all entries, zeroed. None backs those that are never used. */
+int kv_cache_reserve_all(struct kv_cache *cache);
+/* Memory for the entries of the last n blocks, of which the last n_used may be in use. A few take
+ * as much as they are, since a fleet has thousands of caches. Where there are more, all get theirs,
+ * of which none backs what is never used: small arrays that grow would leave holes as large as they
+ * are. Pointers to entries are void then. An entry must be written before it is read. 0 or
+ * IFL_E_NOMEM. */
+int kv_cache_reserve(struct kv_cache *cache, int32_t n_used, int32_t n);
 void kv_cache_destroy(struct kv_cache *cache);
 /* From here on blocks are counted, and only entries have numbers. If blocks are evicted in the
  * order in which they became unused, those that no lookup asks for need no entry of their own
  * (joins_runs): one run in the queue stands for all that became unused one after the other, since
  * only their number tells when a block behind them is evicted. */
 void kv_cache_tally(struct kv_cache *cache);
+
+/* Blocks are used from the last to the first. */
+static inline struct kv_entry *kv_entry(const struct kv_cache *cache, int32_t block)
+{
+    ifl_assert(block >= cache->n_blocks - cache->cap && block < cache->n_blocks);
+    return &cache->entries[cache->n_blocks - 1 - block];
+}
+
+/* From now on the listener hears of this cache; at once of what is listed. */
+void kv_cache_listen(struct kv_cache *cache, const struct kv_listener *listener, uint32_t of);
 
 /* The first block that was listed under that identity, -1: none. */
 int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity);
@@ -119,8 +176,8 @@ void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity);
 /* Notes that the block is part of a hit that a waiting request is told of. */
 static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
 {
-    cache->n_asked += !cache->entries[block].asked;
-    cache->entries[block].asked = true;
+    cache->n_asked += !kv_entry(cache, block)->asked;
+    kv_entry(cache, block)->asked = true;
 }
 
 /* An unused block has an owner again. */
@@ -134,12 +191,20 @@ void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks);
 static inline bool kv_cache_join(struct kv_cache *cache, int32_t n_blocks)
 {
     const int32_t last = cache->evictor.last;
-    if (!cache->joins_runs || last < 0 || cache->entries[last].cached || cache->evictor.n_heap > 0)
+    if (!cache->joins_runs || last < 0 || cache->evictor.n_heap > 0)
         return false;
-    cache->entries[last].n_blocks += n_blocks;
+    struct kv_entry *entry = kv_entry(cache, last);
+    if (entry->cached)
+        return false;
+    entry->n_run += n_blocks;
     cache->n_idle += n_blocks;
     return true;
 }
+
+/* A name without blocks: its entry waits for kv_cache_take_name, the last one first. */
+void kv_cache_give_name(struct kv_cache *cache, uint32_t name);
+/* The name that was given back last, -1: none. */
+int32_t kv_cache_take_name(struct kv_cache *cache);
 
 struct kv_loss {
     int32_t n_blocks, n_names;
@@ -148,10 +213,15 @@ struct kv_loss {
  *   - a run in a table loses at most n_most blocks;
  *   - a tree loses the whole leaf node, which may be more than n_most;
  *   - {0} if no block can be evicted.
- * n_refs: [n_blocks] references of each block. lost: receives the names that are free afterwards,
- * with room for n_blocks names. */
-struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, int32_t n_most,
-                              uint32_t *lost);
+ * lost: receives the names that are free afterwards, with room for n_blocks names. NULL: they are
+ * given back. */
+struct kv_loss kv_cache_evict(struct kv_cache *cache, int32_t n_most, uint32_t *lost);
+
+/* References to the block. */
+static inline uint32_t kv_cache_refs(const struct kv_cache *cache, uint32_t block)
+{
+    return kv_evictor_has(&cache->evictor, block) ? 0 : kv_entry(cache, block)->n_refs;
+}
 
 /* Marks the block as part of the hit of a waiting request. kv_cache_want_none clears all marks.
  * Both ask the evict module again for the keys of blocks that change. */
@@ -172,16 +242,18 @@ static inline void kv_cache_open(struct kv_cache *cache)
 }
 static inline void kv_cache_count_use(struct kv_cache *cache, uint32_t block)
 {
-    cache->entries[block].n_uses++;
+    struct kv_entry *entry = kv_entry(cache, block);
+    if (entry->n_uses < KV_MOST_USES)
+        entry->n_uses++;
 }
 static inline void kv_cache_end_node(struct kv_cache *cache, uint32_t block)
 {
-    cache->entries[block].ends_node = true;
+    kv_entry(cache, block)->ends_node = true;
 }
 
 static inline void kv_cache_touch(struct kv_cache *cache, uint32_t block, uint64_t use)
 {
-    struct kv_entry *entry = &cache->entries[block];
+    struct kv_entry *entry = kv_entry(cache, block);
     entry->last_used = use;
     entry->last_used_ns = cache->options.view->now_ns;
 }

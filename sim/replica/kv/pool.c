@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 static int create_free(struct kv_pool *pool)
 {
     const size_t n = pool->n_blocks > 0 ? (size_t)pool->n_blocks : 1;
@@ -29,15 +31,26 @@ int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator all
     return pool->contiguous ? kv_buddy_create(&pool->buddy, n_blocks) : 0;
 }
 
+/* Where the pool is tallied, names get their memory as they are needed. */
+static int open_cache(struct kv_pool *pool)
+{
+    pool->n_fresh = pool->n_blocks;
+    if (kv_cache_open_blocks(&pool->cache, pool->n_blocks) < 0)
+        return IFL_E_NOMEM;
+    if (pool->tallied)
+        return 0;
+    return kv_cache_reserve_all(&pool->cache) < 0 ? IFL_E_NOMEM : create_free(pool);
+}
+
 int kv_pool_open(struct kv_pool *pool)
 {
     const size_t n = pool->n_blocks > 0 ? (size_t)pool->n_blocks : 1;
-    if (!pool->numbers || pool->n_refs)
+    if (kv_is_open(pool))
         return 0;
+    if (pool->cached)
+        return open_cache(pool);
     pool->n_refs = calloc(n, sizeof *pool->n_refs);
-    if (!pool->n_refs || create_free(pool) < 0)
-        return IFL_E_NOMEM;
-    return pool->cached ? kv_cache_open_blocks(&pool->cache, pool->n_blocks) : 0;
+    return pool->n_refs ? create_free(pool) : IFL_E_NOMEM;
 }
 
 void kv_pool_count(struct kv_pool *pool, int32_t n_blocks)
@@ -125,7 +138,7 @@ void kv_release_any(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
     } else {
         for (int32_t i = 0; i < n; i++)
             if (kv_unshare(pool, blocks[i]))
-                pool->free_stack[pool->n_free++] = blocks[i];
+                *kv_place(pool, pool->n_free++) = blocks[i];
     }
 }
 
@@ -133,7 +146,7 @@ void kv_release_any(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 
 static uint32_t *stack_top(const struct kv_pool *pool)
 {
-    return pool->free_stack + (pool->n_free - pool->cache.n_idle);
+    return kv_place(pool, pool->n_free - pool->cache.n_idle);
 }
 
 /* Evicted blocks go to the free stack. It has room for them, since no block is on it twice. */
@@ -142,11 +155,10 @@ void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
     ifl_assert(pool->cached && !pool->tallied && n <= pool->n_free);
     for (int32_t i = 0; i < n; i++) {
         if (pool->n_free == pool->cache.n_idle)
-            ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, 1, stack_top(pool)).n_blocks >
-                        0);
+            ifl_require(kv_cache_evict(&pool->cache, 1, stack_top(pool)).n_blocks > 0);
         out[i] = kv_pop(pool, pool->n_free - pool->cache.n_idle - 1);
         pool->n_free--;
-        pool->n_refs[out[i]] = 1;
+        kv_entry(&pool->cache, out[i])->n_refs = 1;
     }
 }
 
@@ -169,21 +181,31 @@ IFL_APART void kv_take_tallied(struct kv_pool *pool, int32_t n)
     ifl_assert(pool->cached && pool->tallied && n <= pool->n_free);
     int32_t n_lacking;
     while ((n_lacking = n - (pool->n_free - pool->cache.n_idle)) > 0) {
-        uint32_t *top = pool->free_stack + pool->n_free_names;
-        const struct kv_loss loss = kv_cache_evict(&pool->cache, pool->n_refs, n_lacking, top);
+        const struct kv_loss loss = kv_cache_evict(&pool->cache, n_lacking, NULL);
         ifl_require(loss.n_blocks > 0);
         pool->n_free_names += loss.n_names;
     }
     pool->n_free -= n;
 }
 
+int kv_reserve_names(struct kv_pool *pool, int32_t n)
+{
+    const int32_t n_back = pool->n_free_names - pool->n_fresh;
+    const int32_t n_new = ifl_min(n - n_back, pool->n_fresh),
+                  n_ever = pool->n_blocks - pool->n_fresh;
+    return pool->tallied && n_new > 0 ? kv_cache_reserve(&pool->cache, n_ever, n_ever + n_new) : 0;
+}
+
 uint32_t kv_name(struct kv_pool *pool)
 {
     ifl_assert(pool->cached && pool->tallied);
     ifl_require(pool->n_free_names > 0);
-    const uint32_t name = kv_pop(pool, --pool->n_free_names);
-    pool->n_refs[name] = 1;
-    return name;
+    pool->n_free_names--;
+    int32_t name = kv_cache_take_name(&pool->cache);
+    if (name < 0)
+        name = --pool->n_fresh;
+    *kv_entry(&pool->cache, name) = (struct kv_entry){.n_refs = 1};
+    return (uint32_t)name;
 }
 
 void kv_withdraw(struct kv_pool *pool, uint32_t block)
@@ -193,18 +215,19 @@ void kv_withdraw(struct kv_pool *pool, uint32_t block)
     if (!pool->tallied)
         return;
     ifl_require(kv_unshare(pool, block));
-    pool->free_stack[pool->n_free_names++] = block;
+    kv_cache_give_name(&pool->cache, block);
+    pool->n_free_names++;
 }
 
-/* n_filled of them hold K/V. */
+/* n_filled of them hold K/V. Without memory for a name they do not wait in the queue, but are used
+ * first. */
 static void release_nameless(struct kv_pool *pool, int32_t n, int32_t n_filled)
 {
     const int32_t n_queued = pool->cache.options.unhashed == KV_UNHASHED_FIRST ? n_filled : n;
     pool->n_free += n;
-    if (n_queued == 0 || kv_cache_join(&pool->cache, n_queued))
+    if (n_queued == 0 || kv_cache_join(&pool->cache, n_queued) || kv_reserve_names(pool, 1) < 0)
         return;
     const uint32_t name = kv_name(pool);
-    pool->n_refs[name] = 0;
     kv_cache_queue(&pool->cache, name, n_queued);
 }
 
@@ -228,6 +251,6 @@ IFL_APART void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_fil
         if (!kv_unshare(pool, names[i]))
             continue;
         kv_cache_retire(&pool->cache, names[i]);
-        pool->n_free += pool->cache.entries[names[i]].n_blocks;
+        pool->n_free += kv_entry_blocks(kv_entry(&pool->cache, names[i]));
     }
 }

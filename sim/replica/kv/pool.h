@@ -8,7 +8,7 @@
  *
  * Tallied: the pool only counts its blocks, for runs in which no module or report needs block
  * numbers. Then
- *   - with a cache, only cached entries (cache.h) have names, and the stack holds the free names;
+ *   - with a cache, only cached entries (cache.h) have names;
  *   - a contiguous run is known by its first block. */
 #ifndef SIM_REPLICA_KV_POOL_H
 #define SIM_REPLICA_KV_POOL_H
@@ -28,11 +28,13 @@ enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 struct kv_pool {
     int32_t n_blocks, n_free;
     int32_t n_shared;     /* references to blocks beyond the first */
-    uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
-    int32_t n_fresh;      /* the lowest ones on it, which were never taken: number i lies at i, and
-                             is not written there */
-    int32_t n_free_names; /* tallied with a cache: names on the stack */
-    uint32_t *n_refs;     /* [n_blocks]; like free_stack NULL where no block has a number */
+    uint32_t *free_stack; /* the top at n_free - 1, with a cache further down. The lowest n_fresh
+                             numbers are not written there: see kv_place */
+    int32_t n_fresh;      /* that were never taken: number i lies at i */
+    int32_t n_free_names; /* tallied with a cache: names that were never taken or are given back
+                             (cache.h), in place of the stack */
+    uint32_t *n_refs;     /* [n_blocks]; like free_stack NULL where no block has a number. With a
+                             cache NULL: the entries have them */
     bool contiguous, cached, tallied;
     bool numbers;          /* blocks have numbers, or names */
     bool plain;            /* tallied and neither of the others: taking n blocks is counting them */
@@ -72,11 +74,26 @@ void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_filled, int32
 /* Releases n blocks that hold no K/V, of any pool but a contiguous one; in a tallied one `blocks`
  * is not read. With a cache they were used just now. */
 void kv_release_plain(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
-/* Names an entry of blocks that were taken from a tallied pool. */
+/* Memory for n names more than there are: 0 or IFL_E_NOMEM. Names are what tallied pools have of
+ * them: no other pool needs it. */
+int kv_reserve_names(struct kv_pool *pool, int32_t n);
+/* Names an entry of blocks that were taken from a tallied pool, and for which there is memory. */
 uint32_t kv_name(struct kv_pool *pool);
 /* The cache does not keep the block any more. The block stays taken; in a tallied pool its name
  * becomes free. */
 void kv_withdraw(struct kv_pool *pool, uint32_t block);
+
+/* True if the pool has its memory, or needs none. */
+static inline bool kv_is_open(const struct kv_pool *pool)
+{
+    return !pool->numbers || pool->n_refs || pool->cache.buckets;
+}
+
+/* References to the block. The pool must be open. */
+static inline uint32_t kv_refs(const struct kv_pool *pool, uint32_t block)
+{
+    return pool->cached ? kv_cache_refs(&pool->cache, block) : pool->n_refs[block];
+}
 
 /* True if n blocks can be taken at once. */
 static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
@@ -91,11 +108,18 @@ static inline int32_t kv_numbers(const struct kv_pool *pool, int32_t n)
     return !pool->tallied ? n : pool->contiguous && n > 0;
 }
 
+/* A place of the stack, which was taken before. */
+static inline uint32_t *kv_place(const struct kv_pool *pool, int32_t place)
+{
+    ifl_assert(place >= pool->n_fresh);
+    return pool->free_stack + (place - pool->n_fresh);
+}
+
 /* The number at that place of the stack, which is the top one, is taken. */
 static inline uint32_t kv_pop(struct kv_pool *pool, int32_t place)
 {
     if (place >= pool->n_fresh)
-        return pool->free_stack[place];
+        return *kv_place(pool, place);
     pool->n_fresh = place;
     return (uint32_t)place;
 }
@@ -111,23 +135,30 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
         kv_take_any(pool, n, out);
 }
 
+/* The count of a block that the evictor does not have. */
+static inline uint32_t *kv_ref_count(const struct kv_pool *pool, uint32_t block)
+{
+    return pool->cached ? &kv_entry(&pool->cache, block)->n_refs : &pool->n_refs[block];
+}
+
 /* One more owner for a block that is in use, or that the cache keeps. */
 static inline void kv_share(struct kv_pool *pool, uint32_t block)
 {
-    ifl_require(pool->n_refs[block] > 0 || pool->cached);
-    if (pool->n_refs[block]++ > 0) {
+    if (kv_refs(pool, block) > 0) {
         pool->n_shared++;
-        return;
+    } else {
+        ifl_require(pool->cached);
+        kv_cache_revive(&pool->cache, block);
+        pool->n_free--;
     }
-    kv_cache_revive(&pool->cache, block);
-    pool->n_free--;
+    ++*kv_ref_count(pool, block);
 }
 
 /* Gives up one reference. True if it was the last. */
 static inline bool kv_unshare(struct kv_pool *pool, uint32_t block)
 {
-    ifl_require(pool->n_refs[block] > 0);
-    const bool last = --pool->n_refs[block] == 0;
+    ifl_require(kv_refs(pool, block) > 0);
+    const bool last = --*kv_ref_count(pool, block) == 0;
     pool->n_shared -= !last;
     return last;
 }
@@ -152,7 +183,7 @@ static inline int32_t kv_used(const struct kv_pool *pool)
 static inline bool kv_is_live(const struct kv_pool *pool, uint32_t block)
 {
     ifl_assert(block < (uint32_t)pool->n_blocks);
-    return pool->n_refs[block] > 0 || (pool->cached && pool->cache.entries[block].cached);
+    return kv_refs(pool, block) > 0 || (pool->cached && kv_entry(&pool->cache, block)->cached);
 }
 
 /* Used blocks beyond those asked for: what contiguous runs are rounded up by. */

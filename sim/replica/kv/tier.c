@@ -17,6 +17,13 @@ static uint64_t n_buckets_for(int64_t n)
     return n_buckets;
 }
 
+static int create_order(struct kv_tier *tier)
+{
+    tier->seats = calloc((size_t)tier->n_slots + 1, sizeof *tier->seats);
+    kv_evictor_create(&tier->order, tier->n_slots, tier->seats, sizeof *tier->seats);
+    return tier->seats ? 0 : IFL_E_NOMEM;
+}
+
 int kv_tier_create(struct kv_tier *tier, const struct tier_rules *rules)
 {
     const int32_t n_counted = rules->store_after > 1 ? MOST_COUNTED : 0;
@@ -35,8 +42,7 @@ int kv_tier_create(struct kv_tier *tier, const struct tier_rules *rules)
                              .n_most_counted = n_counted,
                              .coming = TIER_NONE};
     const bool ordered = rules->evicts != TIER_EVICTS_LRU;
-    if (tier->units && tier->buckets &&
-        (!ordered || kv_evictor_create(&tier->order, (int32_t)n_slots) == 0))
+    if (tier->units && tier->buckets && (!ordered || create_order(tier) == 0))
         return 0;
     kv_tier_destroy(tier);
     return IFL_E_NOMEM;
@@ -46,6 +52,7 @@ void kv_tier_destroy(struct kv_tier *tier)
 {
     free(tier->units);
     free(tier->buckets);
+    free(tier->seats);
     kv_evictor_destroy(&tier->order);
     tier_places_destroy(tier->places);
     *tier = (struct kv_tier){0};

@@ -98,6 +98,7 @@ struct kv_tier {
     int32_t n_held;                 /* stored units, those that come included */
     struct tier_list kept, counted; /* that are there, under LRU; that were offered too rarely */
     struct kv_evictor order;        /* of those that are there, under any other rule */
+    struct kv_seat *seats;          /* [n_slots], of it */
     uint64_t clock;                 /* of uses */
     uint32_t n_touched;             /* of the prompt under way */
     int32_t n_most_counted;
