@@ -12,15 +12,15 @@
 #define CHUNK_BYTES ((size_t)1 << 18)
 _Static_assert(FIRST_BYTES *GROWTH *GROWTH == LIFE_LOG_BYTES, "it grows to the limit, not beyond");
 
-/* Its rare fields follow, if it has some. */
+/* stalled_ns follows, if it is not 0. */
 struct entry {
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
     int32_t prompt_tokens, output_tokens, replica;
     uint8_t status;
-    bool has_rare;
+    bool has_stalled;
 };
 
-#define MOST_ENTRY_BYTES (sizeof(struct entry) + sizeof(struct rare))
+#define MOST_ENTRY_BYTES (sizeof(struct entry) + sizeof(int64_t))
 
 int life_log_open(struct life_log *log, const char *beside, struct ifl_error *error)
 {
@@ -104,16 +104,16 @@ int life_log_add(struct life_log *log, const struct life *life, struct ifl_error
         .output_tokens = life->output_tokens,
         .replica = life->replica,
         .status = life->status,
-        .has_rare = life->rare != &life_has_none,
+        .has_stalled = life->rare->stalled_ns != 0,
     };
     if (log->cap_bytes - log->n_bytes < MOST_ENTRY_BYTES && make_room(log, error))
         return error->code;
     memcpy(log->at + log->n_bytes, &entry, sizeof entry);
     log->n_bytes += sizeof entry;
-    if (!entry.has_rare)
+    if (!entry.has_stalled)
         return IFL_OK;
-    memcpy(log->at + log->n_bytes, life->rare, sizeof *life->rare);
-    log->n_bytes += sizeof *life->rare;
+    memcpy(log->at + log->n_bytes, &life->rare->stalled_ns, sizeof life->rare->stalled_ns);
+    log->n_bytes += sizeof life->rare->stalled_ns;
     return IFL_OK;
 }
 
@@ -129,7 +129,7 @@ static void read_memory(struct life_reader *reader)
 int life_reader_open(struct life_reader *reader, const struct life_log *log,
                      struct ifl_error *error)
 {
-    *reader = (struct life_reader){.log = log};
+    *reader = (struct life_reader){.log = log, .rare = life_has_none};
     if (log->in_file == 0) {
         read_memory(reader);
         return IFL_OK;
@@ -190,14 +190,14 @@ int life_reader_next(struct life_reader *reader, struct ifl_error *error)
                                  .first_scheduled_ns = entry.first_scheduled_ns,
                                  .first_token_ns = entry.first_token_ns,
                                  .finish_ns = entry.finish_ns,
-                                 .rare = entry.has_rare ? &reader->rare : &life_has_none,
+                                 .rare = entry.has_stalled ? &reader->rare : &life_has_none,
                                  .prompt_tokens = entry.prompt_tokens,
                                  .output_tokens = entry.output_tokens,
                                  .replica = entry.replica,
                                  .status = entry.status};
-    if (entry.has_rare) {
-        memcpy(&reader->rare, reader->at, sizeof reader->rare);
-        reader->at += sizeof reader->rare;
+    if (entry.has_stalled) {
+        memcpy(&reader->rare.stalled_ns, reader->at, sizeof reader->rare.stalled_ns);
+        reader->at += sizeof reader->rare.stalled_ns;
     }
     return 1;
 }

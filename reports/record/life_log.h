@@ -37,7 +37,8 @@ struct life_reader {
 int life_reader_open(struct life_reader *reader, const struct life_log *log,
                      struct ifl_error *error);
 void life_reader_close(struct life_reader *reader);
-/* 1: reader->life is the next life, without its request_id and longest gap. 0: there is none. */
+/* 1: reader->life is the next life, without its request_id, its longest gap and its rare fields but
+ * stalled_ns. 0: there is none. */
 int life_reader_next(struct life_reader *reader, struct ifl_error *error);
 
 #endif
