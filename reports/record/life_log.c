@@ -8,7 +8,7 @@
 #include "record/huge_pages.h"
 
 #define FIRST_BYTES ((size_t)1 << 14)
-#define GROWTH ((size_t)1 << 5) /* large, as a copy touches pages and untouched pages are free */
+#define GROWTH ((size_t)1 << 6) /* large, as a copy touches pages and untouched pages are free */
 #define CHUNK_BYTES ((size_t)1 << 18)
 _Static_assert(FIRST_BYTES *GROWTH *GROWTH == LIFE_LOG_BYTES, "it grows to the limit, not beyond");
 

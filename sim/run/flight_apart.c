@@ -461,10 +461,11 @@ static void warm_next(const struct loop *loop)
 {
     const struct event_heap *heap = &loop->lone_changes;
     const struct replica *replicas = loop->flight->replicas;
-    for (size_t i = 1; i < 3 && i < heap->n; i++)
-        replica_warm(&replicas[heap->of[i].payload]);
-    if (heap->n > 0)
-        replica_warm_lists(&replicas[heap->of[0].payload], false);
+    if (heap->n == 0)
+        return;
+    replica_warm_lists(&replicas[heap->of[0].payload], false);
+    if (heap->n > 1)
+        replica_warm(&replicas[heap->of[event_second(heap)].payload]);
 }
 
 /* Those whose loads, or caches, may have changed by now. */
