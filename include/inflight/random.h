@@ -28,6 +28,7 @@ enum ifl_purpose {
     IFL_DRAW_BACKOFF = 15,        /* before a client tries again: request_id, attempt */
     IFL_DRAW_REPEATED_TOKEN = 16, /* token of a prompt that is sent again: its number, position */
     IFL_DRAW_ACCEPT = 20,     /* whether a guessed token holds: serial, its place in the answer */
+    IFL_DRAW_MOVE = 21,       /* whether its K/V is lost as it moves: serial */
     IFL_DRAW_ADAPTER = 24,    /* low-rank adapter of a request: row */
     IFL_DRAW_TEXT_WORD = 27,  /* word of a text that is made: its place */
     IFL_DRAW_STEP_NOISE = 28, /* factor of a step's duration: step, replica */

@@ -71,8 +71,12 @@ static const struct ifl_param handover_fields[] = {
     TIME("lease_s", handover.lease_ns, 0, 0, A_BILLION,
          "pull: so long the prefill replica keeps K/V for which there are no blocks yet; 0: until "
          "there are"),
+    REAL("fail_frac", handover.fail_frac, 0, 0, 1, "of requests",
+         "whose K/V is lost as it moves, which is found out when all of it should have come; by "
+         "draw"),
     CHOICE("lost", handover.lost, "recompute|fail", LOST_RECOMPUTE,
-           "a request with K/V that was not kept is computed anew by the decode replica, or fails"),
+           "a request with K/V that was not kept, or was lost, is computed anew by the decode "
+           "replica (order: pull), or fails"),
 };
 
 const struct key_table handover_keys = {FIELDS(handover)};

@@ -200,6 +200,9 @@ static int check_handover(const struct node *root, const struct config *config,
     else if (pushes && rules->lease_ns > 0)
         wrong = "cluster.handover.lease_s is set and order push, expected order pull: there are "
                 "blocks before there is K/V";
+    else if (pushes && rules->fail_frac > 0 && rules->lost == LOST_RECOMPUTE)
+        wrong = "cluster.handover.fail_frac is set, order push and lost recompute, expected lost "
+                "fail: no server that is pushed to computes a prompt";
     if (wrong) {
         const struct node *at = tree_at(root, "cluster.handover");
         return tree_fail(at ? at : root, error, "%s", wrong);

@@ -23,7 +23,7 @@ enum handover_token { TOKEN_OF_PREFILL, TOKEN_ON_ARRIVAL, TOKEN_OF_DECODE };
  * the step that computes it (Splitwise, section 4.2; of L layers of a step that lasts T, with x to
  * move, the last has come at max(T + x / L, T / L + x)). */
 enum handover_overlap { MOVE_AT_END, MOVE_BY_CHUNK, MOVE_BY_LAYER };
-/* What becomes of a request whose K/V is lost before it has moved. */
+/* What becomes of a request whose K/V is lost before it has moved, or as it moves. */
 enum handover_lost { LOST_RECOMPUTE, LOST_FAIL };
 
 struct handover_rules {
@@ -33,6 +33,7 @@ struct handover_rules {
     enum handover_lost lost;
     bool blocks_destination; /* its next step waits for what it loads */
     int64_t lease_ns;        /* K/V is lost if it does not begin to move so soon; 0: never */
+    double fail_frac;        /* of moves, whose K/V is lost as it comes */
 };
 
 /* What moves. */

@@ -143,9 +143,11 @@ void replica_lose(struct replica *replica, struct live_request *r, int64_t now_n
         return;
     }
     ifl_assert(r->pub.state == IFL_MOVING);
+    const int32_t n_free_before = replica->kv.device.n_free;
     moving_forget(&replica->moving, r);
     moving_end(&replica->moving, r);
     replica_drop_blocks(replica, r, false);
+    view_free_blocks(&replica->view, replica->kv.device.n_free - n_free_before);
     r->pub.stale.n_computed = 0;
     r->pub.state = IFL_WAITING;
     waiting_push_front(&replica->here.waiting, r);

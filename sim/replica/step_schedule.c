@@ -144,16 +144,22 @@ enum ifl_verdict step_schedule_drafts(struct ifl_step *step, const struct ifl_re
 
 /* ---- all decoding requests at once ---- */
 
-/* Running requests that decode but fell out of step join the cohort again. */
-IFL_APART static void gather_cohort(struct replica *replica)
+/* Running requests that decode but fell out of step join the cohort again. False: one has come back
+ * from host memory beside steps (replica_swap.c); it is to be scheduled by itself, which ends its
+ * stall. */
+IFL_APART static bool gather_cohort(struct replica *replica)
 {
+    bool all = true;
     for (struct live_request *r = replica->here.apart.head, *next; r; r = next) {
         const bool ready = request_decodes(&r->pub) && request_todo(&r->pub) == 1 &&
                            r->pub.stale.n_now == 0 && r->pub.state == IFL_RUNNING && !r->ended;
         next = r->links[AMONG_PEERS].next;
-        if (ready)
+        if (ready && replica->fixed.swaps_apart && r->stalled_since_ns != IFL_NEVER)
+            all = false;
+        else if (ready)
             replica_join_cohort(replica, r);
     }
+    return all;
 }
 
 IFL_APART static void part_fresh(struct replica *replica)
@@ -274,8 +280,8 @@ IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
         return false;
     if (replica_overlaps(replica))
         return schedule_apart(replica, spare_blocks);
-    if (replica->here.apart.n > 0)
-        gather_cohort(replica);
+    if (replica->here.apart.n > 0 && !gather_cohort(replica))
+        return false;
     const int32_t n_for_ended =
         IFL_RARE(replica->leaving.n_ended > 0) ? blocks_for_ended(replica) : 0;
     if (n_for_ended > 0 && replica->kv.device.n_free < n_for_ended + spare_blocks)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
+#include "inflight/random.h"
 
 #include "base/array.h"
 #include "run/flight_moves_parts.h"
@@ -352,6 +353,41 @@ static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
     return rc == 0 ? loop_let_step_go(loop, to, error) : rc;
 }
 
+/* ---- K/V that is lost before it has moved ---- */
+
+static int lose(struct moves *moves, struct handover *h, struct ifl_error *error)
+{
+    struct loop *loop = moves->loop;
+    struct replica *to = replica_at(moves, h->to);
+    struct live_request *d = h->d;
+    if (loop_note_departure(loop, &h->arrival, h->to, d, error) < 0)
+        return error->code;
+    if (release(moves, h, error) < 0)
+        return error->code;
+    if (moves->rules->lost == LOST_RECOMPUTE)
+        replica_lose(to, d, loop->now_ns);
+    else
+        replica_leave(to, d, IFL_FAILED, loop->now_ns);
+    return loop_note_gone(loop, to, error);
+}
+
+/* All of it should have come, but did not. */
+IFL_APART static bool fails(const struct moves *moves, const struct handover *h)
+{
+    const uint64_t draw = ifl_draw(moves->flight->seed, IFL_DRAW_MOVE, h->arrival.serial, 0);
+    return ifl_uniform(draw) < moves->rules->fail_frac;
+}
+
+IFL_APART static int lose_what_came(struct moves *moves, struct handover *h,
+                                    struct ifl_error *error)
+{
+    struct replica *to = replica_at(moves, h->to);
+    const int rc = lose(moves, h, error);
+    return rc == 0 ? loop_let_step_go(moves->loop, to, error) : rc;
+}
+
+/* ---- the end of a transfer ---- */
+
 static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
                         struct ifl_error *error)
 {
@@ -372,28 +408,14 @@ static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
         return 0;
     if (h->left != IFL_FINISHED)
         return drop_both(moves, h, error);
-    return h->computed && h->asked && h->d && h->p && h->p->pub.state == IFL_MOVING
-               ? land(moves, flying.handover, error)
-               : 0;
+    if (!h->computed || !h->asked || !h->d || !h->p || h->p->pub.state != IFL_MOVING)
+        return 0;
+    if (IFL_RARE(moves->rules->fail_frac > 0) && fails(moves, h))
+        return lose_what_came(moves, h, error);
+    return land(moves, flying.handover, error);
 }
 
-/* ---- K/V that is lost before it moves ---- */
-
-static int lose(struct moves *moves, struct handover *h, struct ifl_error *error)
-{
-    struct loop *loop = moves->loop;
-    struct replica *to = replica_at(moves, h->to);
-    struct live_request *d = h->d;
-    if (loop_note_departure(loop, &h->arrival, h->to, d, error) < 0)
-        return error->code;
-    if (release(moves, h, error) < 0)
-        return error->code;
-    if (moves->rules->lost == LOST_RECOMPUTE)
-        replica_lose(to, d, loop->now_ns);
-    else
-        replica_leave(to, d, IFL_FAILED, loop->now_ns);
-    return loop_note_gone(loop, to, error);
-}
+/* ---- leases ---- */
 
 static int end_lease(struct moves *moves, uint64_t payload, struct ifl_error *error)
 {

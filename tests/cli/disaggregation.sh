@@ -9,6 +9,7 @@ arrival_s,prompt_tokens,output_tokens
 0.1,2000,1
 0.12,30,200
 E1
+"$inflight" trace generate -n 200 --prompt uniform:10,800 --output-tokens uniform:2,60 -o many.csv >logs/generated
 cat >base.yaml <<'E1'
 workload: {trace: trace.csv}
 serving: {preset: vllm-v1, max_model_len: 4096, kv: {num_blocks: 400}}
@@ -47,6 +48,16 @@ if grep -q prefill_replica plain/requests.csv; then complain 'columns without ro
 succeeds "$inflight" run base.yaml --quiet -o swept --set 'sweep={cluster.pools.p.role: [both, prefill]}'
 same "$(awk -F, '{ print NF }' swept/requests.csv | sort -u | wc -l)" 1 'one number of columns'
 
+sed 's/^workload: .*/workload: {trace: many.csv, arrivals: {process: poisson, rate_rps: 20, seed: 1}}/' base.yaml >many.yaml
+# K/V that is lost as it moves: half of the requests fail, or are computed where they decode, by the same draws.
+succeeds "$inflight" run many.yaml --quiet -o lost --set cluster.handover.fail_frac=0.5
+succeeds "$inflight" run many.yaml --quiet -o anew --set cluster.handover.fail_frac=0.5 \
+    --set cluster.handover.lost=recompute
+columns lost/requests.csv status | awk '{ n[$1]++ } END { exit !(n["failed"] > 70 && n["failed"] < 130 && n["failed"] + n["finished"] == 200) }' ||
+    complain 'not half of the requests fail'
+same "$(columns anew/requests.csv status | sort -u)" finished 'all are computed anew'
+same "$(columns lost/moves.csv request_id | wc -l)" 200 'what is lost has moved, too'
+
 # ---- refused, in one line ----
 # tiers: below prefill pools alone, with loads that a step waits for
 store='cluster.pools.p.serving.kv.tiers.store={blocks: 100, latency_s: 0.01, loads: apart}'
@@ -79,6 +90,8 @@ refuses 'cluster.links.token_bytes is missing or 0, expected the bytes of K/V of
 refuses 'cluster.handover.overlap is set and order pull' "$inflight" run base.yaml --quiet --set cluster.handover.overlap=layer
 refuses 'cluster.handover.lease_s is set and order push' \
     "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.lease_s=1
+refuses 'cluster.handover.fail_frac is set, order push and lost recompute, expected lost fail' "$inflight" run base.yaml --quiet \
+    --set cluster.handover.order=push --set cluster.handover.lost=recompute --set cluster.handover.fail_frac=0.1
 refuses 'cluster.handover.blocks_destination is true and order push' \
     "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.blocks_destination=true
 refuses 'unknown link nvlink9, did you mean nvlink3 or nvlink4[?]' "$inflight" run base.yaml --quiet --set cluster.links.preset=nvlink9

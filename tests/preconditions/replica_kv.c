@@ -163,6 +163,33 @@ static struct kv_cache cache(void)
     return of;
 }
 
+VIOLATES(caches, reserve_again, kv_cache_reserve_all, "cache->cap == 0")
+{
+    struct kv_cache of = cache();
+    kv_cache_reserve_all(&of);
+}
+
+VIOLATES(caches, reserve_beyond, kv_cache_reserve, "n <= cache->n_blocks")
+{
+    struct kv_cache of = cache();
+    kv_cache_reserve(&of, 0, N_BLOCKS + 1);
+}
+
+VIOLATES(caches, entry_beyond, kv_entry, "block < cache->n_blocks")
+{
+    const struct kv_cache of = cache();
+    kv_entry(&of, N_BLOCKS);
+}
+
+/* Blocks are used from the last one on: those in front of it have no entries yet. */
+VIOLATES(caches, entry_without_memory, kv_entry, "block >= cache->n_blocks - cache->cap")
+{
+    struct kv_cache of;
+    kv_cache_create(&of, &options);
+    ifl_require(kv_cache_open_blocks(&of, 1000) == 0 && kv_cache_reserve(&of, 0, 1) == 0);
+    kv_entry(&of, 0);
+}
+
 VIOLATES(caches, list, kv_cache_list, "kv_entry(cache, block)->cached")
 {
     struct kv_cache of = cache();
@@ -246,6 +273,13 @@ VIOLATES(pools, take_beyond, kv_take, "kv_fits(pool, n)")
 {
     struct kv_pool of = pool(KV_PAGED, false, false);
     kv_take(&of, N_BLOCKS + 1, out);
+}
+
+/* All are fresh: their numbers are not written down. */
+VIOLATES(pools, fresh_place, kv_place, "place >= pool->n_fresh")
+{
+    const struct kv_pool of = pool(KV_PAGED, false, false);
+    kv_place(&of, N_BLOCKS - 1);
 }
 
 /* Of eight blocks four are free in two runs of two: no run of four is. */

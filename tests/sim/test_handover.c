@@ -1,7 +1,7 @@
 /* Conservation in random clusters that hand requests over, or move running ones: every order, both
  * roles and mixed ones, links of every sharing, small pools, prefix caches, clients that leave in
- * the middle of a move. Every request ends once, with all its tokens or as one that left; both
- * replicas are left empty; steady runs do not show. */
+ * the middle of a move, K/V that is lost in one. Every request ends once, with all its tokens or as
+ * one that left; both replicas are left empty; steady runs do not show. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +87,17 @@ static void roll_rules(struct fixture *f, struct dice *dice)
         rules->lease_ns = 10000000 * (int64_t)roll(dice, 0, 30) + 1;
     rules->lost = one_in(dice, 3) ? LOST_FAIL : LOST_RECOMPUTE;
     f->hands_over = true;
+}
+
+/* Some of what moves is lost. What is pushed is not computed anew. */
+static void roll_failures(struct handover_rules *rules, uint64_t seed)
+{
+    struct dice dice = {seed + (UINT64_C(1) << 41), 0};
+    if (!one_in(&dice, 4))
+        return;
+    rules->fail_frac = 0.1 * roll(&dice, 1, 10);
+    if (rules->order == HANDOVER_PUSH)
+        rules->lost = LOST_FAIL;
 }
 
 static void roll_migration(struct fixture *f, struct dice *dice)
@@ -200,6 +211,7 @@ static void roll_cluster(struct cluster *cluster, uint64_t seed)
     roll_router(f, &dice, seed);
     roll_links(f, &dice);
     roll_rules(f, &dice);
+    roll_failures(&f->handover, seed);
     roll_requests(f, &dice);
     f->capture.keep_steps = true;
 }
@@ -298,7 +310,14 @@ static void check_same(const struct fixture *a, const struct fixture *b, uint64_
 
 struct counts {
     uint64_t n, n_moves, n_left, n_finished, n_hidden, n_found, n_migrations, n_left_moved;
+    uint64_t n_computed_anew, n_failed;
 };
+
+/* Its K/V moved, and was lost. */
+static bool was_lost(const struct ifl_request_record *r)
+{
+    return r->has_two_replicas && r->move_start_ns != IFL_NEVER && r->move_end_ns == IFL_NEVER;
+}
 
 static void count(const struct fixture *f, struct counts *counts)
 {
@@ -312,6 +331,8 @@ static void count(const struct fixture *f, struct counts *counts)
         counts->n_found += r->tier_tokens[TIER_STORE] > 0;
         counts->n_migrations += (uint64_t)r->n_migrations;
         counts->n_left_moved += left && r->n_migrations > 0;
+        counts->n_computed_anew += r->status == IFL_FINISHED && was_lost(r);
+        counts->n_failed += r->status == IFL_FAILED && was_lost(r);
     }
 }
 
@@ -346,11 +367,14 @@ Test(handover, random_clusters_lose_nothing, .timeout = 600)
     const struct counts of = fly_many(roll_cluster);
     if (of.n == N_CLUSTERS)
         cr_assert(of.n_moves > 4 * of.n && of.n_left > of.n && of.n_finished > 4 * of.n &&
-                      of.n_hidden > of.n / 10 && of.n_found > of.n / 10,
-                  "%llu moves, %llu left, %llu finished, %llu hidden, %llu found in a store",
+                      of.n_hidden > of.n / 10 && of.n_found > of.n / 10 &&
+                      of.n_computed_anew > of.n / 10 && of.n_failed > of.n / 10,
+                  "%llu moves, %llu left, %llu finished, %llu hidden, %llu found in a store, "
+                  "%llu lost and computed anew, %llu lost and failed",
                   (unsigned long long)of.n_moves, (unsigned long long)of.n_left,
                   (unsigned long long)of.n_finished, (unsigned long long)of.n_hidden,
-                  (unsigned long long)of.n_found);
+                  (unsigned long long)of.n_found, (unsigned long long)of.n_computed_anew,
+                  (unsigned long long)of.n_failed);
 }
 
 static void roll_cluster_of_pipelines(struct cluster *cluster, uint64_t seed)

@@ -3,7 +3,8 @@
  * - Every request ends exactly once, and behind the last one device and host are empty.
  * - A run with promised steps leaves the same records as one that plans each step, and as one that
  *   checks.
- * - Of each copy no more is hidden than it takes. */
+ * - Of each copy no more is hidden than it takes.
+ * - In all no more requests fail than where swaps are part of steps. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,21 +44,33 @@ static void check_same(const struct fixture *a, const struct fixture *b, uint64_
     flown_same_requests(a, b, seed);
 }
 
+static uint64_t count_failed(const struct fixture *f)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < f->capture.n_requests; i++)
+        n += f->capture.requests[i].status == IFL_FAILED;
+    return n;
+}
+
 Test(swap, random_setups, .timeout = 600)
 {
     const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
     uint64_t n_flown = 0, n_moves = 0, n_repeats = 0, n_left = 0, n_hidden = 0;
+    uint64_t n_failed = 0, n_failed_in_steps = 0;
     for (uint64_t seed = first; seed < first + N_SETUPS; seed++) {
-        struct fixture skipping, planning, checking;
+        struct fixture skipping, planning, checking, in_steps;
         roll_swaps(&skipping, seed);
         roll_swaps(&planning, seed);
         roll_swaps(&checking, seed);
+        roll_swaps(&in_steps, seed);
         planning.no_steady_runs = true;
         checking.check_steady = true;
+        in_steps.swaps_apart = false;
         if (swaps(&skipping)) {
             flown_well(&skipping, seed);
             flown_well(&planning, seed);
             flown_well(&checking, seed);
+            flown_well(&in_steps, seed);
             flown_each_once(&skipping, seed);
             check_same(&skipping, &planning, seed);
             check_same(&skipping, &checking, seed);
@@ -70,9 +83,12 @@ Test(swap, random_setups, .timeout = 600)
             const struct ifl_request_record *r = &skipping.capture.requests[i];
             n_left += r->status == IFL_ABORTED && r->swap_outs > 0;
         }
+        n_failed += count_failed(&skipping);
+        n_failed_in_steps += count_failed(&in_steps);
         fixture_free(&skipping);
         fixture_free(&planning);
         fixture_free(&checking);
+        fixture_free(&in_steps);
     }
     cr_assert(n_flown > N_SETUPS / 60 && n_moves > n_flown && n_repeats > n_flown &&
                   n_left > n_flown / 100 && n_hidden > n_flown / 20,
@@ -80,4 +96,6 @@ Test(swap, random_setups, .timeout = 600)
               (unsigned long long)n_flown, (unsigned long long)n_moves,
               (unsigned long long)n_repeats, (unsigned long long)n_left,
               (unsigned long long)n_hidden);
+    cr_assert(n_failed <= n_failed_in_steps, "%llu requests failed, %llu with swaps in steps",
+              (unsigned long long)n_failed, (unsigned long long)n_failed_in_steps);
 }
