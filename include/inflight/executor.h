@@ -19,6 +19,7 @@ struct ifl_work { /* one sequence */
     int32_t n_new;          /* tokens to compute */
     int32_t n_context;      /* tokens before them, with K/V already computed */
     bool samples;           /* the step ends with a token for it */
+    bool decodes;           /* its prompt, and what a preemption dropped, were computed before */
     const uint32_t *blocks; /* [n_blocks] its block table: token i is in block i / block_tokens */
     int32_t n_blocks;
     /* Leading tokens of the sequence (prompt and answer) with a known identity: */

@@ -229,7 +229,8 @@ struct ifl_pool {
     const char *name;             /* a word that needs no quotes, of at most 63 characters */
     const char *model, *hardware; /* or "" */
     int32_t first, n_replicas;
-    int32_t n_gpus; /* of all its replicas */
+    int32_t n_gpus;      /* of all its replicas */
+    int32_t n_in_flight; /* most steps of a replica that are in flight at once; 0 is 1 */
 };
 
 struct ifl_recorder;
@@ -260,6 +261,8 @@ struct ifl_recorder_options {
     /* from the end of a step until clients have its tokens, in requests' records: the timeline
      * shows when the steps end */
     int64_t timeline_token_ns;
+    int32_t n_in_flight;     /* most steps of a replica at once, without pools; 0 is 1. The timeline
+                                has so many rows for them */
     uint64_t timeline_every; /* the timeline shows every so many-th step and request; 0 is 1 */
     const char *label;       /* UTF-8, names the point in the timeline; borrowed by the recorder */
     size_t n_requests;       /* most request records that will come, below 2^32 - 1; more abort */

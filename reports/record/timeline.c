@@ -57,18 +57,44 @@ static bool in_window(const struct timeline *timeline, int64_t start_ns, int64_t
     return start_ns <= timeline->to_ns && end_ns >= timeline->from_ns;
 }
 
+/* Rows of stages, and of steps that are in flight beside others, stand below those of replicas. */
+enum { FIRST_STAGE_ROW = 1 << 20, MOST_STAGES = 64, FIRST_MORE_ROW = 1 << 23, MOST_ROWS = 128 };
+
+/* Most steps of the replica that are in flight at once. */
+static int32_t rows_of(const struct timeline *timeline, int32_t replica)
+{
+    const struct pools *pools = timeline->pools;
+    const int32_t n =
+        pools->n > 0 ? pools->of[pools->pool_of[replica]].n_in_flight : timeline->n_in_flight;
+    return n < 1 ? 1 : n < MOST_ROWS ? n : MOST_ROWS;
+}
+
+static int thread_of(int32_t replica, int32_t row)
+{
+    return row == 0 ? replica : FIRST_MORE_ROW + replica * MOST_ROWS + row;
+}
+
+static int name_row(struct timeline *timeline, int32_t replica, int32_t row,
+                    struct ifl_error *error)
+{
+    const bool pooled = timeline->pools->n > 0;
+    char beside[32] = "";
+    if (row > 0)
+        snprintf(beside, sizeof beside, ", in flight %d", row + 1);
+    return put(timeline, error,
+               "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
+               "\"args\":{\"name\":\"replica %d%s%s%s\"}},\n",
+               timeline->point, thread_of(replica, row), replica, pooled ? " of " : "",
+               pooled ? pools_name(timeline->pools, replica) : "", beside);
+}
+
 static int name_replicas(struct timeline *timeline, int32_t up_to, struct ifl_error *error)
 {
     int code = IFL_OK;
     for (; timeline->n_replicas_named <= up_to && !code; timeline->n_replicas_named++) {
-        const struct pools *pools = timeline->pools;
-        const bool pooled = pools->n > 0;
-        code =
-            put(timeline, error,
-                "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
-                "\"args\":{\"name\":\"replica %d%s%s\"}},\n",
-                timeline->point, timeline->n_replicas_named, timeline->n_replicas_named,
-                pooled ? " of " : "", pooled ? pools_name(pools, timeline->n_replicas_named) : "");
+        const int32_t replica = timeline->n_replicas_named, n_rows = rows_of(timeline, replica);
+        for (int32_t row = 0; row < n_rows && !code; row++)
+            code = name_row(timeline, replica, row, error);
     }
     return code;
 }
@@ -81,6 +107,7 @@ int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *
         .point = options->point,
         .label = options->label,
         .pools = pools,
+        .n_in_flight = options->n_in_flight,
         .from_ns = options->timeline_from_ns,
         .to_ns = options->timeline_to_ns > 0 ? options->timeline_to_ns : INT64_MAX,
         .token_ns = options->timeline_token_ns,
@@ -115,17 +142,21 @@ static const char *step_name(const struct ifl_step_record *step)
     return step->decode_seqs > 0 ? "decode" : "copies";
 }
 
+/* A step ends before the one that many steps behind it begins, so that slices of a row follow one
+ * another. */
 static int put_slice(struct timeline *timeline, const struct ifl_step_record *step,
                      struct ifl_error *error)
 {
+    const int32_t row =
+        (int32_t)(step->step % (uint64_t)(uint32_t)rows_of(timeline, step->replica));
     return put(timeline, error,
                "{\"name\":\"%s\",\"cat\":\"step\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
                "\"ts\":%s,\"dur\":%s,\"args\":{\"step\":%llu,\"prefill_tokens\":%d,"
                "\"decode_tokens\":%d,\"prefill_seqs\":%d,\"decode_seqs\":%d,"
                "\"context_tokens\":%lld,\"preempted\":%d,\"blocks_out\":%d,\"blocks_in\":%d}},\n",
-               step_name(step), timeline->point, step->replica, us(step->start_ns).text,
-               us(step->duration_ns).text, (unsigned long long)step->step, step->prefill_tokens,
-               step->decode_tokens, step->prefill_seqs, step->decode_seqs,
+               step_name(step), timeline->point, thread_of(step->replica, row),
+               us(step->start_ns).text, us(step->duration_ns).text, (unsigned long long)step->step,
+               step->prefill_tokens, step->decode_tokens, step->prefill_seqs, step->decode_seqs,
                (long long)step->context_tokens, step->preempted, step->blocks_out, step->blocks_in);
 }
 
@@ -169,8 +200,6 @@ int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
 }
 
 /* ---- stages ---- */
-
-enum { FIRST_STAGE_ROW = 1 << 20, MOST_STAGES = 64 };
 
 /* Rows of pipelines are named as the first step passes them. */
 static int name_stage(struct timeline *timeline, const struct ifl_stage_record *stage, int row,
@@ -274,7 +303,7 @@ static int by_request_then_start(const void *left, const void *right)
 }
 
 /* The first span of the request, in spans that are sorted. */
-static size_t first_span(const struct timeline *timeline, uint64_t request_id)
+static struct span *first_span(const struct timeline *timeline, uint64_t request_id)
 {
     size_t from = 0, to = timeline->n_spans;
     while (from < to) {
@@ -284,7 +313,7 @@ static size_t first_span(const struct timeline *timeline, uint64_t request_id)
         else
             to = middle;
     }
-    return from;
+    return &timeline->spans[from];
 }
 
 /* ---- requests ---- */
@@ -313,21 +342,27 @@ static size_t find_marks(const struct timeline *timeline, const struct life *lif
     return n;
 }
 
-/* A request has no thread of its own. The id is text: JSON readers may keep 53 bits of a number. */
 /* A request that came to no replica is shown with those of the first. */
 static int32_t lane_of(const struct life *life)
 {
     return life->replica < 0 ? 0 : life->replica;
 }
 
-static int put_edge(struct timeline *timeline, const struct life *life, const char *name, char edge,
-                    int64_t at_ns, struct ifl_error *error)
+/* A request has no thread of its own. The id is text: JSON readers may keep 53 bits of a number. */
+static struct decimal id_of(const struct life *life)
+{
+    struct decimal id;
+    snprintf(id.text, sizeof id.text, "%llu", (unsigned long long)life->request_id);
+    return id;
+}
+
+static int put_edge(struct timeline *timeline, const struct life *life, const char *id,
+                    const char *name, char edge, int64_t at_ns, struct ifl_error *error)
 {
     return put(timeline, error,
-               "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"%c\",\"id2\":{\"local\":\"%llu\"},"
+               "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"%c\",\"id2\":{\"local\":\"%s\"},"
                "\"pid\":%d,\"tid\":%d,\"ts\":%s},\n",
-               name, edge, (unsigned long long)life->request_id, timeline->point, lane_of(life),
-               us(at_ns).text);
+               name, edge, id, timeline->point, lane_of(life), us(at_ns).text);
 }
 
 static int put_arrival(struct timeline *timeline, const struct life *life, struct ifl_error *error)
@@ -344,52 +379,94 @@ static int put_arrival(struct timeline *timeline, const struct life *life, struc
                decimal(life->rare->stalled_ns, IFL_NS_PER_S, 9).text);
 }
 
-static int put_span(struct timeline *timeline, const struct life *life, const struct span *span,
-                    struct ifl_error *error)
+static const char *span_name(const struct timeline *timeline, const struct life *life,
+                             const struct span *span)
 {
     const bool again = given_ns(timeline, life->first_token_ns) <= span->start_ns;
-    const char *name = span->kind == SPAN_SWAPPED     ? "swapped"
-                       : span->kind == SPAN_PREEMPTED ? "preempted"
-                       : again                        ? "recompute"
-                                                      : "chunk";
-    int code = put(timeline, error,
-                   "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"b\",\"id2\":{\"local\":\"%llu\"}"
-                   ",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"tokens\":%d}},\n",
-                   name, (unsigned long long)life->request_id, timeline->point, lane_of(life),
-                   us(span->start_ns).text, span->n_tokens);
-    return code ? code : put_edge(timeline, life, name, 'e', span->end_ns, error);
+    return span->kind == SPAN_SWAPPED     ? "swapped"
+           : span->kind == SPAN_PREEMPTED ? "preempted"
+           : again                        ? "recompute"
+                                          : "chunk";
 }
 
-/* Spans [*next, end) that begin before before_ns. */
-static int put_spans(struct timeline *timeline, const struct life *life, size_t *next, size_t end,
+/* id: of the lifeline that the span is part of. */
+static int put_span(struct timeline *timeline, const struct life *life, const struct span *span,
+                    const char *id, struct ifl_error *error)
+{
+    const char *name = span_name(timeline, life, span);
+    int code =
+        put(timeline, error,
+            "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"b\",\"id2\":{\"local\":\"%s\"}"
+            ",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"tokens\":%d}},\n",
+            name, id, timeline->point, lane_of(life), us(span->start_ns).text, span->n_tokens);
+    return code ? code : put_edge(timeline, life, id, name, 'e', span->end_ns, error);
+}
+
+/* The spans of a life, of which the next is to be put down; before it they end by end_ns. */
+struct spans {
+    struct span *next, *end;
+    int64_t end_ns;
+};
+
+/* Those that begin before before_ns, but for spans that do not nest: with several steps in flight a
+ * chunk may begin before the one in front of it has ended, and a stall before a phase ends. */
+static int put_spans(struct timeline *timeline, const struct life *life, struct spans *spans,
                      int64_t before_ns, struct ifl_error *error)
 {
+    const struct decimal id = id_of(life);
     int code = IFL_OK;
-    for (; *next < end && timeline->spans[*next].start_ns < before_ns && !code; ++*next)
-        code = put_span(timeline, life, &timeline->spans[*next], error);
+    for (; spans->next < spans->end && spans->next->start_ns < before_ns && !code; spans->next++) {
+        struct span *span = spans->next;
+        span->apart = span->start_ns < spans->end_ns || span->end_ns > before_ns;
+        if (span->apart)
+            continue;
+        spans->end_ns = span->end_ns;
+        code = put_span(timeline, life, span, id.text, error);
+    }
+    return code;
+}
+
+/* Each is a lifeline of its own, behind that of the request. */
+static int put_spans_apart(struct timeline *timeline, const struct life *life,
+                           const struct span *first, const struct span *end,
+                           struct ifl_error *error)
+{
+    int code = IFL_OK, n = 0;
+    for (const struct span *span = first; span < end && !code; span++) {
+        char id[48];
+        if (!span->apart)
+            continue;
+        snprintf(id, sizeof id, "%s.%d", id_of(life).text, ++n);
+        code = put_span(timeline, life, span, id, error);
+    }
     return code;
 }
 
 static int put_lifeline(struct timeline *timeline, const struct life *life, struct ifl_error *error)
 {
     int64_t mark_ns[N_MARKS];
+    const struct decimal id = id_of(life);
     const size_t n_phases = find_marks(timeline, life, mark_ns);
-    size_t next = first_span(timeline, life->request_id), end = next;
+    struct span *first = first_span(timeline, life->request_id);
+    struct spans spans = {first, first, INT64_MIN};
     int64_t end_ns = n_phases == N_PHASES ? life->finish_ns : mark_ns[n_phases];
-    for (; end < timeline->n_spans && timeline->spans[end].request_id == life->request_id; end++)
-        if (timeline->spans[end].end_ns > end_ns)
-            end_ns = timeline->spans[end].end_ns;
+    for (; spans.end < timeline->spans + timeline->n_spans &&
+           spans.end->request_id == life->request_id;
+         spans.end++)
+        end_ns = spans.end->end_ns > end_ns ? spans.end->end_ns : end_ns;
     int code = put_arrival(timeline, life, error);
     for (size_t i = 0; i < n_phases && !code; i++) {
-        code = put_edge(timeline, life, phase_name[i], 'b', mark_ns[i], error);
+        code = put_edge(timeline, life, id.text, phase_name[i], 'b', mark_ns[i], error);
         if (!code)
-            code = put_spans(timeline, life, &next, end, mark_ns[i + 1], error);
+            code = put_spans(timeline, life, &spans, mark_ns[i + 1], error);
         if (!code)
-            code = put_edge(timeline, life, phase_name[i], 'e', mark_ns[i + 1], error);
+            code = put_edge(timeline, life, id.text, phase_name[i], 'e', mark_ns[i + 1], error);
     }
     if (!code)
-        code = put_spans(timeline, life, &next, end, INT64_MAX, error);
-    return code ? code : put_edge(timeline, life, "request", 'e', end_ns, error);
+        code = put_spans(timeline, life, &spans, INT64_MAX, error);
+    if (!code)
+        code = put_edge(timeline, life, id.text, "request", 'e', end_ns, error);
+    return code ? code : put_spans_apart(timeline, life, first, spans.end, error);
 }
 
 IFL_APART void timeline_request(struct timeline *timeline, const struct life *life)

@@ -2,9 +2,11 @@
  * Trace Event Format. Perfetto's UI (v52, in Chromium 156) opens it without an import error.
  *
  * A point is a process, its number the pid, and a replica a thread of it: a slice a step with the
- * step's totals. Counters (batch, queue, kv_blocks) hold from the start of a step to that of the
- * next; those of replicas from the second on have the replica in their names. A request is a
- * lifeline of nested slices, keyed by its id within the process:
+ * step's totals. Slices of a thread may nest, not overlap: a viewer drops one that does. So a
+ * replica with several steps in flight has as many threads, and its steps stand there in turn.
+ * Counters (batch, queue, kv_blocks) hold from the start of a step to that of the next; those of
+ * replicas from the second on have the replica in their names. A request is a lifeline of nested
+ * slices, keyed by its id within the process:
  *
  *     request     arrival ........................................ last token
  *     inside      queued ...... prefill ........ decode ..........
@@ -13,9 +15,10 @@
  *
  * A move of its K/V between replicas is a slice of its own (cat move). A chunk is what a step
  * computed of a prompt, a recompute the same of a request that lost its K/V after its first token;
- * preempted and swapped last until it is scheduled again. A request that never got its last token
- * has the inner slices with a known end, and ends with the last of them. Times are microseconds
- * with three decimals: exact nanoseconds.
+ * preempted and swapped last until it is scheduled again. One that does not nest, since steps in
+ * flight overlap, is a lifeline of its own, with a dot and a number behind the request's id. A
+ * request that never got its last token has the inner slices with a known end, and ends with the
+ * last of them. Times are microseconds with three decimals: exact nanoseconds.
  *
  * Three rules bound the file:
  * - steps and requests outside the window are left out, as a whole;
@@ -46,6 +49,7 @@ struct span {
     int64_t start_ns, end_ns;
     int32_t n_tokens; /* of a chunk */
     enum span_kind kind;
+    bool apart; /* it does not nest in the lifeline of its request */
 };
 
 struct timeline {
@@ -53,6 +57,7 @@ struct timeline {
     int32_t point;
     const char *label;         /* borrowed, may be NULL */
     const struct pools *pools; /* borrowed */
+    int32_t n_in_flight;       /* most steps of a replica at once, where there are no pools */
     int64_t from_ns, to_ns;
     int64_t token_ns; /* from the end of a step until clients have its tokens */
     uint64_t every;

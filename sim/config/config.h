@@ -104,6 +104,7 @@ struct in_flight_config {
     bool pipelined;           /* false: one step at a time */
     int32_t ahead;            /* steps beyond one a stage */
     int32_t request, batches; /* enum overlap_request, overlap_batches */
+    int32_t seats;            /* enum overlap_seats */
     bool waits;
 };
 
@@ -506,6 +507,7 @@ static inline struct overlap config_overlap(const struct config *config)
                             .n_stages = n_stages,
                             .request = (enum overlap_request)in_flight->request,
                             .slots = in_flight->batches == OVERLAP_SLOTS,
+                            .seats = (enum overlap_seats)in_flight->seats,
                             .waits = in_flight->waits};
 }
 

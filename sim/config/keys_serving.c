@@ -55,6 +55,9 @@ static const struct ifl_param in_flight_fields[] = {
            "pipelined: a step holds any requests; those that decode in its slot, slots taking "
            "turns, and prompts; those of a virtual engine, one a stage, each with its part of the "
            "blocks"),
+    CHOICE("seats", serving.in_flight.seats, "all|step", OVERLAP_SEATS_OF_ALL,
+           "pipelined: batching.max_seqs counts the requests of all steps in flight (vLLM, "
+           "Sarathi), or of each step (Orca, TensorRT-LLM); with slots it is of each slot"),
     BOOL("waits", serving.in_flight.waits, false,
          "pipelined: where nothing can be planned beside the steps in flight, the next plan is "
          "made as the oldest of them ends, whatever arrives"),

@@ -118,6 +118,7 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
         .n_draft = n_draft,
         .n_context = n_context,
         .samples = n_after == r->pub.stale.n_tokens + r->n_late,
+        .decodes = n_context >= r->pub.n_prefill,
         .blocks = alone ? r->blocks : table_of(replica, r, seq, n_blocks),
         .n_blocks = n_blocks,
         .stream_tokens = r->stream_tokens,
@@ -406,7 +407,12 @@ static void ripen(struct replica *replica)
     }
 }
 
-/* The others have their seats; with slots these are no seats of this one. */
+static bool has_seats_of_its_own(const struct overlap *overlap)
+{
+    return overlap->slots || overlap->seats == OVERLAP_SEATS_OF_STEP;
+}
+
+/* Those that are not shown have seats, too: of this step, or of their own. */
 static void count_shown(struct replica *replica)
 {
     int32_t n = 0, n_seqs = 0, n_in_prefill = 0;
@@ -418,7 +424,7 @@ static void count_shown(struct replica *replica)
         }
     view_count_shown(&replica->view, (size_t)n);
     plan_count_shown(&replica->plan, n_in_prefill);
-    if (replica->fixed.overlap.slots)
+    if (has_seats_of_its_own(&replica->fixed.overlap))
         plan_count_seats(&replica->plan, n, n_seqs);
 }
 
@@ -430,7 +436,7 @@ void in_flight_open(struct replica *replica)
     view_set_slot(&replica->view, slot < 0 ? 0 : slot);
     if (overlap->request == OVERLAP_TOKENS)
         ripen(replica);
-    if (overlap->slots || overlap->request == OVERLAP_ONE_STEP)
+    if (has_seats_of_its_own(overlap) || overlap->request == OVERLAP_ONE_STEP)
         count_shown(replica);
 }
 

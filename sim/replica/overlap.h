@@ -28,11 +28,19 @@ enum overlap_batches {
                        one step at a time; engines share the stages (vLLM v0) */
 };
 
+/* Whose requests batching modules count as running, and so what their max_seqs limits. */
+enum overlap_seats {
+    OVERLAP_SEATS_OF_ALL, /* of all steps in flight (vLLM v1, Sarathi) */
+    OVERLAP_SEATS_OF_STEP /* of the step that is planned: those in flight have seats of their own
+                             (Orca, Algorithm 1, max_bs; TensorRT-LLM, microBatchScheduler.h) */
+};
+
 struct overlap {
     int32_t depth;    /* most steps in flight; 0 and 1: one, and nothing below counts */
     int32_t n_stages; /* of the pipeline, at most depth */
     enum overlap_request request;
-    bool slots; /* OVERLAP_SLOTS */
+    bool slots; /* OVERLAP_SLOTS: seats are of the slot */
+    enum overlap_seats seats;
     /* A step is planned as the one in front of it begins, with a single stage. It is planned when
      * that one ends, with what was known as it began: the same plan, and steps can be promised. */
     bool hindsight;

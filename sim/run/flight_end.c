@@ -79,15 +79,14 @@ IFL_APART static int record_work(const struct flight *flight, const struct repli
         if (!work->request) /* it left while several steps were in flight */
             continue;
         struct live_request *r = live(work->request);
-        const bool decodes = work->n_context >= r->pub.n_prefill;
         const struct ifl_work_record record = {
             .step = replica->in_flight.desc.step,
             .request_id = workload_id(flight->workload, r->row, r->attempt),
             .start_ns = done->start_ns,
             .duration_ns = done->end_ns - done->start_ns,
             .replica = (int32_t)replica->fixed.number,
-            .prefill_tokens = decodes ? 0 : work->n_new,
-            .decode_tokens = decodes ? work->n_new : 0,
+            .prefill_tokens = work->decodes ? 0 : work->n_new,
+            .decode_tokens = work->decodes ? work->n_new : 0,
             .context_tokens = work->n_context,
             .preemptions = r->pub.n_preempted,
         };

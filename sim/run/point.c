@@ -287,6 +287,7 @@ static int create_recorder(const struct point_options *options, struct point *po
     reports.numbered = !options->source && !point->workload.sent_ns;
     reports.pools = point->named;
     reports.n_pools = options->config->n_pools;
+    reports.n_in_flight = config_overlap(options->config).depth;
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);

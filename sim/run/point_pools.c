@@ -41,6 +41,7 @@ void point_describe_pools(const struct point_options *options, struct point *poi
             .first = (int32_t)point->n_replicas,
             .n_replicas = (int32_t)point->fleet_pools[i].n,
             .n_gpus = config_pool_gpus(config, i),
+            .n_in_flight = config_overlap(of).depth,
         };
         point->n_replicas += point->fleet_pools[i].n;
     }

@@ -2,14 +2,15 @@
  *
  *     steps N requests N chunk_tokens N stalls N counters N
  *
- * Exit 1, with the reason, if slices of a request do not nest or steps of a replica overlap. */
+ * Exit 1, with the reason, if slices of a request do not nest or those of a thread overlap. */
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 4, MAX_REPLICAS = 64 };
+enum { MAX_DEPTH = 4, MAX_ROWS = 64 };
 
 static void fail(const json_t *event, const char *why)
 {
@@ -39,18 +40,31 @@ struct totals {
     long long steps, requests, chunk_tokens, stalls, counters;
 };
 
-/* ---- steps ---- */
+/* ---- steps, and their stages ---- */
 
-static void take_step(const json_t *event, struct totals *totals)
+/* When the last slice of the thread ends. */
+static long long *end_of_row(const json_t *event)
 {
-    static long long end_ns[MAX_REPLICAS];
-    const long long replica = json_integer_value(json_object_get(event, "tid"));
-    if (replica < 0 || replica >= MAX_REPLICAS)
-        fail(event, "no such replica");
-    if (ns_of(event, "ts") < end_ns[replica])
-        fail(event, "begins before the step in front of it has ended");
-    end_ns[replica] = ns_of(event, "ts") + ns_of(event, "dur");
-    totals->steps++;
+    static long long tids[MAX_ROWS], end_ns[MAX_ROWS];
+    static int n_rows;
+    const long long tid = json_integer_value(json_object_get(event, "tid"));
+    int row = 0;
+    while (row < n_rows && tids[row] != tid)
+        row++;
+    if (row == MAX_ROWS)
+        fail(event, "one thread too many");
+    if (row == n_rows)
+        tids[n_rows++] = tid;
+    return &end_ns[row];
+}
+
+static void take_slice(const json_t *event, struct totals *totals)
+{
+    long long *end_ns = end_of_row(event);
+    if (ns_of(event, "ts") < *end_ns)
+        fail(event, "begins before the slice in front of it has ended");
+    *end_ns = ns_of(event, "ts") + ns_of(event, "dur");
+    totals->steps += strcmp(text_of(event, "cat"), "step") == 0;
 }
 
 /* ---- requests: the events of one come together ---- */
@@ -62,16 +76,22 @@ struct lifeline {
     int depth;
 };
 
+/* A chunk or a stall that does not nest is a lifeline of its own, whose id has a dot. */
+static void begin_lifeline(struct lifeline *line, const json_t *event, struct totals *totals)
+{
+    const bool is_request = strcmp(text_of(event, "name"), "request") == 0;
+    *line = (struct lifeline){.last_ns = ns_of(event, "ts")};
+    snprintf(line->id, sizeof line->id, "%s", text_of(json_object_get(event, "id2"), "local"));
+    if (is_request == (strchr(line->id, '.') != NULL))
+        fail(event, "outside its request");
+    totals->requests += is_request;
+}
+
 static void begin(struct lifeline *line, const json_t *event, struct totals *totals)
 {
     const char *name = text_of(event, "name");
-    if (line->depth == 0) {
-        if (strcmp(name, "request") != 0)
-            fail(event, "outside its request");
-        *line = (struct lifeline){.last_ns = ns_of(event, "ts")};
-        snprintf(line->id, sizeof line->id, "%s", text_of(json_object_get(event, "id2"), "local"));
-        totals->requests++;
-    }
+    if (line->depth == 0)
+        begin_lifeline(line, event, totals);
     if (line->depth == MAX_DEPTH)
         fail(event, "nested too deep");
     if (strcmp(name, "chunk") == 0 || strcmp(name, "recompute") == 0)
@@ -118,7 +138,7 @@ int main(int argc, char **argv)
         const char phase = text_of(event, "ph")[0];
         totals.counters += phase == 'C';
         if (phase == 'X')
-            take_step(event, &totals);
+            take_slice(event, &totals);
         else if (phase == 'b' || phase == 'e')
             take_edge(&line, event, &totals);
     }

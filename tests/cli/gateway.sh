@@ -117,7 +117,6 @@ refuses 'serving.max_waiting_reqs is -1, expected a whole number from 0' "$infli
 refuses 'serving.shed is best, expected one of arrival, worst' "$inflight" run config.yaml --quiet --set serving.shed=best
 refuses 'unknown key cluster.gateway.holds, did you mean cluster.gateway.hold[?]' "$inflight" run config.yaml --quiet \
     --set cluster.gateway.holds=true
-finish
 
 # Dynamo's queue (queue_tokens): one seat, a step of 1 s is a prompt and its token; what comes later is held while more
 # than 1 token is to be computed.
@@ -140,3 +139,4 @@ for list in 1:8 0:8,0:4 0:8, 0:0 0 0:8:4 a 0:8,-1:4; do
     expect 2 "cluster.gateway.classes is $list, expected FROM:QUANTUM of up to 16 classes" "$inflight" run config.yaml "$@" \
         --set cluster.gateway.classes=$list
 done
+finish

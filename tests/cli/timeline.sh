@@ -42,6 +42,10 @@ tells() {
 tells vllm-v0 1
 tells vllm-v0-swap 2
 tells sarathi 1
+# steps in flight, and chunks of a prompt, overlap: the slices of a row and of a request do not
+tells vllm-v1-sync 1 --set workload.limit=100 --set parallel.pipeline=4 --set serving.batching.max_batched_tokens=64
+grep -q '"chunk".*"local":"[0-9]*[.]' out/timeline.json || complain "no chunk overlaps another"
+tells sarathi 2 --set workload.limit=100 --set parallel.pipeline=2 --set serving.kv.num_blocks=200
 # phases end with the steps, not when clients have the tokens, which may be several steps later
 tells vllm-v0 1 --set deployment.front_end.request_s=0.03 --set deployment.front_end.token_s=0.2
 

@@ -211,14 +211,15 @@ Test(conservation, kept, .timeout = 600)
 
 static void roll_pipeline(struct fixture *f, uint64_t seed)
 {
-    struct dice dice = {seed + (UINT64_C(1) << 40), 0};
+    struct dice dice = {seed + (UINT64_C(1) << 40), 0}, seats = {seed + (UINT64_C(1) << 42), 0};
     const int32_t n_stages = roll(&dice, 1, 4), request = roll(&dice, 0, 2);
     const int32_t ahead = roll(&dice, n_stages == 1, 2);
     f->overlap = (struct overlap){.depth = n_stages + ahead,
                                   .n_stages = n_stages,
                                   .request = (enum overlap_request)request,
                                   .slots = roll(&dice, 0, 2) == 0,
-                                  .waits = roll(&dice, 0, 1)};
+                                  .waits = roll(&dice, 0, 1),
+                                  .seats = (enum overlap_seats)roll(&seats, 0, 1)};
     f->beams.search = false;
     f->leave = roll(&dice, 0, 1) ? LEAVE_STEP_END : LEAVE_NEXT_STEP;
     if (roll(&dice, 0, 2) == 0)
