@@ -74,6 +74,7 @@ static int load_start(struct quest *quest, struct ifl_error *error)
     if (rc == 0)
         rc = count_pool(quest, error);
     if (rc == 0) {
+        limits.n_blocks += config->serving.kv.null_blocks; /* as a log counts */
         parameters_of(machine, config, limits.n_blocks, quest->found->start);
         quest->layers = machine->model.layers;
         quest->found->deployment = machine->platform.deployment;
@@ -93,9 +94,8 @@ static size_t count_waiting(const struct recording *r, const struct trial *trial
     return n;
 }
 
-/* Where requests wait, the pool is as large as what was in use then: less than without a hit, more
- * than with those of a pool that forgets nothing. A deployment's share in a cache is left out: it
- * lies in blocks of each request's own. */
+/* Where requests wait, the pool is as large as what was in use then, between no hits and all. A
+ * deployment's share in a cache is left out: it lies in blocks of each request's own. */
 static int look_for_waits(struct quest *quest, struct ifl_error *error)
 {
     const struct identify_options *options = quest->options;

@@ -95,6 +95,18 @@ refuses 'nameless.csv: no recorded run has these requests' "$inflight" identify 
 awk -F, -v OFS=, 'NR > 1 && $1 >= 1000 { $2 += 1000 } 1' before.csv >after.csv
 refuses 'after.csv: no recorded run has these requests' "$inflight" identify config.yaml behind.csv --requests after.csv
 
+# ---- a pool that forgets what a larger one would find ----
+# 24 prompts, each computed ten times in a pool of 600 blocks, and once in one without an end, which is in use by half
+awk -F, -v OFS=, 'NR == 1 { print $0, "prefix_group,prefix_tokens"; next }
+    { i = NR - 2; print (i < 24 ? 2 * i : 48 + $1 / 3), 960 + i % 7 * 40, $3, i % 24, 900 }' plain.csv >turns.csv
+succeeds "$inflight" run config.yaml -q --set workload.trace=turns.csv --set serving.kv.num_blocks=600 -o turns
+succeeds "$inflight" identify config.yaml turns/requests.csv --requests turns.csv --hold kernels.prompt_frac
+same "$(awk '$1 == "num_blocks" && $NF == "determined" { print ($2 > 590 && $2 < 610) }' logs/out)" 1 '600 blocks, within ten'
+# what is given is written as it was given, the null block among it
+succeeds "$inflight" identify config.yaml turns/requests.csv --requests turns.csv --hold kernels.prompt_frac \
+    --set serving.kv.num_blocks=600 -o given-blocks.yaml
+grep -q '^num_blocks: 600 ' given-blocks.yaml || complain 'num_blocks is not what was given' "$(cat given-blocks.yaml)"
+
 # ---- a cache that it had not ----
 succeeds "$inflight" run config.yaml -q -o none
 for flown in half all; do
