@@ -338,7 +338,7 @@ Test(width, intervals_are_those_of_profiles)
     enum { MOST = 100 };
     static double ratio[MOST * 4];
     const char *asked = getenv("IDENTIFY_DEPLOYMENTS");
-    const int n_cases = asked ? atoi(asked) : 4;
+    const int n_cases = asked ? atoi(asked) : 2;
     struct identified found;
     struct ifl_error error;
     size_t n = 0;
