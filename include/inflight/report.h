@@ -494,9 +494,12 @@ struct ifl_ensemble {
     const struct ifl_summary *members; /* [n] */
     size_t n;
 };
+/* The value of rank q (n + 1) of n that ascend, interpolated, or the outermost one: one more draw
+ * lies below it in q of all cases. NaN for n = 0. */
+double ifl_ensemble_quantile(const double *ascending, size_t n, double q);
 /* Writes intervals.csv: a row per number of the summary, with the nominal value and, over the
- * members, the mean, the median and the quantiles 0.05 and 0.95, at the ranks 0.05 (n + 1) and 0.95
- * (n + 1): one more member lies between them in 90% of cases, in fewer if n is below 19.
+ * members, the mean, the median and the quantiles 0.05 and 0.95, as ifl_ensemble_quantile has them:
+ * one more member lies between them in 90% of cases, in fewer if n is below 19.
  * Members in which a number is NaN do not count for it; for n = 0 there are no rows. */
 int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
                         struct ifl_error *error);

@@ -81,7 +81,8 @@ static int check_requests_used(const struct recording_options *options, struct i
         if (!options->used[i])
             return ifl_fail_at(error, options->requests[i], 0, 0,
                                "no recorded run has these requests: other numbers of answered "
-                               "tokens");
+                               "tokens, or more requests than before the run and in it, which has "
+                               "their request_id");
     return 0;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/report.h"
+
 #include "base/new_file.h"
 
 /* ---- parameters ---- */
@@ -126,7 +128,6 @@ static int print_intervals(const struct identify_report *report, const struct re
                            size_t from, const struct trial *after, struct ifl_error *error)
 {
     double draws[N_LATENCIES][PREDICTION_DRAWS];
-    const int n_out = PREDICTION_DRAWS / 20;
     struct trial trial;
     int rc = trial_open(&trial, r->n, error);
     if (rc == 0)
@@ -134,7 +135,8 @@ static int print_intervals(const struct identify_report *report, const struct re
     trial_close(&trial);
     for (int l = 0; rc == 0 && l < N_LATENCIES; l++) {
         const double mean = mean_of(after->of[l], from, r->n);
-        double low = draws[l][n_out], high = draws[l][PREDICTION_DRAWS - 1 - n_out];
+        double low = ifl_ensemble_quantile(draws[l], PREDICTION_DRAWS, 0.05);
+        double high = ifl_ensemble_quantile(draws[l], PREDICTION_DRAWS, 0.95);
         judge_widen(l, mean, &low, &high);
         fprintf(report->table, "  mean %-11s %9.4g s, 90%% %.4g to %.4g s, recorded %.4g s\n",
                 latency_names[l], mean, low, high, mean_of(r->of[l], from, r->n));

@@ -275,7 +275,7 @@ struct front {
 static double prompt_of(const struct fit *fit, size_t i)
 {
     const struct fitted_row *row = &fit->residuals->rows[i];
-    return fit->residuals->recordings[row->recording].flown.n_prompt[row->row];
+    return recording_prompt(&fit->residuals->recordings[row->recording], row->row);
 }
 
 /* By one unit of the parameter, s. */

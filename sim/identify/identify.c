@@ -19,11 +19,11 @@ struct quest {
     struct identified *found;
     struct residuals residuals;
     struct fit fit;
-    struct machine *machine; /* as the configuration says */
-    double layers, peak_blocks;
-    double low_blocks, high_blocks; /* 90% of what the engine may count */
-    bool has_blocks;                /* the configuration says how many */
-    bool waits;                     /* requests wait for memory in some recording */
+    struct machine *machine;                  /* as the configuration says */
+    double layers, peak_blocks, whole_blocks; /* most in use: with all hits, without */
+    double low_blocks, high_blocks;           /* 90% of what the engine may count */
+    bool has_blocks;                          /* the configuration says how many */
+    bool waits;                               /* requests wait for memory in some recording */
 };
 
 /* A share of prompts is found only where there is a cache. */
@@ -74,6 +74,7 @@ static int load_start(struct quest *quest, struct ifl_error *error)
     if (rc == 0)
         rc = count_pool(quest, error);
     if (rc == 0) {
+        limits.n_blocks += config->serving.kv.null_blocks; /* as a log counts */
         parameters_of(machine, config, limits.n_blocks, quest->found->start);
         quest->layers = machine->model.layers;
         quest->found->deployment = machine->platform.deployment;
@@ -93,28 +94,28 @@ static size_t count_waiting(const struct recording *r, const struct trial *trial
     return n;
 }
 
-/* Where requests wait, the pool is as large as what was in use then. A deployment's share in a
- * cache is left out: it lies in blocks of each request's own. */
+/* Where requests wait, the pool is as large as what was in use then, between no hits and all. A
+ * deployment's share in a cache is left out: it lies in blocks of each request's own. */
 static int look_for_waits(struct quest *quest, struct ifl_error *error)
 {
     const struct identify_options *options = quest->options;
     const int32_t block_tokens = options->setting.config->serving.kv.block_tokens;
-    double value[N_PARAMETERS], blocks;
+    double value[N_PARAMETERS], blocks, whole;
     for (size_t k = 0; k < options->n_recordings; k++) {
         const struct recording *r = &options->recordings[k];
         struct trial *trial = &quest->residuals.trials[k];
         memset(trial->cached_tokens, 0, r->n * sizeof *trial->cached_tokens);
-        if (recording_peak_blocks(r, trial->cached_tokens, block_tokens, &blocks, error) < 0)
+        if (recording_peak_blocks(r, trial->cached_tokens, block_tokens, &whole, error) < 0)
             return error->code;
         memcpy(value, quest->found->start, sizeof value);
         value[CACHE_HIT] = 0;
-        value[BLOCKS] = fmax(value[BLOCKS], 4 * blocks);
+        value[BLOCKS] = fmax(value[BLOCKS], 4 * whole);
         if (trial_fly(&options->setting, r, value, 0, trial, error) < 0 ||
             recording_peak_blocks(r, trial->cached_tokens, block_tokens, &blocks, error) < 0)
             return error->code;
-        const size_t n = count_waiting(r, trial);
-        quest->waits = quest->waits || n >= ifl_max((size_t)5, r->n_fit / 50);
+        quest->waits |= count_waiting(r, trial) >= ifl_max((size_t)5, r->n_fit / 50);
         quest->peak_blocks = fmax(quest->peak_blocks, blocks);
+        quest->whole_blocks = fmax(quest->whole_blocks, whole);
     }
     return 0;
 }
@@ -365,7 +366,7 @@ static double longest_front(const struct quest *quest, enum parameter p)
         const struct recording *r = &quest->options->recordings[k];
         for (size_t i = 0; i < r->n_fit; i++)
             least = fmin(least, p == FRONT_REQUEST ? r->of[TTFT][i]
-                                                   : r->of[TTFT][i] / r->flown.n_prompt[i]);
+                                                   : r->of[TTFT][i] / recording_prompt(r, i));
     }
     return least;
 }
@@ -409,7 +410,7 @@ static int probe_exchange(struct quest *quest, struct ifl_error *error)
 /* All but whether prompts' kernels are others. */
 static int settle(struct quest *quest, struct ifl_error *error)
 {
-    const double least = quest->peak_blocks * 0.65, most = quest->peak_blocks * 1.5;
+    const double least = quest->peak_blocks * 0.65, most = quest->whole_blocks * 1.5;
     int rc = leave_front(quest, error);
     if (rc == 0)
         rc = fit_find(&quest->fit, least, most, error);
@@ -579,7 +580,7 @@ int identify(const struct identify_options *options, struct identified *found,
         choose(&quest);
         memcpy(quest.fit.value, found->start, sizeof found->start);
         if (quest.fit.is_free[BLOCKS])
-            quest.fit.value[BLOCKS] = quest.peak_blocks;
+            quest.fit.value[BLOCKS] = sqrt(quest.peak_blocks * quest.whole_blocks);
         else if (!quest.waits)
             quest.fit.value[BLOCKS] = fmax(found->start[BLOCKS], ceil(quest.peak_blocks));
         rc = solve(&quest, error);

@@ -3,6 +3,7 @@
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "inflight/minmax.h"
@@ -75,9 +76,31 @@ static int check(const struct recording *recording, struct ifl_error *error)
 
 /* ---- the requests that are flown ---- */
 
+/* The same answers in rows first.. of `longer`. */
+static bool ends_with(const struct ifl_trace *longer, size_t first, const struct ifl_trace *run)
+{
+    return longer->n == first + run->n &&
+           memcmp(longer->n_output + first, run->n_output, run->n * sizeof *run->n_output) == 0;
+}
+
 static bool same_requests(const struct ifl_trace *a, const struct ifl_trace *b)
 {
-    return a->n == b->n && memcmp(a->n_output, b->n_output, a->n * sizeof *a->n_output) == 0;
+    return ends_with(a, 0, b);
+}
+
+/* Answers alone, which may all be of one length, do not say where the run begins. */
+static bool same_ids(const struct ifl_trace *longer, size_t first, const struct ifl_trace *run)
+{
+    size_t i = 0;
+    while (i < run->n && ifl_trace_id(longer, first + i) == ifl_trace_id(run, i))
+        i++;
+    return i == run->n;
+}
+
+static bool describes(const struct ifl_trace *trace, const struct ifl_trace *run)
+{
+    const size_t first = trace->n > run->n ? trace->n - run->n : 0;
+    return ends_with(trace, first, run) && (first == 0 || same_ids(trace, first, run));
 }
 
 bool recording_same(const struct recording *a, const struct recording *b)
@@ -89,17 +112,23 @@ bool recording_same(const struct recording *a, const struct recording *b)
            memcmp(a->of[E2E], b->of[E2E], n_bytes) == 0;
 }
 
-/* Row i is request i, at its recorded stamp: no turn waits for another. */
+/* Row n_before + i is request i of the run, at its recorded stamp: no turn waits for another. What
+ * was sent before keeps its distance from the first of them. */
 static int number_rows(struct recording *recording, struct ifl_error *error)
 {
     struct ifl_trace *flown = &recording->flown;
+    const size_t before = recording->n_before = flown->n - recording->n;
+    const int64_t *recorded_ns = recording->trace.arrival_ns;
+    const int64_t begins_ns = before ? flown->arrival_ns[before] - recorded_ns[0] : 0;
     if (!flown->request_id)
         flown->request_id = malloc((flown->n + 1) * sizeof *flown->request_id);
     if (!flown->request_id)
         return ifl_fail_nomem(error);
-    for (size_t i = 0; i < flown->n; i++) {
-        flown->request_id[i] = i;
-        flown->arrival_ns[i] = recording->trace.arrival_ns[i];
+    for (size_t i = 0; i < before; i++)
+        flown->request_id[i] = recording->n + i;
+    for (size_t i = 0; i < recording->n; i++) {
+        flown->request_id[before + i] = i;
+        flown->arrival_ns[before + i] = begins_ns + recorded_ns[i];
     }
     free(flown->think_ns);
     flown->think_ns = NULL;
@@ -114,10 +143,21 @@ static int try_requests(struct recording *recording, const char *path, const cha
     int rc = ifl_trace_read(&file, NULL, &recording->flown, error);
     if (rc == 0)
         rc = ifl_trace_sort(&recording->flown, NULL, error);
-    if (rc == 0 && same_requests(&recording->flown, &recording->trace))
+    if (rc == 0 && describes(&recording->flown, &recording->trace))
         return 1;
     ifl_trace_free(&recording->flown);
     return rc;
+}
+
+static void note_before(const struct recording *recording, const struct ifl_notes *notes)
+{
+    char text[400];
+    if (recording->n_before == 0 || !notes || !notes->say)
+        return;
+    snprintf(text, sizeof text,
+             "%s: %zu requests that were sent before the run are flown, and not judged",
+             recording->path, recording->n_before);
+    notes->say(notes->context, text);
 }
 
 static int describe(struct recording *recording, const struct recording_options *options,
@@ -139,7 +179,11 @@ static int describe(struct recording *recording, const struct recording_options 
         free(recording->flown.outcome);
         recording->flown.outcome = NULL;
     }
-    return rc < 0 ? rc : number_rows(recording, error);
+    if (rc >= 0)
+        rc = number_rows(recording, error);
+    if (rc == 0)
+        note_before(recording, options->notes);
+    return rc;
 }
 
 /* ---- what the recording shows by itself ---- */

@@ -12,8 +12,10 @@ extern const char *const latency_names[N_LATENCIES];
 struct recording {
     const char *path;
     struct ifl_trace trace; /* with outcomes, in order of arrival */
-    struct ifl_trace flown; /* the same requests, with what is known of their prompts */
-    size_t n;
+    /* Requests that were sent before the run, then those of the run, with what is known of their
+     * prompts. The former are flown, and neither fitted nor judged. */
+    struct ifl_trace flown;
+    size_t n, n_before;
     size_t n_fit;            /* the first of them are fitted, the others judged */
     double *of[N_LATENCIES]; /* [n] s; NaN: a request of one token has no TPOT */
     /* of the fitted requests alone */
@@ -28,8 +30,9 @@ struct recording_options {
     const struct config *config;
     const char *format; /* of the recording */
     double fit_frac;    /* of the requests, the first ones */
-    /* traces that may know more of the requests, such as which prompts begin alike: the first one
-     * with the same answers is flown. The configuration's own trace is one of them. */
+    /* Traces that may know more of the requests, such as which prompts begin alike: the first one
+     * with the same answers is flown. It may begin with further requests, if those behind them
+     * have the run's request_id. The configuration's own trace is one of them. */
     const char *const *requests;
     size_t n_requests;
     bool *used; /* [n_requests] set where a recording has taken it; NULL: not asked */
@@ -43,6 +46,11 @@ int recording_read(struct recording *recording, const char *path,
 /* The same from a trace in memory, which is moved into the recording. */
 int recording_take(struct recording *recording, const char *path, struct ifl_trace *trace,
                    const struct recording_options *options, struct ifl_error *error);
+/* The prompt of request i of the run as it is flown, tokens. */
+static inline int32_t recording_prompt(const struct recording *recording, size_t i)
+{
+    return recording->flown.n_prompt[recording->n_before + i];
+}
 /* The same arrivals, answers and latencies. */
 bool recording_same(const struct recording *a, const struct recording *b);
 /* The most blocks that fitted requests held at a time between first and last token, what they found

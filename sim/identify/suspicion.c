@@ -24,7 +24,7 @@ static void notice(struct identified *found, const char *format, ...)
 
 static bool is_hit(const struct recording *r, const struct trial *after, size_t i)
 {
-    return after->cached_tokens[i] > r->flown.n_prompt[i] / 4;
+    return after->cached_tokens[i] > recording_prompt(r, i) / 4;
 }
 
 /* The requests that have no queue in the simulation and meet no other prompt, which would share
@@ -75,7 +75,7 @@ static double slope_of_first_tokens(const struct recording *r, const struct tria
     *sd = 0;
     for (size_t i = 0; x && y && simulated && ratio && i < r->n; i++)
         if (alone[i]) {
-            x[n] = r->flown.n_prompt[i];
+            x[n] = recording_prompt(r, i);
             y[n] = r->of[TTFT][i];
             simulated[n] = after->of[TTFT][i];
             ratio[n] = log(y[n] / simulated[n]);

@@ -41,14 +41,14 @@ static void change(void *context, struct machine *machine)
 static double front_s(const double value[], const struct recording *r, size_t i)
 {
     return fmax(0, value[FRONT_REQUEST]) +
-           fmax(0, value[FRONT_PROMPT_TOKEN]) * r->flown.n_prompt[i];
+           fmax(0, value[FRONT_PROMPT_TOKEN]) * recording_prompt(r, i);
 }
 
 /* What a front end below 0 would take off the latency. */
 static double below_s(const double value[], const struct recording *r, size_t i)
 {
     return fmin(0, value[FRONT_REQUEST]) +
-           fmin(0, value[FRONT_PROMPT_TOKEN]) * r->flown.n_prompt[i];
+           fmin(0, value[FRONT_PROMPT_TOKEN]) * recording_prompt(r, i);
 }
 
 static void hear(void *context, const struct ifl_request_record *record)
@@ -56,7 +56,7 @@ static void hear(void *context, const struct ifl_request_record *record)
     struct flown *flown = context;
     const size_t i = (size_t)record->request_id;
     struct trial *trial = flown->trial;
-    if (record->status != IFL_FINISHED)
+    if (i >= trial->n || record->status != IFL_FINISHED)
         return;
     const double below = below_s(flown->value, flown->recording, i);
     const double first_s = ifl_s_from_ns(record->first_token_ns - record->arrival_ns);
@@ -82,7 +82,7 @@ static int arrive(const struct recording *r, unsigned shift, struct ifl_trace *t
                   struct ifl_error *error)
 {
     for (size_t i = 0; shift && i < r->n; i++)
-        trace->arrival_ns[i] +=
+        trace->arrival_ns[r->n_before + i] +=
             ifl_ns_from_s(ifl_uniform(ifl_draw(0, IFL_DRAW_TRIAL, i, shift)) * r->tpot_s);
     qsort(trace->arrival_ns, trace->n, sizeof *trace->arrival_ns, by_time);
     return ifl_trace_sort(trace, NULL, error);

@@ -286,17 +286,6 @@ static void find_members(struct search *search, struct capacity *scratch)
     nominal->n_members = n;
 }
 
-/* Interpolates as intervals.csv does. The first case keeps out 0 times INFINITY, which is NaN. */
-static double quantile_of(const double *ascending, size_t n, double q)
-{
-    const double place = q * (double)(n - 1);
-    const size_t below = (size_t)place, above = below + 1 < n ? below + 1 : below;
-    const double frac = place - (double)below;
-    if (frac == 0 || ascending[below] == ascending[above])
-        return ascending[below];
-    return (1 - frac) * ascending[below] + frac * ascending[above];
-}
-
 /* The distance of an end of the interval from the capacity, if two independent causes move it. An
  * end that is on the other side, or not known, has distance 0. */
 static double reach(double of_replications, double of_members)
@@ -312,8 +301,8 @@ static void widen_interval(struct capacity *found, const struct capacity_member 
     for (size_t i = 0; i < n; i++)
         rps[i] = members[i].rps;
     gsl_sort(rps, 1, n);
-    found->members_low_rps = quantile_of(rps, n, 0.025);
-    found->members_high_rps = quantile_of(rps, n, 0.975);
+    found->members_low_rps = ifl_ensemble_quantile(rps, n, 0.025);
+    found->members_high_rps = ifl_ensemble_quantile(rps, n, 0.975);
     const double below = reach(found->rps - found->low_rps, found->rps - found->members_low_rps);
     const double above = reach(found->high_rps - found->rps, found->members_high_rps - found->rps);
     found->low_rps = fmax(found->rps - below, 0);
@@ -335,7 +324,8 @@ static void widen_replicas(struct capacity *found, const struct capacity_member 
     for (size_t i = 0; i < n; i++)
         crossings[i] = members[i].crossing;
     gsl_sort(crossings, 1, n);
-    const double low = quantile_of(crossings, n, 0.025), high = quantile_of(crossings, n, 0.975);
+    const double low = ifl_ensemble_quantile(crossings, n, 0.025),
+                 high = ifl_ensemble_quantile(crossings, n, 0.975);
     const double below = reach(found->crossing - found->low_crossing, found->crossing - low);
     const double above = reach(found->high_crossing - found->crossing, high - found->crossing);
     found->members_low_replicas = whole(low);

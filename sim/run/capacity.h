@@ -9,10 +9,10 @@
  * With cost.ensemble = M the search is repeated M times with costs drawn from what their fit leaves
  * open. Member m has the same costs in every replication, at every rate and in every deployment of
  * a study, and flies with the random numbers of the fitted costs, so that costs alone are between
- * its capacity and theirs. The quantiles 0.025 and 0.975 of the members' capacities lie at
- * distances d from the capacity, the ends of the margin's interval at distances s. Both causes are
- * independent, so the ends of the interval lie at sqrt(s^2 + d^2) (JCGM 100:2008, 5.1.2), each side
- * by itself; never below 0.
+ * its capacity and theirs. The quantiles 0.025 and 0.975 of the members' capacities
+ * (ifl_ensemble_quantile) lie at distances d from the capacity, the ends of the margin's interval
+ * at distances s. Both causes are independent, so the ends of the interval lie at sqrt(s^2 + d^2)
+ * (JCGM 100:2008, 5.1.2), each side by itself; never below 0.
  *
  * With capacity.target_rps the rate is given, and the fewest replicas are searched that meet the
  * objectives at it (capacity_replicas.c).

@@ -150,7 +150,8 @@ done | paste -d, - - | cat - rates | awk -F, '
     NR == 1 { line = $0; next }
     { rate[NR - 2] = $2 }
     END { $0 = line
-          low = rate[0] + 0.975 * (rate[1] - rate[0]); high = rate[38] + 0.025 * (rate[39] - rate[38])
+          # ranks 0.025 and 0.975 of 41
+          low = rate[0] + 0.025 * (rate[1] - rate[0]); high = rate[38] + 0.975 * (rate[39] - rate[38])
           exit !(close_to($5, end(-1, $2, low)) && close_to($6, end(1, $3, high)) && $5 < $2 && $6 > $3) }' ||
     complain 'the interval is not that of replications and members together'
 # costs without an error: every member has the fitted costs and finds the same capacity

@@ -67,6 +67,46 @@ succeeds "$inflight" identify config.yaml hits/requests.csv --requests half.csv
 silent() { grep -q "$1" logs/out && complain "$ran" "    printed: $1"; }
 silent 'cache,'
 
+# ---- requests that were sent before the run: flown, and neither fitted nor judged ----
+# a quarter of the run's prompts begin as one of 60 that the server had computed before
+awk -F, -v OFS=, 'NR == 1 { print "request_id", $0, "prefix_group,prefix_tokens"; next }
+    { i = NR - 2; row[i] = i OFS ($1 + 100) OFS $2 OFS $3 OFS (i % 4 ? "," : i / 4 OFS int(0.9 * $2)) }
+    i % 4 == 0 { print 1000 + i / 4, i / 4, $2, 20, i / 4, int(0.9 * $2) }
+    END { for (i = 0; i in row; i++) print row[i] }' plain.csv >before.csv
+succeeds "$inflight" run config.yaml -q --set workload.trace=before.csv --set deployment.host.step_s=0.004 -o before
+awk -F, 'NR == 1 || $2 < 1000' before/requests.csv >behind.csv
+awk -F, 'NR == 1 || $1 < 1000' before.csv >without.csv
+expect 0 'note: behind.csv: 60 requests that were sent before the run are flown, and not judged' \
+    "$inflight" identify config.yaml behind.csv --share 1 --hold kernels.prompt_frac --requests before.csv
+printed '240 requests of 1 recorded runs fitted'
+same "$(awk '$1 == "host.step_s" && $NF == "determined" { print ($4 < 4 && 4 < $6) }' logs/out)" 1 '4 ms in the interval'
+first_tokens() { awk -v most="$1" '$1 == "after" { sub("%", "", $5); print ($5 < most) }' logs/out; }
+same "$(first_tokens 4)" 1 'TTFT of the median request within 4%'
+silent 'cache,'
+succeeds "$inflight" identify config.yaml behind.csv --share 1 --hold kernels.prompt_frac --requests without.csv
+same "$(first_tokens 5)" 0 'TTFT within 5% without what was sent before'
+# the same trace drives a run, and validate leaves out what is not recorded
+succeeds "$inflight" validate before behind.csv --no-plots
+printed 'paired     240 by request_id'
+printed '60 simulated and 0 measured alone'
+# the run's own rows say so by their ids, and are the last
+cut -d, -f2- before.csv >nameless.csv
+refuses 'nameless.csv: no recorded run has these requests' "$inflight" identify config.yaml behind.csv --requests nameless.csv
+awk -F, -v OFS=, 'NR > 1 && $1 >= 1000 { $2 += 1000 } 1' before.csv >after.csv
+refuses 'after.csv: no recorded run has these requests' "$inflight" identify config.yaml behind.csv --requests after.csv
+
+# ---- a pool that forgets what a larger one would find ----
+# 24 prompts, each computed ten times in a pool of 600 blocks, and once in one without an end, which is in use by half
+awk -F, -v OFS=, 'NR == 1 { print $0, "prefix_group,prefix_tokens"; next }
+    { i = NR - 2; print (i < 24 ? 2 * i : 48 + $1 / 3), 960 + i % 7 * 40, $3, i % 24, 900 }' plain.csv >turns.csv
+succeeds "$inflight" run config.yaml -q --set workload.trace=turns.csv --set serving.kv.num_blocks=600 -o turns
+succeeds "$inflight" identify config.yaml turns/requests.csv --requests turns.csv --hold kernels.prompt_frac
+same "$(awk '$1 == "num_blocks" && $NF == "determined" { print ($2 > 590 && $2 < 610) }' logs/out)" 1 '600 blocks, within ten'
+# what is given is written as it was given, the null block among it
+succeeds "$inflight" identify config.yaml turns/requests.csv --requests turns.csv --hold kernels.prompt_frac \
+    --set serving.kv.num_blocks=600 -o given-blocks.yaml
+grep -q '^num_blocks: 600 ' given-blocks.yaml || complain 'num_blocks is not what was given' "$(cat given-blocks.yaml)"
+
 # ---- a cache that it had not ----
 succeeds "$inflight" run config.yaml -q -o none
 for flown in half all; do

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identify/fit_parts.h"
 #include "identify/identify.h"
 #include "inflight/random.h"
 
@@ -276,6 +277,99 @@ Test(truth, intervals_hold_it)
         cr_assert(inside <= 0.95 * n_all, "%d of %d inside: too wide", inside, n_all);
     if (n >= 100)
         cr_assert(inside >= 0.85 * n_all, "%d of %d inside: too narrow", inside, n_all);
+}
+
+/* ---- the width of intervals ---- */
+
+/* The interval of one parameter by its profile likelihood: the others fitted anew at each of its
+ * values, spans of time drawn with replacement. Its share of the found interval's width. */
+static double width_by_profile(const struct fit *whole, enum parameter p,
+                               const struct finding *finding)
+{
+    struct ifl_error error;
+    struct fit fit = *whole;
+    const double around = (finding->high - finding->low) / 2;
+    fit.is_free[p] = false;
+    must(profile_search(&fit, p, PROFILE_FINE, finding->low - around, finding->high + around, true,
+                        &error),
+         &error);
+    return fabs(parameter_distance(p, finding->low, finding->high)) /
+           fabs(parameter_distance(p, fit.low[p], fit.high[p]));
+}
+
+/* Of host and front end: all other intervals are those of a profile themselves. */
+static size_t compare_widths(struct deployment_case *c, const struct identified *found,
+                             double ratio[])
+{
+    struct trial_setting setting = setting_of(c);
+    struct residuals residuals = {
+        .setting = &setting, .recordings = &c->recording, .n_recordings = 1};
+    struct fit fit;
+    struct ifl_error error;
+    size_t n = 0;
+    must(residuals_open(&residuals, &error), &error);
+    must(fit_open(&fit, &residuals, &error), &error);
+    memcpy(fit.value, found->value, sizeof fit.value);
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        fit.is_free[p] = found->of[p].state == FOUND && p <= FRONT_PROMPT_TOKEN;
+    must(fit_again(&fit, &error), &error);
+    for (enum parameter p = 0; p <= FRONT_PROMPT_TOKEN; p++)
+        if (fit.is_free[p]) {
+            ratio[n] = width_by_profile(&fit, p, &found->of[p]);
+            if (show)
+                fprintf(show, "%s %s %s: %.2f of the profile's width\n", c->system->model,
+                        c->system->preset, parameter_rows[p].key, ratio[n]);
+            n++;
+        }
+    fit_close(&fit);
+    residuals_close(&residuals);
+    return n;
+}
+
+static int by_size(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Deployments with a factor of prompts are left out: its interval moves those of the others. */
+Test(width, intervals_are_those_of_profiles)
+{
+    enum { MOST = 100 };
+    static double ratio[MOST * 4];
+    const char *asked = getenv("IDENTIFY_DEPLOYMENTS");
+    const int n_cases = asked ? atoi(asked) : 2;
+    struct identified found;
+    struct ifl_error error;
+    size_t n = 0;
+    double sum = 0;
+    gsl_set_error_handler_off();
+    if (getenv("IDENTIFY_SHOW"))
+        show = fopen(getenv("IDENTIFY_SHOW"), "w");
+    for (int i = 0; i < n_cases && i < MOST; i++) {
+        struct deployment_case c = {.system = &systems[i % N_SYSTEMS]};
+        load(&c);
+        draw_truth(&c, (uint64_t)i);
+        if (record(&c, (uint64_t)i, choose_rate(&c, (uint64_t)i), 400)) {
+            struct identify_options options = {
+                .setting = setting_of(&c), .recordings = &c.recording, .n_recordings = 1};
+            must(identify(&options, &found, &error), &error);
+            if (found.of[PROMPT_FRAC].state != FOUND)
+                n += compare_widths(&c, &found, ratio + n);
+            recording_free(&c.recording);
+        }
+        unload(&c);
+    }
+    qsort(ratio, n, sizeof *ratio, by_size);
+    for (size_t i = 0; i < n; i++)
+        sum += log(ratio[i]);
+    if (show)
+        fprintf(show, "# %zu widths, of the profiles': geometric mean %.2f, median %.2f\n", n,
+                exp(sum / (double)n), ratio[n / 2]);
+    if (show)
+        fclose(show);
+    cr_assert(n >= (size_t)n_cases, "%zu intervals of %d deployments", n, n_cases);
+    cr_expect_leq(exp(sum / (double)n), 1.5);
 }
 
 /* Four GPUs whose all-reduces are three times slower than the profile says. The deployment that is
