@@ -35,7 +35,8 @@ struct unknown {
 };
 
 struct future {
-    double ratio;   /* before step number `step` */
+    double first_ratio, floor, fall; /* of the ratio; fall: by a decode step */
+    double ratio;                    /* before step number `step` */
     uint64_t step;  /* steps from this one on had no on_step_start: they only decoded */
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
@@ -67,12 +68,6 @@ static struct future *future_of(const void *self)
     return ifl_state(self);
 }
 
-static double first_ratio(const struct discounted *p)
-{
-    const double ratio = p->first_ratio * p->conservativeness;
-    return fmin(ratio, 1);
-}
-
 /* The declared limit, cut to what the pool can hold (max_req_len). */
 static int64_t declared(const struct ifl_view *view, const struct ifl_request *r)
 {
@@ -95,20 +90,27 @@ static int64_t new_tokens(const struct discounted *p, const struct ifl_view *vie
 
 /* ---- the ratio ---- */
 
-static double fallen(const struct discounted *p, double ratio)
+static void begin_ratio(const struct discounted *p, struct future *future)
 {
-    const double floor = first_ratio(p) * p->floor_frac;
-    const double fall = (first_ratio(p) - floor) / p->decay_steps;
-    return fmax(ratio - fall, floor);
+    const double ratio = p->first_ratio * p->conservativeness, first = fmin(ratio, 1);
+    future->ratio = future->first_ratio = first;
+    future->floor = first * p->floor_frac;
+    future->fall = (first - future->floor) / p->decay_steps;
+}
+
+static double fallen(const struct future *future, double ratio)
+{
+    return fmax(ratio - future->fall, future->floor);
 }
 
 /* The ratio before step view->step. */
 static double ratio_now(const struct discounted *p, const struct ifl_view *view)
 {
-    double ratio = future_of(p)->ratio, before = INFINITY;
-    for (uint64_t step = future_of(p)->step; step < view->step && ratio != before; step++) {
+    const struct future *future = future_of(p);
+    double ratio = future->ratio, before = INFINITY;
+    for (uint64_t step = future->step; step < view->step && ratio != before; step++) {
         before = ratio;
-        ratio = fallen(p, ratio);
+        ratio = fallen(future, ratio);
     }
     return ratio;
 }
@@ -203,9 +205,10 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
     const struct discounted *p = self;
-    const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
-    const int32_t todo = ifl_todo(r), whole = (int32_t)((todo + page - 1) / page * page);
-    const int64_t prompt = ifl_need(step, r, ifl_n_tokens(r)) * page - (whole - todo);
+    const int32_t page = view->limits->block_tokens, todo = ifl_todo(r);
+    const int64_t pool = (int64_t)view->limits->n_blocks * page;
+    const int32_t whole = (todo + page - 1) / page * page;
+    const int64_t prompt = (int64_t)ifl_need(step, r, ifl_n_tokens(r)) * page - (whole - todo);
     const int64_t output = new_tokens(p, view, r), n_tokens = prompt + output + page;
     /* A group counts its declared output once, but its answers so far each on its own. */
     if (ifl_n_tokens(r) + page >= pool || n_tokens >= pool)
@@ -275,7 +278,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     if (step->n_preempted > 0)
         future->ratio = estimated_ratio(p, view, step);
     else if (step->n_prefill_tokens == 0)
-        future->ratio = fallen(p, future->ratio);
+        future->ratio = fallen(future, future->ratio);
     future->decodes = step->n_prefill_tokens == 0;
     future->ended_step += counts_ended(p, view) && !future->decodes && !p->mixed;
     if (view->limits->plans_ahead)
@@ -289,7 +292,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     (void)r;
     if (future->n_live++ > 0 || view->now_ns <= future->last_left_ns)
         return;
-    future->ratio = first_ratio(self);
+    future->ratio = future->first_ratio;
     future->step = view->step;
     future->ended_tokens = future->n_ended = 0;
     future->unknown = (struct unknown){0};
@@ -318,7 +321,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
-    future_of(self)->ratio = first_ratio(self);
+    begin_ratio(self, future_of(self));
     if (!limits->contiguous)
         return 0;
     return ifl_fail(error, IFL_E_INPUT,

@@ -65,29 +65,36 @@ static int32_t steps_since(const struct prefill_turns *p, const struct ifl_view 
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;
 }
 
-static bool decode_is_due(const struct prefill_turns *p, const struct ifl_view *view)
-{
-    return p->joined_decode && turns_of(p)->joined && steps_since(p, view) == 0;
-}
+/* Of a plan. */
+struct turn {
+    int32_t since; /* steps_since */
+    bool decode_is_due;
+    bool has_come;
+};
 
-static bool turn_has_come(const struct prefill_turns *p, const struct ifl_view *view)
+static struct turn turn_of(const struct prefill_turns *p, const struct ifl_view *view)
 {
-    return view->n_running == 0 ||
-           (!decode_is_due(p, view) && steps_since(p, view) >= p->decodes_between);
+    const int32_t since = steps_since(p, view);
+    const bool decode_is_due = p->joined_decode && turns_of(p)->joined && since == 0;
+    return (struct turn){
+        .since = since,
+        .decode_is_due = decode_is_due,
+        .has_come = view->n_running == 0 || (!decode_is_due && since >= p->decodes_between),
+    };
 }
 
 /* next_batch of TGI's queue. True if enough requests wait, and as many find room together. */
 static bool enough_would_join(const struct prefill_turns *p, const struct ifl_view *view,
-                              struct ifl_step *step)
+                              struct ifl_step *step, const struct turn *turn)
 {
     const int64_t enough = (int64_t)(p->waiting_ratio * (double)view->n_running);
+    if (p->waiting_ratio == 0 || turn->decode_is_due || (int64_t)view->n_waiting < enough)
+        return false;
     const int32_t budget = token_budget(p, view->limits);
     int32_t n_seqs = step->n_running_seqs, n_tokens = 0, n_blocks = 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     int64_t n = 0;
-    if (p->waiting_ratio == 0 || decode_is_due(p, view) || (int64_t)view->n_waiting < enough)
-        return false;
     while (n < enough && n_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         const int32_t n_todo = ifl_todo(r);
         const bool never = n_todo > budget || r->n_seqs > p->max_seqs;
@@ -127,20 +134,21 @@ static void start_prompts(const struct prefill_turns *p, const struct ifl_view *
 }
 
 /* Until the next turn too few requests would join, as long as none arrives or ends. */
-static void promise_repeat(const struct prefill_turns *p, const struct ifl_view *view,
-                           struct ifl_step *step)
+static void promise_repeat(const struct prefill_turns *p, struct ifl_step *step,
+                           const struct turn *turn)
 {
-    const bool idle = step->n_waiting == 0 || turn_has_come(p, view);
-    const int32_t before_turn = p->decodes_between - 1 - steps_since(p, view);
-    if (idle || !decode_is_due(p, view))
+    const bool idle = step->n_waiting == 0 || turn->has_come;
+    const int32_t before_turn = p->decodes_between - 1 - turn->since;
+    if (idle || !turn->decode_is_due)
         ifl_promise_to_the_last(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
 }
 
 IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_turns *p = self;
+    const struct turn turn = turn_of(p, view);
     if (view->n_swapped == 0 && view->n_waiting > 0 &&
-        (turn_has_come(p, view) || enough_would_join(p, view, step)))
+        (turn.has_come || enough_would_join(p, view, step, &turn)))
         start_prompts(p, view, step);
     if (step->n_requests > 0)
         return;
@@ -150,7 +158,7 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
         return;
     ifl_return_swapped(step, p->max_seqs);
     if (step->n_swapped_in == 0)
-        promise_repeat(p, view, step);
+        promise_repeat(p, step, &turn);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)

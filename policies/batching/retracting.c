@@ -214,15 +214,19 @@ static void continue_chunk(struct ifl_step *step, struct budget *left)
             charge(left, r);
 }
 
-/* Memory is checked before the budgets, so that a request that lacks both sets the mark. */
+/* Memory is checked before the budgets, so that a request that lacks both sets the mark. Within the
+ * budgets the start itself asks the same question. */
 static enum ifl_verdict start_one(struct ifl_step *step, const struct budget *left,
                                   const struct ifl_request *r)
 {
     const int32_t n = share_of(left, r);
+    const bool within = n > 0 && !over_input(left, step, r);
+    if (within && left->unknown_blocks == 0)
+        return ifl_start(step, r, n);
     const enum ifl_verdict memory = ifl_ask_beyond(step, r, n, left->unknown_blocks);
     if (memory != IFL_YES)
         return memory;
-    return n == 0 || over_input(left, step, r) ? IFL_WAIT : ifl_start(step, r, n);
+    return within ? ifl_start(step, r, n) : IFL_WAIT;
 }
 
 /* True if no request is looked at behind `last`: it was cut, or a budget is used up. */

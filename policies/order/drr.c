@@ -42,7 +42,7 @@ struct rounds {
 struct turns {
     uint32_t n_clients;
     double quantum;
-    struct rounds now, trial; /* trial: scratch of rank */
+    struct rounds now, trial; /* trial: scratch of rank, which changes no turns */
 };
 
 struct standing {         /* of a request */
@@ -66,6 +66,12 @@ static bool is_alone(const struct turns *turns)
 
 /* ---- the round ---- */
 
+/* Place i of the ring, below 2 * n_clients. */
+static uint32_t ring_place(const struct turns *turns, uint32_t i)
+{
+    return i < turns->n_clients ? i : i - turns->n_clients;
+}
+
 static uint32_t whose_turn(const struct rounds *rounds)
 {
     return rounds->ring[rounds->first];
@@ -75,7 +81,7 @@ static void join_round(const struct turns *turns, struct rounds *rounds, uint32_
 {
     if (rounds->clients[client].in_round)
         return;
-    rounds->ring[(rounds->first + rounds->n++) % turns->n_clients] = client;
+    rounds->ring[ring_place(turns, rounds->first + rounds->n++)] = client;
     rounds->clients[client].in_round = true;
 }
 
@@ -83,11 +89,20 @@ static void end_turn(const struct turns *turns, struct rounds *rounds)
 {
     const uint32_t turn = whose_turn(rounds);
     struct client *client = &rounds->clients[turn];
-    rounds->first = (rounds->first + 1) % turns->n_clients;
+    rounds->first = ring_place(turns, rounds->first + 1);
     rounds->n--;
     client->in_round = false;
     if (client->n_queued > 0 || client->deficit < 0)
         join_round(turns, rounds, turn);
+}
+
+/* True if take_turns has nothing to advance. */
+static bool is_advanced(const struct rounds *rounds)
+{
+    if (rounds->n == 0)
+        return true;
+    const struct client *client = &rounds->clients[whose_turn(rounds)];
+    return client->deficit > 0 && client->n_queued > 0;
 }
 
 /* Advances the round robin to a client with a deficit above zero and a queued request; to an empty
@@ -123,14 +138,17 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
                  size_t n, int64_t *key)
 {
     struct turns *turns = ifl_state(self);
-    struct rounds *trial = &turns->trial;
+    struct rounds *rounds = &turns->now;
     (void)view;
-    copy_rounds(turns, trial, &turns->now);
-    take_turns(turns, trial);
-    for (uint32_t i = 0; i < trial->n; i++)
-        trial->clients[trial->ring[(trial->first + i) % turns->n_clients]].place = i;
+    if (!is_advanced(rounds)) {
+        rounds = &turns->trial;
+        copy_rounds(turns, rounds, &turns->now);
+        take_turns(turns, rounds);
+    }
+    for (uint32_t i = 0; i < rounds->n; i++)
+        rounds->clients[rounds->ring[ring_place(turns, rounds->first + i)]].place = i;
     for (size_t i = 0; i < n; i++) {
-        const struct client *client = &trial->clients[of[i]->client];
+        const struct client *client = &rounds->clients[of[i]->client];
         key[i] = client->in_round ? client->place : turns->n_clients;
     }
 }

@@ -19,6 +19,7 @@ void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *opti
 int kv_cache_open_blocks(struct kv_cache *cache, int32_t n_blocks)
 {
     cache->n_blocks = n_blocks;
+    cache->last_block = n_blocks - 1;
     cache->buckets = calloc(FIRST_BUCKETS, sizeof *cache->buckets);
     cache->mask = FIRST_BUCKETS - 1;
     kv_evictor_create(&cache->evictor, n_blocks, NULL, sizeof *cache->entries);
@@ -196,9 +197,8 @@ void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity,
     cache->epoch += seekers == KV_SOUGHT_BY_ALL;
 }
 
-static void strike_out(struct kv_cache *cache, uint32_t block)
+static void strike_out(struct kv_cache *cache, uint32_t block, struct kv_entry *entry)
 {
-    struct kv_entry *entry = kv_entry(cache, block);
     int32_t *at = &cache->buckets[entry->identity & cache->mask];
     while (*at != (int32_t)block + 1)
         at = &kv_entry(cache, *at - 1)->next;
@@ -210,34 +210,45 @@ static void strike_out(struct kv_cache *cache, uint32_t block)
         cache->listener->on_strike(cache->listener->self, cache->listener_of, entry->identity);
 }
 
-void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)
+static void lose_asked(struct kv_cache *cache, struct kv_entry *entry)
 {
-    ifl_assert(kv_entry(cache, block)->cached);
-    struct kv_entry *entry = kv_entry(cache, block);
-    if (entry->listed)
-        strike_out(cache, block);
-    entry->listed = entry->cached = false;
-    if (entry->parent >= 0)
-        kv_entry(cache, entry->parent)->n_children--;
-    cache->epoch += entry->asked;
-    cache->n_asked -= entry->asked;
-    cache->asked_lost |= entry->asked;
+    cache->epoch++;
+    cache->n_asked--;
+    cache->asked_lost = true;
     entry->asked = false;
 }
 
+static void withdraw(struct kv_cache *cache, uint32_t block, struct kv_entry *entry)
+{
+    if (entry->listed)
+        strike_out(cache, block, entry);
+    entry->cached = false;
+    if (entry->parent >= 0)
+        kv_entry(cache, entry->parent)->n_children--;
+    if (entry->asked)
+        lose_asked(cache, entry);
+}
+
+void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)
+{
+    ifl_assert(kv_entry(cache, block)->cached);
+    withdraw(cache, block, kv_entry(cache, block));
+}
+
 /* A block, or one of a run that no lookup asks for, goes to the tier below. */
-static void drop_below(struct kv_cache *cache, uint32_t block, int32_t n)
+IFL_APART static void drop_below(struct kv_cache *cache, uint32_t block, int32_t n)
 {
     const struct kv_entry *entry = kv_entry(cache, block);
     for (int32_t i = 0; i < n; i++)
         kv_tier_put(cache->options.below, entry->identity, entry->listed && n == 1, &block);
 }
 
-static void forget(struct kv_cache *cache, uint32_t block)
+static void forget(struct kv_cache *cache, uint32_t block, struct kv_entry *entry)
 {
-    if (cache->options.below)
-        drop_below(cache, block, kv_entry_blocks(kv_entry(cache, block)));
-    kv_cache_withdraw(cache, block);
+    ifl_assert(entry == kv_entry(cache, block) && entry->cached);
+    if (IFL_RARE(cache->options.below != NULL))
+        drop_below(cache, block, kv_entry_blocks(entry));
+    withdraw(cache, block, entry);
 }
 
 /* ---- losing ---- */
@@ -263,7 +274,7 @@ static struct kv_rank rank_of(struct kv_cache *cache, uint32_t block)
                                       .block = block,
                                       .pub = {.last_used = entry->last_used,
                                               .last_used_ns = entry->last_used_ns,
-                                              .n_uses = entry->n_uses,
+                                              .n_uses = kv_entry_uses(entry),
                                               .depth_tokens = entry->depth_tokens,
                                               .wanted = is_wanted}};
     const struct kv_cache_options *o = &cache->options;
@@ -280,15 +291,16 @@ static void offer(struct kv_cache *cache, uint32_t block)
 /* The block leaves the evictor, and is without references and children, as it was. */
 static void take_out(struct kv_cache *cache, uint32_t block)
 {
+    struct kv_entry *entry = kv_entry(cache, block);
     kv_evictor_remove(&cache->evictor, block);
-    kv_entry(cache, block)->n_refs = 0;
-    kv_entry(cache, block)->n_children = 0;
+    entry->n_refs = 0;
+    entry->n_children = 0;
 }
 
 static void set_wanted(struct kv_cache *cache, uint32_t block, bool wanted)
 {
     kv_entry(cache, block)->wanted = wanted;
-    if (!kv_evictor_has(&cache->evictor, block))
+    if (!kv_seat_is_taken(&kv_entry(cache, block)->seat))
         return;
     take_out(cache, block);
     offer(cache, block);
@@ -316,7 +328,7 @@ void kv_cache_revive(struct kv_cache *cache, uint32_t block)
 {
     const int32_t n = kv_entry_blocks(kv_entry(cache, block));
     ifl_assert(cache->n_idle >= n);
-    if (kv_evictor_has(&cache->evictor, block))
+    if (kv_seat_is_taken(&kv_entry(cache, block)->seat))
         take_out(cache, block);
     cache->n_idle -= n;
 }
@@ -348,12 +360,6 @@ void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks)
     offer(cache, name);
 }
 
-void kv_cache_give_name(struct kv_cache *cache, uint32_t name)
-{
-    kv_entry(cache, name)->next = cache->free_name;
-    cache->free_name = (int32_t)name + 1;
-}
-
 int32_t kv_cache_take_name(struct kv_cache *cache)
 {
     const int32_t name = cache->free_name - 1;
@@ -362,12 +368,24 @@ int32_t kv_cache_take_name(struct kv_cache *cache)
     return name;
 }
 
-static void lose_name(struct kv_cache *cache, uint32_t name, struct kv_loss *loss, uint32_t *lost)
+static void give_name(struct kv_cache *cache, uint32_t name, struct kv_entry *entry)
+{
+    entry->next = cache->free_name;
+    cache->free_name = (int32_t)name + 1;
+}
+
+void kv_cache_give_name(struct kv_cache *cache, uint32_t name)
+{
+    give_name(cache, name, kv_entry(cache, name));
+}
+
+static void lose_name(struct kv_cache *cache, uint32_t name, struct kv_entry *entry,
+                      struct kv_loss *loss, uint32_t *lost)
 {
     if (lost)
         lost[loss->n_names] = name;
     else
-        kv_cache_give_name(cache, name);
+        give_name(cache, name, entry);
     loss->n_names++;
 }
 
@@ -376,18 +394,22 @@ static void lose_name(struct kv_cache *cache, uint32_t name, struct kv_loss *los
 static struct kv_loss lose_leaf(struct kv_cache *cache, int32_t block, uint32_t *lost)
 {
     struct kv_loss loss = {0};
+    struct kv_entry *entry = kv_entry(cache, block);
     for (;;) {
-        const int32_t above = kv_entry(cache, block)->parent;
-        forget(cache, (uint32_t)block);
-        loss.n_blocks += kv_entry_blocks(kv_entry(cache, block));
-        lose_name(cache, (uint32_t)block, &loss, lost);
-        const bool bare = above >= 0 && kv_entry(cache, above)->n_children == 0 &&
-                          kv_entry(cache, above)->n_refs == 0;
-        if (bare && kv_entry(cache, above)->ends_node)
-            offer(cache, (uint32_t)above);
-        if (!bare || kv_entry(cache, above)->ends_node)
+        const int32_t above = entry->parent;
+        forget(cache, (uint32_t)block, entry);
+        loss.n_blocks += kv_entry_blocks(entry);
+        lose_name(cache, (uint32_t)block, entry, &loss, lost);
+        if (above < 0)
             return loss;
+        entry = kv_entry(cache, above);
         block = above;
+        if (entry->n_children > 0 || entry->n_refs > 0)
+            return loss;
+        if (entry->ends_node) {
+            offer(cache, (uint32_t)block);
+            return loss;
+        }
     }
 }
 
@@ -418,9 +440,10 @@ static struct kv_loss lose_block(struct kv_cache *cache, uint32_t block, uint32_
     struct kv_loss loss = {.n_blocks = 1};
     if (is_tree(cache))
         return lose_leaf(cache, (int32_t)block, lost);
-    if (kv_entry(cache, block)->cached)
-        forget(cache, block);
-    lose_name(cache, block, &loss, lost);
+    struct kv_entry *entry = kv_entry(cache, block);
+    if (entry->cached)
+        forget(cache, block, entry);
+    lose_name(cache, block, entry, &loss, lost);
     return loss;
 }
 

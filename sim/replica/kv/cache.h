@@ -61,12 +61,13 @@ struct kv_entry {
             uint64_t last_used;   /* from here on at any time, in the places of the seat's rank */
             int32_t depth_tokens; /* of the prefix that ends with these blocks */
             int32_t of_evictor[2];
-            uint32_t n_uses : 24; /* KV_MOST_USES: so many, or more */
-            bool cached : 1;      /* kept for its K/V */
-            bool listed : 1;      /* in its bucket, so a lookup can find it */
-            bool ends_node : 1;   /* tree: last entry of its node */
-            bool asked : 1;       /* part of a hit that a waiting request was told of */
-            bool wanted : 1;      /* part of the hit that a waiting request would start on */
+            uint16_t n_uses;     /* modulo 2^16. The flags are no part of its word: to read a */
+            uint8_t n_uses_high; /* word of which a part was just written takes long */
+            bool cached : 1;     /* kept for its K/V */
+            bool listed : 1;     /* in its bucket, so a lookup can find it */
+            bool ends_node : 1;  /* tree: last entry of its node */
+            bool asked : 1;      /* part of a hit that a waiting request was told of */
+            bool wanted : 1;     /* part of the hit that a waiting request would start on */
         };
     };
     uint64_t identity; /* beside `next`, since lookups read both */
@@ -78,13 +79,17 @@ struct kv_entry {
     int64_t last_used_ns;
 };
 
-enum { KV_MOST_USES = (1 << 24) - 1 };
-
 _Static_assert(offsetof(struct kv_entry, last_used) == offsetof(struct kv_seat, touched) &&
                    offsetof(struct kv_entry, depth_tokens) ==
                        offsetof(struct kv_seat, depth_tokens) &&
                    offsetof(struct kv_entry, identity) == sizeof(struct kv_seat),
                "an entry has the rank of its seat, and its flags where the seat has room");
+
+/* Uses of the entry, 2^24 - 1: so many, or more. */
+static inline uint32_t kv_entry_uses(const struct kv_entry *entry)
+{
+    return (uint32_t)entry->n_uses_high << 16 | entry->n_uses;
+}
 
 /* Blocks of the entry. */
 static inline int32_t kv_entry_blocks(const struct kv_entry *entry)
@@ -104,7 +109,7 @@ struct kv_cache {
     const struct kv_listener *listener; /* borrowed; NULL: none */
     uint32_t listener_of;               /* as what the listener knows this cache */
     struct kv_entry *entries;           /* [cap] that of the last block first: see kv_entry */
-    int32_t n_blocks, cap;
+    int32_t n_blocks, last_block, cap;
     int32_t free_name; /* 1 + the name that was given back last, 0: none; its entry has the next */
     int32_t *buckets;  /* [mask + 1] the number of the first entry + 1; 0: none */
     uint64_t mask, n_listed; /* n_listed: entries in the buckets */
@@ -143,7 +148,7 @@ void kv_cache_tally(struct kv_cache *cache);
 static inline struct kv_entry *kv_entry(const struct kv_cache *cache, int32_t block)
 {
     ifl_assert(block >= cache->n_blocks - cache->cap && block < cache->n_blocks);
-    return &cache->entries[cache->n_blocks - 1 - block];
+    return &cache->entries[(uint32_t)(cache->last_block - block)];
 }
 
 /* From now on the listener hears of this cache; at once of what is listed. */
@@ -176,8 +181,9 @@ void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity);
 /* Notes that the block is part of a hit that a waiting request is told of. */
 static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
 {
-    cache->n_asked += !kv_entry(cache, block)->asked;
-    kv_entry(cache, block)->asked = true;
+    struct kv_entry *entry = kv_entry(cache, block);
+    cache->n_asked += !entry->asked;
+    entry->asked = true;
 }
 
 /* An unused block has an owner again. */
@@ -220,7 +226,8 @@ struct kv_loss kv_cache_evict(struct kv_cache *cache, int32_t n_most, uint32_t *
 /* References to the block. */
 static inline uint32_t kv_cache_refs(const struct kv_cache *cache, uint32_t block)
 {
-    return kv_evictor_has(&cache->evictor, block) ? 0 : kv_entry(cache, block)->n_refs;
+    const struct kv_entry *entry = kv_entry(cache, block);
+    return kv_seat_is_taken(&entry->seat) ? 0 : entry->n_refs;
 }
 
 /* Marks the block as part of the hit of a waiting request. kv_cache_want_none clears all marks.
@@ -243,8 +250,12 @@ static inline void kv_cache_open(struct kv_cache *cache)
 static inline void kv_cache_count_use(struct kv_cache *cache, uint32_t block)
 {
     struct kv_entry *entry = kv_entry(cache, block);
-    if (entry->n_uses < KV_MOST_USES)
+    if (entry->n_uses < UINT16_MAX) {
         entry->n_uses++;
+    } else if (entry->n_uses_high < UINT8_MAX) {
+        entry->n_uses_high++;
+        entry->n_uses = 0;
+    }
 }
 static inline void kv_cache_end_node(struct kv_cache *cache, uint32_t block)
 {

@@ -69,9 +69,15 @@ static inline struct kv_seat *kv_seat(const struct kv_evictor *evictor, int32_t 
     return (struct kv_seat *)(void *)(evictor->seats + i * evictor->seat_bytes);
 }
 
+/* True if the evictor has the block whose seat it is. */
+static inline bool kv_seat_is_taken(const struct kv_seat *seat)
+{
+    return seat->at != KV_NOT_UNUSED;
+}
+
 static inline bool kv_evictor_has(const struct kv_evictor *evictor, uint32_t block)
 {
-    return kv_seat(evictor, (int32_t)block)->at != KV_NOT_UNUSED;
+    return kv_seat_is_taken(kv_seat(evictor, (int32_t)block));
 }
 
 #endif

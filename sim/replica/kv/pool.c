@@ -109,23 +109,27 @@ void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
     pool->n_free += (int32_t)kv_buddy_rounded(n);
 }
 
+/* Of a paged pool without a cache. */
+IFL_APART static void take_numbers(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    ifl_require(out || n == 0);
+    for (int32_t i = 0; i < n; i++) {
+        const uint32_t block = kv_pop(pool, --pool->n_free);
+        pool->n_refs[block] = 1;
+        out[i] = block;
+    }
+}
+
 void kv_take_any(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
-    if (pool->contiguous) {
+    if (pool->contiguous)
         kv_take_run(pool, n, out);
-    } else if (pool->cached) {
-        if (pool->tallied)
-            kv_take_tallied(pool, n);
-        else
-            kv_take_uncached(pool, n, out);
-    } else {
-        ifl_require(out || n == 0);
-        for (int32_t i = 0; i < n; i++) {
-            const uint32_t block = kv_pop(pool, --pool->n_free);
-            pool->n_refs[block] = 1;
-            out[i] = block;
-        }
-    }
+    else if (!pool->cached)
+        take_numbers(pool, n, out);
+    else if (pool->tallied)
+        kv_take_tallied(pool, n);
+    else
+        kv_take_uncached(pool, n, out);
 }
 
 void kv_release_any(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
@@ -150,7 +154,7 @@ static uint32_t *stack_top(const struct kv_pool *pool)
 }
 
 /* Evicted blocks go to the free stack. It has room for them, since no block is on it twice. */
-void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
+IFL_APART void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_assert(pool->cached && !pool->tallied && n <= pool->n_free);
     for (int32_t i = 0; i < n; i++) {
