@@ -65,6 +65,7 @@ struct ifl_request_record {
     /* that were computed for a request which was not answered; those that preemptions had dropped
      * before are not counted */
     int32_t wasted_tokens;
+    int32_t wasted_steps; /* that computed tokens for it, if it was not answered */
     enum ifl_status status;
     bool is_retry; /* of a request that was sent before */
     /* The rest is of a request with two replicas, of which `replica` is then the one where it left.
@@ -368,6 +369,7 @@ struct ifl_summary {
     uint64_t n_aborted, n_timed_out, n_shed;
     uint64_t wasted_tokens; /* computed for requests that were not answered, see the record */
     double wasted_frac;     /* of the tokens computed for all requests */
+    uint64_t wasted_steps;  /* a step counts once for each such request that it computed for */
     /* Requests that repeat others, and all requests per request that repeats none; 0 and 1 where
      * none does, and then no file names them. */
     uint64_t n_retries;

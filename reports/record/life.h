@@ -17,7 +17,7 @@
 struct rare {
     int64_t stalled_ns, stalled_prefill_ns;
     int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
-    int32_t cached_tokens, preemptions, swap_outs, wasted_tokens;
+    int32_t cached_tokens, preemptions, swap_outs, wasted_tokens, wasted_steps;
     uint32_t adapter; /* its number; 0: none */
     bool is_retry;
     /* of a request with two replicas, as in its record */

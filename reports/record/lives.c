@@ -44,9 +44,9 @@ static bool has_rare(const struct ifl_request_record *record)
 {
     return record->stalled_ns != 0 || record->ttft_slo_ns != IFL_NEVER ||
            record->tpot_slo_ns != IFL_NEVER || record->cached_tokens != 0 ||
-           record->preemptions != 0 || record->swap_outs != 0 || record->wasted_tokens != 0 ||
-           record->adapter != 0 || record->is_retry || record->has_two_replicas ||
-           record->has_tiers || record->n_migrations != 0;
+           record->preemptions != 0 || record->swap_outs != 0 || record->wasted_steps != 0 ||
+           record->wasted_tokens != 0 || record->adapter != 0 || record->is_retry ||
+           record->has_two_replicas || record->has_tiers || record->n_migrations != 0;
 }
 
 IFL_APART static void fill_rare(const struct ifl_request_record *record, struct rare *rare)
@@ -59,6 +59,7 @@ IFL_APART static void fill_rare(const struct ifl_request_record *record, struct 
                           .preemptions = record->preemptions,
                           .swap_outs = record->swap_outs,
                           .wasted_tokens = record->wasted_tokens,
+                          .wasted_steps = record->wasted_steps,
                           .adapter = record->adapter,
                           .is_retry = record->is_retry,
                           .has_two_replicas = record->has_two_replicas,

@@ -74,6 +74,7 @@ static void count_requests(const struct summary_input *input, struct ifl_summary
     summary->n_timed_out = tally->n_of[IFL_TIMED_OUT];
     summary->n_shed = tally->n_of[IFL_SHED];
     summary->wasted_tokens = (uint64_t)tally->wasted_tokens;
+    summary->wasted_steps = (uint64_t)tally->wasted_steps;
     summary->wasted_frac =
         ratio((double)tally->wasted_tokens, (double)(tally->wasted_tokens + tally->prompt_tokens +
                                                      tally->output_tokens - tally->cached_tokens));

@@ -91,6 +91,7 @@ IFL_APART static void tally_rare(struct tally *tally, const struct rare *rare, b
 {
     tally->n_retries += rare->is_retry;
     tally->wasted_tokens += rare->wasted_tokens;
+    tally->wasted_steps += rare->wasted_steps;
     tally->preemptions += (uint64_t)rare->preemptions;
     tally->swap_outs += (uint64_t)rare->swap_outs;
     tally->n_migrations += (uint64_t)rare->n_migrations;

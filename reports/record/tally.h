@@ -36,7 +36,7 @@ struct latency_sums {
 struct tally {
     struct latency_sums of[N_LATENCIES];
     uint64_t n, n_of[IFL_N_STATUSES], n_meeting_slos, n_retries;
-    int64_t wasted_tokens;
+    int64_t wasted_tokens, wasted_steps;
     uint64_t preemptions, swap_outs;
     uint64_t n_migrations, n_migrated;
     int64_t down_ns;

@@ -59,6 +59,7 @@ const struct column summary_columns[] = {
     COUNT("shed", n_shed),
     COUNT("wasted_tokens", wasted_tokens),
     REAL("wasted_frac", wasted_frac),
+    COUNT("wasted_steps", wasted_steps),
     COUNT("retries", n_retries),
     REAL("retry_amplification", retry_amplification),
     COUNT("stages", n_stages),
@@ -81,7 +82,7 @@ const struct column summary_columns[] = {
 
 enum {
     N_OF_RETRIES = 2,
-    N_OF_EARLY_LEAVERS = 5 + N_OF_RETRIES,
+    N_OF_EARLY_LEAVERS = 6 + N_OF_RETRIES,
     N_OF_PIPELINES = 3,
     N_OF_MOVES = 4,
     N_OF_TIERS = 3,

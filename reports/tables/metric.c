@@ -21,6 +21,7 @@ static const struct {
     {"shed", "shed", "", 1, -1, NULL, NULL},
     {"wasted_tokens", "wasted tokens", "", 1, -1, NULL, NULL},
     {"wasted_frac", "wasted tokens", "%", 100, -1, "wasted", "% of the computed tokens"},
+    {"wasted_steps", "wasted steps", "", 1, -1, NULL, NULL},
     {"retries", "retries", "", 1, -1, NULL, NULL},
     {"retry_amplification", "requests sent per request", "", 1, -1, NULL, NULL},
     {"bubble_frac", "pipeline bubbles", "%", 100, -1, "pipeline bubbles", "% of the stages' time"},

@@ -368,6 +368,7 @@ IFL_HOT IFL_APART void cohort_catch_up(const struct cohort *cohort, struct live_
 {
     ifl_assert(r->in_cohort);
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
+    r->n_steps += n;
     if (cohort_is_ragged(cohort)) {
         ragged_catch_up(&cohort->ragged, r);
         if (n > 0)

@@ -100,6 +100,7 @@ void live_go_on(struct live_request *r, const struct live_request *from)
     r->stalled_ns = from->stalled_ns;
     r->stalled_prefill_ns = from->stalled_prefill_ns;
     r->cached_tokens = from->cached_tokens;
+    r->n_steps = from->n_steps;
     r->note = from->note;
     if (from->rare == &live_no_rare)
         return;

@@ -133,6 +133,7 @@ struct live_request {
     enum ifl_status left; /* it leaves early, as aborted or timed out; IFL_FINISHED: it does not */
     int32_t stays_steps;  /* that end before it leaves; 0: it does not wait for the end of a step */
     int32_t n_lost;       /* tokens computed for it, as it left early */
+    int32_t n_steps;      /* that computed tokens for it, as far as its counts in `pub` go */
     int32_t n_promised;   /* blocks that were taken in advance, for beams to keep */
 
     /* for the report */

@@ -353,6 +353,7 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
     };
     if (IFL_RARE(replica->tiers.on || r->handover > 0))
         replica_report_tiers(r, record);
+    record->wasted_steps = record->status == IFL_FINISHED ? 0 : r->n_steps;
     record->n_migrations = r->rare->migrations.n;
     record->migrating_ns = r->rare->migrations.moving_ns;
     record->down_ns = r->rare->migrations.down_ns;

@@ -34,8 +34,10 @@ static void leave_step(struct replica *replica, struct live_request *r)
         plan_forget_prompt(&replica->plan, r);
         return;
     }
-    if (r->in_cohort && replica->in_flight.ticks)
+    if (r->in_cohort && replica->in_flight.ticks) {
         accounts_add_tokens(&replica->kv, -r->pub.n_seqs);
+        r->n_steps++;
+    }
     if (plan_forget_prompt(&replica->plan, r))
         replica_publish_prompt(replica, r, r->pub.stale.n_computed);
 }

@@ -97,6 +97,7 @@ static void advance(struct replica *replica, size_t i)
     struct live_request *r = p->r;
     struct ifl_counts *counts = &r->pub.stale;
     counts->n_computed += p->n;
+    r->n_steps++;
     if (!p->decodes)
         here_compute(&replica->here, r);
     const bool samples = counts->n_computed == counts->n_tokens + r->n_late;

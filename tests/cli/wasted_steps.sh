@@ -1,0 +1,35 @@
+#!/bin/sh
+# What was computed for requests that left unanswered: summary.csv counts in steps what work.csv lists one by one.
+. "$(dirname "$0")/expect.sh"
+
+succeeds "$inflight" trace generate -n 300 --prompt lognormal:220,1.2,4,1024 --output-tokens lognormal:210,1.0,4,1024 -o trace.csv
+cat >config.yaml <<'E1'
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload: {trace: trace.csv, arrivals: {process: poisson, rate_rps: 12, seed: 1}, patience: {process: exponential, mean_s: 6}}
+serving: {preset: vllm-v0, kv: {num_blocks: 600}}
+output: {dir: out, plots: false}
+E1
+
+# The rows of work.csv of requests that requests.csv does not call finished.
+listed() {
+    columns out/requests.csv request_id,status | grep -v ',finished$' | cut -d, -f1 | sort >unanswered
+    columns out/work.csv request_id | sort | join - unanswered | wc -l
+}
+
+wasted() {
+    sed 's/"[^"]*"//g' out/summary.csv >unquoted.csv
+    columns unquoted.csv wasted_steps
+}
+
+# Requests leave at the end of a step, at that of the next one, with another one in flight, between chunks, from host
+# memory, and with guesses.
+for preset in vllm-v0 vllm-v0-swap vllm-v1 vllm-v1-ngram sglang sarathi fastserve trtllm-1.2-max-utilization; do
+    succeeds "$inflight" run config.yaml --quiet --set serving.preset=$preset --set output.work=true
+    steps=$(wasted)
+    succeeds test "$steps" -gt 0
+    same "$steps" "$(listed)" "$preset: steps of requests that left"
+    succeeds "$inflight" run config.yaml --quiet --set serving.preset=$preset --set output.work=false
+    same "$(wasted)" "$steps" "$preset: steps that repeat the one before"
+done
+finish
