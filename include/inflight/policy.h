@@ -67,10 +67,11 @@ struct ifl_batching_ops {
      * (limits->max_in_flight above 0) n_computed is ahead of what has been computed, and a request
      * may run and have nothing to do (ifl_todo 0): its token is not known yet. Requests that this
      * step may not hold are not shown. It may give no token: the next plan is made
-     * at the next event or wake (ifl_wake). A plan that gives none, changes nothing and asks for no
-     * wake drops a request that it refused for want of blocks, for good or by ifl_refuse. What it
-     * refused with IFL_WAIT or IFL_SKIP is dropped when no event is left. If it refused nothing
-     * then, the run ends with IFL_E_STALLED. */
+     * at the next event or wake (ifl_wake), or at once if this one preempted or rejected; if it
+     * copies blocks, by a swap, the copies are a step without tokens. A plan that gives none,
+     * changes nothing and asks for no wake drops a request that it refused for want of blocks, for
+     * good or by ifl_refuse. What it refused with IFL_WAIT or IFL_SKIP is dropped when no event is
+     * left. If it refused nothing then, the run ends with IFL_E_STALLED. */
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
@@ -86,7 +87,8 @@ enum ifl_keys {
 struct ifl_order_ops {
     /* Sets key[i] for the request of[i], i < n; n may be 0, and any int64_t is a key. The requests
      * wait, run or are in host memory; on_join has been called for each. Smaller keys go first;
-     * ties go by arrival, then by serial. May read the step through ifl_plan(view), which is NULL
+     * ties go by arrival (while it waits at the back, the time at which it was sent there), then by
+     * serial. May read the step through ifl_plan(view), which is NULL
      * outside of a plan, for example the requests that this plan has started. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
@@ -142,9 +144,11 @@ struct ifl_admit_ops {
 };
 
 struct ifl_preempt_ops {
-    /* The request that is preempted in favour of `needy`, and its fate; {0}: none. The request must
-     * run, as for ifl_preempt; `needy` itself may be it if it runs. What the plan has scheduled for
-     * the victim is undone. Must not call ifl_ask, ifl_start or ifl_make_room. */
+    /* The request that is preempted in favour of `needy`, and its fate; {0}: none. The state of the
+     * request must be IFL_RUNNING; `needy` itself may be it if it runs. What the plan has scheduled
+     * for the victim is undone. One that this plan has brought back from host memory, or on whose
+     * tokens of this plan another has started (serving.kv.publish: scheduled), does not give way:
+     * then none does. Must not call ifl_ask, ifl_start or ifl_make_room. */
     struct ifl_victim (*pick)(const void *self, const struct ifl_view *, struct ifl_step *,
                               const struct ifl_request *needy);
     /* Optional. Called at the end of each plan, behind the batching module, so that requests can be

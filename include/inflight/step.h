@@ -27,7 +27,8 @@ struct ifl_limits {
     int32_t n_blocks;         /* KV blocks on the device */
     int32_t n_host_blocks;    /* KV blocks in the host's swap pool */
     int32_t max_model_tokens; /* longest prompt + output a request may have */
-    uint32_t n_clients;       /* client numbers are below this */
+    uint32_t n_clients;       /* client numbers are below this: the trace's own if all are whole
+                                 numbers below 65,536, else in order of first appearance */
     int32_t max_in_flight;    /* steps that may be in flight at once, slots of a pipeline; 0: one */
     bool contiguous;          /* a request's blocks are adjacent and never grow after its start */
     /* A step is planned as the one in front of it begins (serving.in_flight.ahead, one stage). The
@@ -266,11 +267,12 @@ struct ifl_step_ops {
      * where it would go there itself while others are on their way.
      * In `ask` of an admit module or `pick` of a preempt module it breaks the contract. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
-    /* Takes a running request off the device and undoes what this plan has scheduled for it.
-     * Returns IFL_YES, or IFL_WAIT for IFL_KEEP and for IFL_SWAP of a request in a step in flight,
-     * whose K/V is still to be written. The place is read where the request waits again:
-     * after IFL_RECOMPUTE, and after IFL_SWAP if the request has no K/V or the pool is full. These
-     * victims are a breach of the contract:
+    /* Takes a running request off the device and undoes what this plan has scheduled for it; blocks
+     * that were taken for that stay its own, so that a swap copies them, too. Returns IFL_YES, or
+     * IFL_WAIT for IFL_KEEP and for IFL_SWAP of a request in a step in flight, whose K/V is still
+     * to be written. The place is read where the request waits again: after IFL_RECOMPUTE, and
+     * after IFL_SWAP if the request has no K/V or the pool is full. These victims are a breach of
+     * the contract:
      *   - a request that is not running;
      *   - a request that this plan has swapped in;
      *   - a request with tokens in this step that are part of the hit of a request that this plan
@@ -355,7 +357,9 @@ struct ifl_step {
     int32_t n_in_prefill;                         /* of view->n_running, in prefill */
     int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far; those that are LOADED
                                                      count as waiting, too */
-    int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
+    /* After the changes so far. Cached blocks that no request uses are free; of the host's, those
+     * of a request that this plan brings back are so from the next plan on. */
+    int32_t n_free_blocks, n_free_host_blocks;
     /* in this plan; a swap-in is not counted in n_started */
     int32_t n_started, n_preempted, n_swapped_out, n_swapped_in;
     unsigned asked;     /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */

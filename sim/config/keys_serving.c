@@ -27,8 +27,9 @@ static const struct ifl_param serving_fields[] = {
         "an aborted or timed out request on the device leaves as the step in flight ends (vLLM), "
         "or as the one behind it ends (SGLang)"),
     CHOICE("swap", serving.swap, "step|overlap", SWAP_IN_STEP,
-           "swaps take place at the beginning of the step that plans them; or beside steps, over a "
-           "link in each direction: a victim's blocks are free as it has come to the host, and one "
+           "swaps take place at the beginning of the step that plans them; or, with batching "
+           "prefill-first and preempt tail, beside steps, over a link in each direction: a "
+           "victim's blocks are free as it has come to the host, and one "
            "that comes back runs as soon as it is there"),
     TIME(
         "swap_block_s", serving.swap_block_ns, 0, 0, 1,

@@ -230,6 +230,14 @@ static bool would_go_in_vain(const struct replica *replica, const struct live_re
            (&victim->pub == needy && moving_swaps(&replica->moving));
 }
 
+/* Such a request runs, and stands in the lists that preempt modules are shown: that it may not give
+ * way in this plan is said to the batching module, as that none does. */
+static bool is_spared(const struct replica *replica, const struct live_request *r)
+{
+    return !replica->plan.broken && r->pub.state == IFL_RUNNING &&
+           (swapped_in_now(replica, r) || others_stand_on(replica, r));
+}
+
 /* The preempt module names a victim, which gives way. False: it was `needy`, or none. */
 static bool take_victim(struct replica *replica, const struct ifl_request *needy)
 {
@@ -250,6 +258,12 @@ static bool take_victim(struct replica *replica, const struct ifl_request *needy
         would_go_in_vain(replica, live(victim.request), needy)) {
         step_note_refusal(replica, needy, module->policy,
                           "others are on their way to host memory, or it has just come back", true);
+        return false;
+    }
+    if (is_spared(replica, live(victim.request))) {
+        step_note_refusal(replica, needy, module->policy,
+                          "the victim came back in this plan, or another stands on its tokens",
+                          false);
         return false;
     }
     return preempt(replica, module->policy, &victim) == IFL_YES && victim.request != needy;
