@@ -8,8 +8,7 @@
  * The source asks a controller that hears of each cached chunk, and takes the first holder of the
  * first chunk; here the longest holder is known as it is, equals: the first. A session is hashed to
  * a ring there, to a number here: the same as long as no replica comes or goes. With
- * by_cache: false it is the session router alone. The lowest rate
- * costs a look at each replica. */
+ * by_cache: false it is the session router alone. The lowest rate costs a look at each replica. */
 #include "inflight/policy.h"
 #include "inflight/random.h"
 

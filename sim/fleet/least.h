@@ -1,7 +1,6 @@
 /* The replica with the fewest requests, or the first by another count, kept as loads change: a tree
- * of matches. Each node has the
- * number of the replica that wins below it, so that a change costs one match a level, and so does
- * the winner of a span. Ties go to the lower number. */
+ * of matches. Each node has the number of the replica that wins below it, so that a change costs
+ * one match a level, and so does the winner of a span. Ties go to the lower number. */
 #ifndef SIM_FLEET_LEAST_H
 #define SIM_FLEET_LEAST_H
 

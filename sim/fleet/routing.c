@@ -1,13 +1,11 @@
 #include "fleet/routing.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 
-#include "base/array.h"
 #include "replica/warm.h"
 
 enum { FEW_LOOKS = 4 };
@@ -126,10 +124,11 @@ static size_t least_routed(const struct ifl_fleet *fleet, unsigned roles)
 /* What they hold is known as it is, however old the news of their loads. */
 static void bring_caches(struct routing *routing)
 {
-    if (!news_are_old(&routing->news))
+    if (news_are_old(&routing->news))
+        for (uint32_t i = 0; i < routing->n; i++)
+            bring(routing, i, LOOKS_AT_CACHE);
+    else
         bring(routing, ROUTING_ALL, LOOKS_AT_CACHE);
-    for (uint32_t i = 0; i < routing->n && news_are_old(&routing->news); i++)
-        bring(routing, i, LOOKS_AT_CACHE);
     if (!holders_are_open(&routing->holders) && routing->asked->code >= 0)
         holders_open(&routing->holders, routing->replicas, routing->n);
     if (routing->holders.lacks_memory && routing->asked->code >= 0)
@@ -378,66 +377,6 @@ IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int6
     return error->code < 0 ? error->code : check_route(routing, route, error);
 }
 
-/* ---- the gateway ---- */
-
-static bool is_stale(const struct routing *routing, int64_t now_ns)
-{
-    return routing->gateway.hold && news_age_ns(&routing->news, now_ns) > routing->gateway.stale_ns;
-}
-
-static double saturation_of(const struct gateway *gateway, const struct ifl_load *load)
-{
-    const double n_blocks = load->limits->n_blocks;
-    const double queue = (double)load->n_waiting / gateway->queue_depth;
-    const double kv = (n_blocks - load->n_free_blocks) / n_blocks / gateway->kv_frac;
-    return fmax(queue, kv);
-}
-
-bool routing_is_saturated(const struct routing *routing, int64_t now_ns)
-{
-    double sum = 0;
-    if (is_stale(routing, now_ns))
-        return true;
-    for (size_t s = 0; s < routing->n_open; s++) {
-        const struct routing_span span = routing->open[s];
-        for (size_t i = span.first; i < span.first + span.n; i++)
-            sum += saturation_of(&routing->gateway, &routing->loads[i]);
-    }
-    return sum >= routing->n_open_of[0];
-}
-
-bool routing_is_too_late(const struct routing *routing, const struct arrival *a, size_t replica,
-                         int64_t now_ns)
-{
-    ifl_assert(replica < routing->n);
-    const double rate = routing->gateway.prefill_tokens_s;
-    if (a->said.ttft_slo_ns == IFL_NEVER)
-        return false;
-    const double n_tokens = (double)routing->loads[replica].n_waiting_tokens + a->n_prompt;
-    return ifl_s_from_ns(now_ns - a->sent_ns) + n_tokens / rate >
-           ifl_s_from_ns(a->said.ttft_slo_ns);
-}
-
-static int class_of(const struct routing *routing, const struct arrival *a)
-{
-    return classes_of(&routing->gateway.classes, a->n_to_compute);
-}
-
-bool routing_is_full(const struct routing *routing, const struct arrival *arrival)
-{
-    const struct gateway *gateway = &routing->gateway;
-    const bool by_priority = gateway->order == GATEWAY_BY_PRIORITY;
-    size_t n = 0;
-    if (gateway->max_held == 0)
-        return false;
-    for (size_t i = routing->first_held; i < routing->n_held; i++) {
-        const struct arrival *held = &routing->held[i];
-        n += class_of(routing, held) == class_of(routing, arrival) &&
-             (!by_priority || held->said.priority == arrival->said.priority);
-    }
-    return n >= (size_t)gateway->max_held;
-}
-
 int32_t routing_to_compute(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
                            struct ifl_error *error)
 {
@@ -447,90 +386,6 @@ int32_t routing_to_compute(struct routing *routing, const struct arrival *arriva
     error->code = 0;
     longest(fleet, IFL_PREFILLS, &n_cached);
     return error->code < 0 ? error->code : ifl_max(arrival->n_prompt - n_cached, 1);
-}
-
-size_t routing_head(const struct routing *routing, int class_wanted)
-{
-    size_t i = routing->first_held;
-    while (i < routing->n_held && class_of(routing, &routing->held[i]) < class_wanted)
-        i++;
-    return i < routing->n_held && class_of(routing, &routing->held[i]) == class_wanted
-               ? i
-               : routing->n_held;
-}
-
-int64_t routing_next_report_ns(const struct routing *routing, int64_t now_ns)
-{
-    const int64_t next_ns = news_next_ns(&routing->news);
-    if (!routing_holds(routing) || !is_stale(routing, now_ns))
-        return next_ns;
-    return ifl_min(next_ns, news_next_report_ns(&routing->news, now_ns));
-}
-
-bool routing_hear_report(struct routing *routing, int64_t now_ns)
-{
-    const bool was_stale = routing->was_stale;
-    routing->was_stale = is_stale(routing, now_ns);
-    return news_hear(&routing->news, now_ns, routing->loads) || (was_stale && !routing->was_stale);
-}
-
-/* Whether it goes in front of one that was held before it. */
-static bool comes_before(const struct routing *routing, const struct arrival *a,
-                         const struct arrival *held)
-{
-    const int own = class_of(routing, a), its = class_of(routing, held);
-    if (own != its)
-        return own < its;
-    switch (routing->gateway.order) {
-    case GATEWAY_BY_PRIORITY:
-        return a->said.priority < held->said.priority;
-    case GATEWAY_LATEST:
-        return a->at_ns > held->at_ns;
-    case GATEWAY_SHORTEST:
-        return a->n_to_compute < held->n_to_compute;
-    default:
-        return false;
-    }
-}
-
-int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error)
-{
-    if (array_room(&routing->held, routing->n_held, &routing->cap_held, 16, sizeof *routing->held) <
-        0)
-        return ifl_fail_nomem(error);
-    size_t at = routing->n_held++;
-    for (; at > routing->first_held && comes_before(routing, arrival, &routing->held[at - 1]); at--)
-        routing->held[at] = routing->held[at - 1];
-    routing->held[at] = *arrival;
-    return 0;
-}
-
-size_t routing_find_held(const struct routing *routing, uint64_t serial)
-{
-    size_t i = routing->first_held;
-    while (i < routing->n_held && routing->held[i].serial != serial)
-        i++;
-    return i;
-}
-
-void routing_give_up_held(struct routing *routing, uint64_t serial, struct arrival *arrival)
-{
-    const size_t at = routing_find_held(routing, serial);
-    ifl_assert(at < routing->n_held);
-    *arrival = routing->held[at];
-    routing->n_held--;
-    memmove(routing->held + at, routing->held + at + 1,
-            (routing->n_held - at) * sizeof *routing->held);
-    const int left = class_of(routing, arrival);
-    if (routing_head(routing, left) == routing->n_held)
-        turns_forget(&routing->turns, left);
-}
-
-void routing_note_shed(struct routing *routing, const char *why)
-{
-    const struct refusal_count one = {
-        .by = routing->router->policy, .why = why ? why : "it drops it", .n_rejected = 1};
-    refusals_add(&routing->refusals, &one);
 }
 
 /* ---- telling ---- */

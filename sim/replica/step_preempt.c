@@ -234,8 +234,7 @@ static bool would_go_in_vain(const struct replica *replica, const struct live_re
  * way in this plan is said to the batching module, as that none does. */
 static bool is_spared(const struct replica *replica, const struct live_request *r)
 {
-    return !replica->plan.broken && r->pub.state == IFL_RUNNING &&
-           (swapped_in_now(replica, r) || others_stand_on(replica, r));
+    return !replica->plan.broken && r->pub.state == IFL_RUNNING && may_not_preempt(replica, r);
 }
 
 /* The preempt module names a victim, which gives way. False: it was `needy`, or none. */
