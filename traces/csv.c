@@ -292,20 +292,26 @@ int trace_row_line(const struct trace_row *row)
     return row->input->line;
 }
 
-int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,
-                    int64_t *value, struct ifl_error *error)
+IFL_COLD static int fail_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,
+                               struct ifl_error *error)
 {
     char expected[96];
-    if (trace_whole(trace_row_text(row, column), row->cells[column].n, value) == TRACE_NUMBER &&
-        *value >= min && *value <= max)
-        return 0;
     snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)min,
              (long long)max);
     return trace_row_fail(row, column, expected, error);
 }
 
-int trace_row_tokens(const struct trace_row *row, size_t column, int32_t min, int32_t *tokens,
-                     struct ifl_error *error)
+IFL_HOT int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,
+                            int64_t *value, struct ifl_error *error)
+{
+    if (trace_whole(trace_row_text(row, column), row->cells[column].n, value) == TRACE_NUMBER &&
+        *value >= min && *value <= max)
+        return 0;
+    return fail_whole(row, column, min, max, error);
+}
+
+IFL_HOT int trace_row_tokens(const struct trace_row *row, size_t column, int32_t min,
+                             int32_t *tokens, struct ifl_error *error)
 {
     int64_t value;
     const int rc = trace_row_whole(row, column, min, INT32_MAX, &value, error);

@@ -141,8 +141,8 @@ static bool blank(const char *text, size_t n)
     return i == n;
 }
 
-int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
-                     struct ifl_error *error)
+IFL_HOT int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
+                             struct ifl_error *error)
 {
     int rc;
     while ((rc = find_line(input, n, error)) > 0) {

@@ -11,7 +11,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
+IFL_HOT enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
 {
     ifl_assert(text[n] == '\0' || text[n] == ' ');
     const bool negative = text[0] == '-';

@@ -86,8 +86,8 @@ static inline char *put_rare_spans(char *at, const struct life *life)
     return row_seconds(at, life->rare->tpot_slo_ns);
 }
 
-static char *put_life(char *at, int32_t point, const struct life_columns *columns,
-                      const struct life *life)
+IFL_HOT static char *put_life(char *at, int32_t point, const struct life_columns *columns,
+                              const struct life *life)
 {
     at = row_int(at, point);
     at = row_uint(at, life->request_id);
@@ -123,8 +123,8 @@ static char *put_life(char *at, int32_t point, const struct life_columns *column
     return at;
 }
 
-int life_write(struct whole_file *file, int32_t point, const struct life_columns *columns,
-               const struct life *life, struct ifl_error *error)
+IFL_HOT int life_write(struct whole_file *file, int32_t point, const struct life_columns *columns,
+                       const struct life *life, struct ifl_error *error)
 {
     const size_t n_adapter = columns->adapter ? row_text_bytes(columns->adapter) : 0;
     char *at = whole_room(file, ROW_BYTES + n_adapter, error);

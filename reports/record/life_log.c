@@ -176,7 +176,7 @@ static int look_for_more(struct life_reader *reader, struct ifl_error *error)
     return IFL_OK;
 }
 
-int life_reader_next(struct life_reader *reader, struct ifl_error *error)
+IFL_HOT int life_reader_next(struct life_reader *reader, struct ifl_error *error)
 {
     struct entry entry;
     if (!reader->in_memory && (size_t)(reader->end - reader->at) < MOST_ENTRY_BYTES &&

@@ -79,7 +79,8 @@ IFL_APART static void fill_rare(const struct ifl_request_record *record, struct 
         rare->tier_tokens[t] = record->tier_tokens[t];
 }
 
-static void fill(const struct ifl_request_record *record, struct life *life, struct rare *rare)
+IFL_HOT static void fill(const struct ifl_request_record *record, struct life *life,
+                         struct rare *rare)
 {
     const bool rarely = has_rare(record);
     if (IFL_RARE(rarely))

@@ -102,7 +102,7 @@ IFL_APART static void tally_rare(struct tally *tally, const struct rare *rare, b
         tally->tier_tokens[t] += finished ? rare->tier_tokens[t] : 0;
 }
 
-void tally_life(struct tally *tally, const struct life *life)
+IFL_HOT void tally_life(struct tally *tally, const struct life *life)
 {
     ifl_assert(tally->n == 0 || life->arrival_ns >= tally->last_arrival_ns);
     int64_t ns[N_LATENCIES];

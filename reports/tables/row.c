@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "inflight/assert.h"
+#include "inflight/error.h"
 #include "inflight/time.h"
 
 /* "000,001,002,...,999,": three digits, and the comma that ends a field. */
@@ -40,7 +41,7 @@ static char *put_digits(char *at, uint64_t value)
     return at + 3 - n_zeros;
 }
 
-char *row_uint(char *at, uint64_t value)
+IFL_HOT char *row_uint(char *at, uint64_t value)
 {
     return put_digits(at, value) + 1;
 }
@@ -51,14 +52,14 @@ static uint64_t magnitude(int64_t value)
     return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-char *row_int(char *at, int64_t value)
+IFL_HOT char *row_int(char *at, int64_t value)
 {
     if (value < 0)
         *at++ = '-';
     return row_uint(at, magnitude(value));
 }
 
-static char *put_fraction(char *at, uint32_t ns)
+IFL_HOT static char *put_fraction(char *at, uint32_t ns)
 {
     const uint32_t us = ns / 1000;
     *at = '.';
@@ -67,7 +68,7 @@ static char *put_fraction(char *at, uint32_t ns)
     return put_group(at, ns % 1000) + 1;
 }
 
-char *row_seconds(char *at, int64_t ns)
+IFL_HOT char *row_seconds(char *at, int64_t ns)
 {
     const uint64_t of = magnitude(ns), s = of / IFL_NS_PER_S;
     const uint32_t rest_ns = (uint32_t)(of % IFL_NS_PER_S);

@@ -139,8 +139,8 @@ static bool is_short(int64_t ns)
     return ns <= INT32_MAX;
 }
 
-IFL_HOT static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *first,
-                                     size_t n, int64_t *ns)
+IFL_APART static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *first,
+                                       size_t n, int64_t *ns)
 {
     struct ifl_step_totals totals = *first;
     for (size_t i = 0; i < n; i++) {
@@ -179,7 +179,11 @@ IFL_HOT size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *firs
     double s[COST_MAX_RUN];
     struct ifl_step_totals all;
     ifl_require(n <= COST_MAX_RUN);
-    if (n == 1 || !cost->run_s)
+    if (n == 1) {
+        ns[0] = cost_step_ns(cost, first);
+        return ns[0] >= 0;
+    }
+    if (!cost->run_s)
         return run_one_by_one(cost, first, n, ns);
     const struct ifl_step_totals *totals = with_padding(first, &all);
     if (!only_decodes(totals))

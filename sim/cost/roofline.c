@@ -177,7 +177,7 @@ static double tokens_s(struct roofline *roofline, const struct ifl_step_totals *
     return memo[n_tokens];
 }
 
-static double rows_s(struct roofline *roofline, int32_t rows)
+IFL_HOT static double rows_s(struct roofline *roofline, int32_t rows)
 {
     if (IFL_RARE(rows > MEMO_ROWS))
         return head_s(&roofline->rank, rows);

@@ -82,7 +82,8 @@ IFL_HOT struct live_request *live_take(struct live_pool *pool)
     uint32_t *blocks = r->blocks;
     const int32_t cap_blocks = r->cap_blocks;
     memset(r, 0, offsetof(struct live_request, own));
-    memset((char *)r + PARTS_AT, 0, pool->record_bytes - PARTS_AT);
+    if (pool->record_bytes > PARTS_AT)
+        memset((char *)r + PARTS_AT, 0, pool->record_bytes - PARTS_AT);
     r->blocks = blocks;
     r->cap_blocks = cap_blocks;
     r->pub.parts = (char *)r + PARTS_AT;

@@ -213,7 +213,7 @@ static bool told_of_guesses(const struct replica *replica)
  * - It lasts no longer than the answers of the modules that the plan has asked (`steady`).
  * - It lasts no longer than modules with step hooks are willing to be told of its steps as one
  * run. */
-static void bound_promise(struct replica *replica)
+IFL_HOT static void bound_promise(struct replica *replica)
 {
     struct ifl_promise promise = replica->plan.promise;
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
