@@ -48,20 +48,18 @@ struct ifl_error {
  * IFL_HOT, in front of the definition of a function that each step or each request runs: these lie
  * side by side and are inlined up to a larger size (a call costs ten instructions and more). Where
  * a header declares the function without it, `inline` still leaves an external definition (C17,
- * 6.7.4). IFL_HOT_APART is such a function that is called all the same.
+ * 6.7.4).
  * IFL_RARE, around a condition: the code that it leads to lies behind the rest of its function and
  * is kept small, so that features that are off take little room in the instruction cache. */
 #if defined(__GNUC__)
 #define IFL_COLD __attribute__((cold))
 #define IFL_APART __attribute__((noinline))
 #define IFL_HOT inline __attribute__((hot))
-#define IFL_HOT_APART __attribute__((hot, noinline))
 #define IFL_RARE(condition) __builtin_expect_with_probability(!!(condition), 0, 0.9999)
 #else
 #define IFL_COLD
 #define IFL_APART
 #define IFL_HOT
-#define IFL_HOT_APART
 #define IFL_RARE(condition) (condition)
 #endif
 

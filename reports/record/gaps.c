@@ -154,8 +154,7 @@ IFL_APART static int add_many(struct gaps *gaps, int64_t gap_ns, int64_t request
     return add(gaps, gap_ns, (uint32_t)requests, error);
 }
 
-IFL_HOT_APART int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests,
-                           struct ifl_error *error)
+IFL_HOT int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error)
 {
     exact_add(&gaps->total_ns, gap_ns, requests);
     gaps->n_gaps += requests;

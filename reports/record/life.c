@@ -72,6 +72,18 @@ static char *put_tiers(char *at, const struct rare *rare)
     return row_seconds(at, rare->load_exposed_ns);
 }
 
+/* Both counts: 0 in most rows. */
+static inline char *put_preemptions(char *at, const struct rare *rare)
+{
+    static const char none[] = "0,0,";
+    if (rare == &life_has_none) {
+        memcpy(at, none, sizeof none - 1);
+        return at + sizeof none - 1;
+    }
+    at = row_int(at, rare->preemptions);
+    return row_int(at, rare->swap_outs);
+}
+
 /* From stalled_s to tpot_slo_s: the same in most rows. */
 static inline char *put_rare_spans(char *at, const struct life *life)
 {
@@ -105,8 +117,7 @@ IFL_HOT static char *put_life(char *at, int32_t point, const struct life_columns
     at = row_seconds(at, life_tpot_ns(life));
     at = row_seconds(at, life_e2e_ns(life));
     at = row_seconds(at, life->max_itl_ns);
-    at = row_int(at, life->rare->preemptions);
-    at = row_int(at, life->rare->swap_outs);
+    at = put_preemptions(at, life->rare);
     at = row_seconds(at, life_queue_ns(life));
     at = row_seconds(at, life_prefill_ns(life));
     at = row_seconds(at, life_decode_ns(life));

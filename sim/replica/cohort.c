@@ -364,7 +364,7 @@ bool request_is_current(const struct ifl_request *r)
     return !r->ticks || live(r)->synced_tick == cohort_of(r)->tick;
 }
 
-IFL_HOT_APART void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
+IFL_HOT void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     ifl_assert(r->in_cohort);
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);

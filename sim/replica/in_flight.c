@@ -182,7 +182,7 @@ void in_flight_describe(struct replica *replica)
         list_work(replica);
 }
 
-IFL_HOT_APART static void record_pool(struct replica *replica)
+IFL_HOT static void record_pool(struct replica *replica)
 {
     const int64_t held = replica_held_slots(replica);
     struct ifl_step_record *record = &replica->in_flight.record;
@@ -458,7 +458,7 @@ bool in_flight_try_next_slot(struct replica *replica)
 
 /* ---- ending ---- */
 
-IFL_HOT_APART void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done)
+IFL_HOT void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done)
 {
     struct ifl_step_record *record = &in_flight->record;
     const int64_t last_end_ns = in_flight->last_end_ns;

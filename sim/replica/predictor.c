@@ -27,8 +27,8 @@ static double upper_end(const struct predictor *p, uint64_t request_id, int32_t 
     return ((double)bucket + 1) * p->bucket_tokens;
 }
 
-IFL_HOT_APART static int32_t predict(const struct predictor *p, uint64_t request_id,
-                                     int32_t n_output, int32_t n_max_new)
+IFL_HOT static int32_t predict(const struct predictor *p, uint64_t request_id, int32_t n_output,
+                               int32_t n_max_new)
 {
     double tokens = n_output;
     if (p->model == PREDICT_LOGNORMAL)

@@ -13,8 +13,8 @@ bool replica_coasts(const struct replica *replica)
 /* ---- one by one ---- */
 
 /* Ends the committed step and n - 1 behind it, the last of which took last_ns. */
-IFL_HOT_APART static void end_ticks(struct replica *replica, const struct ifl_done *first, size_t n,
-                                    int64_t last_ns)
+IFL_HOT static void end_ticks(struct replica *replica, const struct ifl_done *first, size_t n,
+                              int64_t last_ns)
 {
     view_end(&replica->view, n, in_flight_pass(&replica->in_flight, first, n, last_ns));
 }

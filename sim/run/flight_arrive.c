@@ -292,7 +292,7 @@ IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, bool again, in
                                 : send_to(loop, 0, a, now_ns, error);
 }
 
-IFL_HOT_APART int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
+IFL_HOT int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
     struct arrival a;
