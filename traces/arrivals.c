@@ -97,9 +97,9 @@ static double invert_sine(struct clock *clock)
 
 static double invert(struct clock *clock)
 {
-    if (clock->arrivals->n_pieces > 0)
+    if (IFL_RARE(clock->arrivals->n_pieces > 0))
         return invert_pieces(clock);
-    if (clock->arrivals->sine_amplitude_frac > 0)
+    if (IFL_RARE(clock->arrivals->sine_amplitude_frac > 0))
         return invert_sine(clock);
     return clock->sum / clock->arrivals->rate_rps;
 }
@@ -110,7 +110,7 @@ static int fill_renewal(struct ifl_trace *trace, struct clock *clock, const char
     for (size_t i = 0; i < trace->n; i++) {
         clock->sum += unit_gap(clock->arrivals, i);
         const double at_s = invert(clock);
-        if (!isfinite(at_s) || ifl_ns_from_s(at_s) == IFL_NEVER)
+        if (IFL_RARE(!isfinite(at_s) || ifl_ns_from_s(at_s) == IFL_NEVER))
             return ifl_fail_at(error, path, 0, 0,
                                "request %zu would arrive after %g s, expected at most 9.2e9 s", i,
                                at_s);

@@ -127,7 +127,7 @@ static int check_header(struct trace_row *row)
 
 static int keep_cell(struct trace_row *row, int column, const char *text, size_t n)
 {
-    if (row->n_text + n + 1 > row->cap_text) {
+    if (IFL_RARE(row->n_text + n + 1 > row->cap_text)) {
         const size_t cap = 2 * (row->n_text + n + 1);
         char *grown = realloc(row->text, cap);
         if (!grown)
@@ -148,7 +148,7 @@ static void take_cell(void *text, size_t n, void *context)
 {
     struct trace_row *row = context;
     const int place = row->n_cells++;
-    if (row->rc < 0)
+    if (IFL_RARE(row->rc < 0))
         return;
     if (!row->header_seen && place < MAX_FILE_COLUMNS)
         row->rc = bind(row, place, text, n);
@@ -214,7 +214,7 @@ static bool may_be_open(const struct trace_row *row)
 static int split_line(struct trace_row *row, struct csv_parser *parser)
 {
     const size_t at = csv_parse(parser, row->line, row->line_bytes, take_cell, take_row, row);
-    if (row->rc == 0 && at < row->line_bytes)
+    if (IFL_RARE(row->rc == 0 && at < row->line_bytes))
         return fail_split(row, parser, at);
     if (row->rc == 0 && may_be_open(row) && csv_fini(parser, take_cell, take_row, row) != 0)
         return fail_split(row, parser, at);

@@ -20,11 +20,11 @@ IFL_HOT enum trace_number trace_whole(const char *text, size_t n, int64_t *value
     uint64_t whole = 0;
     for (; is_digit(*at); at++)
         whole = 10 * whole + (uint64_t)(*at - '0');
-    if (at == first || at != text + n)
+    if (IFL_RARE(at == first || at != text + n))
         return TRACE_NOT_A_NUMBER;
-    if (at - first > SAFE_DIGITS)
+    if (IFL_RARE(at - first > SAFE_DIGITS))
         whole = strtoull(first, NULL, 10); /* the largest number if it does not fit */
-    if (whole > INT64_MAX)
+    if (IFL_RARE(whole > INT64_MAX))
         return TRACE_OUT_OF_RANGE;
     *value = negative ? -(int64_t)whole : (int64_t)whole;
     return TRACE_NUMBER;

@@ -67,7 +67,7 @@ int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt
 {
     struct ifl_trace *trace = rows->trace;
     const size_t record = rows->n_records++;
-    if (n_prompt == 0 || n_output == 0)
+    if (IFL_RARE(n_prompt == 0 || n_output == 0))
         return skip(rows, error);
     const int rc = trace->n == rows->cap ? grow(rows, error) : 0;
     if (rc < 0)

@@ -70,7 +70,7 @@ size_t early_place(struct early_lives *early, uint64_t serial, struct ifl_error 
 {
     ifl_require(serial >= early->first);
     ifl_assert(!is_there(early, serial)); /* it would be read from memory */
-    if (serial - early->first >= early->cap && grow(early, serial, error))
+    if (IFL_RARE(serial - early->first >= early->cap && grow(early, serial, error)))
         return EARLY_NOMEM;
     return serial & (early->cap - 1);
 }

@@ -122,11 +122,11 @@ IFL_HOT static char *put_life(char *at, int32_t point, const struct life_columns
     at = row_seconds(at, life_prefill_ns(life));
     at = row_seconds(at, life_decode_ns(life));
     at = put_rare_spans(at, life);
-    if (columns->hands_over)
+    if (IFL_RARE(columns->hands_over))
         at = put_handover(at, life);
-    if (columns->tiers)
+    if (IFL_RARE(columns->tiers))
         at = put_tiers(at, life->rare);
-    if (columns->migrates) {
+    if (IFL_RARE(columns->migrates)) {
         at = row_int(at, life->rare->n_migrations);
         at = row_seconds(at, life->rare->migrating_ns);
         at = row_seconds(at, life->rare->down_ns);

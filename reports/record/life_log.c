@@ -106,7 +106,7 @@ int life_log_add(struct life_log *log, const struct life *life, struct ifl_error
         .status = life->status,
         .has_stalled = life->rare->stalled_ns != 0,
     };
-    if (log->cap_bytes - log->n_bytes < MOST_ENTRY_BYTES && make_room(log, error))
+    if (IFL_RARE(log->cap_bytes - log->n_bytes < MOST_ENTRY_BYTES && make_room(log, error)))
         return error->code;
     memcpy(log->at + log->n_bytes, &entry, sizeof entry);
     log->n_bytes += sizeof entry;
@@ -179,8 +179,8 @@ static int look_for_more(struct life_reader *reader, struct ifl_error *error)
 IFL_HOT int life_reader_next(struct life_reader *reader, struct ifl_error *error)
 {
     struct entry entry;
-    if (!reader->in_memory && (size_t)(reader->end - reader->at) < MOST_ENTRY_BYTES &&
-        look_for_more(reader, error))
+    if (IFL_RARE(!reader->in_memory && (size_t)(reader->end - reader->at) < MOST_ENTRY_BYTES &&
+                 look_for_more(reader, error)))
         return error->code;
     if (reader->at == reader->end)
         return 0;

@@ -207,7 +207,7 @@ static int take_life(struct ifl_recorder *recorder, const struct life *life,
                      struct ifl_error *error)
 {
     const bool counts = recorder->from_ns <= 0 || life->arrival_ns >= recorder->from_ns;
-    if (recorder->n_taken++ == 0)
+    if (IFL_RARE(recorder->n_taken++ == 0))
         recorder->first_arrival_ns = life->arrival_ns;
     recorder->n_warmup += !counts;
     if (whole_is_open(&recorder->requests) &&

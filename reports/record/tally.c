@@ -74,7 +74,7 @@ static void sum_up_recent(struct latency_sums *sums)
 
 static inline void add_sample(struct latency_sums *sums, int64_t ns)
 {
-    if (ns == IFL_NEVER)
+    if (IFL_RARE(ns == IFL_NEVER))
         return;
     sums->recent_ns[sums->n_recent++] = ns;
     if (IFL_RARE(sums->n_recent == LATENCY_RECENT))

@@ -76,7 +76,7 @@ IFL_HOT char *row_seconds(char *at, int64_t ns)
         *at = (char)('0' + s);
         return put_fraction(at + 1, rest_ns);
     }
-    if (ns == IFL_NEVER) {
+    if (IFL_RARE(ns == IFL_NEVER)) {
         *at = ',';
         return at + 1;
     }

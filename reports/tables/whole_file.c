@@ -97,9 +97,9 @@ static int widen(struct whole_file *file, size_t n, struct ifl_error *error)
 
 char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error)
 {
-    if (file->cap_bytes - file->n_bytes < n && flush(file, error))
+    if (IFL_RARE(file->cap_bytes - file->n_bytes < n && flush(file, error)))
         return NULL;
-    if (file->cap_bytes < n && widen(file, n, error))
+    if (IFL_RARE(file->cap_bytes < n && widen(file, n, error)))
         return NULL;
     return file->buffer + file->n_bytes;
 }

@@ -60,7 +60,7 @@ static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *
 
 static int64_t rounded_ns(double s)
 {
-    if (isnan(s))
+    if (IFL_RARE(isnan(s)))
         return IFL_E_INPUT;
     const int64_t ns = ifl_ns_from_s(s);
     return ns > 0 ? ns : 1;

@@ -453,7 +453,7 @@ IFL_HOT void cohort_remove(struct cohort *cohort, struct live_request *r)
     live_remove(&cohort->members, AMONG_PEERS, r);
     finish_remove(cohort, r, cohort->n - 1);
     cohort->context -= (int64_t)r->pub.n_seqs * (live_slots(r) - r->n_unread);
-    if (r->most_slots > 0)
+    if (IFL_RARE(r->most_slots > 0))
         unbound(cohort, r);
     end_gaps(cohort, r);
 }
@@ -490,7 +490,7 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 {
     while (cohort->n_gaps > 0 && cohort->gaps[cohort->n_gaps - 1].gap_ns <= gap_ns)
         cohort->n_gaps--;
-    if (cohort->n_gaps == cohort->cap_gaps && make_room_for_gap(cohort) < 0)
+    if (IFL_RARE(cohort->n_gaps == cohort->cap_gaps && make_room_for_gap(cohort) < 0))
         return IFL_E_NOMEM;
     cohort->gaps[cohort->n_gaps++] = (struct gap){tick, gap_ns};
     return 0;

@@ -202,7 +202,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     pub->n_hash_ids = a->n_hash_ids;
     pub->hash_id_tokens = a->hash_id_tokens;
     pub->is_reserved = !a->hands_over;
-    if (a->handover > 0 || a->goes_on)
+    if (IFL_RARE(a->handover > 0 || a->goes_on))
         describe_part(r, a);
 }
 

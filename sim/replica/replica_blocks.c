@@ -114,7 +114,7 @@ IFL_HOT bool replica_take_blocks(struct replica *replica, struct live_request *r
     kv_take(&replica->kv.device, n,
             kv_numbers(&replica->kv.device, n) > 0 ? r->blocks + r->pub.stale.n_blocks : NULL);
     r->pub.stale.n_blocks += n;
-    if (r->in_cohort && cohort_is_ragged(&replica->here.cohort))
+    if (IFL_RARE(r->in_cohort && cohort_is_ragged(&replica->here.cohort)))
         cohort_note_blocks(&replica->here.cohort, r);
     if (IFL_RARE(r->pub.n_seqs > 1) && r->in_cohort)
         cohort_regrow(&replica->here.cohort, r);

@@ -297,7 +297,7 @@ IFL_COLD void replica_say(struct replica *replica, const struct module *module, 
 static inline void replica_note_said(struct replica *replica, const struct module *module,
                                      uint64_t question, int64_t answer)
 {
-    if (replica->said.checks)
+    if (IFL_RARE(replica->said.checks))
         replica_say(replica, module, question, answer);
 }
 /* The answers of this plan become those of the plan before. */

@@ -29,7 +29,7 @@ static void settle_cohort(struct replica *replica)
         eject_unscheduled(replica);
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         const struct planned *p = &replica->plan.planned[i];
-        if (!p->r)
+        if (IFL_RARE(!p->r))
             continue;
         p->r->pub.stale.n_now = 0;
         if (IFL_RARE(p->r->ended)) {
@@ -172,7 +172,7 @@ IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_rec
     int rc = 0;
     for (size_t i = 0; i < cohort->n_fresh && rc == 0; i++)
         rc = record_own_gap(cohort->fresh[i], end_ns, recorder, error);
-    if (rc < 0)
+    if (IFL_RARE(rc < 0))
         return rc;
     if (cohort_is_ragged(cohort))
         replica_emit(replica);

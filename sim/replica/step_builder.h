@@ -27,7 +27,7 @@ static inline const struct ifl_policy *step_planner(const struct replica *replic
 static inline void step_count_blocks(struct replica *replica)
 {
     plan_count_blocks(&replica->plan, &replica->kv);
-    if (replica->adapters.fixed.n > 0)
+    if (IFL_RARE(replica->adapters.fixed.n > 0))
         plan_count_adapters(&replica->plan, &replica->adapters);
 }
 

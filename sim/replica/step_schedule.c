@@ -16,7 +16,7 @@ static int32_t part_and_count(struct replica *replica, struct live_request *r, i
         replica_beams_step(replica, r);
         return n * r->pub.n_seqs;
     }
-    if (!r->parted && r->pub.stale.n_computed + n > r->pub.n_prompt)
+    if (IFL_RARE(!r->parted && r->pub.stale.n_computed + n > r->pub.n_prompt))
         replica_part(replica, r);
     return (int32_t)(group_slots(&r->pub, r->pub.stale.n_computed + n, r->parted,
                                  replica->fixed.block) -
@@ -174,7 +174,7 @@ IFL_APART static void part_fresh(struct replica *replica)
 
 IFL_HOT bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 {
-    if (replica->fixed.speculation.on && replica->plan.planning)
+    if (IFL_RARE(replica->fixed.speculation.on && replica->plan.planning))
         replica_ask_drafts(replica);
     const int32_t n_new = replica_growing_blocks(replica);
     if (!replica_tick_fits(replica, n_new, spare_blocks))
@@ -193,7 +193,7 @@ IFL_HOT bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 /* Schedules the members that are not scheduled yet, one by one; all or none. */
 static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
 {
-    if (replica->fixed.speculation.on)
+    if (IFL_RARE(replica->fixed.speculation.on))
         replica_ask_drafts(replica);
     if (!replica_tick_fits(replica, replica_growing_blocks(replica), spare_blocks))
         return false;

@@ -11,14 +11,14 @@
 
 static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
 {
-    if (request->state != IFL_WAITING && request->state != IFL_SWAPPED &&
-        request->state != IFL_LOADED)
+    if (IFL_RARE(request->state != IFL_WAITING && request->state != IFL_SWAPPED &&
+                 request->state != IFL_LOADED))
         step_breach(replica, "it started a request that neither waits nor is swapped");
     else if (n < 0 || n > request_todo(request))
         step_breach(replica, "it started a request with more tokens than it has left");
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
-    else if (replica->plan.answering)
+    else if (IFL_RARE(replica->plan.answering))
         step_breach(replica, step_no_question);
     return !replica->plan.broken;
 }
@@ -69,7 +69,7 @@ static struct ifl_admission answer_of_all(struct replica *replica,
         plan_set_answering(&replica->plan, module->policy);
         const struct ifl_admission own = module->policy->ops.admit->ask(
             module->self, &replica->view, &replica->plan.step, request, n);
-        if (request->state != state)
+        if (IFL_RARE(request->state != state))
             step_breach(replica, "it moved the request that it was asked about");
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);

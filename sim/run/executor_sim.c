@@ -211,9 +211,9 @@ IFL_HOT static size_t sim_durations(void *self, const struct ifl_step_desc *firs
 {
     const struct executor_sim *sim = self;
     n = ifl_min(n, COST_MAX_RUN);
-    if (sim->recorded)
+    if (IFL_RARE(sim->recorded))
         return 0;
-    if (sim->noise.sigma > 0)
+    if (IFL_RARE(sim->noise.sigma > 0))
         return noisy_durations(sim, first, n, duration_ns);
     return cost_run_ns(sim->lanes[first->replica].cost, &first->totals, n, duration_ns);
 }

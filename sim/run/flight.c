@@ -104,7 +104,7 @@ static int64_t next_event_ns(struct loop *loop)
     const int64_t arrival_ns = workload_next_ns(loop->flight->workload);
     const int64_t wake_ns = event_next_ns(&loop->wakes);
     int64_t next_ns = ifl_min(arrival_ns, wake_ns);
-    if (loop->departures.at.n > 0)
+    if (IFL_RARE(loop->departures.at.n > 0))
         next_ns = ifl_min(next_ns, loop_next_departure_ns(loop));
     return ifl_min(next_ns, IFL_LAST_NS);
 }
@@ -118,7 +118,7 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
     loop->now_ns = done->end_ns - 1;
     wake(loop);
     const int rc = loop_let_come_and_go(loop, error);
-    if (rc < 0)
+    if (IFL_RARE(rc < 0))
         return rc;
     return replica_coasts(replica) && next_event_ns(loop) > done->end_ns
                ? loop_coast(loop, replica, done, done->end_ns + 1, outlook, error)
@@ -190,7 +190,7 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
 {
     for (size_t n_tries = 0; replica_requests(replica) > (size_t)replica->moving.n; n_tries++) {
         int rc = plan_once(loop->flight, replica, loop->now_ns, error);
-        if (rc < 0)
+        if (IFL_RARE(rc < 0))
             return rc;
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);

@@ -153,7 +153,7 @@ IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct if
 {
     const int rc = replica_end(replica, done, loop->flight->recorder, error);
     loop->now_ns = done->end_ns;
-    if (rc < 0)
+    if (IFL_RARE(rc < 0))
         return rc;
     if (IFL_RARE(loop->tells_steps || done->stages))
         return tell_end(loop, replica, done, error);

@@ -155,7 +155,7 @@ static inline int loop_coast(struct loop *loop, struct replica *replica,
     const int n = replica_coast(replica, done, outlook->duration_ns + outlook->at,
                                 outlook->n - outlook->at, until_ns, flight->recorder, error);
     loop->now_ns = replica->view.now_ns;
-    if (n < 0)
+    if (IFL_RARE(n < 0))
         return n;
     outlook->at += (size_t)n;
     flight->n_repeats += (uint64_t)n - 1;
