@@ -81,8 +81,8 @@ bool apart_flies(const struct flight *flight)
 /* ---- one replica ---- */
 
 /* Where durations are not foretold, or fail, the executor is asked for the one step. */
-static int submit_and_wait(struct loop *loop, const struct replica *replica, struct ifl_done *done,
-                           struct ifl_error *error)
+IFL_APART static int submit_and_wait(struct loop *loop, const struct replica *replica,
+                                     struct ifl_done *done, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     int rc = flight->executor->submit(flight->executor_self, &replica->in_flight.desc, error);
@@ -91,8 +91,8 @@ static int submit_and_wait(struct loop *loop, const struct replica *replica, str
     return rc;
 }
 
-static int foresee(struct loop *loop, const struct replica *replica, int64_t until_ns,
-                   struct ifl_done *done, struct ifl_error *error)
+IFL_HOT static int foresee(struct loop *loop, const struct replica *replica, int64_t until_ns,
+                           struct ifl_done *done, struct ifl_error *error)
 {
     struct outlook *outlook = &loop->lone_outlook;
     const int64_t start_ns = replica->in_flight.desc.start_ns;
@@ -112,8 +112,8 @@ static int foresee(struct loop *loop, const struct replica *replica, int64_t unt
 
 /* Ends the committed step and those that repeat it, up to until_ns. 1: one that ends later is under
  * way; 0: a plan is due. */
-static int pass_steps(struct loop *loop, struct replica *replica, struct lone *lone,
-                      int64_t until_ns, struct ifl_error *error)
+IFL_HOT static int pass_steps(struct loop *loop, struct replica *replica, struct lone *lone,
+                              int64_t until_ns, struct ifl_error *error)
 {
     struct ifl_done done;
     int rc = 1;
@@ -133,8 +133,8 @@ static int pass_steps(struct loop *loop, struct replica *replica, struct lone *l
 }
 
 /* Plans at the time that the plan was due. 1: a step is committed. */
-static int plan(struct loop *loop, struct replica *replica, struct lone *lone,
-                struct ifl_error *error)
+IFL_HOT static int plan(struct loop *loop, struct replica *replica, struct lone *lone,
+                        struct ifl_error *error)
 {
     lone->last_ns = loop->now_ns = lone->due_ns;
     lone->due_ns = IFL_NEVER;
@@ -153,7 +153,8 @@ static void recall_duration(struct loop *loop, const struct replica *replica,
 }
 
 /* Without wakes: the replica sleeps until one, or until something comes. */
-static int fly_alone(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error)
+IFL_HOT static int fly_alone(struct loop *loop, uint32_t number, int64_t until_ns,
+                             struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[number];
     struct lone *lone = &loop->lone[number];
@@ -184,7 +185,8 @@ static bool wakes_before(struct lone *lone, int64_t until_ns)
 
 /* Through all that happens to it before until_ns but arrivals, and the end of a step at that time.
  */
-static int fly(struct loop *loop, uint32_t number, int64_t until_ns, struct ifl_error *error)
+IFL_HOT static int fly(struct loop *loop, uint32_t number, int64_t until_ns,
+                       struct ifl_error *error)
 {
     int rc;
     do {
@@ -257,8 +259,8 @@ static void stay(struct lone *lone)
         lone->count_ns = ifl_max(lone->count_ns, next_ns);
 }
 
-int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t joined_ns,
-                struct ifl_error *error)
+IFL_HOT int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, int64_t joined_ns,
+                        struct ifl_error *error)
 {
     struct lone *lone = &loop->lone[number];
     const int64_t now_ns = loop->now_ns;

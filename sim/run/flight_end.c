@@ -126,8 +126,8 @@ bool loop_tells_steps(const struct loop *loop)
     return loop->routing.router || loop->places || loop->flight->records_work || loop->carries;
 }
 
-IFL_APART static int tell_end(struct loop *loop, struct replica *replica,
-                              const struct ifl_done *done, struct ifl_error *error)
+IFL_HOT static int tell_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+                            struct ifl_error *error)
 {
     int rc = 0;
     routing_tell_first_tokens(&loop->routing, replica);
