@@ -9,16 +9,32 @@
 
 static const double gib = 1024.0 * 1024 * 1024, mib = 1024.0 * 1024;
 
+enum {
+    COUNTS_CONTEXT = 1 << 0,
+    COUNTS_GRAPHS = 1 << 1,
+    IS_STATIC = 1 << 2,
+    IS_V0 = 1 << 3,
+    HOLDS = 1 << 4,           /* activations are what the allocator has taken from the device */
+    KEEPS_REDUCED = 1 << 5,   /* and inputs of all-reduces are not used again */
+    ALLOCATOR_ALONE = 1 << 6, /* nothing outside of the allocator counts */
+};
+
 static const struct engine_rule {
     const char *name;
     double logit_bytes, libraries_gib;
-    bool counts_context, counts_graphs, is_static;
+    unsigned flags;
 } rules[] = {
-    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, true, false, false},
-    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, false, false, false},
-    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, false, false, false},
-    [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25, false, true, false},
-    [MEMORY_SGLANG] = {"sglang", 0, 0, true, false, true},
+    [MEMORY_VLLM_0_1] = {"vllm-0.1", 37, 0, IS_V0 | ALLOCATOR_ALONE},
+    [MEMORY_VLLM_0_2_5] = {"vllm-0.2.5", 37, 0.24, IS_V0 | COUNTS_CONTEXT | HOLDS | KEEPS_REDUCED},
+    [MEMORY_VLLM_0_2_6] = {"vllm-0.2.6", 37, 0.24, IS_V0 | COUNTS_CONTEXT | HOLDS},
+    [MEMORY_VLLM_0_3_1] = {"vllm-0.3.1", 37, 0.24, IS_V0 | HOLDS},
+    [MEMORY_VLLM_0_6_4] = {"vllm-0.6.4", 37, 0.13, IS_V0 | COUNTS_CONTEXT},
+    [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0},
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, 0},
+    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, 0},
+    [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25, COUNTS_GRAPHS},
+    [MEMORY_SGLANG] = {"sglang", 0, 0, COUNTS_CONTEXT | IS_STATIC},
 };
 
 static const double context_gib = 0.53, rest_gib = 0.07;
@@ -27,7 +43,12 @@ static const double least_nvlink_gb_per_s = 75;
 
 bool memory_rule_profiles(enum memory_rule rule)
 {
-    return !rules[rule].is_static;
+    return !(rules[rule].flags & IS_STATIC);
+}
+
+bool memory_rule_is_v0(enum memory_rule rule)
+{
+    return rules[rule].flags & IS_V0;
 }
 
 /* ---- activations ---- */
@@ -38,12 +59,14 @@ static double wide_columns(const struct model *model, int32_t tensor_parallel)
     return (model->mlp == MODEL_MLP_GATED ? 2.0 : 1.0) * model->d_ffn / tensor_parallel;
 }
 
-static double layer_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens)
+/* The columns of the MLP, and n_rows rows of d_model beside them. */
+static double layer_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens,
+                          double n_rows)
 {
     const double ffn_columns = (double)model->d_ffn / tensor_parallel;
     const double mlp =
         model->n_experts > 0 ? 0 : wide_columns(model, tensor_parallel) + ffn_columns;
-    return n_tokens * model->weight_bytes * (mlp + 3.0 * model->d_model);
+    return n_tokens * model->weight_bytes * (mlp + n_rows * model->d_model);
 }
 
 static double expert_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens)
@@ -54,18 +77,53 @@ static double expert_bytes(const struct model *model, int32_t tensor_parallel, d
                                 : 0;
 }
 
-static void weigh_activations(const struct model *model, const struct engine_rule *rule,
-                              const struct memory_profile_run *run, struct memory_plan *plan)
+/* The most that is in use at a time, but for the experts. */
+static double peak_bytes(const struct model *model, const struct engine_rule *rule,
+                         const struct memory_profile_run *run, struct memory_plan *plan)
 {
-    const int32_t ranks = plan->tensor_parallel, n_tokens = run->max_batched_tokens;
-    const int32_t n_seqs = ifl_min(run->max_seqs, n_tokens);
-    const double layer = layer_bytes(model, ranks, n_tokens);
+    const int32_t n_tokens = run->max_batched_tokens, n_seqs = ifl_min(run->max_seqs, n_tokens);
+    const double layer = layer_bytes(model, plan->tensor_parallel, n_tokens, 3);
     const double sampler = (double)n_seqs * model->vocab * rule->logit_bytes +
                            (double)n_tokens * model->d_model * model->weight_bytes;
     plan->sampled_seqs = sampler > layer ? n_seqs : 0;
-    const double expert_tokens = (double)n_tokens * ifl_max(run->n_data_ranks, 1);
-    plan->activation_bytes = (int64_t)(fmax(layer, sampler) +
-                                       expert_bytes(model, ranks, expert_tokens) + rest_gib * gib);
+    return fmax(layer, sampler);
+}
+
+/* What the allocator holds when the step has ended. The sampler is served from tensors that the
+ * layers have left where those are large enough; its sort asks for one large piece. */
+static double held_bytes(const struct model *model, const struct memory_profile_run *run,
+                         struct memory_plan *plan)
+{
+    const int32_t n_tokens = run->max_batched_tokens, n_seqs = ifl_min(run->max_seqs, n_tokens);
+    const double logits = (double)n_seqs * model->vocab, sort = 20 * logits;
+    const double layer = layer_bytes(model, plan->tensor_parallel, n_tokens, 6);
+    const double widest = model->n_experts > 0 ? 0
+                                               : wide_columns(model, plan->tensor_parallel) *
+                                                     n_tokens * model->weight_bytes;
+    const bool fits = sort <= widest;
+    const double left = layer - (fits ? widest : 0);
+    plan->sampled_seqs = fits ? 0 : n_seqs;
+    return layer + (fits ? 0 : sort) + fmax(17 * logits - left, 0);
+}
+
+/* The output of the embedding, of each attention and of each MLP. */
+static double reduced_bytes(const struct model *model, double n_tokens)
+{
+    return (2.0 * model->layers + 1) * n_tokens * model->d_model * model->weight_bytes;
+}
+
+static void weigh_activations(const struct model *model, const struct engine_rule *rule,
+                              const struct memory_profile_run *run, struct memory_plan *plan)
+{
+    const int32_t ranks = plan->tensor_parallel;
+    const double n_tokens = run->max_batched_tokens;
+    const double expert_tokens = n_tokens * ifl_max(run->n_data_ranks, 1);
+    double bytes =
+        rule->flags & HOLDS ? held_bytes(model, run, plan) : peak_bytes(model, rule, run, plan);
+    if (rule->flags & KEEPS_REDUCED && ranks > 1)
+        bytes += reduced_bytes(model, n_tokens);
+    plan->activation_bytes =
+        (int64_t)(bytes + expert_bytes(model, ranks, expert_tokens) + rest_gib * gib);
 }
 
 /* ---- CUDA graphs ---- */
@@ -104,15 +162,27 @@ static int64_t collective_bytes(const struct platform *platform, int32_t n_gpus)
     return (int64_t)((has_nvlink(platform, n_gpus) ? 1.76 + 0.03 * n_gpus : 0.2) * gib);
 }
 
+/* What is outside of the tensors' allocator. */
+static void weigh_outside(const struct platform *platform, const struct engine_rule *rule,
+                          int32_t n_gpus, struct memory_plan *plan)
+{
+    if (rule->flags & ALLOCATOR_ALONE)
+        return;
+    const double context = rule->flags & COUNTS_CONTEXT ? context_gib : 0;
+    plan->workspace_bytes = (int64_t)((rule->libraries_gib + context) * gib);
+    plan->collective_bytes = collective_bytes(platform, n_gpus);
+}
+
 /* ---- the plan ---- */
 
 static void leave(const struct engine_rule *rule, struct memory_plan *plan)
 {
     const int64_t outside = plan->workspace_bytes + plan->collective_bytes;
-    const double memory = (double)(plan->gpu_bytes - (rule->is_static ? outside : 0));
+    const bool is_static = rule->flags & IS_STATIC;
+    const double memory = (double)(plan->gpu_bytes - (is_static ? outside : 0));
     plan->usable_bytes = (int64_t)(memory * plan->utilization);
     plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
-    if (!rule->is_static)
+    if (!is_static)
         plan->kv_bytes -= plan->activation_bytes + outside + plan->graph_bytes;
 }
 
@@ -125,7 +195,7 @@ static int64_t error_bytes(const struct memory_plan *plan)
 static void count(const struct engine_rule *rule, struct memory_plan *plan)
 {
     plan->n_blocks = memory_blocks(plan->kv_bytes, plan->block_bytes);
-    if (!rule->is_static && plan->n_blocks > 0)
+    if (!(rule->flags & (IS_STATIC | IS_V0)) && plan->n_blocks > 0)
         plan->n_blocks--; /* the null block (vllm/v1/core/block_pool.py) */
 }
 
@@ -148,13 +218,11 @@ int memory_plan_engine(const struct model *model, const struct platform *platfor
     if (memory_start_plan(model, options, platform->hardware.gpu.memory_gib * gib, plan, error))
         return IFL_E_INPUT;
     plan->rule = rule->name;
-    plan->of_free = rule->is_static;
+    plan->of_free = rule->flags & IS_STATIC;
     plan->weight_bytes = model_weight_bytes(model, ranks);
-    plan->workspace_bytes =
-        (int64_t)((rule->libraries_gib + (rule->counts_context ? context_gib : 0)) * gib);
-    plan->collective_bytes = collective_bytes(platform, ranks * ifl_max(run->n_data_ranks, 1));
-    plan->graph_bytes = rule->counts_graphs ? graph_bytes(model, run->max_seqs) : 0;
-    if (!rule->is_static)
+    weigh_outside(platform, rule, ranks * ifl_max(run->n_data_ranks, 1), plan);
+    plan->graph_bytes = rule->flags & COUNTS_GRAPHS ? graph_bytes(model, run->max_seqs) : 0;
+    if (!(rule->flags & IS_STATIC))
         weigh_activations(model, rule, run, plan);
     leave(rule, plan);
     plan->error_bytes = error_bytes(plan);

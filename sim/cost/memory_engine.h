@@ -28,6 +28,31 @@
  * graphs are those of 0.19. Of the error, one part (0.15 GiB) is that of the logs in the fit; the
  * other, a tenth of the collectives, is assumed.
  *
+ * vLLM V0 (worker/worker.py, determine_num_available_blocks; model_runner.py, profile_run) has no
+ * null block. It runs the same step, T = max(max_model_len, 2048) where nothing else is said; what
+ * it counts of it changed with its releases:
+ *
+ *     rule        activations   libraries, GiB  counts the context  counts collectives
+ *     vllm-0.1    peak          0               no                  no                  to 0.2.4
+ *     vllm-0.2.5  held + kept   0.24            yes                 yes                 0.2.5 alone
+ *     vllm-0.2.6  held          0.24            yes                 yes                 to 0.3.0
+ *     vllm-0.3.1  held          0.24            no                  yes                 to 0.6.3
+ *     vllm-0.6.4  peak          0.13            yes                 yes                 0.6.4 alone
+ *     vllm-0.6.5  peak          0.13            no                  yes                 to 0.10
+ *
+ *     peak        = as above, l = 37
+ *     held        = layer' + sort + rest + experts + 0.07 GiB
+ *     layer'      = T b (3 f + 6 d), plain MLPs 2 f, with experts no f
+ *     sort        = 20 S V, 0 where it fits into the widest tensor of the MLP, 2 f T b
+ *     rest        = 17 S V, as far as it does not fit into what else the layer leaves
+ *     kept        = (2 layers + 1) T d b on several GPUs: inputs of all-reduces
+ *
+ * Held is what PyTorch's allocator has taken from the device when the step has ended: those
+ * releases go by the free memory of the device, and do not empty the allocator's cache before they
+ * look. 0.2.5 did not set TORCH_NCCL_AVOID_RECORD_STREAMS, so no input of an all-reduce was used
+ * again. The numbers of held are fitted to start-up logs; tests/cost/data/vllm_v0_startup.csv has
+ * them, with those that were held out.
+ *
  * SGLang (python/sglang/srt/model_executor/model_runner.py, profile_max_num_token): weights and K/V
  * have a share of what is free once the communicators are there; graphs and activations have the
  * rest. utilization is its mem_fraction_static.
@@ -39,6 +64,12 @@
 #include "cost/memory.h"
 
 enum memory_rule {
+    MEMORY_VLLM_0_1,
+    MEMORY_VLLM_0_2_5,
+    MEMORY_VLLM_0_2_6,
+    MEMORY_VLLM_0_3_1,
+    MEMORY_VLLM_0_6_4,
+    MEMORY_VLLM_0_6_5,
     MEMORY_VLLM_0_8,
     MEMORY_VLLM_0_9_1,
     MEMORY_VLLM_0_17,
@@ -54,6 +85,8 @@ struct memory_profile_run {
 
 /* True if the rule needs a struct memory_profile_run. */
 bool memory_rule_profiles(enum memory_rule rule);
+/* True if it is one of vLLM V0. */
+bool memory_rule_is_v0(enum memory_rule rule);
 
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. The plan moves by
  * deployment->memory.drawn_sds of its standard deviation, but keeps a block. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 #include "base/engine_module.h"
 #include "base/tree.h"
 #include "cost/draft.h"
@@ -169,13 +171,34 @@ static int32_t whole_number(const struct module_config *module, const char *name
     return 0;
 }
 
+static int32_t max_model_tokens(const struct config *config, const struct machine *machine)
+{
+    if (config->serving.max_model_len > 0)
+        return config->serving.max_model_len;
+    return machine->has_model ? machine->model.max_model_len : 1 << 20;
+}
+
+/* Of the step that an engine profiles itself with. vLLM V0 has a budget of its own where none is
+ * said, and calls that of chunked prefill by the same name as any other; here it is chunk_tokens.
+ */
+static int32_t profiled_tokens(const struct config *config, const struct machine *machine,
+                               enum memory_rule rule)
+{
+    const struct module_config *batching = &config->serving.modules[IFL_BATCHING];
+    const int32_t n_tokens = whole_number(batching, "max_batched_tokens");
+    const int32_t chunk_tokens = whole_number(batching, "chunk_tokens");
+    if (n_tokens > 0 || !memory_rule_is_v0(rule))
+        return n_tokens;
+    return chunk_tokens > 0 ? chunk_tokens : ifl_max(max_model_tokens(config, machine), 2048);
+}
+
 static int plan_engine(const struct config *config, const struct machine *machine,
                        struct memory_plan *plan, struct ifl_error *error)
 {
     const struct module_config *batching = &config->serving.modules[IFL_BATCHING];
     const struct memory_options options = memory_options(config);
     const enum memory_rule rule = (enum memory_rule)(config->serving.kv.sizing - KV_SIZING_ENGINE);
-    const struct memory_profile_run run = {whole_number(batching, "max_batched_tokens"),
+    const struct memory_profile_run run = {profiled_tokens(config, machine, rule),
                                            whole_number(batching, "max_seqs"),
                                            config->data_parallel};
     if (memory_rule_profiles(rule) && (run.max_batched_tokens < 1 || run.max_seqs < 1))
@@ -253,11 +276,9 @@ int machine_size_pool(const struct machine *machine, const struct config *config
         .block_tokens = kv->block_tokens * config->context_parallel,
         .n_blocks = num_blocks > kv->null_blocks ? num_blocks - kv->null_blocks : 0,
         .n_host_blocks = host_blocks(config, machine),
-        .max_model_tokens = config->serving.max_model_len,
+        .max_model_tokens = max_model_tokens(config, machine),
         .n_clients = 1,
     };
-    if (limits->max_model_tokens == 0)
-        limits->max_model_tokens = machine->has_model ? machine->model.max_model_len : 1 << 20;
     if (num_blocks > 0 && limits->n_blocks == 0)
         return ifl_fail_at(error, config->path, 0, 0,
                            "%s is %d, expected more than serving.kv.null_blocks, %d", key,
