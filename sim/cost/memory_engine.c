@@ -77,33 +77,40 @@ static double expert_bytes(const struct model *model, int32_t tensor_parallel, d
                                 : 0;
 }
 
-/* The most that is in use at a time, but for the experts. */
+/* The most that is in use at a time. V1 keeps the workspaces of the experts, V0 gives them back
+ * before it samples. */
 static double peak_bytes(const struct model *model, const struct engine_rule *rule,
                          const struct memory_profile_run *run, struct memory_plan *plan)
 {
-    const int32_t n_tokens = run->max_batched_tokens, n_seqs = ifl_min(run->max_seqs, n_tokens);
-    const double layer = layer_bytes(model, plan->tensor_parallel, n_tokens, 3);
+    const int32_t ranks = plan->tensor_parallel, n_tokens = run->max_batched_tokens;
+    const int32_t n_seqs = ifl_min(run->max_seqs, n_tokens);
+    const double experts =
+        expert_bytes(model, ranks, (double)n_tokens * ifl_max(run->n_data_ranks, 1));
+    const bool are_kept = !(rule->flags & IS_V0);
+    const double layer = layer_bytes(model, ranks, n_tokens, 3) + (are_kept ? 0 : experts);
     const double sampler = (double)n_seqs * model->vocab * rule->logit_bytes +
                            (double)n_tokens * model->d_model * model->weight_bytes;
     plan->sampled_seqs = sampler > layer ? n_seqs : 0;
-    return fmax(layer, sampler);
+    return fmax(layer, sampler) + (are_kept ? experts : 0);
 }
 
 /* What the allocator holds when the step has ended. The sampler is served from tensors that the
  * layers have left where those are large enough; its sort asks for one large piece. */
-static double held_bytes(const struct model *model, const struct memory_profile_run *run,
-                         struct memory_plan *plan)
+static double held_bytes(const struct model *model, const struct engine_rule *rule,
+                         const struct memory_profile_run *run, struct memory_plan *plan)
 {
-    const int32_t n_tokens = run->max_batched_tokens, n_seqs = ifl_min(run->max_seqs, n_tokens);
+    const double peak = peak_bytes(model, rule, run, plan);
+    const int32_t ranks = plan->tensor_parallel, n_tokens = run->max_batched_tokens;
+    const int32_t n_seqs = ifl_min(run->max_seqs, n_tokens);
     const double logits = (double)n_seqs * model->vocab, sort = 20 * logits;
-    const double layer = layer_bytes(model, plan->tensor_parallel, n_tokens, 6);
-    const double widest = model->n_experts > 0 ? 0
-                                               : wide_columns(model, plan->tensor_parallel) *
-                                                     n_tokens * model->weight_bytes;
+    const double layer = layer_bytes(model, ranks, n_tokens, 3.5 + 2.5 / ranks) +
+                         expert_bytes(model, ranks, n_tokens);
+    const double widest = wide_columns(model, ranks) * n_tokens * model->weight_bytes *
+                          ifl_max(model->experts_per_token, 1);
     const bool fits = sort <= widest;
     const double left = layer - (fits ? widest : 0);
     plan->sampled_seqs = fits ? 0 : n_seqs;
-    return layer + (fits ? 0 : sort) + fmax(17 * logits - left, 0);
+    return fmax(peak, layer + (fits ? 0 : sort) + fmax(17 * logits - left, 0));
 }
 
 /* The output of the embedding, of each attention and of each MLP. */
@@ -115,15 +122,11 @@ static double reduced_bytes(const struct model *model, double n_tokens)
 static void weigh_activations(const struct model *model, const struct engine_rule *rule,
                               const struct memory_profile_run *run, struct memory_plan *plan)
 {
-    const int32_t ranks = plan->tensor_parallel;
-    const double n_tokens = run->max_batched_tokens;
-    const double expert_tokens = n_tokens * ifl_max(run->n_data_ranks, 1);
-    double bytes =
-        rule->flags & HOLDS ? held_bytes(model, run, plan) : peak_bytes(model, rule, run, plan);
-    if (rule->flags & KEEPS_REDUCED && ranks > 1)
-        bytes += reduced_bytes(model, n_tokens);
-    plan->activation_bytes =
-        (int64_t)(bytes + expert_bytes(model, ranks, expert_tokens) + rest_gib * gib);
+    double bytes = rule->flags & HOLDS ? held_bytes(model, rule, run, plan)
+                                       : peak_bytes(model, rule, run, plan);
+    if (rule->flags & KEEPS_REDUCED && plan->tensor_parallel > 1)
+        bytes += reduced_bytes(model, run->max_batched_tokens);
+    plan->activation_bytes = (int64_t)(bytes + rest_gib * gib);
 }
 
 /* ---- CUDA graphs ---- */

@@ -40,9 +40,9 @@
  *     vllm-0.6.4  peak          0.13            yes                 yes                 0.6.4 alone
  *     vllm-0.6.5  peak          0.13            no                  yes                 to 0.10
  *
- *     peak        = as above, l = 37
- *     held        = layer' + sort + rest + experts + 0.07 GiB
- *     layer'      = T b (3 f + 6 d), plain MLPs 2 f, with experts no f
+ *     peak        = max(layer + experts, sampler) + 0.07 GiB, l = 37
+ *     held        = layer' + experts + sort + rest + 0.07 GiB, at least the peak
+ *     layer'      = T b (3 f + 3.5 d + 2.5 d / ranks); f is that of a rank
  *     sort        = 20 S V, 0 where it fits into the widest tensor of the MLP, 2 f T b
  *     rest        = 17 S V, as far as it does not fit into what else the layer leaves
  *     kept        = (2 layers + 1) T d b on several GPUs: inputs of all-reduces

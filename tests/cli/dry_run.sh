@@ -70,6 +70,13 @@ succeeds "$inflight" run config.yaml --dry-run --set executor=cpu --set model=ll
     --set serving.max_model_len=128 --set serving.kv.num_blocks=64
 printed 'cost      not estimated: an engine flies in wall time'
 
+# vLLM V0 profiles itself with max(max_model_len, 2048) tokens, or those of a chunk: of 4096, three rows of the MLP's 14336 and
+# six of 4096 in 16 bits are 0.52 GiB; 256 sequences of 32000 words come to 0.28 and 0.02 beside 2048; 0.07 more.
+succeeds "$inflight" run config.yaml --dry-run --set sweep=null --set serving.kv.sizing=vllm-0.3.1 --set serving.max_model_len=4096
+printed '0.59 activations (a layer)'
+succeeds "$inflight" run config.yaml --dry-run --set sweep=null --set serving.preset=vllm-v0-chunked --set serving.kv.sizing=vllm-0.6.5
+printed '0.37 activations (logits of 256 sequences)'
+
 # searches
 rm -r out
 succeeds "$inflight" capacity config.yaml --dry-run --set 'sweep={serving.preset: [vllm-v0, sarathi]}' \

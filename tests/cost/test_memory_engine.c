@@ -39,7 +39,15 @@ static int32_t quantization_of(const char *name)
 {
     if (strcmp(name, "fp8") == 0)
         return MODEL_FP8;
+    if (strcmp(name, "int8") == 0)
+        return MODEL_INT8;
     return strcmp(name, "int4") == 0 ? MODEL_INT4 : MODEL_PLAIN;
+}
+
+/* False where the table has no such column. */
+static bool flag(const struct row *row, const char *column)
+{
+    return table_column(row->table, column) >= 0 && number(row, column) > 0;
 }
 
 static struct model model_of(const struct row *row)
@@ -95,7 +103,7 @@ static struct memory_plan plan_by(const struct row *row, enum memory_rule rule)
 static struct memory_plan plan_of(const struct row *row)
 {
     struct memory_plan plan = plan_by(row, rule_of(row));
-    if (table_column(row->table, "held_twice") < 0 || number(row, "held_twice") == 0)
+    if (!flag(row, "held_twice"))
         return plan;
     const int64_t held_bytes = plan_by(row, MEMORY_VLLM_0_3_1).activation_bytes;
     plan.workspace_bytes += held_bytes;
@@ -116,18 +124,31 @@ static double residual_gib(const struct row *row, const struct memory_plan *plan
     return (double)parts / gib - number(row, "activations_gib") - number(row, "outside_gib");
 }
 
-/* The null block included, as logs count. NAN where the log has no count. */
+/* Where the log has no count, that of the amount that it has; NAN if it has neither. */
+static double logged_blocks(const struct row *row, const struct memory_plan *plan)
+{
+    const double blocks = number(row, "blocks"), kv_gib = number(row, "kv_gib");
+    if (blocks > 0)
+        return blocks;
+    return kv_gib > 0 ? floor(kv_gib * gib / (double)plan->block_bytes) : NAN;
+}
+
+/* The null block included, as logs count. */
+static int32_t counted_blocks(const struct row *row, const struct memory_plan *plan)
+{
+    const enum memory_rule rule = rule_of(row);
+    const bool has_null = rule != MEMORY_SGLANG && !memory_rule_is_v0(rule);
+    return plan->n_blocks + has_null;
+}
+
 static double block_error(const struct row *row, const struct memory_plan *plan)
 {
-    const double logged = number(row, "blocks");
-    const enum memory_rule rule = rule_of(row);
-    const int32_t n = plan->n_blocks + (rule != MEMORY_SGLANG && !memory_rule_is_v0(rule));
-    return logged > 0 ? n / logged - 1 : NAN;
+    return counted_blocks(row, plan) / logged_blocks(row, plan) - 1;
 }
 
 static bool kv_is_a_quarter(const struct row *row, const struct memory_plan *plan)
 {
-    return number(row, "blocks") * (double)plan->block_bytes > 0.25 * (double)plan->gpu_bytes;
+    return logged_blocks(row, plan) * (double)plan->block_bytes > 0.25 * (double)plan->gpu_bytes;
 }
 
 static void show(const struct row *row, const struct memory_plan *plan, double off)
@@ -149,22 +170,37 @@ static struct table read_logs(const char *path)
     return table;
 }
 
-/* Within 0.35 GiB, and 0.6 on several GPUs; blocks within 5% and 8%. */
+/* The central 90% of the rule's error. */
+static bool interval_holds(const struct memory_plan *plan, double off_gib)
+{
+    return fabs(off_gib) * gib < 1.6449 * (double)plan->error_bytes;
+}
+
+/* Within 0.35 GiB, and 0.6 on several GPUs. */
+static bool memory_is_near(const struct memory_plan *plan, double off_gib)
+{
+    return fabs(off_gib) < (plan->tensor_parallel == 1 ? 0.35 : 0.6);
+}
+
+/* Blocks within 5%, and 8% on several GPUs, where K/V has a quarter of the card; else the interval
+ * holds the log. */
+static bool blocks_are_near(const struct row *row, const struct memory_plan *plan, double off_gib)
+{
+    if (!kv_is_a_quarter(row, plan))
+        return interval_holds(plan, off_gib);
+    return fabs(block_error(row, plan)) < (plan->tensor_parallel == 1 ? 0.05 : 0.08);
+}
+
+/* A row that is known to fall short must do so: else the page that says so is out of date. */
 static void expect_near(const struct row *row)
 {
     const struct memory_plan plan = plan_of(row);
-    const double off = residual_gib(row, &plan), blocks = block_error(row, &plan);
-    const bool alone = plan.tensor_parallel == 1;
+    const double off = residual_gib(row, &plan);
+    const bool memory = memory_is_near(&plan, off), blocks = blocks_are_near(row, &plan, off);
+    const bool falls_short = flag(row, "short");
     show(row, &plan, off);
-    cr_expect_lt(fabs(off), alone ? 0.35 : 0.6, "%s: %+.2f GiB", word(row, "model"), off);
-    if (kv_is_a_quarter(row, &plan))
-        cr_expect_lt(fabs(blocks), alone ? 0.05 : 0.08, "%s: blocks %+.1f%%", word(row, "model"),
-                     100 * blocks);
-}
-
-static bool is_rtx_4090(const struct row *row)
-{
-    return strcmp(word(row, "source"), "L") == 0;
+    cr_expect_eq(memory && blocks, !falls_short, "%s of %s: %+.2f GiB, blocks %+.1f%%",
+                 word(row, "model"), word(row, "source"), off, 100 * block_error(row, &plan));
 }
 
 static void expect_half(const char *path, const char *half, size_t n_expected)
@@ -173,7 +209,7 @@ static void expect_half(const char *path, const char *half, size_t n_expected)
     size_t n = 0;
     for (size_t i = 0; i < table.n_rows; i++) {
         const struct row row = {&table, i};
-        if (strcmp(word(&row, "half"), half) != 0 || is_rtx_4090(&row))
+        if (strcmp(word(&row, "half"), half) != 0)
             continue;
         expect_near(&row);
         n++;
@@ -184,7 +220,7 @@ static void expect_half(const char *path, const char *half, size_t n_expected)
 
 Test(memory_engine, logs_of_the_fit)
 {
-    expect_half(v1_logs, "fit", 19);
+    expect_half(v1_logs, "fit", 20);
 }
 
 Test(memory_engine, logs_held_out)
@@ -194,17 +230,22 @@ Test(memory_engine, logs_held_out)
 
 Test(memory_engine, v0_logs_of_the_fit)
 {
-    expect_half(v0_logs, "fit", 10);
+    expect_half(v0_logs, "fit", 11);
 }
 
-/* The one log that the rules miss: 0.38 GiB too much is left on an RTX 4090, where K/V has a fifth
- * of the card. The old rule left 0.44 GiB too much. */
+Test(memory_engine, v0_logs_held_out)
+{
+    expect_half(v0_logs, "held out", 15);
+}
+
+/* The one of V1 that is too far off in GiB: 0.38 GiB too much is left on an RTX 4090, where K/V has
+ * a fifth of the card. The old rule left 0.44 GiB too much. */
 Test(memory_engine, rtx_4090_falls_short)
 {
     struct table table = read_logs(v1_logs);
     for (size_t i = 0; i < table.n_rows; i++) {
         const struct row row = {&table, i};
-        if (!is_rtx_4090(&row))
+        if (strcmp(word(&row, "source"), "L") != 0)
             continue;
         const struct memory_plan plan = plan_of(&row);
         const double off = residual_gib(&row, &plan);
@@ -212,6 +253,50 @@ Test(memory_engine, rtx_4090_falls_short)
         cr_expect(off < -0.35 && off > -0.40, "%+.2f GiB", off);
     }
     table_free(&table);
+}
+
+/* ---- the page ---- */
+
+/* Memory outside of K/V of a rank, that of the log first; logs without an amount or a count of K/V
+ * print its parts alone. */
+static void page_line(const struct row *row, char *text, size_t n_bytes)
+{
+    const struct memory_plan plan = plan_of(row);
+    const double off = residual_gib(row, &plan), logged = number(row, "blocks");
+    const double outside = (double)(plan.usable_bytes - plan.kv_bytes) / gib;
+    char blocks[64] = "- | -";
+    if (logged > 0)
+        snprintf(blocks, sizeof blocks, "%.0f | %d (%+.1f%%)", logged, counted_blocks(row, &plan),
+                 100 * block_error(row, &plan));
+    snprintf(text, n_bytes, "| %s | %s | %s | %s | %d | %.2f | %.2f (%+.2f) | %s | %s |",
+             word(row, "source"), word(row, "half"), plan.rule, word(row, "model"),
+             plan.tensor_parallel, outside - off, outside, off, blocks,
+             interval_holds(&plan, off) ? "holds" : "no");
+}
+
+static void expect_on_page(const char *path, const char *page)
+{
+    struct table table = read_logs(path);
+    for (size_t i = 0; i < table.n_rows; i++) {
+        const struct row row = {&table, i};
+        char text[256];
+        page_line(&row, text, sizeof text);
+        printf("%s\n", text);
+        cr_expect_not_null(strstr(page, text), "the page has no line\n%s", text);
+    }
+    table_free(&table);
+}
+
+Test(memory_engine, the_page_has_every_log)
+{
+    static char page[32768];
+    FILE *in = fopen("reports/reproductions/memory/README.md", "r");
+    cr_assert_not_null(in);
+    const size_t n = fread(page, 1, sizeof page - 1, in);
+    fclose(in);
+    cr_assert(n > 0 && n < sizeof page - 1);
+    expect_on_page(v1_logs, page);
+    expect_on_page(v0_logs, page);
 }
 
 /* Estimates of v0.19, within 0.3 GiB but for one: Granite 2B printed 1.6 GiB and then took 0.84. */
@@ -386,6 +471,73 @@ Test(memory_engine, releases_count_differently)
     cr_expect_float_eq((double)(older.kv_bytes - oldest.kv_bytes), 0.53 * gib, 4);
     cr_expect_gt(old.kv_bytes, older.kv_bytes);
     cr_expect_eq(old.kv_bytes - now.kv_bytes, now.graph_bytes);
+}
+
+/* ---- V0 ---- */
+
+/* 8192 tokens' layer, of which the MLP is 3 x 14336 wide and six rows of 4096 are alive; 20 bytes a
+ * logit for the sort, which finds no room in the MLP's 448 MiB; 0.07 GiB. No null block. */
+Test(memory_engine, v0_counts_what_the_allocator_holds)
+{
+    const double logits = 256.0 * 128256;
+    const struct memory_plan plan =
+        plan_8b(MEMORY_VLLM_0_3_1, (struct memory_profile_run){8192, 256});
+    cr_expect_float_eq((double)plan.activation_bytes,
+                       8192.0 * 2 * (3 * 14336 + 6 * 4096) + 20 * logits + 0.07 * gib, 2);
+    cr_expect_eq(plan.sampled_seqs, 256);
+    cr_expect_eq(plan.n_blocks, plan.kv_bytes / plan.block_bytes);
+}
+
+/* With half of the sequences the sort has room: pull request 9003 printed 1.71 GiB for 256, 1.10
+ * for 128 and 1.10 for one. */
+Test(memory_engine, v0_with_few_sequences_holds_the_layers_alone)
+{
+    const double printed_gib[] = {1.7109, 1.1016, 1.0977};
+    const int32_t max_seqs[] = {256, 128, 1};
+    for (int i = 0; i < 3; i++) {
+        const struct memory_plan plan =
+            plan_8b(MEMORY_VLLM_0_3_1, (struct memory_profile_run){8192, max_seqs[i]});
+        cr_expect_float_eq((double)plan.activation_bytes / gib, printed_gib[i], 0.01, "%d: %g",
+                           max_seqs[i], (double)plan.activation_bytes / gib);
+    }
+}
+
+static struct memory_plan plan_70b_v0(enum memory_rule rule, int32_t tensor_parallel)
+{
+    const struct model model = load_model("llama-3-70b");
+    const struct platform platform = load_platform("a100-80gb-sxm");
+    const struct memory_options options = {tensor_parallel, 16, 0.9};
+    const struct memory_profile_run run = {4096, 256};
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    cr_assert_eq(memory_plan_engine(&model, &platform, &options, rule, &run, &plan, &error), 0,
+                 "%s", error.text);
+    return plan;
+}
+
+/* 161 inputs of 64 MiB. */
+Test(memory_engine, v0_2_5_keeps_the_inputs_of_all_reduces)
+{
+    const struct memory_plan kept = plan_70b_v0(MEMORY_VLLM_0_2_5, 4);
+    const struct memory_plan freed = plan_70b_v0(MEMORY_VLLM_0_2_6, 4);
+    cr_expect_eq(freed.kv_bytes - kept.kv_bytes, INT64_C(161) << 26);
+    const struct memory_profile_run run = {4096, 256};
+    cr_expect_eq(plan_8b(MEMORY_VLLM_0_2_5, run).kv_bytes,
+                 plan_8b(MEMORY_VLLM_0_2_6, run).kv_bytes);
+}
+
+Test(memory_engine, v0_releases_count_differently)
+{
+    const struct memory_plan alone = plan_70b_v0(MEMORY_VLLM_0_1, 4);
+    const struct memory_plan context = plan_70b_v0(MEMORY_VLLM_0_2_6, 4);
+    const struct memory_plan none = plan_70b_v0(MEMORY_VLLM_0_3_1, 4);
+    const struct memory_plan peak = plan_70b_v0(MEMORY_VLLM_0_6_4, 4);
+    const struct memory_plan last = plan_70b_v0(MEMORY_VLLM_0_6_5, 4);
+    cr_expect_eq(alone.workspace_bytes + alone.collective_bytes, 0);
+    cr_expect_float_eq((double)(none.kv_bytes - context.kv_bytes), 0.53 * gib, 4);
+    cr_expect_float_eq((double)(last.kv_bytes - peak.kv_bytes), 0.53 * gib, 4);
+    cr_expect_eq(alone.activation_bytes, last.activation_bytes);
+    cr_expect_leq(last.activation_bytes, none.activation_bytes);
 }
 
 Test(memory_engine, options_out_of_range_are_refused)
