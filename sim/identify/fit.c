@@ -318,6 +318,26 @@ static int front_f(const gsl_vector *x, void *context, gsl_vector *f)
     return GSL_SUCCESS;
 }
 
+/* The longest first token of all, or its part of a token. */
+static double most_front(const struct fit *fit, enum parameter p)
+{
+    double most = 0;
+    for (size_t i = 0; i < fit->residuals->n; i++) {
+        const struct fitted_row *row = &fit->residuals->rows[i];
+        const double s = fit->residuals->recordings[row->recording].of[TTFT][row->row];
+        most = fmax(most, p == FRONT_PROMPT_TOKEN ? s / prompt_of(fit, i) : s);
+    }
+    return most;
+}
+
+/* Where prompts are nearly of one length, a long time a request with a short one a token, or the
+ * contrary, has the same losses: no further than what was measured allows. */
+static void keep_in_bounds(struct fit *fit, enum parameter p)
+{
+    const double most = most_front(fit, p);
+    fit->value[p] = fmax(-most, fmin(most, fit->value[p]));
+}
+
 /* Least losses over the front end, with the engine's part of the latencies as it was flown. */
 static int descend_front(struct front *front, struct ifl_error *error)
 {
@@ -333,6 +353,8 @@ static int descend_front(struct front *front, struct ifl_error *error)
     for (size_t j = 0; w && x && j < front->k; j++)
         front->fit->value[front->of[j]] += gsl_vector_get(gsl_multifit_nlinear_position(w), j) *
                                            fit_unit(front->fit, front->of[j]);
+    for (size_t j = 0; j < front->k; j++)
+        keep_in_bounds(front->fit, front->of[j]);
     const int rc = w && x ? 0 : ifl_fail_nomem(error);
     gsl_multifit_nlinear_free(w);
     gsl_vector_free(x);

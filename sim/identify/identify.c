@@ -1,9 +1,7 @@
-#include "identify/identify.h"
+#include "identify/apart.h"
 #include "identify/fit_parts.h"
 
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_linalg.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,6 +146,30 @@ static void leave_twin(struct quest *quest, enum parameter p)
               parameter_acts_as(p));
 }
 
+/* The tokens of all prompts; 0 where they differ. */
+static int32_t only_prompt_tokens(const struct quest *quest)
+{
+    const struct identify_options *options = quest->options;
+    const int32_t first = recording_prompt(&options->recordings[0], 0);
+    for (size_t k = 0; k < options->n_recordings; k++)
+        for (size_t i = 0; i < options->recordings[k].n_fit; i++)
+            if (recording_prompt(&options->recordings[k], i) != first)
+                return 0;
+    return first;
+}
+
+/* Of prompts of one length a time a request and a time a token are the same. */
+static void leave_front_twin(struct quest *quest)
+{
+    const int32_t n_tokens = only_prompt_tokens(quest);
+    bool *is_free = quest->fit.is_free;
+    if (n_tokens == 0 || !is_free[FRONT_REQUEST] || !is_free[FRONT_PROMPT_TOKEN])
+        return;
+    is_free[FRONT_PROMPT_TOKEN] = false;
+    leave(quest->found, FRONT_PROMPT_TOKEN, UNKNOWN, "acts as %s where all prompts have %d tokens",
+          parameter_rows[FRONT_REQUEST].key, n_tokens);
+}
+
 static void choose(struct quest *quest)
 {
     struct identified *found = quest->found;
@@ -160,6 +182,7 @@ static void choose(struct quest *quest)
     quest->fit.is_free[HOST_LAYER] = quest->fit.is_free[ALLREDUCE_LATENCY] = false;
     leave_twin(quest, HOST_LAYER);
     leave_twin(quest, ALLREDUCE_LATENCY);
+    leave_front_twin(quest);
     if (config->tensor_parallel < 2) {
         quest->fit.is_free[ALLREDUCE_RATE] = false;
         leave(found, ALLREDUCE_RATE, GIVEN, "one GPU: there is no all-reduce");
@@ -241,6 +264,39 @@ static int drop(struct quest *quest, enum parameter p, struct ifl_error *error)
     return fit_again(fit, error);
 }
 
+/* No front end takes longer than the first token that came soonest. */
+static double longest_front(const struct quest *quest, enum parameter p)
+{
+    double least = INFINITY;
+    for (size_t k = 0; k < quest->options->n_recordings; k++) {
+        const struct recording *r = &quest->options->recordings[k];
+        for (size_t i = 0; i < r->n_fit; i++)
+            least = fmin(least, p == FRONT_REQUEST ? r->of[TTFT][i]
+                                                   : r->of[TTFT][i] / recording_prompt(r, i));
+    }
+    return least;
+}
+
+/* No step takes the host longer than the longest time per token of a request. */
+static double longest_host(const struct quest *quest)
+{
+    double most = 0;
+    for (size_t k = 0; k < quest->options->n_recordings; k++)
+        for (size_t i = 0; i < quest->options->recordings[k].n_fit; i++)
+            most = fmax(most, quest->options->recordings[k].of[TPOT][i]);
+    return most;
+}
+
+/* An end of an interval that may be none, or beyond all that was measured. */
+static double most_open(const struct quest *quest, enum parameter p, double high)
+{
+    if (p == FRONT_REQUEST || p == FRONT_PROMPT_TOKEN)
+        return fmin(high, longest_front(quest, p)); /* of a NaN and a number the number */
+    if (p == HOST_STEP || p == HOST_SEQ)
+        return fmin(high, longest_host(quest));
+    return isfinite(high) ? high : quest->fit.value[p];
+}
+
 static void say_wide(struct quest *quest, enum parameter p, enum parameter like, double how)
 {
     const struct fit *fit = &quest->fit;
@@ -250,9 +306,12 @@ static void say_wide(struct quest *quest, enum parameter p, enum parameter like,
         snprintf(text, sizeof text, ", correlation %.2f with %s", how, parameter_rows[like].key);
         leave(quest->found, like, FOUND, "stands for %s, too", row->key);
     }
-    leave(quest->found, p, UNKNOWN, "90%% from %.4g to %.4g %s is too wide%s",
-          fmax(fit->low[p], row->low) * row->shown, fit->high[p] * row->shown, row->unit, text);
-    open_range(quest->found, p, fmax(fit->low[p], row->low), fit->high[p]);
+    if (isfinite(fit->high[p]))
+        leave(quest->found, p, UNKNOWN, "90%% from %.4g to %.4g %s is too wide%s",
+              fmax(fit->low[p], row->low) * row->shown, fit->high[p] * row->shown, row->unit, text);
+    else
+        leave(quest->found, p, UNKNOWN, "the recordings leave it no interval%s", text);
+    open_range(quest->found, p, fmax(fit->low[p], row->low), most_open(quest, p, fit->high[p]));
 }
 
 /* Leaves out the last parameter that the recordings do not determine. 1, 0 if there is none. */
@@ -356,19 +415,6 @@ static void leave_pool(struct quest *quest)
           fit->low[BLOCKS], fit->high[BLOCKS]);
     open_range(quest->found, BLOCKS, fit->low[BLOCKS], fit->high[BLOCKS]);
     fit->is_free[BLOCKS] = false;
-}
-
-/* No front end takes longer than the first token that came soonest. */
-static double longest_front(const struct quest *quest, enum parameter p)
-{
-    double least = INFINITY;
-    for (size_t k = 0; k < quest->options->n_recordings; k++) {
-        const struct recording *r = &quest->options->recordings[k];
-        for (size_t i = 0; i < r->n_fit; i++)
-            least = fmin(least, p == FRONT_REQUEST ? r->of[TTFT][i]
-                                                   : r->of[TTFT][i] / recording_prompt(r, i));
-    }
-    return least;
 }
 
 /* The front end shows in requests that find a free server. */
@@ -484,82 +530,6 @@ static int solve(struct quest *quest, struct ifl_error *error)
     return rc;
 }
 
-/* ---- are the recordings of one deployment? ---- */
-
-/* By how much a time per token may be off, in the median, when the host was fitted to another run:
- * 15%, more than the load does. */
-static const double most_apart = 0.15;
-
-/* The host of recording k alone. */
-static int fit_alone(const struct quest *quest, size_t k, double value[], struct ifl_error *error)
-{
-    struct residuals residuals = {.setting = &quest->options->setting,
-                                  .recordings = &quest->options->recordings[k],
-                                  .n_recordings = 1};
-    struct fit fit = {0};
-    int rc = residuals_open(&residuals, error);
-    if (rc == 0)
-        rc = fit_open(&fit, &residuals, error);
-    if (rc == 0) {
-        memcpy(fit.value, quest->fit.value, sizeof fit.value);
-        fit.is_free[HOST_STEP] = !quest->options->hold[HOST_STEP];
-        rc = fit_again(&fit, error);
-    }
-    memcpy(value, fit.value, sizeof fit.value);
-    fit_close(&fit);
-    residuals_close(&residuals);
-    return rc;
-}
-
-/* The median of log(measured / simulated) time per token of recording k. */
-static int measure_apart(const struct quest *quest, size_t k, const double value[], double *apart,
-                         struct ifl_error *error)
-{
-    const struct recording *r = &quest->options->recordings[k];
-    struct trial *trial = &quest->residuals.trials[k];
-    double *e = malloc((r->n_fit + 1) * sizeof *e);
-    size_t n = 0;
-    int rc =
-        e ? trial_fly(&quest->options->setting, r, value, 0, trial, error) : ifl_fail_nomem(error);
-    for (size_t i = 0; rc == 0 && i < r->n_fit; i++) {
-        const double one = log(r->of[TPOT][i] / trial->of[TPOT][i]);
-        if (isfinite(one))
-            e[n++] = one;
-    }
-    *apart = n ? gsl_stats_median(e, 1, n) : 0;
-    free(e);
-    return rc;
-}
-
-/* Each run's own host must serve for the other one. */
-static int check_pair(const struct quest *quest, size_t a, size_t b, struct ifl_error *error)
-{
-    const struct recording *recordings = quest->options->recordings;
-    double of_a[N_PARAMETERS], of_b[N_PARAMETERS], a_by_b, b_by_a;
-    int rc = fit_alone(quest, a, of_a, error);
-    if (rc == 0)
-        rc = fit_alone(quest, b, of_b, error);
-    if (rc == 0)
-        rc = measure_apart(quest, b, of_a, &b_by_a, error);
-    if (rc == 0)
-        rc = measure_apart(quest, a, of_b, &a_by_b, error);
-    if (rc < 0 || fabs(a_by_b) < most_apart || fabs(b_by_a) < most_apart || a_by_b * b_by_a > 0)
-        return rc;
-    return ifl_fail_at(
-        error, recordings[b].path, 0, 0,
-        "a step takes %.3g ms %s than in %s (%+.0f%% in the time per token): not of one deployment",
-        1e3 * fabs(of_b[HOST_STEP] - of_a[HOST_STEP]), b_by_a > 0 ? "more" : "less",
-        recordings[a].path, 100 * (exp(b_by_a) - 1));
-}
-
-static int check_pairs(const struct quest *quest, struct ifl_error *error)
-{
-    int rc = 0;
-    for (size_t k = 1; rc == 0 && k < quest->options->n_recordings; k++)
-        rc = check_pair(quest, 0, k, error);
-    return rc;
-}
-
 int identify(const struct identify_options *options, struct identified *found,
              struct ifl_error *error)
 {
@@ -586,7 +556,7 @@ int identify(const struct identify_options *options, struct identified *found,
         rc = solve(&quest, error);
     }
     if (rc == 0)
-        rc = check_pairs(&quest, error);
+        rc = apart_check(options, quest.fit.value, quest.residuals.trials, error);
     if (rc == 0) {
         keep_findings(&quest);
         split_host(&quest);

@@ -30,6 +30,22 @@ succeeds "$inflight" run config.yaml -q --set deployment=./found.yaml -o with-fo
 succeeds "$inflight" identify config.yaml run.csv --share 1 --predict run.csv
 printed '240 requests predicted'
 
+# ---- prompts of one length, nearly of one length, and steps of one sequence: what acts alike is not told apart ----
+of_lengths() { # PROMPTS OUTPUTS PROCESS: identifies a run of them
+    succeeds "$inflight" trace generate -n 240 --seed 3 --prompt "$1" --output-tokens "$2" --process "$3" --rate "$4" -o trace.csv
+    succeeds "$inflight" run config.yaml -q --set deployment.host.step_s=0.004 -o alike
+    succeeds "$inflight" identify config.yaml alike/requests.csv
+    if grep -q -w -e nan -e inf logs/out; then complain "no number: $(grep -w -e nan -e inf logs/out)"; fi
+    same "$(awk '$1 == "host.step_s" { print ($2 > 3.95 && $2 < 4.05) }' logs/out)" 1 "4 ms of $1"
+}
+cp trace.csv kept.csv
+of_lengths fixed:400 lognormal:150,0.6,4,600 poisson 4
+printed 'not determined: acts as front_end.request_s where all prompts have 400 tokens'
+of_lengths uniform:399,401 lognormal:150,0.6,4,600 poisson 4
+of_lengths fixed:400 fixed:50 constant 0.5
+printed 'not determined: the recordings leave it no interval; moves the rest'
+cp kept.csv trace.csv
+
 # ---- what a parameter is called, and what stays as it is ----
 succeeds "$inflight" identify config.yaml run.csv --hold host.seq_s
 printed 'given: held'
