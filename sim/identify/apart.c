@@ -59,7 +59,7 @@ static int measure_apart(const struct pairs *pairs, size_t k, const double value
 static int check_pair(const struct pairs *pairs, size_t a, size_t b, struct ifl_error *error)
 {
     const struct recording *recordings = pairs->options->recordings;
-    double of_a[N_PARAMETERS], of_b[N_PARAMETERS], a_by_b, b_by_a;
+    double of_a[N_PARAMETERS], of_b[N_PARAMETERS], a_by_b = 0, b_by_a = 0;
     int rc = fit_alone(pairs, a, of_a, error);
     if (rc == 0)
         rc = fit_alone(pairs, b, of_b, error);
