@@ -59,7 +59,7 @@ static int measure_apart(const struct pairs *pairs, size_t k, const double value
 static int check_pair(const struct pairs *pairs, size_t a, size_t b, struct ifl_error *error)
 {
     const struct recording *recordings = pairs->options->recordings;
-    double of_a[N_PARAMETERS], of_b[N_PARAMETERS], a_by_b = 0, b_by_a = 0;
+    double of_a[N_PARAMETERS], of_b[N_PARAMETERS], a_by_b, b_by_a;
     int rc = fit_alone(pairs, a, of_a, error);
     if (rc == 0)
         rc = fit_alone(pairs, b, of_b, error);
@@ -67,7 +67,7 @@ static int check_pair(const struct pairs *pairs, size_t a, size_t b, struct ifl_
         rc = measure_apart(pairs, b, of_a, &b_by_a, error);
     if (rc == 0)
         rc = measure_apart(pairs, a, of_b, &a_by_b, error);
-    if (rc < 0 || fabs(a_by_b) < most_apart || fabs(b_by_a) < most_apart || a_by_b * b_by_a > 0)
+    if (rc != 0 || fabs(a_by_b) < most_apart || fabs(b_by_a) < most_apart || a_by_b * b_by_a > 0)
         return rc;
     return ifl_fail_at(
         error, recordings[b].path, 0, 0,
