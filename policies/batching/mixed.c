@@ -17,12 +17,15 @@
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
+#include "split.h"
+
 enum walk { WALK_STARTED, WALK_RANKED };
 enum prompts { PROMPTS_CHUNKED, PROMPTS_WHOLE };
 enum after_preemption { AFTER_EVERYONE, AFTER_OTHERS, AFTER_UNTIL_VICTIM };
 
 struct mixed {
     int32_t max_seqs;
+    bool split_seqs;
     int32_t chunk_tokens; /* 0: no limit */
     int32_t append_spare_blocks;
     int32_t walk;
@@ -43,6 +46,8 @@ struct partials {
 static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct mixed, max_seqs), 128, 1, 1 << 20, NULL, "sequences",
      "most sequences on the device"},
+    {"split_seqs", IFL_BOOL, offsetof(struct mixed, split_seqs), 0, 0, 1, NULL, "",
+     "in a pipeline a step has at most max_seqs over the steps in flight (Vidur); false: all"},
     {"chunk_tokens", IFL_INT, offsetof(struct mixed, chunk_tokens), 0, 0, 1 << 30, NULL, "tokens",
      "token budget of a step, decodes included; 0: none, prompts run whole"},
     {"append_spare_blocks", IFL_INT, offsetof(struct mixed, append_spare_blocks), 0, 0, 1, NULL,
@@ -177,11 +182,11 @@ static const struct ifl_request *walk_next(struct walker *w)
     return w->i < w->running.n ? w->running.of[w->i++] : NULL;
 }
 
-static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
+static void decode_one_by_one(const struct mixed *p, struct ifl_step *step, int32_t most)
 {
     struct walker walker = walk_running(p, step);
     const struct ifl_request *r;
-    while ((r = walk_next(&walker)))
+    while (step->n_requests < most && (r = walk_next(&walker)))
         if (ifl_decodes(r))
             ifl_give(step, r, 1 + ifl_drafts(step, r), p->append_spare_blocks * r->n_seqs);
 }
@@ -217,13 +222,15 @@ static enum ifl_verdict start_one(const struct mixed *p, const struct partials *
     return ifl_start(step, r, share_of(p, partials, step, r));
 }
 
-/* Requests of a list start, in rank order, until one must wait. */
+/* Requests of a list start, in rank order, until one must wait or the step is full. */
 static void start_from(const struct mixed *p, const struct ifl_view *view,
                        struct partials *partials, struct ifl_step *step, enum ifl_list list)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, list, &cursor))) {
+    const int32_t most = most_in_step(view, p->split_seqs, p->max_seqs);
+    while (step->n_running_seqs < p->max_seqs && step->n_requests < most &&
+           (r = ifl_next(step, list, &cursor))) {
         if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
             continue;
         if (p->after_preemption != AFTER_EVERYONE && ifl_gave_way_now(view, step, r)) {
@@ -252,9 +259,10 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     const struct mixed *p = self;
     const int32_t spare_blocks = p->append_spare_blocks * ifl_widest_group(step);
     struct partials partials = share_budget(p, view, step);
-    const bool fast = ifl_schedule_ready(step, spare_blocks);
+    const int32_t most = most_in_step(view, p->split_seqs, p->max_seqs);
+    const bool fast = view->n_running <= (size_t)most && ifl_schedule_ready(step, spare_blocks);
     if (!fast)
-        decode_one_by_one(p, step);
+        decode_one_by_one(p, step, most);
     if ((size_t)step->n_requests < view->n_running)
         continue_prompts(p, &partials, step);
     if (may_swap_in(p, step))

@@ -15,12 +15,15 @@
  * core/scheduler.py, _get_num_lookahead_slots) a decode step is the first of n, which are scheduled
  * once: each decode takes the blocks of n tokens at the first, and no request starts or gives way
  * before the last has ended. A request that has its last token among them is computed on to the
- * n-th, for nothing. If all have, the steps that are left are not run here.
+ * n-th, for nothing. If all have, the steps that are left are not run here. In a pipeline each
+ * virtual engine has steps of its own (cached_scheduler_outputs): it is a replica here.
  *
  * In nano-vLLM the first prompt of a step may
  * exceed the budget: it runs in chunks, at the head of as many steps as it takes. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
+
+#include "split.h"
 
 enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
 enum walk { WALK_STARTED, WALK_RANKED };
@@ -29,6 +32,7 @@ enum budget_counts { COUNTS_TOKENS, COUNTS_PADDED };
 
 struct prefill_first {
     int32_t max_seqs;
+    bool split_seqs;
     int32_t max_batched_tokens; /* 0: max(max_model_len, 2048) */
     int32_t budget_counts;
     int32_t max_paddings; /* -1: prompts are not padded */
@@ -50,6 +54,8 @@ struct together {
 static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct prefill_first, max_seqs), 256, 1, 1 << 20, NULL,
      "sequences", "most sequences on the device"},
+    {"split_seqs", IFL_BOOL, offsetof(struct prefill_first, split_seqs), 0, 0, 1, NULL, "",
+     "in a pipeline a step has at most max_seqs over the steps in flight (Vidur); false: all"},
     {"max_batched_tokens", IFL_INT, offsetof(struct prefill_first, max_batched_tokens), 0, 0,
      1 << 30, NULL, "tokens", "token budget of a prefill step; 0: max(max_model_len, 2048)"},
     {"budget_counts", IFL_CHOICE, offsetof(struct prefill_first, budget_counts), COUNTS_TOKENS, 0,
@@ -94,7 +100,7 @@ static bool delay_passed(const struct prefill_first *p, const struct ifl_view *v
     return (double)waited_ns > p->delay_factor * (double)view->last_prefill_ns;
 }
 
-/* Limits of the step: budget, seats, delay. */
+/* Limits of the step: budget, seats on the device and in the step, delay. */
 static bool step_has_room(const struct prefill_first *p, const struct ifl_view *view,
                           struct ifl_step *step, const struct ifl_request *r, int32_t n,
                           int32_t longest)
@@ -104,7 +110,9 @@ static bool step_has_room(const struct prefill_first *p, const struct ifl_view *
     const bool padded = p->budget_counts == COUNTS_PADDED;
     return (padded ? n_padded : n_tokens) <= token_budget(p, view) &&
            (p->max_paddings < 0 || n_padded - n_tokens <= p->max_paddings) &&
-           step->n_running_seqs + r->n_seqs <= p->max_seqs && delay_passed(p, view, step);
+           step->n_running_seqs + r->n_seqs <= p->max_seqs &&
+           step->n_requests < most_in_step(view, p->split_seqs, p->max_seqs) &&
+           delay_passed(p, view, step);
 }
 
 /* Tokens of a prompt in this step: all, unless it is the first of the step and over the budget. */
@@ -196,18 +204,27 @@ static void decode(const struct prefill_first *p, struct ifl_step *step,
     ifl_give(step, r, 1 + ifl_drafts(step, r), p->append_rule == APPEND_ONE_FREE ? r->n_seqs : 0);
 }
 
-IFL_APART static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step)
+IFL_APART static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step,
+                                        int32_t most)
 {
     if (p->walk == WALK_RANKED) {
         struct ifl_cursor cursor = {{0}};
         const struct ifl_request *r;
-        while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
+        while (step->n_requests < most && (r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
             decode(p, step, r);
         return;
     }
     const struct ifl_requests running = ifl_running(step);
-    for (size_t i = 0; i < running.n; i++)
+    for (size_t i = 0; i < running.n && step->n_requests < most; i++)
         decode(p, step, running.of[i]);
+}
+
+static void decode_all(const struct prefill_first *p, const struct ifl_view *view,
+                       struct ifl_step *step)
+{
+    const int32_t most = most_in_step(view, p->split_seqs, p->max_seqs);
+    if (view->n_running > (size_t)most || !ifl_schedule_ready(step, spare_blocks(p, step)))
+        decode_one_by_one(p, step, most);
 }
 
 /* ---- several steps at once ---- */
@@ -238,7 +255,7 @@ IFL_APART static bool decode_on(const struct prefill_first *p, const struct ifl_
     if (together->n_left == 0 || view->n_running == 0)
         return false;
     if (!ifl_schedule_ready(step, 0))
-        decode_one_by_one(p, step);
+        decode_one_by_one(p, step, INT32_MAX);
     ifl_pad(step, (struct ifl_padding){.n_decode_seqs = together->n_ended_seqs,
                                        .decode_context = together->ended_context});
     return true;
@@ -336,8 +353,8 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     const int32_t n_pushed_out = step->n_preempted;
     if (IFL_RARE(together))
         decode_ahead(p, step);
-    else if (!ifl_schedule_ready(step, spare_blocks(p, step)))
-        decode_one_by_one(p, step);
+    else
+        decode_all(p, view, step);
     if (step->n_preempted > n_pushed_out)
         return;
     if (IFL_RARE(step->n_swapped > 0))
@@ -349,7 +366,12 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct prefill_first *p = self;
-    (void)limits;
+    if (p->num_scheduler_steps > 1 && limits->max_in_flight > 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "serving.batching.num_scheduler_steps is %d with several steps of a "
+                        "pipeline in flight, expected 1 or serving.in_flight.batches engines: "
+                        "steps at once are of one engine (vLLM v0)",
+                        p->num_scheduler_steps);
     if (p->max_paddings >= 0 && p->first_chunked)
         return ifl_fail(error, IFL_E_INPUT,
                         "serving.batching.max_paddings is %d and first_chunked true, expected one "

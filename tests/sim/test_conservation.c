@@ -209,6 +209,27 @@ Test(conservation, kept, .timeout = 600)
 
 /* ---- several steps in flight ---- */
 
+/* The batching module's own parameter of that name, NULL: it has none. */
+static void *param_of_batching(const struct fixture *f, const char *name)
+{
+    const struct module_config *m = &f->modules[IFL_BATCHING];
+    for (size_t i = 0; i < m->policy->n_params; i++)
+        if (strcmp(m->policy->params[i].name, name) == 0)
+            return (char *)m->params + m->policy->params[i].offset;
+    return NULL;
+}
+
+/* Steps at once are of one engine, and seats are divided in pipelines alone. */
+static void roll_batching(struct fixture *f, struct dice *dice)
+{
+    int32_t *at_once = param_of_batching(f, "num_scheduler_steps");
+    bool *split_seqs = param_of_batching(f, "split_seqs");
+    if (at_once && f->overlap.depth > 1)
+        *at_once = 1;
+    if (split_seqs)
+        *split_seqs = roll(dice, 0, 2) == 0;
+}
+
 static void roll_pipeline(struct fixture *f, uint64_t seed)
 {
     struct dice dice = {seed + (UINT64_C(1) << 40), 0}, seats = {seed + (UINT64_C(1) << 42), 0};
@@ -220,6 +241,7 @@ static void roll_pipeline(struct fixture *f, uint64_t seed)
                                   .slots = roll(&dice, 0, 2) == 0,
                                   .waits = roll(&dice, 0, 1),
                                   .seats = (enum overlap_seats)roll(&seats, 0, 1)};
+    roll_batching(f, &seats);
     f->beams.search = false;
     f->leave = roll(&dice, 0, 1) ? LEAVE_STEP_END : LEAVE_NEXT_STEP;
     if (roll(&dice, 0, 2) == 0)
