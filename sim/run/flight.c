@@ -35,9 +35,10 @@ IFL_APART static int plan_promised(struct replica *replica, int64_t now_ns, stru
         return replica_blame(replica, error);
     plan_promise(&replica->plan, promised);
     plan_use_promise(&replica->plan, 1);
-    return 0;
+    return 1;
 }
 
+/* 1: the step was promised; 0: it is planned. */
 static int plan_once(struct flight *flight, struct replica *replica, int64_t now_ns,
                      struct ifl_error *error)
 {
@@ -45,11 +46,10 @@ static int plan_once(struct flight *flight, struct replica *replica, int64_t now
         return plan_promised(replica, now_ns, error);
     if (flight->steady_runs && !flight->check_steady && replica_repeat(replica, now_ns)) {
         flight->n_repeats++;
-        return 0;
+        return 1;
     }
     if (!flight->check_steady)
         replica_skip_blind_plan(replica);
-    flight->n_plans++;
     return replica_plan(replica, now_ns, error);
 }
 
@@ -192,6 +192,7 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
         int rc = plan_once(loop->flight, replica, loop->now_ns, error);
         if (IFL_RARE(rc < 0))
             return rc;
+        const bool promised = rc > 0;
         const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
         if (IFL_RARE(loop->carries) && (rc = hear_plan(loop, replica, submits, error)) < 0)
@@ -199,8 +200,10 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
         if (IFL_RARE(replica->leaving.n_gone > 0) &&
             (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
-        if (submits)
+        if (submits) {
+            loop->flight->n_plans += !promised;
             return 1;
+        }
         const bool moved = lets_ended_go || has_moved(loop, replica);
         n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
         if (moved && n_tries <= replica_requests(replica) + 1)

@@ -59,7 +59,7 @@ struct flight {
     bool check_steady; /* plan promised steps all the same, and compare */
     const volatile sig_atomic_t *stop; /* set by a signal: the flight ends with an error */
     atomic_ullong *n_ended;            /* requests ended so far, for a progress line, or NULL */
-    uint64_t n_plans, n_repeats;       /* out */
+    uint64_t n_plans, n_repeats;       /* out: steps that were planned; that were promised */
     struct flight_rejections rejected; /* out */
     struct refusals shed;              /* out: by the router */
     uint64_t n_beyond_queue;           /* out: shed by replicas where too many wait */

@@ -123,6 +123,13 @@ refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expe
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set parallel.data=2 --set model=mixtral-8x7b
 refuses 'serving.in_flight.ahead is above 1, expected at most 1 where no pipeline' \
     "$inflight" run good.yaml --quiet --set serving.in_flight.ahead=2
+steps_at_once='{num_scheduler_steps: 4, append_rule: touched}'
+for batches in shared slots; do
+    refuses 'serving.batching.num_scheduler_steps is 4 with several steps of a pipeline in flight, expected 1 or' \
+        "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set "serving.in_flight.batches=$batches" \
+        --set "serving.batching=$steps_at_once"
+done
+succeeds "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set "serving.batching=$steps_at_once"
 refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=a10g
 

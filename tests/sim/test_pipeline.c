@@ -228,6 +228,8 @@ Test(pipeline, a_step_in_hindsight_is_the_step_planned_ahead)
         fly(&late);
         fly(&early);
         cr_assert_eq(late.capture.n_requests, early.capture.n_requests);
+        cr_assert_eq(early.n_plans, early.capture.n_steps, "seed %llu: plans that led to no step",
+                     (unsigned long long)seed);
         for (size_t i = 0; i < late.capture.n_requests; i++) {
             const struct ifl_request_record *a = &late.capture.requests[i];
             const struct ifl_request_record *b = &early.capture.requests[i];
