@@ -168,6 +168,8 @@ struct ifl_padding {
  *   - when a block is refused;
  *   - at the until_ns that an admission has named with a refusal in this plan;
  *   - when a request has its last token, unless the promise is to_the_last.
+ * With several steps in flight others go on in between, of other requests and promised as well;
+ * they may take blocks.
  * Within a run no block is given back and no seat is taken or given back, but for those of requests
  * that end under to_the_last. A promise is void if the planned step computes a prompt, starts,
  * swaps in, preempts or rejects a request. The loop may end a run earlier; then it plans. */

@@ -19,6 +19,10 @@ int in_flight_create(struct replica *replica)
     in_flight->depth = depth > 1 ? (size_t)depth : 1;
     if (depth > 1)
         in_flight->flown = calloc((size_t)depth, sizeof *in_flight->flown);
+    for (size_t i = 0; in_flight->flown && i < in_flight->depth; i++)
+        if (!(in_flight->flown[i].rounds.grow =
+                  calloc((size_t)limits->block_tokens, sizeof(struct live_list))))
+            return IFL_E_NOMEM;
     return depth <= 1 || in_flight->flown ? 0 : IFL_E_NOMEM;
 }
 
@@ -31,6 +35,7 @@ void in_flight_destroy(struct in_flight *in_flight)
     for (size_t i = 0; in_flight->flown && i < in_flight->depth; i++) {
         free(in_flight->flown[i].planned);
         free(in_flight->flown[i].work);
+        free(in_flight->flown[i].rounds.grow);
     }
     free(in_flight->flown);
 }
@@ -294,7 +299,7 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
 
 /* ---- several steps in flight ---- */
 
-static struct flown *flown_at(struct in_flight *in_flight, size_t i)
+struct flown *in_flight_at(struct in_flight *in_flight, size_t i)
 {
     const size_t at = in_flight->oldest + i;
     return &in_flight->flown[at < in_flight->depth ? at : at - in_flight->depth];
@@ -320,29 +325,38 @@ static bool next_slot_flies(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
     return replica->fixed.overlap.slots && in_flight->n_flown > 0 &&
-           flown_at(in_flight, 0)->slot == in_flight->next_slot;
+           in_flight_at(in_flight, 0)->slot == in_flight->next_slot;
+}
+
+/* The last of the steps in flight is of that slot. */
+static void note_push(struct replica *replica, int32_t slot)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    if (replica->fixed.overlap.slots)
+        in_flight->next_slot = (slot + 1) % (int32_t)in_flight->depth;
+    in_flight->busy = in_flight->n_flown == in_flight->depth || next_slot_flies(replica);
 }
 
 IFL_APART void in_flight_push(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
-    struct flown *flown = flown_at(in_flight, in_flight->n_flown++);
+    struct flown *flown = in_flight_at(in_flight, in_flight->n_flown++);
     flown->n_planned = 0;
     plan_exchange(&replica->plan, &flown->planned, &flown->n_planned);
     exchange_work(in_flight, flown);
     flown->desc = in_flight->desc;
     flown->record = in_flight->record;
     flown->slot = replica->view.slot;
+    flown->promise = replica->plan.promise;
+    in_flight->n_promised = flown->promise.n_steps > 0 ? in_flight->n_promised + 1 : 0;
     in_flight->n_empty_slots = 0;
-    if (replica->fixed.overlap.slots)
-        in_flight->next_slot = (flown->slot + 1) % (int32_t)in_flight->depth;
-    in_flight->busy = in_flight->n_flown == in_flight->depth || next_slot_flies(replica);
+    note_push(replica, flown->slot);
 }
 
 IFL_APART void in_flight_pull(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
-    struct flown *flown = flown_at(in_flight, 0);
+    struct flown *flown = in_flight_at(in_flight, 0);
     ifl_assert(in_flight->n_flown > 0);
     plan_exchange(&replica->plan, &flown->planned, &flown->n_planned);
     plan_close_gaps(&replica->plan);
@@ -355,6 +369,29 @@ IFL_APART void in_flight_pull(struct replica *replica)
     in_flight->n_flown--;
     in_flight->n_empty_slots = 0;
     in_flight->busy = true;
+}
+
+struct flown *in_flight_turn(struct replica *replica)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    struct flown *oldest = in_flight_at(in_flight, 0), *place = oldest;
+    oldest->desc.step = in_flight->record.step = view_next_step(&replica->view);
+    oldest->desc.start_ns = replica->view.now_ns;
+    oldest->desc.totals.decode_context += oldest->desc.totals.n_decode_seqs;
+    in_flight->record.context_tokens = oldest->desc.totals.decode_context;
+    in_flight->record.preempted = 0;
+    record_pool(replica);
+    oldest->record = in_flight->record;
+    if (in_flight->n_flown < in_flight->depth) {
+        const struct flown moved = *oldest;
+        place = in_flight_at(in_flight, in_flight->n_flown);
+        *oldest = *place;
+        *place = moved;
+    }
+    in_flight->oldest = (in_flight->oldest + 1) % in_flight->depth;
+    note_push(replica, place->slot);
+    view_set_slot(&replica->view, place->slot);
+    return place;
 }
 
 /* What a step computes for a request that has left is not counted in its row. */
@@ -381,7 +418,7 @@ IFL_APART void in_flight_drop(struct replica *replica, struct live_request *r)
 {
     struct in_flight *in_flight = &replica->in_flight;
     for (size_t i = 0; i < in_flight->n_flown && r->pub.n_in_flight > 0; i++) {
-        struct flown *flown = flown_at(in_flight, i);
+        struct flown *flown = in_flight_at(in_flight, i);
         for (size_t k = 0; k < flown->n_planned; k++)
             if (flown->planned[k].r == r)
                 drop_planned(flown, &flown->planned[k]);
@@ -398,18 +435,13 @@ static void ripen(struct replica *replica)
     const uint64_t next_step = view_next_step(&replica->view);
     const uint64_t n_stages = (uint64_t)replica->fixed.overlap.n_stages;
     for (size_t i = 0; i < in_flight->n_flown; i++) {
-        const struct flown *flown = flown_at(in_flight, i);
+        const struct flown *flown = in_flight_at(in_flight, i);
         for (size_t k = 0; flown->desc.step + n_stages == next_step && k < flown->n_planned; k++) {
             struct live_request *r = flown->planned[k].r;
             if (r && r->pub.state == IFL_RUNNING && flown->planned[k].samples)
                 r->pub.stale.n_pending = r->n_late;
         }
     }
-}
-
-static bool has_seats_of_its_own(const struct overlap *overlap)
-{
-    return overlap->slots || overlap->seats == OVERLAP_SEATS_OF_STEP;
 }
 
 /* Those that are not shown have seats, too: of this step, or of their own. */
@@ -424,7 +456,7 @@ static void count_shown(struct replica *replica)
         }
     view_count_shown(&replica->view, (size_t)n);
     plan_count_shown(&replica->plan, n_in_prefill);
-    if (has_seats_of_its_own(&replica->fixed.overlap))
+    if (overlap_has_own_seats(&replica->fixed.overlap))
         plan_count_seats(&replica->plan, n, n_seqs);
 }
 
@@ -436,7 +468,7 @@ void in_flight_open(struct replica *replica)
     view_set_slot(&replica->view, slot < 0 ? 0 : slot);
     if (overlap->request == OVERLAP_TOKENS)
         ripen(replica);
-    if (has_seats_of_its_own(overlap) || overlap->request == OVERLAP_ONE_STEP)
+    if (overlap_counts_shown(overlap))
         count_shown(replica);
 }
 

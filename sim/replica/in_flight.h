@@ -3,7 +3,7 @@
  *
  * Several steps in flight (overlap.h) are a ring. A step goes there as it is committed, and comes
  * back to where a single one would be as it ends. All requests of such steps are in `planned`; none
- * is in the cohort, and no step is promised. */
+ * is in the cohort. A promise of one of them is kept with it (rotation.c). */
 #ifndef SIM_REPLICA_IN_FLIGHT_H
 #define SIM_REPLICA_IN_FLIGHT_H
 
@@ -11,12 +11,21 @@
 #include "inflight/policy.h"
 #include "inflight/report.h"
 
+struct live_list;
 struct live_request;
 struct planned;
 struct replica;
 
 /* Most steps that modules are told of in one call. */
 enum { REPLICA_LONGEST_RUN = 1024 };
+
+/* A step in flight that begins again as often as it ends (rotation.c). */
+struct rounds {
+    struct live_list *grow;  /* [block_tokens], GROWING: its requests that lack a block in turn i,
+                                i + block_tokens and so on, of one list */
+    int64_t n_taken, n_left; /* since the rotation began; those that may be taken in all */
+    int64_t last_end_ns, max_gap_ns;
+};
 
 /* One of several steps in flight. */
 struct flown {
@@ -26,6 +35,8 @@ struct flown {
     size_t n_planned;
     struct ifl_work *work;
     int32_t slot;
+    struct ifl_promise promise; /* n_steps 0: none */
+    struct rounds rounds;
 };
 
 struct in_flight {
@@ -47,6 +58,8 @@ struct in_flight {
     struct flown *flown; /* [depth], a ring of n_flown from `oldest` on; NULL: depth is 1 */
     size_t depth, oldest, n_flown;
     int32_t next_slot, n_empty_slots; /* slots that were planned in vain since the last step */
+    size_t n_promised; /* steps in a row, the last one included, that stand as promised: nothing has
+                          happened since they were planned but that steps ended */
 
     /* steps that repeat one another */
     int64_t tick_ns;         /* duration of the last tick that coasted */
@@ -109,6 +122,21 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns);
 void in_flight_push(struct replica *replica);
 /* The oldest step comes back, to end. */
 void in_flight_pull(struct replica *replica);
+/* A plan was made; stands: no promise was void when it began. */
+static inline void in_flight_note_plan(struct in_flight *in_flight, bool stands)
+{
+    if (!stands)
+        in_flight->n_promised = 0;
+}
+/* i from the oldest step on. */
+struct flown *in_flight_at(struct in_flight *in_flight, size_t i);
+/* It begins again, with a token more for each request, behind all others. */
+struct flown *in_flight_turn(struct replica *replica);
+/* Steps have begun again: the description is that of the last one. */
+static inline void in_flight_settle(struct in_flight *in_flight)
+{
+    in_flight->desc = in_flight_at(in_flight, in_flight->n_flown - 1)->desc;
+}
 /* The description of the step that was committed last and has not ended. */
 const struct ifl_step_desc *in_flight_last(const struct in_flight *in_flight);
 /* r leaves all steps in flight: what they compute for it is lost. */
@@ -137,6 +165,13 @@ static inline void in_flight_wait(struct in_flight *in_flight, bool waits)
 
 /* The times of the step, in its record. */
 void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done);
+/* The oldest of several steps has ended, and its row has its times; it stays where it is. */
+static inline void in_flight_land(struct in_flight *in_flight, const struct ifl_done *done)
+{
+    in_flight->record = in_flight_at(in_flight, 0)->record;
+    in_flight->n_barren_steps = 0;
+    in_flight_stamp(in_flight, done);
+}
 /* The step has ended. Returns how many steps modules are told of with it. */
 int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done);
 /* What the executor says of guesses; NULL: nothing. */

@@ -47,4 +47,14 @@ struct overlap {
     bool waits; /* behind an empty plan the next one is made as a step ends, whatever arrives */
 };
 
+static inline bool overlap_has_own_seats(const struct overlap *overlap)
+{
+    return overlap->slots || overlap->seats == OVERLAP_SEATS_OF_STEP;
+}
+/* A plan is shown some of the requests on the device, and told of these alone. */
+static inline bool overlap_counts_shown(const struct overlap *overlap)
+{
+    return overlap_has_own_seats(overlap) || overlap->request == OVERLAP_ONE_STEP;
+}
+
 #endif

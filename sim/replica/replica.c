@@ -217,7 +217,7 @@ IFL_HOT static void bound_promise(struct replica *replica)
 {
     struct ifl_promise promise = replica->plan.promise;
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
-    if (promise.n_steps <= 0 || replica_overlaps(replica) || !replica_only_ticks(replica) ||
+    if (promise.n_steps <= 0 || !replica_only_ticks(replica) ||
         replica->kv.device.cache.asked_lost || replica->plan.overruled ||
         told_of_guesses(replica) || tiers_changed_in_plan(&replica->tiers) ||
         replica->leaving.n_early > 0 || moving_swaps(&replica->moving) ||
@@ -266,6 +266,7 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
     const struct module *batching = &replica->fixed.modules[IFL_BATCHING];
     replica_tell_run(replica);
     waiting_tidy(&replica->here.waiting);
+    in_flight_note_plan(&replica->in_flight, replica->plan.promise.n_steps > 0);
     if (IFL_RARE(replica->said.checks))
         replica_forget_said(replica);
     begin_step(replica, now_ns);
@@ -288,7 +289,7 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
 IFL_APART bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->plan.promise;
-    if (promise->n_steps <= 0 || now_ns > promise->until_ns)
+    if (promise->n_steps <= 0 || now_ns > promise->until_ns || replica_overlaps(replica))
         return false;
     const int32_t n_new = replica_growing_blocks(replica);
     return replica_tick_fits(replica, n_new, promise->min_free_blocks) &&
@@ -299,7 +300,7 @@ IFL_HOT bool replica_repeat(struct replica *replica, int64_t now_ns)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct ifl_promise *promise = &replica->plan.promise;
-    if (promise->n_steps <= 0 || now_ns > promise->until_ns)
+    if (promise->n_steps <= 0 || now_ns > promise->until_ns || replica_overlaps(replica))
         return false;
     if (replica->kv.device.cached && !replica_keeps_promise(replica, now_ns))
         return false;

@@ -1,5 +1,6 @@
 /* What becomes of a plan: committed into a description for the executor, ended when it has run. */
 #include "replica/replica_parts.h"
+#include "replica/rotation.h"
 
 /* ---- committing ---- */
 
@@ -123,6 +124,8 @@ IFL_HOT bool replica_commit(struct replica *replica)
         !plan->pads_for_ended) {
         in_flight_keep_preempted(&replica->in_flight,
                                  plan->step.n_preempted - plan->n_ended_victims);
+        if (replica_overlaps(replica))
+            rotation_note_empty_plan(replica);
         return false;
     }
     in_flight_describe(replica);
@@ -432,8 +435,11 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
         (replica->in_flight.ticks ? replica->here.cohort.n : 0) + replica->plan.n_planned;
     if (IFL_RARE(done->start_ns != replica->in_flight.desc.start_ns))
         stamp_starts(replica, done->start_ns);
-    if (replica->in_flight.desc.totals.n_prefill_tokens > 0)
+    if (replica->in_flight.desc.totals.n_prefill_tokens > 0) {
         view_end_prefill(&replica->view, end_ns - done->start_ns);
+        if (overlaps) /* its requests decode from now on */
+            plan_void_promise(&replica->plan);
+    }
     leaving_by_tick(&replica->leaving, false);
     if (replica->in_flight.ticks) {
         in_flight_note_token(&replica->in_flight);

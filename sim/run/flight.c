@@ -234,6 +234,8 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
             return 0;
         if (rc > 0)
             rc = submit(loop, replica, error);
+        if (rc == 0 && IFL_RARE(loop->rotates))
+            rc = loop_rotate(loop, replica, next_event_ns(loop), error);
         if (rc < 0 || replica->in_flight.busy)
             return rc;
         if ((rc = loop_let_come_and_go(loop, error)) < 0 || (rc = loop_check_stop(loop, error)) < 0)
@@ -537,6 +539,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     if (rc == 0)
         rc = outside_open(&loop, error);
     loop.sees_ahead = sees_ahead(flight);
+    loop.rotates = loop_may_rotate(&loop);
     loop.one_pool = loop_has_one_pool(flight);
     loop.carries = loop.moves || loop.migrating || loop.swapping || loop.tiering;
     loop.tells_steps = loop_tells_steps(&loop);

@@ -102,8 +102,8 @@ IFL_APART static int record_work(const struct flight *flight, const struct repli
     return rc;
 }
 
-IFL_APART static int record_stages(const struct loop *loop, const struct replica *replica,
-                                   const struct ifl_done *done, struct ifl_error *error)
+int loop_record_stages(const struct loop *loop, const struct replica *replica,
+                       const struct ifl_done *done, struct ifl_error *error)
 {
     int rc = 0;
     for (int32_t s = 0; s < done->stages->n && rc == 0; s++) {
@@ -134,7 +134,7 @@ IFL_HOT static int tell_end(struct loop *loop, struct replica *replica, const st
     if (loop->places)
         outside_tell_step(loop, replica, done);
     if (done->stages)
-        rc = record_stages(loop, replica, done, error);
+        rc = loop_record_stages(loop, replica, done, error);
     if (rc == 0 && loop->flight->records_work)
         rc = record_work(loop->flight, replica, done, error);
     if (rc == 0 && replica->leaving.n_gone > 0)

@@ -59,6 +59,7 @@ struct loop {
     bool *held;              /* [replicas] whose committed step waits for K/V */
     uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
+    bool rotates;            /* steps of a pipeline may begin again without a plan */
     bool one_pool;           /* open to any request that fits, without a door that may be closed */
     uint64_t open_pools;     /* bits of those that the router may send to; 0: any */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
@@ -199,6 +200,19 @@ int loop_report_early(struct loop *loop, const struct replica *replica, struct l
 /* The step in flight has ended. */
 int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
              struct ifl_error *error);
+
+/* The stages that it has passed. */
+int loop_record_stages(const struct loop *loop, const struct replica *replica,
+                       const struct ifl_done *done, struct ifl_error *error);
+
+/* ---- flight_rotate.c ---- */
+
+/* Once the loop has all its parts: whether the only replica may rotate (replica/rotation.h). */
+bool loop_may_rotate(const struct loop *loop);
+/* The replica has a new step in flight: lets its steps end and begin again before until_ns, as long
+ * as that takes no plan. 0, or an error. */
+int loop_rotate(struct loop *loop, struct replica *replica, int64_t until_ns,
+                struct ifl_error *error);
 
 /* ---- flight_apart.c ---- */
 

@@ -263,7 +263,7 @@ static bool fly_pipeline(struct fixture *f, uint64_t seed)
 
 static void check_pipelines(uint64_t first, uint64_t n)
 {
-    uint64_t n_preemptions = 0, n_left = 0, n_overlaps = 0, n_stalled = 0;
+    uint64_t n_preemptions = 0, n_left = 0, n_overlaps = 0, n_stalled = 0, n_repeats = 0;
     for (uint64_t seed = first; seed < first + n; seed++) {
         struct fixture f, checking;
         roll_setup(&f, seed);
@@ -271,10 +271,11 @@ static void check_pipelines(uint64_t first, uint64_t n)
         roll_pipeline(&f, seed);
         roll_pipeline(&checking, seed);
         checking.check_steady = true;
-        checking.check_blocks = false;
+        f.check_blocks = false;
         const bool ends = fly_pipeline(&f, seed);
         cr_assert_eq(ends, fly_pipeline(&checking, seed), "seed %llu", (unsigned long long)seed);
         n_stalled += !ends;
+        n_repeats += f.n_repeats;
         if (ends) {
             check_requests(&f, seed);
             check_preemptions(&f, seed);
@@ -290,8 +291,11 @@ static void check_pipelines(uint64_t first, uint64_t n)
         fixture_free(&f);
         fixture_free(&checking);
     }
-    /* the set-ups must cover preemptions, requests that leave, and steps that overlap */
-    cr_assert(n_preemptions > n && n_left > n / 10 && n_overlaps > 10 * n && n_stalled < n / 500);
+    /* the set-ups must cover preemptions, requests that leave, steps that overlap, and those that
+     * begin again without a plan */
+    cr_assert(n_preemptions > n && n_left > n / 10 && n_overlaps > 10 * n && n_stalled < n / 500 &&
+                  n_repeats > 10 * n,
+              "%llu repeats", (unsigned long long)n_repeats);
 }
 
 Test(conservation, pipelines, .timeout = 600)

@@ -1,0 +1,29 @@
+/* Steps of a pipeline that follow one another without an event. Each step in flight is decodes
+ * alone, with a promise (struct ifl_promise) that stands; each begins again as it ends, with the
+ * same requests, and no plan is made. Only sums change with a step. The records of requests stay as
+ * they were when the rotation began, until it ends: in between nothing but these functions may look
+ * at the replica. */
+#ifndef SIM_REPLICA_ROTATION_H
+#define SIM_REPLICA_ROTATION_H
+
+#include "replica/replica.h"
+
+/* Turns of a rotation that is worth to be begun. */
+enum { ROTATION_LEAST_TURNS = 4 };
+
+/* A plan has led to no step: unless it has changed something, promises stand. */
+void rotation_note_empty_plan(struct replica *replica);
+/* A rotation begins. False, and nothing has changed: the steps in flight may not all be repeated,
+ * or only for a few turns. */
+bool rotation_open(struct replica *replica);
+/* The oldest step may begin again when it ends, if that is by *until_ns. */
+bool rotation_may_turn(const struct replica *replica, int64_t *until_ns);
+/* The oldest step has ended: its gaps and its row are recorded. 0, or an error. */
+int rotation_land(struct replica *replica, const struct ifl_done *done,
+                  struct ifl_recorder *recorder, struct ifl_error *error);
+/* It begins again: its description, for the executor. */
+const struct ifl_step_desc *rotation_turn(struct replica *replica);
+/* The rotation ends: records of requests are brought up to date. */
+void rotation_close(struct replica *replica);
+
+#endif
