@@ -231,23 +231,34 @@ static bool seems_to_go_on(const struct replica *replica, const struct ifl_reque
     return r->state == IFL_RUNNING && r->stale.n_now == 0 && may_go_on(replica, r);
 }
 
+/* Of several steps in flight most requests are in another one. */
 static bool is_ready(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.state == IFL_RUNNING && request_decodes(&r->pub) && r->pub.stale.n_now == 0 &&
-           request_todo(&r->pub) == 1 && plan_shows(&replica->plan, r) &&
+    return plan_shows(&replica->plan, r) && r->pub.state == IFL_RUNNING &&
+           request_decodes(&r->pub) && r->pub.stale.n_now == 0 && request_todo(&r->pub) == 1 &&
            may_go_on(replica, &r->pub);
 }
 
-/* Beside steps in flight, where no request is in the cohort: one by one, all or none. */
-IFL_APART static bool schedule_apart(struct replica *replica, int32_t spare_blocks)
+/* True if all that are ready find blocks. */
+static bool ready_fit(const struct replica *replica, int32_t spare_blocks)
 {
     int32_t n_new = 0, n_ready = 0;
+    const int64_t n_most = (int64_t)replica->here.apart.n; /* a sequence takes a block at most */
+    if (replica->fixed.plain && !replica->kv.device.contiguous &&
+        replica->kv.device.n_free - n_most >= spare_blocks)
+        return true;
     FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
         if (is_ready(replica, r)) {
             n_ready++;
             n_new += replica_need(replica, r, live_slots(r) + 1);
         }
-    if (n_ready > 0 && !replica_tick_fits(replica, n_new, spare_blocks))
+    return n_ready == 0 || replica_tick_fits(replica, n_new, spare_blocks);
+}
+
+/* Beside steps in flight, where no request is in the cohort: one by one, all or none. */
+IFL_APART static bool schedule_apart(struct replica *replica, int32_t spare_blocks)
+{
+    if (!ready_fit(replica, spare_blocks))
         return false;
     FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
         if (is_ready(replica, r))
