@@ -99,7 +99,8 @@ enum ifl_fate {
 enum ifl_place {
     IFL_FRONT,    /* before all waiting requests, whatever its rank */
     IFL_IN_ORDER, /* at the place of its rank */
-    IFL_BACK      /* ranked as if it had arrived now */
+    IFL_BACK      /* ranked as if it had arrived now: as long as it waits there, `rank` reads the
+                     present time as its arrival_ns */
 };
 
 /* Bits: ifl_next takes a union of them. */

@@ -171,6 +171,7 @@ struct live_request {
     bool stalled_on_host;                   /* the K/V was swapped out during the last stall */
 
     struct standing standing[N_RANKED];
+    int64_t own_arrival_ns; /* while the order is shown another, see replica_ranks.c */
 
     const struct live_rare *rare; /* its own below, or live_no_rare */
     struct live_rare own;         /* last: what lies before it is cleared for each request */

@@ -85,8 +85,10 @@ IFL_APART static int32_t need_of_run(const struct kv_pool *pool, int32_t n)
 static int32_t need_of_tokens(const struct replica *replica, const struct live_request *r,
                               int32_t hold_tokens)
 {
-    const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.stale.n_blocks;
-    const int32_t more = replica_hold_blocks(replica, r, hold_tokens) - has;
+    const bool swapped = r->pub.state == IFL_SWAPPED;
+    const int32_t has = swapped ? 0 : r->pub.stale.n_blocks;
+    const int32_t holds = replica_hold_blocks(replica, r, hold_tokens);
+    const int32_t more = (swapped ? ifl_max(holds, r->pub.n_host_blocks) : holds) - has;
     if (replica->kv.device.cached && r->pub.state == IFL_WAITING)
         return need_beyond_hit(replica, r, more);
     if (!IFL_RARE(replica->kv.device.contiguous) || more <= 0)

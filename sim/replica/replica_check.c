@@ -22,14 +22,11 @@ void replica_check_finish(struct replica *replica)
 
 /* ---- keys ---- */
 
-/* Passes over requests that went to the back: their keys are those of an arrival at that time. */
 static void check_key(void *context, struct live_request *r, int64_t key)
 {
     struct replica *replica = context;
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
     struct ifl_error error;
-    if (r->pub.queued_serial != r->pub.serial)
-        return;
     replica_look_up(replica, r);
     const int64_t now = replica_rank(replica, r);
     if (now == key)

@@ -57,21 +57,35 @@ void rankings_destroy(struct rankings *ranks)
 
 /* ---- keys of waiting requests ---- */
 
+/* Each time that the order is asked, it sees a request that waits at the back as if it had arrived
+ * when it was sent there. */
+static void show_back(struct live_request *r)
+{
+    r->own_arrival_ns = r->pub.arrival_ns;
+    r->pub.arrival_ns = r->pub.queued_ns;
+}
+
+static void show_own(struct live_request *r)
+{
+    r->pub.arrival_ns = r->own_arrival_ns;
+}
+
+static bool waits_at_back(const struct ifl_request *r)
+{
+    return r->state == IFL_WAITING && r->queued_serial != r->serial;
+}
+
 int64_t replica_rank(struct replica *replica, struct live_request *r)
 {
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
     const struct ifl_request *const request = &r->pub;
+    const bool at_back = waits_at_back(&r->pub);
     int64_t key;
+    if (IFL_RARE(at_back))
+        show_back(r);
     order->policy->ops.order->rank(order->self, &replica->view, &request, 1, &key);
-    return key;
-}
-
-int64_t replica_rank_now(struct replica *replica, struct live_request *r)
-{
-    const int64_t arrival_ns = r->pub.arrival_ns;
-    r->pub.arrival_ns = replica->view.now_ns;
-    const int64_t key = replica_rank(replica, r);
-    r->pub.arrival_ns = arrival_ns;
+    if (IFL_RARE(at_back))
+        show_own(r);
     return key;
 }
 
@@ -79,9 +93,18 @@ static void rank_waiting(void *context, const struct ifl_request *const *of, siz
 {
     struct replica *replica = context;
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
-    for (size_t i = 0; i < n; i++)
+    size_t n_at_back = 0;
+    for (size_t i = 0; i < n; i++) {
         replica_look_up(replica, live(of[i]));
+        n_at_back += waits_at_back(of[i]);
+    }
+    for (size_t i = 0; n_at_back > 0 && i < n; i++)
+        if (waits_at_back(of[i]))
+            show_back(live(of[i]));
     order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+    for (size_t i = 0; n_at_back > 0 && i < n; i++)
+        if (waits_at_back(of[i]))
+            show_own(live(of[i]));
 }
 
 IFL_APART void replica_rank_anew(struct replica *replica)

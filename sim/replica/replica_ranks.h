@@ -25,8 +25,6 @@ static inline void rankings_note_plan_read(struct rankings *ranks)
 /* ---- keys ---- */
 
 int64_t replica_rank(struct replica *replica, struct live_request *r);
-int64_t replica_rank_now(struct replica *replica,
-                         struct live_request *r); /* as if r had arrived now */
 void replica_rank_anew(struct replica *replica);  /* all waiting requests */
 /* Asks the order when its keys change. Once a plan: before the plan looks at a ranked list, and
  * before a request leaves such a list. */

@@ -46,11 +46,23 @@ static int64_t key_of(struct replica *replica, const struct ranked_request *one)
     return replica_keys_move(replica) ? replica_rank(replica, live(one->r)) : one->key;
 }
 
+/* One of the two may wait. */
+static bool came_before(const struct ifl_request *a, const struct ifl_request *b)
+{
+    const bool a_waits = a->state == IFL_WAITING, b_waits = b->state == IFL_WAITING;
+    const int64_t a_ns = a_waits ? ifl_queued_since_ns(a) : a->arrival_ns;
+    const int64_t b_ns = b_waits ? ifl_queued_since_ns(b) : b->arrival_ns;
+    const uint64_t a_serial = a_waits ? a->queued_serial : a->serial;
+    const uint64_t b_serial = b_waits ? b->queued_serial : b->serial;
+    return a_ns != b_ns ? a_ns < b_ns : a_serial < b_serial;
+}
+
 static bool goes_first(struct replica *replica, const struct ranked_request *a,
                        const struct ranked_request *b)
 {
     plan_ask(&replica->plan, IFL_ORDER);
-    return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
+    const int64_t key_a = key_of(replica, a), key_b = key_of(replica, b);
+    return key_a != key_b ? key_a < key_b : came_before(a->r, b->r);
 }
 
 /* The next waiting request behind the cursor, its hit looked up. The queue ends in front of one

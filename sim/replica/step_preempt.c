@@ -105,10 +105,9 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
         place == IFL_BACK ? BEHIND_ALL + here_next_back(&replica->here) : r->pub.serial;
     if (place == IFL_FRONT)
         waiting_push_front(&replica->here.waiting, r);
-    else if (place == IFL_IN_ORDER)
-        waiting_push(&replica->here.waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
     else
-        waiting_push(&replica->here.waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
+        waiting_push(&replica->here.waiting, r, replica_rank(replica, r),
+                     ifl_queued_since_ns(&r->pub));
 }
 
 /* The run fails, if serving.kv.swap_full asks for that; vLLM v0 aborts, too. */

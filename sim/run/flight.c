@@ -165,11 +165,10 @@ int loop_check_stop(const struct loop *loop, struct ifl_error *error)
     return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;
 }
 
-/* True if the plan has changed more than the step, or is to be followed by another at once. */
-static bool has_moved(const struct loop *loop, const struct replica *replica)
+/* True if the plan has changed more than the step. */
+static bool has_moved(const struct replica *replica)
 {
-    return replica->plan.n_rejected > 0 || replica->plan.step.n_preempted > 0 ||
-           replica->wakes.wake_ns == loop->now_ns;
+    return replica->plan.n_rejected > 0 || replica->plan.step.n_preempted > 0;
 }
 
 /* What the plan has asked of K/V that moves beside steps. */
@@ -204,7 +203,13 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
             loop->flight->n_plans += !promised;
             return 1;
         }
-        const bool moved = lets_ended_go || has_moved(loop, replica);
+        if (IFL_RARE(replica->wakes.wake_ns == loop->now_ns)) {
+            if (count_wake(replica, loop->now_ns, false, error) < 0)
+                return error->code;
+            n_tries = 0;
+            continue;
+        }
+        const bool moved = lets_ended_go || has_moved(replica);
         n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
         if (moved && n_tries <= replica_requests(replica) + 1)
             continue;
