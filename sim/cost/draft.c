@@ -92,6 +92,7 @@ static struct cost *create_pass(const struct draft_cost *draft, struct ifl_error
 {
     struct model model = *draft->model;
     struct platform platform = *draft->platform;
+    struct parallel parallel = *draft->parallel;
     struct host_times *host = &platform.deployment.host;
     host->step_s = draft->pass_s;
     host->seq_s = host->floor_s = 0;
@@ -102,7 +103,9 @@ static struct cost *create_pass(const struct draft_cost *draft, struct ifl_error
             model.d_ffn *= model.experts_per_token;
         model.n_experts = model.experts_per_token = model.n_rank_experts = 0;
     }
-    return cost_create_roofline(&model, &platform, draft->parallel, draft->block_tokens, error);
+    if (model.n_experts == 0) /* the groups of ranks share nothing of it */
+        parallel.data = parallel.expert = 1;
+    return cost_create_roofline(&model, &platform, &parallel, draft->block_tokens, error);
 }
 
 struct cost *cost_create_drafting(struct cost *target, const struct draft_cost *draft,

@@ -108,4 +108,21 @@ refused "unknown draft policy fix, expected one of adaptive, by-batch, fixed" --
 sed 's/,100$/,101/' own.csv >beyond.csv
 refused "accept_percent of 101, expected at most 100" --set "$fixed" --set workload.trace=beyond.csv
 
+# A head on a model with experts has none: they are dealt out over ranks, and the head is not.
+cat >experts.yaml <<'EOF'
+model: qwen3-30b-a3b
+hardware: h100-sxm
+workload: {trace: t.csv, format: inflight, limit: 40, arrivals: {process: poisson, rate_rps: 8, seed: 3}}
+serving: {preset: vllm-v1-eagle}
+parallel: {tensor: 2}
+output: {plots: false}
+EOF
+for preset in vllm-v1-eagle sglang-eagle; do
+    for set in parallel.expert=2 parallel.data=2 'parallel={tensor: 2, data: 2, expert: 4}'; do
+        succeeds "$inflight" run experts.yaml --quiet --set serving.preset=$preset --set "$set" -o experts
+        awk -F, 'NR == 2 { exit !($5 > 0) }' experts/speculation.csv || complain "$preset, $set: no guess holds"
+    done
+done
+expect 2 'parallel.expert is 2, expected 1 for llama-3-8b, which has no experts' \
+    "$inflight" run experts.yaml --quiet --set model=llama-3-8b --set parallel.expert=2
 finish

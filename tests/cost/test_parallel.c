@@ -4,6 +4,7 @@
 
 #include "cost/collective.h"
 #include "cost/cost.h"
+#include "cost/draft.h"
 #include "cost/memory.h"
 #include "cost/memory_engine.h"
 #include "loading.h"
@@ -330,4 +331,60 @@ Test(rank, sequence_parallelism_halves_norms_and_messages)
     const int64_t all_ns = step_ns(&hw, (struct parallel){2, 1, 1, 1, 1, false}, decoding(3, 10));
     const int64_t part_ns = step_ns(&hw, (struct parallel){2, 1, 1, 1, 1, true}, decoding(3, 10));
     cr_expect_eq(all_ns - part_ns, 10 * 3 * 8 * 64 * 2 / 2);
+}
+
+/* ---- guesses ---- */
+
+/* What a head of one layer adds to a step of each rank's totals. */
+static int64_t head_ns(const struct platform *hw, struct parallel parallel,
+                       struct ifl_step_totals first, struct ifl_step_totals second)
+{
+    const struct model model = experts();
+    const struct draft_cost head = {.proposer = PROPOSER_HEAD,
+                                    .model = &model,
+                                    .platform = hw,
+                                    .parallel = &parallel,
+                                    .layers = 1,
+                                    .lm_head_frac = 1,
+                                    .width = 1,
+                                    .block_tokens = 16};
+    const struct ifl_step_totals *const of[] = {&first, &second};
+    struct ifl_error error = {0};
+    struct cost *cost = cost_create_roofline(&model, hw, &parallel, 16, &error);
+    cr_assert_not_null(cost, "%s", error.text);
+    const int64_t target_ns = cost_group_step_ns(cost, of, (size_t)parallel.data);
+    cost = cost_create_drafting(cost, &head, &error);
+    cr_assert_not_null(cost, "%s", error.text);
+    const int64_t both_ns = cost_group_step_ns(cost, of, (size_t)parallel.data);
+    cost_destroy(cost);
+    return both_ns - target_ns;
+}
+
+/* A guess for each of n sequences. */
+static struct ifl_step_totals guessing(int32_t n)
+{
+    struct ifl_step_totals totals = decoding(n, 10);
+    totals.n_tokens += n;
+    totals.n_sampled += n;
+    totals.n_draft_tokens = totals.n_draft_seqs = n;
+    totals.max_drafts = 1;
+    return totals;
+}
+
+/* The head has no experts: however the target's are dealt out, it is shared by the four ranks of a
+ * group, with two all-reduces of n x 64 x 2 bytes, 1 us and 1 byte/ns each. The group with the most
+ * guesses takes longest. */
+Test(head, is_shared_by_the_ranks_of_a_group)
+{
+    struct platform hw = weightless();
+    hw.hardware.allreduce[1] = (struct lines_profile){.latency_us = 1, .gb_per_s = 1};
+    const struct ifl_step_totals none = {0};
+    cr_expect_eq(head_ns(&hw, (struct parallel){4, 1, 1, 1, 1, false}, guessing(3), none),
+                 2 * (1000 + 3 * 128));
+    cr_expect_eq(head_ns(&hw, (struct parallel){4, 1, 1, 4, 1, false}, guessing(3), none),
+                 2 * (1000 + 3 * 128));
+    cr_expect_eq(head_ns(&hw, (struct parallel){4, 1, 2, 8, 1, false}, guessing(3), guessing(5)),
+                 2 * (1000 + 5 * 128));
+    cr_expect_eq(head_ns(&hw, (struct parallel){4, 1, 2, 1, 1, false}, guessing(5), guessing(3)),
+                 2 * (1000 + 5 * 128));
 }
