@@ -41,6 +41,10 @@ static int run_command(int argc, char **argv)
         return 2;
     if (!request.engine || !request.path || request.rest.n > 0)
         return usage_fail(&command_calibrate);
+    if (cli_check_int32("calibrate", "--threads", request.n_threads) < 0 ||
+        cli_check_int32("calibrate", "--runs", request.n_runs) < 0 ||
+        cli_check_int32("calibrate", "--blocks", request.n_blocks) < 0)
+        return 2;
     struct model model;
     struct calibration calibration = {.engine = request.engine,
                                       .model = &model,

@@ -1,5 +1,4 @@
 /* inflight model: a model's shapes, its memory, and its speed on a GPU. */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -153,11 +152,6 @@ static int read_dtype(const char *word, enum model_dtype *dtype)
     return -1;
 }
 
-static bool fits_int32(long long n)
-{
-    return n <= INT32_MAX;
-}
-
 struct request {
     struct portrait_options portrait;
     struct text_list names;
@@ -165,6 +159,20 @@ struct request {
     const char *out_dir, *dtype;
     double flops;
 };
+
+static int check_request(const struct request *request)
+{
+    if (cli_check_int32("model", "--tensor", request->tensor) < 0 ||
+        cli_check_int32("model", "--batch", request->batch) < 0 ||
+        cli_check_int32("model", "--length", request->length) < 0 ||
+        cli_check_int32("model", "--block", request->block) < 0)
+        return -1;
+    if (request->portrait.usd_per_gpu_hour >= 0)
+        return 0;
+    fprintf(stderr, "inflight model: --price %g: expected a number from 0 on\n",
+            request->portrait.usd_per_gpu_hour);
+    return -1;
+}
 
 static int run_command(int argc, char **argv)
 {
@@ -178,11 +186,9 @@ static int run_command(int argc, char **argv)
     const struct text_list *names = &request.names;
     if (options_read(&command_model, &request, argc, argv, &request.names) < 0)
         return 2;
-    if (names->n > 1 || (names->n == 0 && request.flops == 0) || portrait->usd_per_gpu_hour < 0 ||
-        !fits_int32(request.tensor) || !fits_int32(request.batch) || !fits_int32(request.length) ||
-        !fits_int32(request.block))
+    if (names->n > 1 || (names->n == 0 && request.flops == 0))
         return usage_fail(&command_model);
-    if (read_dtype(request.dtype, &portrait->dtype) < 0)
+    if (check_request(&request) < 0 || read_dtype(request.dtype, &portrait->dtype) < 0)
         return 2;
     portrait->model = names->of[0];
     portrait->tensor_parallel = (int32_t)request.tensor;

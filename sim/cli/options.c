@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,15 @@ int options_read(const struct command *command, void *values, int argc, char **a
             rc = fail_plain(command->name, "", "more than 256 files");
     }
     return rc;
+}
+
+int cli_check_int32(const char *command, const char *option, long long n)
+{
+    if (n <= INT32_MAX)
+        return 0;
+    fprintf(stderr, "inflight %s: %s %lld: expected a whole number of at most %d\n", command,
+            option, n, INT32_MAX);
+    return -1;
 }
 
 int cli_check_max_record(const char *command, long long mib)

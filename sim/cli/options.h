@@ -76,6 +76,8 @@ void cli_suggest(const char *word, const char *const *names, size_t n);
  */
 void cli_note(void *context, const char *text);
 
+/* Checks that a count has 31 bits. 0, or -1 after printing one line. */
+int cli_check_int32(const char *command, const char *option, long long n);
 /* Checks the range of --max-record, in MiB. 0, or -1 after printing one line. */
 int cli_check_max_record(const char *command, long long mib);
 

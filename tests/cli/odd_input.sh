@@ -194,6 +194,15 @@ refuses 'config.yaml: serving.kv.sizing goes by serving.batching.max_batched_tok
     "$inflight" run config.yaml --set serving.preset=vllm-v1-2026-08 --set 'serving.batching={policy: mixed}' \
     --set serving.kv.num_blocks=0 --set model=llama-2-7b --set hardware=h100-sxm
 
+# counts that are too large for what they count
+refuses 'inflight model: --length 99999999999: expected a whole number of at most 2147483647' \
+    "$inflight" model qwen3-8b -l 99999999999
+refuses 'inflight model: --batch 2147483648: expected a whole number of at most 2147483647' \
+    "$inflight" model qwen3-8b --batch 2147483648
+refuses 'inflight model: --price -1: expected a number from 0 on' "$inflight" model qwen3-8b --price -1
+refuses 'inflight calibrate: --runs 99999999999: expected a whole number of at most 2147483647' \
+    "$inflight" calibrate --engine cpu -o no.csv --runs 99999999999
+
 # the end of time: 9.2e9 s fit into 63 bits of nanoseconds
 printf "$head\n9.1e9,10,200\n" >trace
 refuses 'config.yaml: step 100 takes 1e+06 s*, expected a run that ends before 9.2e9 s' \
