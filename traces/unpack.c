@@ -1,6 +1,7 @@
 /* gzip streams by zlib's inflate (RFC 1952). gzread is not used because it takes any bytes behind a
  * stream for its end. */
 #include "inflight/unpack.h"
+#include "inflight/inputs.h"
 #include "inflight/minmax.h"
 
 #include <errno.h>
@@ -190,6 +191,7 @@ int ifl_unpack_open(const char *path, struct ifl_unpacker **unpacker, struct ifl
         ifl_unpack_close(u);
         return ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(why));
     }
+    ifl_input_note(path);
     *unpacker = u;
     return 0;
 }

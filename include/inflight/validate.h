@@ -39,6 +39,8 @@ struct ifl_validation {
  * ifl_figure draws those of them that ifl_validation_figures names. */
 int ifl_validate(const struct ifl_validation *validation, struct ifl_error *error);
 
-extern const char *const ifl_validation_figures[]; /* ends with NULL */
+/* Both end with NULL. */
+extern const char *const ifl_validation_figures[];
+extern const char *const ifl_validation_files[];
 
 #endif

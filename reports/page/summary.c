@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/inputs.h"
 #include "page/run.h"
 #include "tables/columns.h"
 #include "tables/run_name.h"
@@ -102,6 +103,7 @@ static int put_config(const struct page *page, const struct page_run *run)
     FILE *file = fopen(path, "rb");
     if (!file)
         return whole_fail_on(path, "open", page->error);
+    ifl_input_note(path);
     char *text = calloc(1, MOST_CONFIG_BYTES + 1);
     int code = IFL_OK;
     if (!text)

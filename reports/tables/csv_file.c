@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/inputs.h"
 #include "tables/whole_file.h"
 
 #define CHUNK_BYTES ((size_t)1 << 16)
@@ -90,6 +91,7 @@ int csv_file_read(const char *path, const struct csv_taker *taker, struct ifl_er
     FILE *file = fopen(path, "rb");
     if (!file)
         return ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
+    ifl_input_note(path);
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) == 0) {
         csv_set_realloc_func(&parser, grow_cell);
         parse(&reading, file, &parser);

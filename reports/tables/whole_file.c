@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/inputs.h"
+
 #define BUFFER_BYTES ((size_t)1 << 18)
 
 static void forget(struct whole_file *file)
@@ -33,6 +35,10 @@ static int open_as(struct whole_file *file, const char *path, bool grows, struct
     if (!file->path || (!grows && !file->temporary) || !file->buffer) {
         forget(file);
         return ifl_fail_nomem(error);
+    }
+    if (ifl_output_check(path, error) || (!grows && ifl_output_check(file->temporary, error))) {
+        forget(file);
+        return error->code;
     }
     file->fd = open(grows ? path : file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file->fd >= 0)
@@ -138,6 +144,8 @@ int whole_publish(struct whole_file *file, struct ifl_error *error)
         forget(file);
         return IFL_OK;
     }
+    if (ifl_output_check(file->path, error)) /* it may have been read since */
+        return error->code;
     if (rename(file->temporary, file->path))
         return whole_fail_on(file->path, "give the finished file its name", error);
     forget(file);

@@ -6,7 +6,9 @@
  *
  * A file opened by whole_open_growing has its name from the beginning, and keeps it: whole_flush
  * adds what was committed, whole_discard closes it. Where the disk is full it ends with the last
- * line that it has room for. */
+ * line that it has room for.
+ *
+ * A file that was read (inflight/inputs.h) is not replaced: whole_open refuses. */
 #ifndef INFLIGHT_REPORTS_WHOLE_FILE_H
 #define INFLIGHT_REPORTS_WHOLE_FILE_H
 

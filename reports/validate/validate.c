@@ -5,6 +5,8 @@
 
 const char *const ifl_validation_figures[] = {"validation_scatter", "validation_cdf",
                                               "validation_error", NULL};
+const char *const ifl_validation_files[] = {"validation.csv", "validation_requests.csv",
+                                            "validation_cdf.csv", "validation_steps.csv", NULL};
 
 static int check_outcomes(const struct ifl_run *run, struct ifl_error *error)
 {

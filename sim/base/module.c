@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/inputs.h"
+
 /* ---- finding the file ---- */
 
 bool module_is_in(const char *folder, const char *name, char path[MODULE_PATH_BYTES],
@@ -34,6 +36,7 @@ bool module_find(const char *name, const char *built, char path[MODULE_PATH_BYTE
 const void *module_symbol(const char *path, const char *symbol, const char *what,
                           struct ifl_error *error)
 {
+    ifl_input_note(path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         ifl_fail_at(error, path, 0, 0, "not %s: %s", what, dlerror());

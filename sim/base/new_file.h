@@ -1,5 +1,6 @@
 /* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed.
- * Devices and pipes, whatever stands in /dev, are written as they are. */
+ * Devices and pipes, whatever stands in /dev, are written as they are. A file that was read
+ * (inflight/inputs.h) is not replaced. */
 #ifndef SIM_BASE_NEW_FILE_H
 #define SIM_BASE_NEW_FILE_H
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "inflight/inputs.h"
+
 /* Bounds on what an alias can unfold into, and on recursion. No real file comes near. */
 enum { MAX_DEPTH = 64, MAX_NODES = 10000, MAX_FILE_BYTES = 1 << 20 };
 
@@ -246,6 +248,7 @@ int tree_load(const char *path, struct node **root, struct ifl_error *error)
     FILE *file = fopen(path, "rb");
     if (!file)
         return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
+    ifl_input_note(path);
     char *text = malloc(MAX_FILE_BYTES + 1);
     if (!text) {
         fclose(file);

@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inflight/inputs.h"
 #include "inflight/report.h"
 
 #include "base/data.h"
+#include "base/outputs.h"
 #include "cli/commands.h"
 #include "cli/out_dir.h"
 #include "cli/progress.h"
@@ -242,6 +244,17 @@ static int fit_watched(const struct fit_data *data, struct fit_options *options,
     return code;
 }
 
+/* All that is read has been read by then. */
+static int check_outputs(const struct request *request, struct ifl_error *error)
+{
+    static const char *const drawn[] = {"measured_vs_fitted.csv", NULL};
+    if ((request->out_path && ifl_output_check(request->out_path, error) < 0) ||
+        (request->corrections && ifl_output_check(request->corrections, error) < 0) ||
+        (request->plots_dir && outputs_check(request->plots_dir, drawn, error) < 0))
+        return error->code;
+    return 0;
+}
+
 static int fit(const struct request *request, struct ifl_error *error)
 {
     struct fit_hold holds[MAX_HOLDS];
@@ -263,6 +276,8 @@ static int fit(const struct request *request, struct ifl_error *error)
         return code;
     code = begin(request, &data, &like, error);
     platform = like;
+    if (!code)
+        code = check_outputs(request, error);
     if (!code)
         code = fit_watched(&data, &options, &platform, &report, error);
     if (!code && request->corrections)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/inputs.h"
+
 #include "base/data.h"
 #include "cli/commands.h"
 #include "cli/identify_files.h"
@@ -236,6 +238,8 @@ static int run_command(int argc, char **argv)
     int rc = load(&work);
     if (rc == 0)
         rc = read_recordings(&work);
+    if (rc == 0 && request.out_path) /* before the search, which takes long */
+        rc = ifl_output_check(request.out_path, &work.error);
     if (rc == 0)
         rc = find(&work);
     if (rc == 0)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/inputs.h"
+
 #include "base/new_file.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
@@ -53,6 +55,7 @@ static int add_file(struct answers *answers, const char *path, struct ifl_error 
     char *text = in ? malloc(ANSWER_BYTES + 1) : NULL;
     if (!in)
         return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
+    ifl_input_note(path);
     const size_t n = text ? fread(text, 1, ANSWER_BYTES + 1, in) : 0;
     int rc = text ? 0 : ifl_fail_nomem(error);
     if (rc == 0 && ferror(in))

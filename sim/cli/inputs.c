@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "inflight/inputs.h"
+
 #include "base/data.h"
 #include "cost/hardware.h"
 #include "cost/step_log.h"
@@ -29,28 +31,37 @@ static void note_age(struct inputs *inputs, const char *path)
     snprintf(inputs->newest_path, sizeof inputs->newest_path, "%s", path);
 }
 
-static void take(struct inputs *inputs, const char *path, struct checksum *sum)
+/* What is done with each file of an input. */
+struct taking {
+    struct inputs *inputs; /* NULL: it is only noted as an input (inflight/inputs.h) */
+    struct checksum sum;
+};
+
+static void take(struct taking *taking, const char *path)
 {
-    note_age(inputs, path);
-    checksum_add(sum, path);
+    ifl_input_note(path);
+    if (!taking->inputs)
+        return;
+    note_age(taking->inputs, path);
+    checksum_add(&taking->sum, path);
 }
 
-static void take_hardware(struct inputs *inputs, const char *path, struct checksum *sum)
+static void take_hardware(struct taking *taking, const char *path)
 {
     char corrections[HARDWARE_PATH_BYTES];
     struct platform *platform = malloc(sizeof *platform);
     struct ifl_error error;
-    take(inputs, path, sum);
+    take(taking, path);
     if (platform && hardware_load(path, platform, &error) == 0) {
         if (hardware_corrections(path, &platform->hardware, corrections))
-            take(inputs, corrections, sum);
+            take(taking, corrections);
         if (*platform->deployment_path)
-            take(inputs, platform->deployment_path, sum);
+            take(taking, platform->deployment_path);
     }
     free(platform);
 }
 
-static void take_folder(struct inputs *inputs, const char *dir, struct checksum *sum)
+static void take_folder(struct taking *taking, const char *dir)
 {
     char pattern[MAX_PATH_BYTES + 8];
     glob_t found;
@@ -58,21 +69,26 @@ static void take_folder(struct inputs *inputs, const char *dir, struct checksum 
     if (glob(pattern, 0, NULL, &found) != 0)
         return;
     for (size_t i = 0; i < found.gl_pathc; i++)
-        take(inputs, found.gl_pathv[i], sum);
+        take(taking, found.gl_pathv[i]);
     globfree(&found);
+}
+
+static void take_kind(struct taking *taking, enum input_kind kind, const char *path)
+{
+    struct stat status;
+    if (kind == INPUT_HARDWARE)
+        take_hardware(taking, path);
+    else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        take_folder(taking, path);
+    else
+        take(taking, path);
 }
 
 static struct checksum sum_of(struct inputs *inputs, enum input_kind kind, const char *path)
 {
-    struct checksum sum = {0, 0};
-    struct stat status;
-    if (kind == INPUT_HARDWARE)
-        take_hardware(inputs, path, &sum);
-    else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        take_folder(inputs, path, &sum);
-    else
-        take(inputs, path, &sum);
-    return sum;
+    struct taking taking = {.inputs = inputs};
+    take_kind(&taking, kind, path);
+    return taking.sum;
 }
 
 /* ---- those of a point ---- */
@@ -163,6 +179,23 @@ int inputs_sum(struct inputs *inputs, const struct config *config, struct input_
     return 0;
 }
 
+void inputs_note(const struct config *config)
+{
+    char path[MAX_PATH_BYTES];
+    struct taking taking = {.inputs = NULL};
+    for (size_t i = 0; i < config_n_pools(config); i++)
+        for (enum input_kind kind = 0; kind < INPUT_PLUGINS; kind++) {
+            path_of(config_of_pool(config, i), kind, path);
+            if (*path)
+                take_kind(&taking, kind, path);
+        }
+    for (size_t i = 0; i < config_n_pools(config); i++) {
+        const struct cost_config *cost = &config_of_pool(config, i)->cost;
+        if (cost->model == COST_RECORDED && step_log_find_work(cost->dir, path))
+            take(&taking, path);
+    }
+}
+
 void inputs_describe(const struct inputs *inputs, const struct config *config, enum input_kind kind,
                      char text[640])
 {
@@ -197,8 +230,10 @@ void inputs_init(struct inputs *inputs, const char *const *plugins, size_t n_plu
     ifl_assert(no_plugins_yet());
     *inputs = (struct inputs){.plugins = plugins, .n_plugins = n_plugins};
     pthread_mutex_init(&inputs->lock, NULL);
+    struct taking taking = {.inputs = inputs};
     for (size_t i = 0; i < n_plugins; i++)
-        take(inputs, plugins[i], &inputs->plugin_sum);
+        take(&taking, plugins[i]);
+    inputs->plugin_sum = taking.sum;
 }
 
 void inputs_finish(struct inputs *inputs)

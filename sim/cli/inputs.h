@@ -48,6 +48,8 @@ void inputs_finish(struct inputs *inputs); /* zeroed memory is valid */
 /* Any thread may call it. Negative only without memory; a missing file counts as empty. */
 int inputs_sum(struct inputs *inputs, const struct config *config, struct input_sums *sums,
                struct ifl_error *error);
+/* Notes them all, so that no output takes their place (inflight/inputs.h). */
+void inputs_note(const struct config *config);
 /* "trace three.csv" */
 void inputs_describe(const struct inputs *inputs, const struct config *config, enum input_kind kind,
                      char text[640]);

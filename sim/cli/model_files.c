@@ -7,6 +7,7 @@
 
 #include "base/data.h"
 #include "base/new_file.h"
+#include "base/outputs.h"
 #include "cli/out_dir.h"
 #include "config/config.h"
 
@@ -123,7 +124,8 @@ static int draw(const char *dir, struct ifl_error *error)
 
 int model_files_write(const struct portrait *portrait, const char *dir, struct ifl_error *error)
 {
-    if (out_dir_make(dir, error) < 0)
+    static const char *const names[] = {"model.csv", "batches.csv", "roofline.csv", NULL};
+    if (outputs_check(dir, names, error) < 0 || out_dir_make(dir, error) < 0)
         return error->code;
     if (write_one(portrait, dir, "model.csv", write_model, error) ||
         write_one(portrait, dir, "batches.csv", write_batches, error) ||

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "inflight/inputs.h"
+
 static const char record_name[] = "record";
 
 void parts_init(struct parts *parts, const char *out_dir, uint64_t study_hash, size_t record_bytes)
@@ -44,6 +46,21 @@ void parts_remove(const struct parts *parts)
             unlinkat(dirfd(dir), entry->d_name, 0);
     closedir(dir);
     rmdir(parts->dir);
+}
+
+int parts_check(const struct parts *parts, struct ifl_error *error)
+{
+    char path[IFL_PATH_BYTES + 256];
+    DIR *dir = opendir(parts->dir);
+    const struct dirent *entry;
+    int rc = 0;
+    while (dir && rc == 0 && (entry = readdir(dir))) {
+        snprintf(path, sizeof path, "%s/%s", parts->dir, entry->d_name);
+        rc = ifl_output_check(path, error);
+    }
+    if (dir)
+        closedir(dir);
+    return rc;
 }
 
 static bool any_record(const struct parts *parts)

@@ -30,6 +30,8 @@ bool parts_exist(const struct parts *parts);
 int parts_make(const struct parts *parts, struct ifl_error *error);
 /* Removes the directory and what is in it, if it is there. */
 void parts_remove(const struct parts *parts);
+/* Negative if a file in the directory was read as an input (inflight/inputs.h). */
+int parts_check(const struct parts *parts, struct ifl_error *error);
 /* After an error: removes the directory if there is nothing to resume, that is, with a single point
  * or no record. Otherwise it stays, and the text of an interruption names --resume. */
 void parts_salvage(const struct parts *parts, size_t n_points, struct ifl_error *error);

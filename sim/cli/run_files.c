@@ -1,6 +1,7 @@
 #include "cli/run_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +9,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/outputs.h"
 #include "cli/out_dir.h"
 #include "cli/ranks.h"
 #include "cli/resume.h"
 
+#include "inflight/inputs.h"
 #include "inflight/minmax.h"
 
 static const char *const report_names[N_REPORTS] = {
     "requests.csv",  "steps.csv",       "work.csv",  "quantiles.csv", "timeline.json",
     "intervals.csv", "differences.csv", "pools.csv", "moves.csv",     "speculation.csv"};
 static const char config_name[] = "config.yaml";
+static const char *const tables_of_runs[] = {"summary.csv", "replications.csv", NULL};
+static const char *const tables_of_searches[] = {
+    "capacity.csv", "plan.csv", "candidates.csv", "placements.csv", "trials.csv",
+    "members.csv",  NULL};
 
 /* A million events are some 150 MB, which a viewer has to hold in memory. */
 enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
@@ -38,6 +45,7 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
                    config_lists_differences(study_first(study)), study_first(study)->n_pools > 0,
                    any.hands_over || any.has_tiers || any.migrates || any.swaps_apart,
                    any.speculates},
+        .tables = tables_of_runs,
         .joining = PTHREAD_MUTEX_INITIALIZER,
     };
     dir = dir ? dir : output->dir;
@@ -57,6 +65,7 @@ void run_files_of_searches(struct run_files *files, size_t record_bytes)
     files->points_a_record = study_n_replications(files->study);
     files->parts.study_hash = ~files->parts.study_hash;
     files->parts.record_bytes = record_bytes;
+    files->tables = tables_of_searches;
     for (int kind = 0; kind < N_REPORTS; kind++)
         files->wanted[kind] = false;
 }
@@ -84,10 +93,76 @@ static int lock(struct run_files *files, const struct ifl_notes *notes, struct i
     return 0;
 }
 
+static void final_path(const struct run_files *files, const char *name, char path[IFL_PATH_BYTES])
+{
+    snprintf(path, IFL_PATH_BYTES, "%s/%s", files->dir, name);
+}
+
+/* True if config.yaml has the text that this study would write; *status is the file's then. */
+static bool has_config(const struct run_files *files, struct stat *status)
+{
+    char path[IFL_PATH_BYTES];
+    const struct study_text *text = &files->config;
+    size_t at = 0;
+    final_path(files, config_name, path);
+    FILE *there = fopen(path, "r");
+    bool same = there;
+    for (int c; same && (c = getc(there)) != EOF; at++)
+        same = at < text->n_bytes && text->text[at] == (char)c;
+    same = same && fstat(fileno(there), status) == 0;
+    if (there)
+        fclose(there);
+    return same && at == text->n_bytes;
+}
+
+/* ---- inputs in the directory ---- */
+
+static int note_inputs(const struct run_files *files, struct ifl_error *error)
+{
+    const size_t n_replications = study_n_replications(files->study);
+    struct config config;
+    for (size_t p = 0; p < study_n_points(files->study); p += n_replications) {
+        if (study_read(files->study, p, &config, error) < 0)
+            return error->code;
+        inputs_note(&config);
+        config_finish(&config);
+    }
+    return 0;
+}
+
+/* A run of the configuration that it has written before changes nothing in it. */
+static int check_config(const struct run_files *files, struct ifl_error *error)
+{
+    const char *const names[] = {config_name, NULL};
+    struct stat status;
+    return has_config(files, &status) ? 0 : outputs_check(files->dir, names, error);
+}
+
+/* Inputs of points are opened when these are flown, which is too late: some reports are in place by
+ * then. Where there is no file yet, none can be an input, and the points are not looked at. */
+static int check_outputs(const struct run_files *files, struct ifl_error *error)
+{
+    const bool reports = files->tables == tables_of_runs;
+    const char *names[N_REPORTS + 1] = {NULL};
+    for (int kind = 0; kind < N_REPORTS && reports; kind++)
+        names[kind] = report_names[kind];
+    if ((outputs_exist(files->dir, names) || outputs_exist(files->dir, files->tables) ||
+         parts_exist(&files->parts)) &&
+        note_inputs(files, error) < 0)
+        return error->code;
+    if (outputs_check(files->dir, names, error) < 0 ||
+        outputs_check(files->dir, files->tables, error) < 0 ||
+        parts_check(&files->parts, error) < 0)
+        return error->code;
+    return check_config(files, error);
+}
+
 int run_files_open(struct run_files *files, bool resume, const struct ifl_notes *notes,
                    struct ifl_error *error)
 {
-    int rc = out_dir_make(files->dir, error);
+    int rc = check_outputs(files, error);
+    if (rc == 0)
+        rc = out_dir_make(files->dir, error);
     if (rc == 0)
         rc = lock(files, notes, error);
     if (rc == 0 && resume && run_files_resumable(files))
@@ -97,32 +172,15 @@ int run_files_open(struct run_files *files, bool resume, const struct ifl_notes 
     return rc == 0 ? parts_make(&files->parts, error) : rc;
 }
 
-static void final_path(const struct run_files *files, const char *name, char path[IFL_PATH_BYTES])
-{
-    snprintf(path, IFL_PATH_BYTES, "%s/%s", files->dir, name);
-}
-
 /* config.yaml is written last: if it has the text that this study would write, the other reports
  * are there, too. */
 bool run_files_whole(const struct run_files *files, struct timespec *when)
 {
     struct stat status;
-    char path[IFL_PATH_BYTES];
-    const struct study_text *text = &files->config;
-    size_t at = 0;
-    if (parts_exist(&files->parts))
+    if (parts_exist(&files->parts) || !has_config(files, &status))
         return false;
-    final_path(files, config_name, path);
-    FILE *there = fopen(path, "r");
-    bool same = there;
-    for (int c; same && (c = getc(there)) != EOF; at++)
-        same = at < text->n_bytes && text->text[at] == (char)c;
-    same = same && fstat(fileno(there), &status) == 0;
-    if (same)
-        *when = status.st_mtim;
-    if (there)
-        fclose(there);
-    return same && at == text->n_bytes;
+    *when = status.st_mtim;
+    return true;
 }
 
 /* ---- the files of a point ---- */
@@ -225,6 +283,8 @@ static int append(struct run_files *files, int kind, size_t point, struct ifl_er
     char part[IFL_PATH_BYTES], path[IFL_PATH_BYTES];
     parts_path(&files->parts, report_names[kind], point, part);
     final_path(files, report_names[kind], path);
+    if (ifl_output_check(path, error) < 0)
+        return error->code;
     if (study_n_points(files->study) == 1 && kind != REPORT_TIMELINE)
         return rename(part, path) < 0
                    ? ifl_fail(error, IFL_E_IO, "%s: cannot rename: %s", part, strerror(errno))
@@ -331,6 +391,10 @@ int run_files_write_config(const struct run_files *files, struct ifl_error *erro
 {
     ifl_assert(are_closed(files));
     char path[IFL_PATH_BYTES];
+    struct stat status;
     final_path(files, config_name, path);
+    /* Its time says when the run was whole. */
+    if (has_config(files, &status) && utimensat(AT_FDCWD, path, NULL, 0) == 0)
+        return 0;
     return study_text_save(&files->config, path, error);
 }

@@ -35,6 +35,7 @@ struct run_files {
     struct dir_lock lock; /* on rank 0 */
     struct parts parts;
     bool wanted[N_REPORTS];
+    const char *const *tables; /* written or removed beside the reports; ends with NULL */
     /* The reports of all points, of which the first n_joined are in; on rank 0. */
     pthread_mutex_t joining;
     struct ifl_joint *joints[N_REPORTS]; /* NULL: not begun */
@@ -55,7 +56,8 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
  * and no reports of points. The study hash differs from that of a run of the same configuration. */
 void run_files_of_searches(struct run_files *files, size_t record_bytes);
 /* Makes the directory, parents included, and locks it; removes the points of earlier runs unless
- * `resume`. IFL_E_INPUT if it cannot be written to, or if another run writes to it. */
+ * `resume`. IFL_E_INPUT if it cannot be written to, if another run writes to it, or if a file that
+ * the study is flown from would be replaced there; then nothing has been touched. */
 int run_files_open(struct run_files *files, bool resume, const struct ifl_notes *notes,
                    struct ifl_error *error);
 /* True if this configuration has been finished here; *when tells the time. */
@@ -88,6 +90,7 @@ int run_files_close(struct run_files *files, struct ifl_error *error);
 void run_files_clear_lock(struct run_files *files);
 /* Removes what was not closed, and unlocks the directory. */
 void run_files_finish(struct run_files *files);
+/* A configuration that is read from its place and has the text already stays as it is. */
 int run_files_write_config(const struct run_files *files, struct ifl_error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/outputs.h"
 #include "cli/commands.h"
 #include "cli/dir_lock.h"
 #include "cli/launch.h"
@@ -194,8 +195,19 @@ static int serve_config(struct serving *s, const struct config *config, const ch
     return rc;
 }
 
+/* What is served is read before the first request, so that all inputs are known. */
+static int check_outputs(struct serving *s, const struct config *config)
+{
+    static const char *const names[] = {
+        "config.yaml", "requests.csv", "steps.csv",       "work.csv",    "quantiles.csv",
+        "pools.csv",   "moves.csv",    "speculation.csv", "summary.csv", NULL};
+    inputs_note(config);
+    return outputs_check(s->dir, names, &s->launch.error);
+}
+
 static int serve(struct serving *s)
 {
+    bool has_served = false;
     char trace_path[IFL_PATH_BYTES];
     struct launch *launch = &s->launch;
     struct config config;
@@ -209,10 +221,13 @@ static int serve(struct serving *s)
     if (rc == 0)
         rc = load(s, trace_path);
     if (rc == 0 && (rc = study_read(launch->study, 0, &config, &launch->error)) == 0) {
-        rc = serve_config(s, &config, trace_path);
+        rc = check_outputs(s, &config);
+        has_served = rc == 0;
+        if (rc == 0)
+            rc = serve_config(s, &config, trace_path);
         config_finish(&config);
     }
-    if (rc < 0 && s->has_recording && !launch->study)
+    if (rc < 0 && s->has_recording && !has_served)
         unlink(trace_path); /* nothing was served */
     return rc;
 }

@@ -1,6 +1,7 @@
 /* inflight trace tokens: how many tokens the texts of a trace have, and which. */
 #include <stdio.h>
 
+#include "inflight/inputs.h"
 #include "inflight/trace.h"
 
 #include "base/data.h"
@@ -24,6 +25,8 @@ static int write_tokens(const struct listing *of, const struct ifl_trace_file *f
                         struct ifl_error *error)
 {
     struct new_file out;
+    ifl_input_note(file->path); /* its texts are read as the tokens are written */
+    ifl_input_note(file->tokenizer);
     if (!of->path) {
         const int rc = ifl_trace_tokens(file, of->with_ids, stdout, error);
         return rc == IFL_E_IO ? ifl_blame_file(error, "standard output") : rc;

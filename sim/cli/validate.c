@@ -11,6 +11,7 @@
 #include "inflight/validate.h"
 
 #include "base/data.h"
+#include "base/outputs.h"
 #include "cli/commands.h"
 #include "cli/out_dir.h"
 #include "cli/progress.h"
@@ -134,6 +135,8 @@ static int validate(const struct request *request, FILE *table, atomic_int *stag
         rc = ifl_fail(error, IFL_E_INPUT, "%s is no folder, expected -o DIR to say where to write",
                       request->simulated);
     else if (rc == 0)
+        rc = outputs_check(v.out_dir, ifl_validation_files, error);
+    if (rc == 0)
         rc = out_dir_make(v.out_dir, error);
     if (rc == 0)
         rc = ifl_validate(&v, error);

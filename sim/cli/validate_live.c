@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "inflight/page.h"
+#include "inflight/validate.h"
 
 #include "base/data.h"
+#include "base/outputs.h"
+#include "cli/inputs.h"
 #include "cli/interrupt.h"
 #include "cli/out_dir.h"
 #include "run/point.h"
@@ -41,12 +44,26 @@ static int load(struct work *work)
     return rc;
 }
 
+static int check_outputs(struct work *work)
+{
+    static const char *const simulated[] = {"config.yaml", "requests.csv", "quantiles.csv",
+                                            "summary.csv", NULL};
+    static const char *const page[] = {"report.html", NULL};
+    inputs_note(&work->config);
+    if (outputs_check(work->live_dir, replay_files, &work->error) < 0 ||
+        outputs_check(work->simulated_dir, simulated, &work->error) < 0 ||
+        outputs_check(work->simulated_dir, ifl_validation_files, &work->error) < 0)
+        return work->error.code;
+    return outputs_check(work->request->out_dir, page, &work->error);
+}
+
 static int make_dirs(struct work *work)
 {
     const char *dir = work->request->out_dir;
     snprintf(work->live_dir, sizeof work->live_dir, "%.600s/live", dir);
     snprintf(work->simulated_dir, sizeof work->simulated_dir, "%.600s/simulated", dir);
-    const int rc = out_dir_make(work->live_dir, &work->error);
+    const int rc =
+        check_outputs(work) < 0 ? work->error.code : out_dir_make(work->live_dir, &work->error);
     return rc < 0 ? rc : out_dir_make(work->simulated_dir, &work->error);
 }
 

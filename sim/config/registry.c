@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/inputs.h"
+
 #include "base/guard.h"
 #include "config/guarded_policy.h"
 
@@ -235,6 +237,7 @@ static int add_symbol(void *library, const char *path, struct ifl_error *error)
 /* Runs the constructors of the library and reads what its tables point to. */
 static int load_marked(const char *full, const char *path, struct ifl_error *error)
 {
+    ifl_input_note(path);
     void *library = dlopen(full, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return ifl_fail_at(error, path, 0, 0, "not a plug-in: %s", dlerror());

@@ -5,6 +5,7 @@
 
 #include "cost/model.h"
 #include "inflight/huggingface.h"
+#include "inflight/inputs.h"
 
 static void refuse(struct ifl_hf_config *config, const char *what, const char *expected)
 {
@@ -180,6 +181,7 @@ static void read_object(struct ifl_hf_config *config, struct model *model)
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error)
 {
     struct ifl_hf_config config;
+    ifl_input_note(path);
     if (ifl_hf_open(path, &config, error) == 0)
         read_object(&config, model);
     ifl_hf_close(&config);

@@ -312,6 +312,11 @@ int step_log_find(const char *name, char path[512], struct ifl_error *error)
                     name);
 }
 
+bool step_log_find_work(const char *name, char path[512])
+{
+    return !is_file(name) && find_in(name, "work.csv", path);
+}
+
 static int read_all(struct reader *reader, const char *name)
 {
     char work[512];
@@ -320,7 +325,7 @@ static int read_all(struct reader *reader, const char *name)
     const bool of_engine = table_column(&reader->table, "scheduled_tokens") >= 0;
     const int rc = of_engine ? read_engine(reader) : read_steps(reader);
     table_free(&reader->table);
-    if (rc < 0 || of_engine || is_file(name) || !find_in(name, "work.csv", work))
+    if (rc < 0 || of_engine || !step_log_find_work(name, work))
         return rc;
     return read_work(reader, work);
 }

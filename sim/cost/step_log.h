@@ -44,6 +44,8 @@ struct step_log {
 /* `name`: a file, or a folder with steps.csv or step_log.csv. Writes the file's path; negative and
  * an error if there is none. */
 int step_log_find(const char *name, char path[512], struct ifl_error *error);
+/* The work.csv beside it, gzipped or not; false if there is none. */
+bool step_log_find_work(const char *name, char path[512]);
 /* Reads what step_log_find finds. On failure the log is empty. */
 int step_log_read(const char *name, struct step_log *log, struct ifl_error *error);
 void step_log_free(struct step_log *log);

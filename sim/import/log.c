@@ -9,6 +9,7 @@
 #include "import/log_lines.h"
 #include "import/names.h"
 #include "import/words.h"
+#include "inflight/inputs.h"
 
 enum { MAX_LINE_BYTES = 1 << 20, MAX_PATTERNS = 128 };
 
@@ -384,6 +385,7 @@ int log_read(const char *path, struct facts *facts, struct ifl_error *error)
     FILE *in = fopen(path, "r");
     if (!in)
         return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
+    ifl_input_note(path);
     struct reader *r = calloc(1, sizeof *r);
     char *line = malloc(MAX_LINE_BYTES + 2);
     int code = r && line ? 0 : ifl_fail_nomem(error);

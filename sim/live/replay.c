@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/outputs.h"
 #include "base/turns.h"
 #include "inflight/minmax.h"
 #include "run/workload_load.h"
@@ -269,6 +270,18 @@ static int warm_up(struct replay *replay, struct ifl_error *error)
     return rc;
 }
 
+const char *const replay_files[] = {"requests.csv",
+                                    "requests.csv.part",
+                                    "chunks.csv",
+                                    "chunks.csv.part",
+                                    "server_metrics.csv",
+                                    "server_metrics.csv.part",
+                                    "quantiles.csv",
+                                    "summary.csv",
+                                    "bench.json",
+                                    "run.json",
+                                    NULL};
+
 static int open_files(struct replay *replay, struct ifl_error *error)
 {
     const struct replay_options *options = replay->options;
@@ -360,6 +373,8 @@ int replay_run(const struct replay_options *options, struct replay_result *resul
     raise_limits();
     turns_ask_for_short();
     int rc = load(replay, error);
+    if (rc == 0)
+        rc = outputs_check(options->out_dir, replay_files, error);
     if (rc == 0)
         rc = reach(options, result->model, error);
     if (rc == 0)

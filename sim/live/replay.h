@@ -60,6 +60,7 @@ struct replay_result {
  * Until then rows of the first, in order of their ends, the third and the fourth stand in files
  * with ".part" behind these names, which a kill or a full disk leaves with whole rows. A run that
  * `stop` ends has all files of what it has. IFL_E_DEVICE if the server cannot be reached. */
+extern const char *const replay_files[]; /* all that it may write or remove; ends with NULL */
 int replay_run(const struct replay_options *options, struct replay_result *result,
                struct ifl_error *error);
 /* The result as a table. */

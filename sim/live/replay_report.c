@@ -10,6 +10,7 @@
 
 #include "base/new_file.h"
 #include "inflight/export.h"
+#include "inflight/inputs.h"
 
 /* ---- in order of arrival ---- */
 
@@ -296,6 +297,8 @@ static int name_part(const char *path, struct ifl_error *error)
 {
     char name[IFL_PATH_BYTES];
     snprintf(name, sizeof name, "%.*s", (int)(strlen(path) - strlen(".part")), path);
+    if (ifl_output_check(name, error))
+        return error->code;
     return rename(path, name) == 0
                ? 0
                : ifl_fail(error, IFL_E_IO, "%s: cannot give the finished file its name: %s", path,

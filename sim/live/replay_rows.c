@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/inputs.h"
+
 static int fail(const struct replay_rows *rows, const char *what, struct ifl_error *error)
 {
     return ifl_fail(error, IFL_E_IO, "%s: %s: %s; the rows before are there", rows->path, what,
@@ -18,6 +20,8 @@ int replay_rows_open(struct replay_rows *rows, const char *path, const char *hea
     rows->n = 0;
     rows->n_written = 0;
     snprintf(rows->path, sizeof rows->path, "%s", path);
+    if (ifl_output_check(path, error))
+        return error->code;
     rows->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (rows->fd < 0)
         return ifl_fail_at(error, path, 0, 0, "cannot write: %s", strerror(errno));

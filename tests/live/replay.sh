@@ -226,6 +226,15 @@ for wrong in ftp://host http://user@host http://host/?q=1 'no url'; do
     refuses "expected a URL such as http://localhost:8000" "$inflight" replay four.csv -s "$wrong"
 done
 expect 1 "Couldn't connect to server" "$inflight" replay four.csv -s http://127.0.0.1:9 -o none -q
+for report in requests.csv requests.csv.part chunks.csv server_metrics.csv.part run.json; do
+    mkdir own
+    cp four.csv "own/$report"
+    refuses "own/$report: the output would overwrite the input own/$report" \
+        "$inflight" replay "own/$report" -s http://127.0.0.1:9 -o own -q
+    same_bytes four.csv "own/$report"
+    same "$(ls own)" "$report" 'what is left beside a trace'
+    rm -r own
+done
 stop_server
 
 # ---- the end of a run that is not whole ----

@@ -27,4 +27,12 @@ awk -F, '$1 == "tpot_s" && $2 == "p50" { found = 1; if ($4 < 0.0099 || $4 > 0.01
     END { exit !found }' out/simulated/validation.csv || complain 'TPOT' "$(grep tpot_s out/simulated/validation.csv)"
 refuses 'expected one: a server has no sweep' "$inflight" validate --live "$url" quickstart -o swept
 expect 1 "Couldn't connect to server" "$inflight" validate --live http://127.0.0.1:9 mine.yaml -o none -q
+for report in live/requests.csv live/chunks.csv simulated/quantiles.csv simulated/validation.csv report.html; do
+    mkdir -p own/live own/simulated
+    cp t.csv "own/$report"
+    refuses "own/$report: the output would overwrite the input own/$report" "$inflight" validate \
+        --live http://127.0.0.1:9 mine.yaml --set "workload.trace=own/$report" --set workload.format=inflight -o own -q
+    same_bytes t.csv "own/$report"
+    rm -r own
+done
 finish
