@@ -1,3 +1,5 @@
+/* The list is short, a file an entry, and is looked through from its end: what a point opens was
+ * mostly opened a moment before. */
 #include "inflight/inputs.h"
 
 #include <pthread.h>
