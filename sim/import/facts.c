@@ -138,6 +138,61 @@ int facts_say(struct facts *facts, const char *name, const char *value, struct p
     return code;
 }
 
+int facts_replace(struct facts *facts, const char *name, const char *value, struct place at,
+                  struct ifl_error *error)
+{
+    for (size_t i = 0; i < facts->n; i++) {
+        struct fact *fact = &facts->of[i];
+        if (strcmp(fact->name, name) != 0 || fact->at.file != at.file)
+            continue;
+        char *copy = strdup(value);
+        if (!copy)
+            return ifl_fail_nomem(error);
+        free(fact->value);
+        fact->value = copy;
+        fact->at = at;
+        return 0;
+    }
+    return facts_say(facts, name, value, at, false, error);
+}
+
+static bool is_named(const struct fact *fact, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (names[i] && strcmp(fact->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What was found on a line. */
+static void decide_line(struct facts *facts, struct place at, const char *says)
+{
+    for (size_t i = 0; i < facts->n_findings; i++) {
+        struct finding *f = &facts->findings[i];
+        if (f->at.file != at.file || f->at.line != at.line || f->kind != FOUND_MAPS)
+            continue;
+        f->kind = FOUND_HARMLESS;
+        f->key = NULL;
+        f->says = says;
+    }
+}
+
+void facts_forget(struct facts *facts, const char *const *names, size_t n, const char *file,
+                  const char *says)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < facts->n; i++) {
+        const struct fact fact = facts->of[i];
+        if (fact.at.file != file || !is_named(&fact, names, n)) {
+            facts->of[n_kept++] = fact;
+            continue;
+        }
+        decide_line(facts, fact.at, says);
+        free(fact.value);
+    }
+    facts->n = n_kept;
+}
+
 /* ---- findings ---- */
 
 int facts_find(struct facts *facts, enum finding_kind kind, struct place at, const char *what,
@@ -218,12 +273,30 @@ static int depends(struct facts *facts, const struct server_flag *flag, const ch
     return code;
 }
 
+/* Python's argparse takes the last of several. */
+static void forget_former(struct facts *facts, const struct server_flag *flag)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < facts->n; i++) {
+        const struct fact fact = facts->of[i];
+        if (strcmp(fact.name, flag->name) != 0 || fact.at.file)
+            facts->of[n_kept++] = fact;
+        else
+            free(fact.value);
+    }
+    if (n_kept < facts->n)
+        facts_decide(facts, flag->name, FOUND_HARMLESS, NULL, "given again: the last one counts");
+    facts->n = n_kept;
+}
+
 int facts_argument(struct facts *facts, const struct server_flag *flag, const char *value,
                    const char *written, struct place at, bool forced, struct ifl_error *error)
 {
     const char *says = asked(flag, value);
     if (is_secret_name(flag->name, strlen(flag->name)))
         written = flag->name;
+    if (!at.file && flag->takes != TAKES_JSON && !is_model(flag))
+        forget_former(facts, flag);
     const bool may_not_be =
         flag->sense == FLAG_UNMODELLED || (flag->sense == FLAG_MAPS && flag->neutral);
     if (may_not_be && !is_neutral(flag, value)) {
@@ -238,5 +311,9 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
     int code = 0;
     if (!is_model(flag) || !facts_get(facts, flag->name))
         code = facts_say(facts, flag->name, says, at, forced, error);
-    return code < 0 ? code : facts_find(facts, FOUND_MAPS, at, written, flag->key, NULL, error);
+    if (code == 0)
+        code = facts_find(facts, FOUND_MAPS, at, written, flag->key, NULL, error);
+    if (code == 0)
+        facts->findings[facts->n_findings - 1].name = flag->name;
+    return code;
 }

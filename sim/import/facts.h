@@ -65,6 +65,13 @@ int facts_say(struct facts *facts, const char *name, const char *value, struct p
 /* A fact that may be said several times, with several values. */
 int facts_also(struct facts *facts, const char *name, const char *value, struct place at,
                struct ifl_error *error);
+/* The same in place of what was said before by the same kind of line. */
+int facts_replace(struct facts *facts, const char *name, const char *value, struct place at,
+                  struct ifl_error *error);
+/* Takes back the facts of these names that lines of a file said; their findings become harmless,
+ * with the reason. Names may be NULL. */
+void facts_forget(struct facts *facts, const char *const *names, size_t n, const char *file,
+                  const char *says);
 /* The fact of that name, NULL if none: the forced one where there is one. */
 const struct fact *facts_get(const struct facts *facts, const char *name);
 /* Its value, NULL if it is not said. */

@@ -37,14 +37,29 @@ static int choose(const struct import_sources *sources, struct facts *facts,
     return code == 0 && gpu ? facts_say(facts, "gpu", gpu->name, hardware, false, error) : code;
 }
 
+/* A log is read by the rules of a server that a later one may name. */
+static int read_logs(const struct import_sources *sources, struct facts *facts,
+                     struct ifl_error *error)
+{
+    size_t n_unread = 0;
+    int code = 0;
+    for (size_t i = 0; i < sources->n_logs && code == 0; i++) {
+        code = log_read(sources->logs[i], facts, error);
+        n_unread += !facts->has_server;
+    }
+    for (size_t i = 0; i < n_unread && code == 0 && facts->has_server; i++)
+        code = log_read(sources->logs[i], facts, error);
+    return code;
+}
+
 static int read_sources(const struct import_sources *sources, struct facts *facts,
                         struct ifl_error *error)
 {
     int code = choose(sources, facts, error);
     if (code == 0 && sources->command)
         code = command_read(sources->command, facts, error);
-    for (size_t i = 0; i < sources->n_logs && code == 0; i++)
-        code = log_read(sources->logs[i], facts, error);
+    if (code == 0)
+        code = read_logs(sources, facts, error);
     for (size_t i = 0; i < sources->n_answers && code == 0; i++)
         code = answer_read(&sources->answers[i], facts, error);
     if (code == 0 && !facts->has_server && sources->n_answers > 0)

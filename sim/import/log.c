@@ -1,17 +1,15 @@
 #include "import/log.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "import/log_lines.h"
+#include "import/log_text.h"
 #include "import/names.h"
 #include "import/words.h"
-#include "inflight/inputs.h"
 
-enum { MAX_LINE_BYTES = 1 << 20, MAX_PATTERNS = 128 };
+enum { MAX_PATTERNS = 160 };
 
 /* Lines that say nothing, as ranges. */
 struct unread {
@@ -23,92 +21,19 @@ struct unread {
 struct reader {
     struct facts *facts;
     struct ifl_error *error;
+    struct log_text text;
     struct place at;
-    char *line; /* [MAX_LINE_BYTES + 1] */
+    char *line; /* of `text` */
     regex_t patterns[MAX_PATTERNS];
     bool compiled[MAX_PATTERNS];
-    bool told[MAX_PATTERNS]; /* harmless ones: once a file */
+    bool told[MAX_PATTERNS]; /* once a file: harmless ones, and those whose first line counts */
     struct unread unread;
-    bool is_cut; /* the file ends within the line */
+    bool shares_attention; /* the list of arguments says so */
+    long n_ranks;          /* of the tensor-parallel ones that log, and the line that shows it */
+    struct place rank_at;
 };
 
-/* ---- lines ---- */
-
-/* Removes colours and the like: ESC [, parameters, intermediate bytes and a final one (ECMA-48,
- * 5.4). */
-static void strip_colours(char *line)
-{
-    char *out = line;
-    for (char *at = line; *at; at++) {
-        if (at[0] == 0x1b && at[1] == '[') {
-            at += 2 + strspn(at + 2, "0123456789:;<=>?");
-            at += strspn(at, " !\"#$%&'()*+,-./");
-            if (!*at)
-                break;
-            continue;
-        }
-        *out++ = *at;
-    }
-    *out = '\0';
-}
-
-/* A line of a container's log or of a structured logger is an object that has the server's line in
- * one of its members. */
-static bool unwrap(char *line)
-{
-    static const char *const members[] = {"log", "message", "msg"};
-    json_t *object = *line == '{' ? json_loads(line, 0, NULL) : NULL;
-    const char *text = NULL;
-    for (size_t i = 0; !text && i < sizeof members / sizeof *members; i++)
-        text = json_string_value(json_object_get(object, members[i]));
-    const bool is_wrapped = text;
-    if (is_wrapped) { /* no longer than the object around it */
-        snprintf(line, MAX_LINE_BYTES + 1, "%s", text);
-        line[strcspn(line, "\r\n")] = '\0';
-        strip_colours(line);
-    }
-    json_decref(object);
-    return is_wrapped;
-}
-
-/* What a file with bytes of 0 is, by its first two. */
-static int refuse_binary(const struct reader *r, size_t n)
-{
-    const unsigned char *line = (const unsigned char *)r->line;
-    const bool is_first = r->at.line == 1 && n >= 2;
-    const bool is_utf16 = is_first && line[0] + line[1] == 0xff + 0xfe && line[0] >= 0xfe;
-    const bool is_gzip = is_first && line[0] == 0x1f && line[1] == 0x8b;
-    return facts_fail(r->at, r->error, "a byte of 0, expected the text of a log%s",
-                      is_utf16  ? ": this is UTF-16, UTF-8 is read"
-                      : is_gzip ? ": this is compressed, gunzip it first"
-                                : "");
-}
-
-/* 1: there is a line; 0: the file ends. */
-static int next_line(struct reader *r, FILE *in)
-{
-    size_t n = 0;
-    int c = 0;
-    r->at.line++;
-    while (n <= MAX_LINE_BYTES && (c = getc_unlocked(in)) != EOF && c != '\n') {
-        if (c == '\0')
-            return refuse_binary(r, n);
-        r->line[n++] = (char)c;
-    }
-    if (n > MAX_LINE_BYTES)
-        return facts_fail(r->at, r->error, "a line of more than 1 MiB, expected a server's log");
-    if (ferror(in) && errno == EISDIR)
-        return ifl_fail_at(r->error, r->at.file, 0, 0, "cannot be read: Is a directory");
-    if (ferror(in))
-        return ifl_fail(r->error, IFL_E_IO, "%s: cannot be read: %s", r->at.file, strerror(errno));
-    r->is_cut = c == EOF;
-    n -= n > 0 && r->line[n - 1] == '\r';
-    r->line[n] = '\0';
-    strip_colours(r->line);
-    if (unwrap(r->line))
-        r->is_cut = false;
-    return n > 0 || c != EOF;
-}
+/* ---- lines that say nothing ---- */
 
 static void end_range(struct unread *unread)
 {
@@ -158,6 +83,8 @@ static int say(struct reader *r, const struct log_line *line, const char *name, 
 {
     if (line->form == LINE_ALSO)
         return facts_also(r->facts, name, value, r->at, r->error);
+    if (line->form == LINE_LATEST)
+        return facts_replace(r->facts, name, value, r->at, r->error);
     return facts_say(r->facts, name, value, r->at, line->form == LINE_FORCED, r->error);
 }
 
@@ -176,7 +103,7 @@ static int take_facts(struct reader *r, const struct log_line *line, const regma
         const regmatch_t *group = &groups[i + 1];
         if (!line->facts[i] || group->rm_so < 0)
             continue;
-        if (r->is_cut && !r->line[group->rm_eo])
+        if (r->text.is_cut && !r->line[group->rm_eo])
             return refuse_cut(r);
         snprintf(value, sizeof value, "%.*s", (int)(group->rm_eo - group->rm_so),
                  r->line + group->rm_so);
@@ -187,17 +114,54 @@ static int take_facts(struct reader *r, const struct log_line *line, const regma
     }
     snprintf(what, sizeof what, "%.*s", (int)(whole->rm_eo - whole->rm_so), r->line + whole->rm_so);
     const char *key = line->keys[0] ? line->keys[0] : line->keys[1] ? line->keys[1] : line->keys[2];
-    return facts_find(r->facts, FOUND_MAPS, r->at, what + strspn(what, " #"), key, NULL, r->error);
+    if (!key)
+        return facts_find(r->facts, FOUND_HARMLESS, r->at, what + strspn(what, " #"), NULL, NULL,
+                          r->error);
+    const int code =
+        facts_find(r->facts, FOUND_MAPS, r->at, what + strspn(what, " #"), key, NULL, r->error);
+    if (code == 0)
+        r->facts->findings[r->facts->n_findings - 1].name = line->facts[0];
+    return code;
+}
+
+/* The first line of a file is of the model. Later ones may be of another, such as a draft model:
+ * the server's argument says whether there is one. */
+static int take_first(struct reader *r, const struct log_line *line, const regmatch_t *groups)
+{
+    char value[64];
+    const regmatch_t *group = &groups[1];
+    bool *told = &r->told[line - log_lines];
+    if (!*told) {
+        *told = true;
+        return take_facts(r, line, groups);
+    }
+    if (r->text.is_cut && !r->line[group->rm_eo])
+        return refuse_cut(r);
+    snprintf(value, sizeof value, "%.*s", (int)(group->rm_eo - group->rm_so),
+             r->line + group->rm_so);
+    return facts_also(r->facts, line->facts[1], value, r->at, r->error);
+}
+
+/* What was said of the facts before was of a run that is over. */
+static int take_anew(struct reader *r, const struct log_line *line)
+{
+    facts_forget(r->facts, line->facts, MAX_LINE_FACTS, r->at.file,
+                 "of the run that measures memory");
+    return facts_find(r->facts, FOUND_HARMLESS, r->at, line->part, NULL, NULL, r->error);
 }
 
 /* vLLM may take another dtype, and leave chunks or the prefix cache on or off, whatever it is
- * asked. */
-static bool is_forced(enum line_form form, const struct server_flag *flag)
+ * asked. SGLang lists its arguments once it has changed those of attention in parallel
+ * (server_args.py, _handle_data_parallelism). */
+static bool is_forced(const struct reader *r, enum line_form form, const struct server_flag *flag)
 {
-    return form == LINE_RESOLVED ||
-           (form == LINE_START &&
-            (strcmp(flag->name, "dtype") == 0 || strcmp(flag->name, "enable_prefix_caching") == 0 ||
-             strcmp(flag->name, "enable_chunked_prefill") == 0));
+    static const char *const names[] = {"dtype", "enable_prefix_caching", "enable_chunked_prefill",
+                                        "chunked_prefill_size", "schedule_conservativeness"};
+    const size_t n = r->shares_attention ? 5 : 3;
+    bool is_changed = form == LINE_RESOLVED;
+    for (size_t i = 0; form == LINE_START && i < n; i++)
+        is_changed = is_changed || strcmp(flag->name, names[i]) == 0;
+    return is_changed;
 }
 
 /* One argument of a list. */
@@ -220,14 +184,71 @@ static int take_argument(struct reader *r, enum line_form form, const struct arg
         return facts_find(r->facts, FOUND_UNKNOWN, r->at, written, NULL, NULL, r->error);
     if (strncmp(value, "torch.", 6) == 0)
         value += 6;
-    return facts_argument(r->facts, flag, value, written, r->at, is_forced(form, flag), r->error);
+    return facts_argument(r->facts, flag, value, written, r->at, is_forced(r, form, flag),
+                          r->error);
+}
+
+/* True if a list that has not ended before the line's end goes on in the line behind it: that one
+ * begins as no logger begins a line, and goes on with an argument where the last one may be whole.
+ */
+static bool goes_on(const char *next, bool is_open)
+{
+    static const char *const value = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                     "0123456789_.:/'-";
+    if (is_open || log_text_is_record(next))
+        return !log_text_is_record(next);
+    const char *comma = next + strspn(next, value);
+    const char *name = next[strcspn(next, "=,")] == '=' ? next + strspn(next, " ")
+                       : *comma == ','                  ? comma + 1 + strspn(comma + 1, " ")
+                                                        : "";
+    const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return n > 0 && name[n] == '=';
+}
+
+static int refuse_open(const struct reader *r, bool has_next)
+{
+    if (r->text.is_cut)
+        return refuse_cut(r);
+    return facts_fail(
+        r->at, r->error, "the list of arguments ends within a value, %s: expected whole lines",
+        has_next ? "and the line behind does not go on with it" : "where the log ends");
+}
+
+/* Terminals and pagers break long lines. A list that is not whole is put together again where the
+ * lines behind go on with it; else it is refused, since flags would be missing. */
+static int join_list(struct reader *r, const char *at)
+{
+    const bool has_bracket = strchr("([{", at[-1]) != NULL;
+    const long first = r->text.at;
+    char what[96];
+    int code = 0;
+    for (;;) {
+        const enum list_end end = list_end_of(at, has_bracket);
+        const bool is_open = end == LIST_OPEN;
+        if (end == LIST_CLOSED || (code = log_text_peek(&r->text, r->error)) < 0)
+            break;
+        if (code > 0 && goes_on(r->text.ahead, is_open) && log_text_join(&r->text))
+            continue;
+        if (is_open)
+            return refuse_open(r, code > 0);
+        break;
+    }
+    if (code < 0 || r->text.n_read - (r->text.has_ahead != 0) <= first)
+        return code < 0 ? code : 0;
+    snprintf(what, sizeof what, "lines %ld to %ld are one", first,
+             r->text.n_read - (r->text.has_ahead != 0));
+    return facts_find(r->facts, FOUND_ASSUMED, r->at, what, NULL,
+                      "the list of arguments goes on behind the line's end", r->error);
 }
 
 static int take_list(struct reader *r, enum line_form form, char *at)
 {
     struct argument argument;
+    int code = join_list(r, at);
     const size_t n = strlen(at);
-    int code = r->is_cut && n > 0 && !strchr(")]}>", at[n - 1]) ? refuse_cut(r) : 0;
+    r->shares_attention = strstr(at, "enable_dp_attention=True") != NULL;
+    if (code == 0 && r->text.is_cut && n > 0 && !strchr(")]}>", at[n - 1]))
+        code = refuse_cut(r);
     while (code == 0 && argument_next(&at, &argument))
         code = take_argument(r, form, &argument);
     return code;
@@ -284,7 +305,12 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
     case LINE_FACTS:
     case LINE_ALSO:
     case LINE_FORCED:
+    case LINE_LATEST:
         return take_facts(r, line, groups);
+    case LINE_FIRST:
+        return take_first(r, line, groups);
+    case LINE_ANEW:
+        return take_anew(r, line);
     case LINE_LIST:
         return take_list(r, line->form, r->line + groups[0].rm_eo);
     case LINE_RESOLVED:
@@ -334,6 +360,23 @@ static bool is_of_request(const char *line)
     return false;
 }
 
+/* The rank in front of a line, as in "[2026-02-01 10:00:00 DP0 TP3]" and "(Worker_TP1 pid=7)". */
+static void note_rank(struct reader *r)
+{
+    static const char *const separators = " _(";
+    const char close = *r->line == '(' ? ')' : *r->line == '[' ? ']' : '\0';
+    const char *end = close ? strchr(r->line, close) : NULL;
+    for (const char *at = r->line; end && (at = strstr(at, "TP")) && at < end; at++) {
+        const size_t n = strspn(at + 2, "0123456789");
+        const long rank = strtol(at + 2, NULL, 10);
+        if (n == 0 || n > 5 || !strchr(separators, at[-1]) || !strchr(" _])", at[2 + n]))
+            continue;
+        if (rank + 1 > r->n_ranks)
+            r->rank_at = r->at;
+        r->n_ranks = rank + 1 > r->n_ranks ? rank + 1 : r->n_ranks;
+    }
+}
+
 /* A line may say several things; one that only shows that it is known counts if nothing else does.
  */
 static int read_line(struct reader *r)
@@ -352,13 +395,14 @@ static int read_line(struct reader *r)
         (strstr(r->line, "APIServer") || strstr(r->line, "api_server.py")) &&
         facts_say(r->facts, "api_server", "True", r->at, false, r->error) < 0)
         return r->error->code;
+    note_rank(r);
     for (size_t i = 0; i < n_log_lines; i++) {
         regmatch_t groups[MAX_LINE_FACTS + 1] = {{0}};
-        if ((known && log_lines[i].form == LINE_HARMLESS) || !matches(r, i, groups))
+        if (log_lines[i].server != r->facts->server ||
+            (known && log_lines[i].form == LINE_HARMLESS) || !matches(r, i, groups))
             continue;
         known = true;
-        if (facts_set_server(r->facts, log_lines[i].server, r->at, r->error) < 0 ||
-            take(r, &log_lines[i], groups) < 0)
+        if (take(r, &log_lines[i], groups) < 0)
             return r->error->code;
         if (log_lines[i].form == LINE_LIST || log_lines[i].form == LINE_RESOLVED ||
             log_lines[i].form == LINE_START)
@@ -371,36 +415,71 @@ static int read_line(struct reader *r)
 
 /* ---- a file ---- */
 
-static int read_all(struct reader *r, FILE *in)
+/* Lines that one server alone prints name it; what several print is read by the rules of that one.
+ */
+static bool names_server(const struct log_line *line)
+{
+    return line->form != LINE_HARMLESS && line->form != LINE_UNMODELLED && !line->is_shared;
+}
+
+static int find_server(struct reader *r)
+{
+    if (is_of_request(r->line))
+        return 0;
+    for (size_t i = 0; i < n_log_lines; i++) {
+        regmatch_t groups[MAX_LINE_FACTS + 1];
+        if (names_server(&log_lines[i]) && matches(r, i, groups))
+            return facts_set_server(r->facts, log_lines[i].server, r->at, r->error);
+    }
+    return 0;
+}
+
+static int each_line(struct reader *r, int (*read)(struct reader *))
 {
     int code;
-    while ((code = next_line(r, in)) > 0)
-        if (read_line(r) < 0)
+    while ((code = log_text_next(&r->text, r->error)) > 0) {
+        r->line = r->text.line;
+        r->at.line = r->text.at;
+        if (read(r) < 0)
             return r->error->code;
+    }
+    return code;
+}
+
+static int note_ranks(struct reader *r)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%ld", r->n_ranks);
+    return r->n_ranks > 1 ? facts_also(r->facts, "tp_ranks", text, r->rank_at, r->error) : 0;
+}
+
+static int read_all(struct reader *r)
+{
+    int code = each_line(r, find_server);
+    if (code < 0 || !r->facts->has_server)
+        return code;
+    log_text_rewind(&r->text);
+    code = each_line(r, read_line);
+    if (code == 0)
+        code = note_ranks(r);
     return code < 0 ? code : report_unread(r);
 }
 
 int log_read(const char *path, struct facts *facts, struct ifl_error *error)
 {
-    FILE *in = fopen(path, "r");
-    if (!in)
-        return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
-    ifl_input_note(path);
     struct reader *r = calloc(1, sizeof *r);
-    char *line = malloc(MAX_LINE_BYTES + 2);
-    int code = r && line ? 0 : ifl_fail_nomem(error);
-    if (code == 0) {
-        r->facts = facts;
-        r->error = error;
-        r->at.file = path;
-        r->line = line;
-        code = read_all(r, in);
-        for (size_t i = 0; i < MAX_PATTERNS; i++)
-            if (r->compiled[i])
-                regfree(&r->patterns[i]);
-    }
-    free(line);
+    if (!r)
+        return ifl_fail_nomem(error);
+    r->facts = facts;
+    r->error = error;
+    r->at.file = path;
+    int code = log_text_open(&r->text, path, error);
+    if (code == 0)
+        code = read_all(r);
+    for (size_t i = 0; i < MAX_PATTERNS; i++)
+        if (r->compiled[i])
+            regfree(&r->patterns[i]);
+    log_text_close(&r->text);
     free(r);
-    fclose(in);
     return code;
 }

@@ -11,14 +11,20 @@
  *   num_tokens        SGLang, TensorRT-LLM: tokens of K/V
  *   gpu, gpu_gib      what a GPU is called, its memory in GiB
  *   world_size        TensorRT-LLM: processes, one a GPU
+ *   llm_backend       TensorRT-LLM: PyTorch, or another one
+ *   measures_memory   TensorRT-LLM: the K/V is that of a run which measures memory
+ *   memory_measured   TensorRT-LLM: that run is over
+ *   other_model_len   vLLM: max_model_len of a further model, as of a draft
+ *   tp_ranks          vLLM, SGLang: tensor-parallel ranks that log
  *   api_server        vLLM: it was started as a server, not as a library */
 #ifndef SIM_IMPORT_LOG_H
 #define SIM_IMPORT_LOG_H
 
 #include "import/facts.h"
 
-/* Reads a file; of a line with ANSI colours, what is left without them. A byte of 0 and a line of
- * more than 1 MiB are errors: such a file is no log. `path` must outlive the facts. */
+/* Reads a file; of a line with ANSI colours, what is left without them. Which server it is of is
+ * found first: lines that several servers print are read by the rules of that one. Where neither
+ * the file nor what was read before it says so, nothing is read. `path` must outlive the facts. */
 int log_read(const char *path, struct facts *facts, struct ifl_error *error);
 
 #endif

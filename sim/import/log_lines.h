@@ -8,6 +8,9 @@ enum line_form {
     LINE_FACTS,    /* the pattern's groups are facts */
     LINE_ALSO,     /* the same; the fact may have several values */
     LINE_FORCED,   /* the same, in place of what the server was asked for */
+    LINE_LATEST,   /* the same, in place of what such a line said before */
+    LINE_FIRST,    /* the same for the first such line; a later one says the second fact */
+    LINE_ANEW,     /* takes back what was said of the facts before */
     LINE_LIST,     /* behind the pattern stands a list of arguments */
     LINE_RESOLVED, /* the same; what it says counts in place of what the server was asked for */
     LINE_START,    /* a server starts: facts, then a list of arguments */
@@ -17,6 +20,8 @@ enum line_form {
 
 enum { MAX_LINE_FACTS = 3 };
 
+/* A line with facts or a list shows which server it is of, unless it is shared; harmless ones and
+ * those that are not modelled do not. */
 struct log_line {
     enum server server;
     enum line_form form;
@@ -25,6 +30,7 @@ struct log_line {
     const char *facts[MAX_LINE_FACTS];
     const char *keys[MAX_LINE_FACTS]; /* that they map to; NULL: none */
     const char *says;                 /* why it is not modelled */
+    bool is_shared; /* other servers print it, too: it does not show which one this is */
 };
 
 extern const struct log_line log_lines[];

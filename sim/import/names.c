@@ -1,8 +1,10 @@
 #include "import/names.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Names by the driver (nvidia-smi, and device_name in the names of vLLM's tuned kernels); memory
  * from the data sheets. A longer name stands before one that it begins with. */
@@ -73,36 +75,41 @@ const struct gpu_name *gpu_name_find(const char *name)
  * behind a dash (-Instruct, -hf, -AWQ) does not change the shape. */
 static const struct model_name {
     const char *profile, *checkpoint;
+    long long max_tokens; /* max_position_embeddings of its config.json; 0: the profile's */
 } models[] = {
-    {"llama-3-8b", "meta-llama/Meta-Llama-3-8B"},
-    {"llama-3-8b", "Meta-Llama-3.1-8B"},
-    {"llama-3-8b", "Llama-3-8B"},
-    {"llama-3-8b", "Llama-3.1-8B"},
-    {"llama-3-70b", "meta-llama/Meta-Llama-3-70B"},
-    {"llama-3-70b", "Llama-3-70B"},
-    {"llama-3.1-70b", "meta-llama/Llama-3.1-70B"},
-    {"llama-3.1-70b", "Meta-Llama-3.1-70B"},
-    {"llama-3.1-70b", "Llama-3.3-70B"},
-    {"llama-2-7b", "meta-llama/Llama-2-7b-hf"},
-    {"llama-2-7b", "Llama-2-7b"},
-    {"llama-2-13b", "meta-llama/Llama-2-13b-hf"},
-    {"llama-2-13b", "Llama-2-13b"},
-    {"llama-2-70b", "meta-llama/Llama-2-70b-hf"},
-    {"llama-2-70b", "Llama-2-70b"},
-    {"codellama-34b", "codellama/CodeLlama-34b-hf"},
-    {"codellama-34b", "CodeLlama-34b"},
-    {"mistral-7b", "mistralai/Mistral-7B-v0.1"},
-    {"mistral-7b", "Mistral-7B-Instruct-v0.1"},
-    {"mixtral-8x7b", "mistralai/Mixtral-8x7B-v0.1"},
-    {"mixtral-8x7b", "Mixtral-8x7B"},
-    {"qwen3-8b", "Qwen/Qwen3-8B"},
-    {"qwen3-32b", "Qwen/Qwen3-32B"},
-    {"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
-    {"opt-13b", "facebook/opt-13b"},
-    {"opt-66b", "facebook/opt-66b"},
-    {"opt-175b", "opt-175b"},
-    {"bloom-176b", "bigscience/bloom"},
-    {"yi-34b", "01-ai/Yi-34B"},
+    {"llama-3-8b", "meta-llama/Meta-Llama-3-8B", 0},
+    {"llama-3-8b", "Meta-Llama-3.1-8B", 131072},
+    {"llama-3-8b", "Llama-3-8B", 0},
+    {"llama-3-8b", "Llama-3.1-8B", 131072},
+    {"llama-3-70b", "meta-llama/Meta-Llama-3-70B", 0},
+    {"llama-3-70b", "Llama-3-70B", 0},
+    {"llama-3.1-70b", "meta-llama/Llama-3.1-70B", 0},
+    {"llama-3.1-70b", "Meta-Llama-3.1-70B", 0},
+    {"llama-3.1-70b", "Llama-3.3-70B", 0},
+    {"llama-2-7b", "meta-llama/Llama-2-7b-hf", 0},
+    {"llama-2-7b", "Llama-2-7b", 0},
+    {"llama-2-13b", "meta-llama/Llama-2-13b-hf", 0},
+    {"llama-2-13b", "Llama-2-13b", 0},
+    {"llama-2-70b", "meta-llama/Llama-2-70b-hf", 0},
+    {"llama-2-70b", "Llama-2-70b", 0},
+    {"codellama-34b", "codellama/CodeLlama-34b-hf", 0},
+    {"codellama-34b", "CodeLlama-34b", 0},
+    {"mistral-7b", "mistralai/Mistral-7B-v0.1", 0},
+    {"mistral-7b", "Mistral-7B-Instruct-v0.1", 0},
+    {"mixtral-8x7b", "mistralai/Mixtral-8x7B-v0.1", 0},
+    {"mixtral-8x7b", "Mixtral-8x7B", 0},
+    {"qwen3-8b", "Qwen/Qwen3-8B", 0},
+    {"qwen3-8b", "Qwen3-8B-Base", 32768},
+    {"qwen3-32b", "Qwen/Qwen3-32B", 0},
+    {"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B", 0},
+    {"qwen3-30b-a3b", "Qwen3-30B-A3B-Base", 32768},
+    {"qwen3-30b-a3b", "Qwen3-30B-A3B-Instruct-2507", 262144},
+    {"qwen3-30b-a3b", "Qwen3-30B-A3B-Thinking-2507", 262144},
+    {"opt-13b", "facebook/opt-13b", 0},
+    {"opt-66b", "facebook/opt-66b", 0},
+    {"opt-175b", "opt-175b", 0},
+    {"bloom-176b", "bigscience/bloom", 0},
+    {"yi-34b", "01-ai/Yi-34B", 0},
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 
@@ -133,13 +140,63 @@ static bool begins(const char *name, const char *start)
     return !start[n] && (!name[n] || name[n] == '-' || name[n] == '.' || name[n] == '_');
 }
 
-const char *model_profile(const char *name)
+/* The row whose name is the longest that this one begins with. */
+static const struct model_name *find_model(const char *name)
 {
     char text[256];
     const char *bare = bare_name(name, text);
-    for (size_t i = 0; i < N_MODELS; i++)
-        if (begins(bare, last_part(models[i].checkpoint)) || strcmp(bare, models[i].profile) == 0)
-            return models[i].profile;
+    const struct model_name *found = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < N_MODELS; i++) {
+        const char *checkpoint = last_part(models[i].checkpoint);
+        const bool is_profile = strcmp(bare, models[i].profile) == 0;
+        if ((!is_profile && !begins(bare, checkpoint)) || (found && strlen(checkpoint) <= most))
+            continue;
+        found = &models[i];
+        most = is_profile ? SIZE_MAX : strlen(checkpoint); /* the profile's own row is the first */
+    }
+    return found;
+}
+
+const char *model_profile(const char *name)
+{
+    const struct model_name *model = find_model(name);
+    return model ? model->profile : NULL;
+}
+
+long long model_checkpoint_len(const char *name)
+{
+    const struct model_name *model = find_model(name);
+    return model ? model->max_tokens : 0;
+}
+
+/* Words of names of checkpoints. Those of the width come first: "GPTQ-Int8", "W4A16-AWQ". */
+static const struct width_word {
+    const char *word, *dtype;
+} widths[] = {
+    {"w8a8", "int8"}, {"w8a16", "int8"}, {"int8", "int8"}, {"8bit", "int8"}, {"w4a16", "int4"},
+    {"int4", "int4"}, {"4bit", "int4"},  {"w4a8", ""},     {"w4afp8", ""},   {"nvfp4", ""},
+    {"mxfp4", ""},    {"fp4", ""},       {"gguf", ""},     {"bnb", ""},      {"exl2", ""},
+    {"hqq", ""},      {"fp8", "fp8"},    {"awq", "int4"},  {"gptq", "int4"}, {"autoround", "int4"},
+};
+
+static bool has_word(const char *name, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = name; *at; at++)
+        if (strncasecmp(at, word, n) == 0 && !isalnum((unsigned char)at[n]) && at > name &&
+            !isalnum((unsigned char)at[-1]))
+            return true;
+    return false;
+}
+
+const char *model_width(const char *name)
+{
+    char text[256];
+    const char *bare = bare_name(name, text);
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        if (has_word(bare, widths[i].word))
+            return widths[i].dtype;
     return NULL;
 }
 

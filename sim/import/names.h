@@ -18,6 +18,12 @@ const struct gpu_name *gpu_name_find(const char *name);
 /* The profile in configs/models of a model by its name, its path or the name of its checkpoint
  * ("meta-llama/Llama-3.1-8B-Instruct"); NULL: none. */
 const char *model_profile(const char *name);
+/* The most tokens of a request that this checkpoint allows (max_position_embeddings), where they
+ * are not those of the profile; else 0. */
+long long model_checkpoint_len(const char *name);
+/* What a checkpoint's name says of its weights: "fp8", "int8" or "int4", "" if they are quantised
+ * in another way, NULL if it says nothing. */
+const char *model_width(const char *name);
 /* The checkpoint that a profile of configs/models describes; NULL if none is known. */
 const char *model_checkpoint(const char *profile);
 

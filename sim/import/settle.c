@@ -106,20 +106,6 @@ void settle_decide(struct settled *s, const char *const *names, enum finding_kin
         facts_decide(s->facts, *names, kind, key, says);
 }
 
-static void settle_model(struct settled *s)
-{
-    const char *model = facts_text(s->facts, facts_model_name(s->facts));
-    const char *chosen = facts_text(s->facts, "chosen_model");
-    const char *profile = chosen ? chosen : model ? model_profile(model) : NULL;
-    if (profile)
-        settle_put(s, "model", "%s", profile);
-    else
-        settle_find(s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named",
-                    NULL,
-                    "no model of configs/models has this name: set model, `inflight model` reads "
-                    "a config.json");
-}
-
 static void settle_hardware(struct settled *s)
 {
     const char *name = facts_text(s->facts, "gpu");
@@ -138,7 +124,7 @@ static void settle_dtype(struct settled *s, const char *name, const char *key)
     static const char *const names[][2] = {
         {"bfloat16", "bf16"}, {"bf16", "bf16"},    {"float16", "fp16"}, {"half", "fp16"},
         {"fp16", "fp16"},     {"float32", "fp32"}, {"float", "fp32"},   {"fp32", "fp32"},
-        {"fp8", "fp8"},       {"fp8_e4m3", "fp8"}};
+        {"fp8", "fp8"},       {"fp8_e4m3", "fp8"}, {"FP8", "fp8"}};
     const char *dtype = facts_text(s->facts, name);
     for (size_t i = 0; dtype && i < sizeof names / sizeof *names; i++)
         if (strcmp(dtype, names[i][0]) == 0)
@@ -149,6 +135,7 @@ void settle_common(struct settled *s, const char *tensor, const char *pipeline,
                    const char *replicas)
 {
     settle_model(s);
+    settle_weights(s);
     settle_hardware(s);
     settle_dtype(s, "dtype", "engine.dtype");
     settle_dtype(s, "kv_cache_dtype", "engine.kv_dtype");
@@ -158,6 +145,31 @@ void settle_common(struct settled *s, const char *tensor, const char *pipeline,
         settle_count(s, pipeline, "parallel.pipeline");
     if (settle_at_least_1(s, replicas, 1) > 1)
         settle_count(s, replicas, "cluster.replicas");
+}
+
+void settle_ranks(struct settled *s, const char *tensor)
+{
+    const struct fact *fact = NULL;
+    for (size_t i = 0; i < s->facts->n; i++)
+        if (strcmp(s->facts->of[i].name, "tp_ranks") == 0 &&
+            (!fact || atol(s->facts->of[i].value) > atol(fact->value)))
+            fact = &s->facts->of[i];
+    const long n_ranks = fact ? atol(fact->value) : 0;
+    const long long asked = settle_at_least_1(s, tensor, n_ranks);
+    const struct place at = fact ? fact->at : (struct place){0};
+    char value[32];
+    if (s->code < 0 || !fact)
+        return;
+    if (n_ranks > asked)
+        s->code =
+            facts_fail(at, s->error, "rank TP%ld logs, but %s is %lld", n_ranks - 1, tensor, asked);
+    if (s->code < 0 || facts_get(s->facts, tensor))
+        return;
+    snprintf(value, sizeof value, "%ld", n_ranks);
+    s->code = facts_also(s->facts, tensor, value, at, s->error);
+    settle_find(s, FOUND_ASSUMED, at, "", "parallel.tensor",
+                "no argument says how many GPUs share the model: as many ranks log here, on one "
+                "node");
 }
 
 /* tokens / block_tokens blocks where `num_gpu_blocks` is not said; 0: neither is said. */

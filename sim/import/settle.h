@@ -43,10 +43,22 @@ void settle_find(struct settled *s, enum finding_kind kind, struct place at, con
 IFL_PRINTF(3, 4)
 void settle_fail(struct settled *s, const char *name, const char *format, ...);
 
+/* The model's profile, and what the checkpoint's name and the server say about its weights. */
+void settle_model(struct settled *s);
+void settle_weights(struct settled *s);
+/* The length that the checkpoint allows, where it is not that of the profile; else 0. */
+long long settle_checkpoint_len(const struct settled *s);
+/* Puts it, where no length is said. */
+void settle_length(struct settled *s);
+
 /* model, hardware, parallel, engine.dtype and kv_dtype: of any server. `replicas` names the fact.
  */
 void settle_common(struct settled *s, const char *tensor, const char *pipeline,
                    const char *replicas);
+
+/* The ranks that log against the argument `tensor`: more of them are an error, and where it is not
+ * said, they are as many. */
+void settle_ranks(struct settled *s, const char *tensor);
 
 /* How a server speaks of its K/V. */
 struct pool_names {

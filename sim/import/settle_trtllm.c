@@ -11,9 +11,10 @@
 static bool is_pytorch(const struct settled *s)
 {
     const char *backend = facts_text(s->facts, "backend");
+    const char *logged = facts_text(s->facts, "llm_backend");
     const char *version = facts_text(s->facts, "version");
-    if (backend)
-        return strcmp(backend, "pytorch") == 0;
+    if (backend || logged)
+        return strcasecmp(logged ? logged : backend, "pytorch") == 0;
     return version ? strtol(version, NULL, 10) >= 1 : !s->from_log;
 }
 
@@ -67,6 +68,10 @@ static void settle_world(struct settled *s)
 
 static void settle_blocks(struct settled *s)
 {
+    if (facts_get(s->facts, "measures_memory") && !facts_get(s->facts, "memory_measured"))
+        settle_fail(s, "measures_memory",
+                    "the K/V blocks of this run are those of a run that measures memory, and no "
+                    "line says what it found (\"Estimated max\"): the log ends too early");
     settle_pool(s, &(struct pool_names){
                        .block = "tokens_per_block",
                        .dflt = is_pytorch(s) ? 32 : 64,
@@ -87,6 +92,7 @@ void settle_trtllm(struct settled *s)
     if (settle_number(s, "moe_expert_parallel_size", 1) > 1)
         settle_count(s, "moe_expert_parallel_size", "parallel.expert");
     settle_count(s, "max_seq_len", "serving.max_model_len");
+    settle_length(s);
     settle_count_or(s, "max_batch_size", "serving.batching.max_seqs", "2048",
                     "TensorRT-LLM's default");
     settle_count_or(s, "max_num_tokens", "serving.batching.max_batched_tokens", "8192",

@@ -63,12 +63,13 @@ static void read_engine(struct vllm *v)
 
 /* ---- blocks ---- */
 
-/* The least of what the workers say: all take as many blocks as the poorest. */
-static long long least_tokens(struct vllm *v)
+/* Of what the workers say the least: all take as many blocks as the poorest. */
+static const struct fact *least_kv(struct vllm *v, const struct fact **other)
 {
     const struct facts *facts = v->s->facts;
-    const struct fact *other = NULL;
-    long long least = 0, n = 0, count;
+    const struct fact *least = NULL;
+    long long of_least = 0, count, n = 0;
+    *other = NULL;
     for (size_t i = 0; i < facts->n; i++) {
         const struct fact *fact = &facts->of[i];
         if (strcmp(fact->name, "kv_tokens") != 0)
@@ -78,18 +79,32 @@ static long long least_tokens(struct vllm *v)
                                     "K/V of %.40s tokens, expected a whole number from 1 to 2^30",
                                     fact->value);
         if (v->s->code < 0)
-            return 0;
+            return NULL;
         n++;
-        if (least > 0 && count != least)
-            other = fact;
-        least = least == 0 || count < least ? count : least;
+        if (least && count != of_least)
+            *other = count < of_least ? least : fact;
+        if (!least || count < of_least) {
+            least = fact;
+            of_least = count;
+        }
     }
-    if (other && n > v->world && v->s->code == 0)
-        v->s->code = facts_fail(other->at, v->s->error,
-                                "K/V of %.40s tokens, but another line says %lld, expected one "
-                                "size of all replicas",
-                                other->value, least);
+    if (n <= v->world)
+        *other = NULL;
     return least;
+}
+
+static long long least_tokens(struct vllm *v)
+{
+    const struct fact *other, *least = least_kv(v, &other);
+    long long count = 0;
+    if (other && v->s->code == 0)
+        v->s->code = facts_fail(other->at, v->s->error,
+                                "K/V of %.40s tokens, but line %ld of %.200s says %.40s, expected "
+                                "one size of all replicas",
+                                other->value, least->at.line, least->at.file, least->value);
+    if (least)
+        count_read(least->value, &count);
+    return count;
 }
 
 static double least_concurrency(const struct facts *facts)
@@ -160,6 +175,16 @@ static long long blocks_from_log(struct vllm *v)
     return blocks;
 }
 
+/* The rule of memory of a release; the preset has that of its own time. */
+static void settle_sizing(struct vllm *v)
+{
+    settle_put(v->s, "serving.kv.sizing", "%s",
+               v->version < 901    ? "vllm-0.8"
+               : v->version < 1700 ? "vllm-0.9.1"
+               : v->version < 2000 ? "vllm-0.17"
+                                   : "vllm-0.20");
+}
+
 /* V1 keeps one of its blocks as a null block (block_pool.py) since 0.8.3, as its presets say. */
 static void settle_kv(struct vllm *v)
 {
@@ -192,6 +217,8 @@ static void settle_kv(struct vllm *v)
         settle_assume(s, "serving.kv.block_tokens", size,
                       v->block_size == 16 ? "vLLM's default"
                                           : "what count and concurrency of the log give");
+    if (blocks == 0 && v->v1)
+        settle_sizing(v);
     settle_real(s, "gpu_memory_utilization", "serving.kv.memory_utilization");
     if (v->version < 2000 && blocks == 0 && !facts_get(s->facts, "gpu_memory_utilization"))
         settle_assume(s, "serving.kv.memory_utilization", "0.9", "vLLM's default before 0.20");
@@ -271,6 +298,10 @@ static void settle_limits_v1(struct vllm *v)
     else if (class != GPU_UNNAMED && v->version >= 805)
         settle_assume(v->s, "serving.batching.max_batched_tokens", dflts[class],
                       "the default of a server on this GPU");
+    else if (v->version < 805)
+        settle_fail(v->s, NULL,
+                    "max_num_batched_tokens is not said, and its default before 0.8.5 is not "
+                    "known: give it in --command");
     else
         settle_fail(v->s, NULL,
                     "max_num_batched_tokens is not said, and its default goes by the GPU, which "
@@ -479,13 +510,33 @@ static void settle_parallel(struct settled *s)
         settle_count(s, "decode_context_parallel_size", "parallel.context");
 }
 
+/* A draft model has a length of its own; without one, two lengths are of two servers. */
+static void check_lengths(struct settled *s)
+{
+    const long long length = settle_number(s, "max_model_len", 0);
+    const bool has_draft =
+        facts_get(s->facts, "speculative_config") || facts_get(s->facts, "speculative_model");
+    for (size_t i = 0; i < s->facts->n && s->code == 0 && !has_draft; i++) {
+        const struct fact *fact = &s->facts->of[i];
+        long long other;
+        if (strcmp(fact->name, "other_model_len") == 0 &&
+            (!count_read(fact->value, &other) || other != length))
+            s->code = facts_fail(fact->at, s->error,
+                                 "max_model_len is %.40s, but %lld before, and no argument names a "
+                                 "draft model",
+                                 fact->value, length);
+    }
+}
+
 void settle_vllm(struct settled *s)
 {
     struct vllm v = {.s = s};
+    settle_ranks(s, "tensor_parallel_size");
+    check_lengths(s);
     read_version(&v);
     if (s->code == 0)
         read_engine(&v);
-    v.max_model_len = settle_number(s, "max_model_len", 0);
+    v.max_model_len = settle_number(s, "max_model_len", settle_checkpoint_len(s));
     v.world =
         settle_number(s, "tensor_parallel_size", 1) * settle_number(s, "pipeline_parallel_size", 1);
     if (s->code < 0)
@@ -498,6 +549,7 @@ void settle_vllm(struct settled *s)
     settle_newcomers(&v);
     settle_parallel(s);
     settle_count(s, "max_model_len", "serving.max_model_len");
+    settle_length(s);
     settle_kv(&v);
     settle_tiers_vllm(s, v.v1);
     settle_role_vllm(s, v.v1);

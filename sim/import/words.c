@@ -178,6 +178,35 @@ static char *value_end(char *at)
     return at;
 }
 
+enum list_end list_end_of(const char *at, bool has_bracket)
+{
+    const size_t n = strlen(at);
+    const char *last = at; /* argument */
+    int depth = 0;
+    char quote = '\0';
+    if (n >= 3 && strcmp(at + n - 3, "...") == 0)
+        return LIST_CLOSED;
+    for (; *at; at++) {
+        if (quote) {
+            if (*at == '\\' && at[1])
+                at++;
+            else if (*at == quote)
+                quote = '\0';
+        } else if (*at == '\'' || *at == '"') {
+            quote = *at;
+        } else if (strchr("([{<", *at)) {
+            depth++;
+        } else if (strchr(")]}>", *at) && depth-- == 0) {
+            return LIST_CLOSED;
+        } else if (*at == ',' && depth == 0) {
+            last = at + 1;
+        }
+    }
+    last += strspn(last, " ");
+    const bool is_half = *last && !strpbrk(last, "=:"); /* of a name */
+    return quote || depth > 0 || has_bracket || is_half ? LIST_OPEN : LIST_MAY_GO_ON;
+}
+
 static char *without_quotes(char *text)
 {
     const size_t n = strlen(text);

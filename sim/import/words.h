@@ -31,4 +31,11 @@ struct argument {
 };
 bool argument_next(char **at, struct argument *argument);
 
+/* How a list ends that goes up to the end of a text: behind the bracket that was open before it,
+ * which `has_bracket` says there is; within a value or a name; or with a whole argument, behind
+ * which another one may follow. A list that ends in "..." was shortened by hand and counts as
+ * whole. */
+enum list_end { LIST_CLOSED, LIST_OPEN, LIST_MAY_GO_ON };
+enum list_end list_end_of(const char *at, bool has_bracket);
+
 #endif

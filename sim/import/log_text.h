@@ -1,0 +1,40 @@
+/* The lines of a log, without colours and without what a container or a logger puts around them. */
+#ifndef SIM_IMPORT_LOG_TEXT_H
+#define SIM_IMPORT_LOG_TEXT_H
+
+#include <stdio.h>
+
+#include "import/facts.h"
+
+struct log_text {
+    FILE *in;
+    const char *path;
+    char *line;    /* the line that is read */
+    long at;       /* 1-based, of its first part */
+    bool is_cut;   /* the file ends within the line */
+    char *ahead;   /* the line behind it, once log_text_peek has looked */
+    int has_ahead; /* 1: it is there, 0: not looked at, -1: there is none */
+    bool ahead_is_cut;
+    long n_read; /* lines, with the one ahead */
+};
+
+/* Opens a file. A pipe is copied first, so that log_text_rewind can go back. `path` must outlive
+ * the lines. 0 or a negative code; log_text_close is due in both cases. */
+int log_text_open(struct log_text *text, const char *path, struct ifl_error *error);
+void log_text_close(struct log_text *text);
+void log_text_rewind(struct log_text *text);
+
+/* The next line. 1: there is one; 0: the file ends; else a negative code. A byte of 0 and a line of
+ * more than 1 MiB are errors: such a file is no log. */
+int log_text_next(struct log_text *text, struct ifl_error *error);
+
+/* The line behind, which stays the next one: the same codes. */
+int log_text_peek(struct log_text *text, struct ifl_error *error);
+
+/* Puts the line ahead at the end of this one. False: together they are too long. */
+bool log_text_join(struct log_text *text);
+
+/* True if the text begins as a server's loggers begin a line: with a process, a level or a time. */
+bool log_text_is_record(const char *line);
+
+#endif
