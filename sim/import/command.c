@@ -390,7 +390,75 @@ static int read_inner(const struct words *words, size_t at, struct facts *facts,
     return code;
 }
 
+/* ---- a list of words, as Kubernetes has it ---- */
+
+/* Where the text of a line's item begins, NULL if it is none; a line with the list's name alone, a
+ * comment or nothing has an empty one. */
+static const char *item_of(const char *line, size_t n)
+{
+    const size_t n_blank = strspn(line, " \t");
+    const char *item = line + n_blank;
+    const bool is_end = n_blank >= n || *item == '#' || strncmp(item, "---", 3) == 0;
+    const bool is_name = strncmp(item, "command:", 8) == 0 || strncmp(item, "args:", 5) == 0;
+    if (is_end)
+        return line + n;
+    if (is_name && item[strcspn(item, ":") + 1 + strspn(strchr(item, ':') + 1, " \r")] == '\n')
+        return line + n;
+    return item[0] == '-' && item[1] == ' ' && item[2] != '|' && item[2] != '>' ? item + 2 : NULL;
+}
+
+/* Up to a comment behind the item. */
+static size_t item_chars(const char *item, const char *end)
+{
+    char quote = '\0';
+    for (const char *at = item; at < end; at++) {
+        if (quote ? *at == quote : *at == '\'' || *at == '"')
+            quote = quote ? '\0' : *at;
+        else if (!quote && *at == '#' && at > item && at[-1] == ' ')
+            return (size_t)(at - item);
+    }
+    return (size_t)(end - item);
+}
+
+/* The words of "- python3", "- -m", ... one behind the other; NULL: the command is no such list, or
+ * memory ran out. The caller owns it. */
+static char *unlist(const char *command)
+{
+    char *text = malloc(strlen(command) + 2), *out = text;
+    size_t n_items = 0;
+    bool is_list = text;
+    for (const char *line = command; is_list && *line;) {
+        const size_t n = strcspn(line, "\n");
+        const char *item = item_of(line, n);
+        is_list = item;
+        if (is_list && item < line + n) {
+            const size_t n_chars = item_chars(item, line + n);
+            memcpy(out, item, n_chars);
+            out += n_chars;
+            *out++ = ' ';
+            n_items++;
+        }
+        line += n + (line[n] == '\n');
+    }
+    if (is_list && n_items > 1) {
+        *out = '\0';
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+static int read_command(const char *command, struct facts *facts, struct ifl_error *error);
+
 int command_read(const char *command, struct facts *facts, struct ifl_error *error)
+{
+    char *list = unlist(command);
+    const int code = read_command(list ? list : command, facts, error);
+    free(list);
+    return code;
+}
+
+static int read_command(const char *command, struct facts *facts, struct ifl_error *error)
 {
     struct words words;
     struct start start;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data.h"
 #include "config/config.h"
 #include "config/read.h"
 
@@ -21,7 +22,7 @@ static const struct dialect {
 } dialects[] = {
     {SERVER_VLLM, "0.33.0", "vllm serve", 3300, true},
     {SERVER_VLLM, "0.30.0", "vllm serve", 3000, true},
-    {SERVER_VLLM, "0.20.0", "vllm serve", 2000, true},
+    {SERVER_VLLM, "0.19.0", "vllm serve", 1900, true},
     {SERVER_VLLM, "0.9.0", "VLLM_USE_V1=1 vllm serve", 900, true},
     {SERVER_VLLM, "0.8.5", "VLLM_USE_V1=0 vllm serve", 805, false},
     {SERVER_VLLM, "0.6.3", "vllm serve", 603, false},
@@ -141,6 +142,24 @@ static const char *gpus_of(const struct writer *w, const struct server_flag *fla
     return strcmp(flag->name, "moe_a2a_backend") == 0 ? "" : text; /* a name: the profile's */
 }
 
+/* Of SGLang seats and chunk are all groups', and a group has 0.3 of the conservativeness. True: the
+ * flag is one of them. */
+static bool put_share(const struct writer *w, const struct server_flag *flag, char value[64])
+{
+    const long long groups = count_at(w->root, "parallel.data");
+    const char *text = key_text(w->root, flag->key);
+    if (w->dialect->server != SERVER_SGLANG || groups <= 1)
+        return false;
+    if (strcmp(flag->name, "schedule_conservativeness") == 0)
+        snprintf(value, 64, "%.17g", strtod(text, NULL) / 0.3);
+    else if (strcmp(flag->name, "max_running_requests") == 0 ||
+             (strcmp(flag->name, "chunked_prefill_size") == 0 && strcmp(text, "0") != 0))
+        snprintf(value, 64, "%lld", atoll(text) * groups);
+    else
+        return false;
+    return true;
+}
+
 /* Words that a flag has of its own for what a key says. */
 static const char *word_of(const struct writer *w, const struct server_flag *flag, const char *text)
 {
@@ -174,6 +193,9 @@ static void value_of(const struct writer *w, const struct server_flag *flag, cha
         put_blocks(w, value);
         return;
     }
+    if (put_share(w, flag, value) || (strcmp(flag->name, "mem_fraction_static") == 0 &&
+                                      !key_is(w->root, "serving.kv.sizing", "sglang")))
+        return;
     const bool is_gpus = strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0;
     const char *text = is_gpus ? gpus_of(w, flag, gpus) : word_of(w, flag, key_text(w->root, key));
     const bool is_one =
@@ -246,10 +268,7 @@ static void write_command(struct writer *w)
     const char *model = key_text(w->root, "model"), *checkpoint = model_checkpoint(model);
     char word[512];
     add(w, "%s %s", w->dialect->start,
-        shell_word(checkpoint ? checkpoint
-                   : *model   ? model
-                              : "MODEL",
-                   word, sizeof word));
+        shell_word(checkpoint ? checkpoint : "MODEL", word, sizeof word));
     for (size_t i = 0; i < flags->n; i++) {
         const struct server_flag *flag = &flags->of[i];
         char value[64] = "", name[64];
@@ -264,6 +283,8 @@ static void write_command(struct writer *w)
         add_switches_vllm(w);
     else
         add_switches_sglang(w);
+    if (key_is(w->root, "dtype", "fp8"))
+        add(w, " --quantization fp8");
     add_more(w);
     if (w->dialect->version)
         add(w, " # version %s", w->dialect->version);
@@ -296,6 +317,13 @@ static bool is_no_tier(const struct node *map)
     return true;
 }
 
+/* The rule `memory` of serving.kv and its share are inflight's own: no server counts so. */
+static bool is_own_rule(const struct node *map, const char *key)
+{
+    return key && (strcmp(key, "sizing") == 0 || strcmp(key, "memory_utilization") == 0) &&
+           key_is(map, "sizing", "memory");
+}
+
 /* Keys of a server that differ, as "key=value, ...". Returns how many. */
 static size_t list_differences(const struct node *a, const struct node *b, const char *where,
                                char *list, size_t n_bytes)
@@ -319,6 +347,8 @@ static size_t list_differences(const struct node *a, const struct node *b, const
         if (other && child->kind == NODE_SCALAR && other->kind == NODE_SCALAR &&
             strcmp(child->text, other->text) == 0)
             continue;
+        if (is_own_rule(a, child->key))
+            continue;
         const size_t used = strlen(list);
         snprintf(list + used, n_bytes - used, "%s%s=%s", used ? ", " : "", path,
                  tree_describe(child, found));
@@ -338,6 +368,13 @@ static size_t list_formats(const struct node *a, const struct node *b, char *lis
             continue;
         snprintf(list + used, n_bytes - used, "%s%s=%s", used ? ", " : "", formats[i],
                  key_text(a, formats[i]));
+        n++;
+    }
+    const char *dtype = key_text(a, "dtype");
+    if ((strcmp(dtype, "fp8") == 0 || strcmp(dtype, "int8") == 0 || strcmp(dtype, "int4") == 0) &&
+        !key_is(b, "dtype", dtype)) {
+        const size_t used = strlen(list);
+        snprintf(list + used, n_bytes - used, "%sdtype=%s", used ? ", " : "", dtype);
         n++;
     }
     return n;
@@ -412,6 +449,16 @@ static int write_best(const struct node *root, enum server server, struct writer
     return 0;
 }
 
+/* MODEL stands for a checkpoint that no table names. */
+static void tell_model(const struct ifl_notes *notes, const char *model)
+{
+    char text[600];
+    if (!*model || model_checkpoint(model) || !notes->say)
+        return;
+    snprintf(text, sizeof text, "MODEL stands for the checkpoint of model %.500s", model);
+    notes->say(notes->context, text);
+}
+
 static void tell(const struct ifl_notes *notes, enum server server, const char *lost)
 {
     char text[2200];
@@ -427,7 +474,7 @@ int export_server(const char *path, enum server server, FILE *out, const struct 
     struct node *user = NULL, *root = NULL;
     struct config config = {0};
     struct writer best = {0};
-    char lost[2048] = "";
+    char lost[2048] = "", profile[512];
     int code = tree_load(path, &user, error);
     const struct node *pools = code == 0 ? tree_at(user, "cluster.pools") : NULL;
     if (pools && !tree_is_null(pools))
@@ -440,12 +487,16 @@ int export_server(const char *path, enum server server, FILE *out, const struct 
         code = write_keys(&config, &root, error);
         config_finish(&config);
     }
+    if (code == 0 && *key_text(root, "model"))
+        code = data_resolve("models", key_text(root, "model"), profile, error);
     if (code == 0)
         code = write_best(root, server, &best, lost, sizeof lost, error);
     if (code < 0)
         ifl_blame_file(error, path);
     if (code == 0)
         fprintf(out, "%s\n", best.line);
+    if (code == 0)
+        tell_model(notes, key_text(root, "model"));
     if (code == 0)
         tell(notes, server, lost);
     tree_free(user);
