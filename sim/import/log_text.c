@@ -1,10 +1,11 @@
 #include "import/log_text.h"
-#include "inflight/inputs.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "inflight/inputs.h"
 
 enum { MAX_LINE_BYTES = 1 << 20 };
 

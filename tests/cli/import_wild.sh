@@ -195,7 +195,12 @@ for server in vllm sglang; do
     if grep -q fp8 command; then complain 'a dtype of eight bits' "    $(cat command)"; fi
     exported $server 'note: no argument of * says engine.kv_dtype=int8' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: int8}' "serving: {preset: $preset}"
     exported $server '' '--kv-cache-dtype fp8_e4m3' 'model: qwen3-8b' 'engine: {kv_dtype: fp8}' "serving: {preset: $preset}"
-    exported $server '' " 'x y'\\''s.yaml'" "model: \"x y's.yaml\"" "serving: {preset: $preset}"
+    printf 'model: "x y.yaml"\nserving: {preset: %s}\n' "$preset" >path.yaml
+    refuses 'path.yaml: there is no file x y.yaml, expected a model' "$inflight" export --server $server path.yaml
+    cp "$INFLIGHT_DATA/configs/models/qwen3-8b.yaml" 'x y.yaml'
+    expect 0 'note: MODEL stands for the checkpoint of model x y.yaml' "$inflight" export --server $server path.yaml
+    if grep -q yaml logs/out; then complain "$ran" '    a path of this machine is the model'; fi
+    rm 'x y.yaml'
 done
 # SGLang's --kv-cache-dtype: auto, fp8_e5m2, fp8_e4m3, bf16, bfloat16, fp4_e2m1 (server_args.py)
 exported sglang 'note: no argument of SGLang says engine.kv_dtype=fp16' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: fp16}' 'serving: {preset: sglang-overlap}'
@@ -223,7 +228,9 @@ refuses 'what is imported is no configuration' \
 refuses 'what is imported is no configuration' "$inflight" import -c 'sglang serve x --speculative-algorithm EAGLE
     --speculative-num-steps 1073741824 --speculative-eagle-topk 1073741824 --speculative-num-draft-tokens 1073741824'
 # objects in objects: one level is read once, however many there are
-awk 'BEGIN { printf "args: Namespace(speculative_config="; for (i = 0; i < 60000; i++) printf "{a="; print ")" }' | v1_log >deep.log
+awk 'BEGIN { printf "args: Namespace(speculative_config="; for (i = 0; i < 60000; i++) printf "{a="; for (i = 0; i < 60000; i++) printf "}"; print ")" }' | v1_log >deep.log
 expect 0 '' timeout 20 "$inflight" import deep.log -c "$vllm"
+head -c 200000 deep.log >open.log
+refuses 'open.log:3: the log ends within this line, expected whole lines' "$inflight" import open.log -c "$vllm"
 
 finish

@@ -128,6 +128,31 @@ Test(names, a_name_is_of_one_flag)
         }
 }
 
+/* Where a list that begins behind a bracket, or without one, is not whole. */
+Test(lists, ends)
+{
+    static const struct {
+        const char *text;
+        bool has_bracket;
+        enum list_end end;
+    } lists[] = {
+        {"a='x', b={'c': 1})", true, LIST_CLOSED},
+        {"'a': 1} and more", true, LIST_CLOSED},
+        {"a='x', b=...", true, LIST_CLOSED},
+        {"a='x', b=1", true, LIST_OPEN},
+        {"a='x', b=1", false, LIST_MAY_GO_ON},
+        {"a='x', b=1, ", false, LIST_MAY_GO_ON},
+        {"a='x", false, LIST_OPEN},
+        {"a='x\\'", false, LIST_OPEN},
+        {"a={\"b\": [1, 2", false, LIST_OPEN},
+        {"a=1, tensor_par", false, LIST_OPEN},
+        {"a=C(b=1), c", false, LIST_OPEN},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        cr_expect_eq(list_end_of(lists[i].text, lists[i].has_bracket), lists[i].end, "%s",
+                     lists[i].text);
+}
+
 Test(names, models_and_gpus)
 {
     static const char *const models[][2] = {
@@ -142,6 +167,11 @@ Test(names, models_and_gpus)
     static const char *const others[] = {"Qwen/Qwen3-80B", "mistralai/Mistral-7B-v0.3", "x", ""};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         cr_expect_null(model_profile(others[i]), "%s", others[i]);
+    cr_expect_eq(model_checkpoint_len("Qwen/Qwen3-30B-A3B-Instruct-2507"), 262144);
+    cr_expect_eq(model_checkpoint_len("qwen3-30b-a3b"), 0);
+    cr_expect_str_eq(model_width("Qwen/Qwen3-32B-GPTQ-Int8"), "int8");
+    cr_expect_str_eq(model_width("nvidia/Qwen3-32B-FP4"), "");
+    cr_expect_null(model_width("AWQ/Qwen3-32B"));
     cr_expect_str_eq(gpu_name_in("E=8,N=3584,device_name=NVIDIA_H100_80GB_HBM3.json"),
                      "NVIDIA H100 80GB HBM3");
     cr_expect_str_eq(gpu_name_in("|   0  NVIDIA L40S    Off |"), "NVIDIA L40S");
