@@ -15,6 +15,8 @@ static bool is_pytorch(const struct settled *s)
     const char *version = facts_text(s->facts, "version");
     if (backend || logged)
         return strcasecmp(logged ? logged : backend, "pytorch") == 0;
+    if (facts_get(s->facts, "memory_measured"))
+        return true; /* the PyTorch backend alone measures memory by a run */
     return version ? strtol(version, NULL, 10) >= 1 : !s->from_log;
 }
 

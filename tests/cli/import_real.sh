@@ -72,6 +72,9 @@ printed 'max_seqs: 32'
 printed 'max_batched_tokens: 1024'
 printed 'preset: trtllm-1.2-no-evict'
 printed 'harmless      pools.log:4: tokens per block=32, primary blocks=34: of the run that measures memory'
+sed -e 2d -e 's/1.2.0rc4/0.20.0/' pools.log >older.log # no line names the backend
+succeeds "$inflight" import older.log
+printed 'preset: trtllm-1.2-no-evict'
 head -7 pools.log >measuring.log
 refuses 'measuring.log:3: the K/V blocks of this run are those of a run that measures memory' "$inflight" import measuring.log
 head -9 pools.log >measured.log
