@@ -262,7 +262,7 @@ succeeds "$inflight" import -c 'command:
   - -m
   - sglang.launch_server
   - --model-path
-  - /work/models
+  - /models
   - --max-running-requests
   - "20"
   # of all nodes
