@@ -54,12 +54,6 @@ static size_t earliest_child(const struct event_heap *heap, size_t i)
     return best;
 }
 
-size_t event_second(const struct event_heap *heap)
-{
-    ifl_assert(heap->n > 1);
-    return earliest_child(heap, 0);
-}
-
 struct event event_pop(struct event_heap *heap)
 {
     ifl_require(heap->n > 0);

@@ -28,8 +28,6 @@ int event_reserve(struct event_heap *heap, size_t n);
 int event_push(struct event_heap *heap, int64_t at_ns, uint64_t rank, uint64_t payload);
 /* The earliest; the heap must not be empty. */
 struct event event_pop(struct event_heap *heap);
-/* Where in heap->of the event behind the earliest one is; the heap must have two. */
-size_t event_second(const struct event_heap *heap);
 /* The i-th event of heap->of comes at at_ns, which is earlier than it would have come. */
 void event_hasten(struct event_heap *heap, size_t i, int64_t at_ns);
 /* IFL_NEVER when empty. */

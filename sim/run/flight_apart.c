@@ -290,17 +290,16 @@ IFL_HOT int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, in
     return rc;
 }
 
-/* An entry may be too early: then it is put back. */
 static void expect_change(struct loop *loop, uint32_t number)
 {
-    struct lone *lone = &loop->lone[number];
+    const struct lone *lone = &loop->lone[number];
     int64_t at_ns = lone->count_ns;
+    if (!loop->follows_loads)
+        return;
     if (loop->follows_caches)
         at_ns = ifl_min(at_ns, apart_next_change_ns(lone));
-    if (!loop->follows_loads || at_ns >= lone->queued_ns)
-        return;
-    lone->queued_ns = at_ns;
-    loop->lacks_memory |= event_push(&loop->lone_changes, at_ns, number, number) < 0;
+    if (at_ns != loop->lone_changes.key[number])
+        tournament_set(&loop->lone_changes, number, at_ns);
 }
 
 void apart_fall_due(struct loop *loop, const struct replica *replica)
@@ -449,43 +448,33 @@ int apart_land(struct loop *loop, struct ifl_error *error)
 /* From now on lone_changes is kept. What a cache holds may change with every step. */
 static int follow_loads(struct loop *loop, bool caches, struct ifl_error *error)
 {
+    const uint32_t n = loop->flight->n_replicas;
     loop->follows_counts = true;
     const int rc = bring_all(loop, loop->now_ns, error);
-    loop->follows_loads = true;
+    if (rc == 0 && !loop->follows_loads && tournament_create(&loop->lone_changes, n) < 0)
+        return ifl_fail_nomem(error);
+    loop->follows_loads = rc == 0;
     loop->follows_caches = loop->follows_caches || caches;
-    for (uint32_t i = 0; i < loop->flight->n_replicas; i++)
+    for (uint32_t i = 0; i < n; i++)
         expect_change(loop, i);
     return rc;
 }
 
-/* Those that are to fly next, or soon. */
-static void warm_next(const struct loop *loop)
-{
-    const struct event_heap *heap = &loop->lone_changes;
-    const struct replica *replicas = loop->flight->replicas;
-    if (heap->n == 0)
-        return;
-    replica_warm_lists(&replicas[heap->of[0].payload], false);
-    if (heap->n > 1)
-        replica_warm(&replicas[heap->of[event_second(heap)].payload]);
-}
-
-/* Those whose loads, or caches, may have changed by now. */
+/* Those whose loads, or caches, may have changed by now. The one behind each is warmed meanwhile.
+ */
 static int bring_changed(struct loop *loop, bool caches, struct ifl_error *error)
 {
+    struct tournament *changes = &loop->lone_changes;
     const int64_t now_ns = loop->now_ns;
     const bool follows = loop->follows_loads && (loop->follows_caches || !caches);
     int rc = follows ? 0 : follow_loads(loop, caches, error);
-    while (rc == 0 && event_next_ns(&loop->lone_changes) <= now_ns) {
-        const struct event event = event_pop(&loop->lone_changes);
-        struct lone *lone = &loop->lone[event.payload];
-        if (event.at_ns != lone->queued_ns)
-            continue;
-        lone->queued_ns = IFL_NEVER;
-        warm_next(loop);
-        rc = apart_bring(loop, (uint32_t)event.payload, now_ns, error);
+    while (rc == 0 && tournament_least(changes) <= now_ns) {
+        const uint32_t number = tournament_first(changes);
+        tournament_set(changes, number, IFL_NEVER);
+        replica_warm(&loop->flight->replicas[tournament_first(changes)]);
+        rc = apart_bring(loop, number, now_ns, error);
     }
-    return rc == 0 && loop->lacks_memory ? ifl_fail_nomem(error) : rc;
+    return rc;
 }
 
 static int bring_for_router(void *context, uint32_t number, enum routing_look look,
@@ -512,7 +501,7 @@ int apart_take_off(struct loop *loop, struct ifl_error *error)
         return ifl_fail_nomem(error);
     for (uint32_t i = 0; i < n; i++) {
         struct lone *lone = &loop->lone[i];
-        lone->end_ns = lone->due_ns = lone->queued_ns = IFL_NEVER;
+        lone->end_ns = lone->due_ns = IFL_NEVER;
         lone->last_ns = -1;
     }
     routing_follow(&loop->routing, bring_for_router, loop);
@@ -523,7 +512,7 @@ void apart_end(struct loop *loop)
 {
     free_lone(loop->lone, loop->flight->n_replicas);
     mail_destroy(&loop->mail);
-    event_heap_destroy(&loop->lone_changes);
+    tournament_destroy(&loop->lone_changes);
 }
 
 int apart_run(struct loop *loop, struct ifl_error *error)

@@ -5,6 +5,7 @@
 #include "inflight/minmax.h"
 
 #include "base/slots.h"
+#include "base/tournament.h"
 #include "fleet/routing.h"
 #include "run/carrier.h"
 #include "run/flight.h"
@@ -37,7 +38,6 @@ struct lone {
     int64_t end_ns;          /* of the committed step; IFL_NEVER: none is under way */
     int64_t due_ns;          /* of the plan that is due; IFL_NEVER: none is */
     int64_t last_ns;         /* of its last event, or of the last request that joined */
-    int64_t queued_ns;       /* its entry in lone_changes; IFL_NEVER: it has none */
     int64_t heard_ns;        /* old news: the router knows its load as of then */
     int64_t count_ns;        /* it has as many requests, and in its mailbox, until then; where
                                 loop.follows_counts */
@@ -79,8 +79,7 @@ struct loop {
     struct lone *lone;              /* [replicas]; NULL: they fly together */
     struct outlook lone_outlook;    /* of the one that flies */
     struct mail mail;               /* what is in the mailboxes of all of them */
-    struct event_heap lone_changes; /* when loads of replicas may change next; payload: a replica */
-    bool lacks_memory;              /* for lone_changes */
+    struct tournament lone_changes; /* of replicas, by when their loads may change next */
     int64_t counts_heard_ns;        /* old news: the router knows all counts as of then */
     bool follows_counts;            /* the router asks for numbers of requests */
     bool follows_loads;             /* lone_changes is kept: the router asks for the least load */

@@ -173,15 +173,16 @@ VIOLATES(fleet, open_again, routing_open, "routing->n_open < routing->n_pools")
     routing_open(&none, 0);
 }
 
+static int64_t one_key[1];
 static uint32_t winners[2];
-static struct least alone = {.n = 1, .n_leaves = 1, .winner = winners};
+static struct least alone = {.of = {.n = 1, .n_leaves = 1, .key = one_key, .winner = winners}};
 
-VIOLATES(fleet, least_of_a_stranger, least_note, "i < least->n")
+VIOLATES(fleet, least_of_a_stranger, least_note, "i < least->of.n")
 {
     least_note(&alone, 1);
 }
 
-VIOLATES(fleet, least_beyond, least_of, "from <= to && to <= least->n")
+VIOLATES(fleet, least_beyond, tournament_first_of, "from <= to && to <= tournament->n")
 {
     least_of(&alone, 0, 2);
 }

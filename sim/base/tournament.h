@@ -1,0 +1,38 @@
+/* The least of n keys, kept as they change: a tree of matches. Each node has the number of the key
+ * that wins below it, so that a change costs one match a level, and so does the least of a span.
+ * Ties go to the lower number. */
+#ifndef SIM_BASE_TOURNAMENT_H
+#define SIM_BASE_TOURNAMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tournament {
+    uint32_t n, n_leaves; /* n_leaves: a power of two */
+    int64_t *key;         /* [n_leaves], INT64_MAX from n on */
+    uint32_t *winner;     /* [2 n_leaves], the root at 1 */
+};
+
+/* n keys, 1 at least, all INT64_MAX. 0 or IFL_E_NOMEM. Zeroed memory is valid for
+ * tournament_destroy. */
+int tournament_create(struct tournament *tournament, uint32_t n);
+void tournament_destroy(struct tournament *tournament);
+static inline bool tournament_is_there(const struct tournament *tournament)
+{
+    return tournament->winner != NULL;
+}
+void tournament_set(struct tournament *tournament, uint32_t i, int64_t key);
+/* The number of the least key, and that key. */
+static inline uint32_t tournament_first(const struct tournament *tournament)
+{
+    return tournament->winner[1];
+}
+static inline int64_t tournament_least(const struct tournament *tournament)
+{
+    return tournament->key[tournament->winner[1]];
+}
+/* The number of the least key of [from, to); n: the span is empty. */
+uint32_t tournament_first_of(const struct tournament *tournament, uint32_t from, uint32_t to);
+
+#endif
