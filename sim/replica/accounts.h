@@ -6,10 +6,10 @@
 #include "replica/kv/pool.h"
 
 struct accounts {
-    struct kv_pool device, host;
     int64_t token_slots;    /* K/V that exists on the device */
     int64_t internal_slots; /* held, and never to be used */
     int32_t n_group_saved;  /* blocks saved by sharing within groups */
+    struct kv_pool device, host;
 };
 
 /* n more slots hold the K/V of a token; fewer if n is negative. So with the others. */

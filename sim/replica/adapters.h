@@ -42,10 +42,10 @@ struct adapter_state {
 };
 
 struct adapters {
+    int32_t n_used, n_used_blocks;
     struct adapters_options fixed;
     struct adapter_state *of; /* [n + 1] */
     uint32_t *numbers;        /* of the blocks of all, one after another */
-    int32_t n_used, n_used_blocks;
     int32_t n_on_device, n_on_host;
     uint64_t n_steps;
     uint32_t *step;  /* [n_step] different ones of the step that is described, in its order */

@@ -18,10 +18,10 @@ struct here {
     int64_t n_seqs_here;         /* sequences that wait, run or are swapped out */
     int64_t n_unanswered_tokens; /* prompt tokens of the requests without a first token */
     int64_t last_arrival_ns;     /* the latest of all requests so far */
-    struct cohort cohort;
     uint64_t n_starts;
-    uint64_t n_backs; /* preemptions to the back of the queue */
-    size_t cap;       /* requests; each array that a plan fills has room for twice as many */
+    size_t cap;           /* requests; each array that a plan fills has room for twice as many */
+    struct cohort cohort; /* behind what each plan reads: it ends in what few do */
+    uint64_t n_backs;     /* preemptions to the back of the queue */
 };
 
 /* 0, or IFL_E_NOMEM. Zeroed memory is valid for here_destroy. parts_bytes: live_pool_init.

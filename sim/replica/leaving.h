@@ -11,12 +11,11 @@ enum leave { LEAVE_STEP_END, LEAVE_NEXT_STEP };
 struct leaving {
     struct live_request **gone; /* rejected in this plan or finished in this step */
     size_t n_gone;
-    size_t n_decodes_gone;       /* the leading ones: finished by a tick of this step */
+    size_t n_decodes_gone; /* the leading ones: finished by a tick of this step */
+    size_t n_ended, n_early;
     struct live_request **ended; /* finished in a step that the next plan is made ahead of, in order
                                     of start: that of vLLM's list of running requests */
-    size_t n_ended;
     struct live_request **early; /* on the device, to leave as a step ends, see replica_leave.c */
-    size_t n_early;
 };
 
 /* Room for n requests; 0, or IFL_E_NOMEM. Zeroed memory is valid for leaving_destroy. */

@@ -1,9 +1,9 @@
 #include "replica/listeners.h"
 
-static void listen(struct listener_list *list, const struct module *module, bool hears)
+static void listen(struct listener_list *list, uint8_t place, bool hears)
 {
     if (hears)
-        list->of[list->n++] = module;
+        list->of[list->n++] = place;
 }
 
 /* The bit of IFL_BATCHING, which each plan has set, stands for all plans: those that a module with
@@ -20,14 +20,15 @@ static void limit(struct listeners *on, const struct module *module)
 void listeners_add(struct listeners *on, const struct module *module)
 {
     const struct ifl_policy *policy = module->policy;
-    listen(&on->join, module, policy->on_join != NULL);
-    listen(&on->start, module, policy->on_start != NULL);
-    listen(&on->undo, module, policy->on_undo != NULL);
-    listen(&on->preempt, module, policy->on_preempt != NULL);
-    listen(&on->leave, module, policy->on_leave != NULL);
-    listen(&on->step_start, module, policy->on_step_start != NULL);
-    listen(&on->step_end, module, policy->on_step_end != NULL);
-    listen(&on->admission, module, policy->kind == IFL_ADMIT);
+    const uint8_t place = (uint8_t)(module - on->modules);
+    listen(&on->join, place, policy->on_join != NULL);
+    listen(&on->start, place, policy->on_start != NULL);
+    listen(&on->undo, place, policy->on_undo != NULL);
+    listen(&on->preempt, place, policy->on_preempt != NULL);
+    listen(&on->leave, place, policy->on_leave != NULL);
+    listen(&on->step_start, place, policy->on_step_start != NULL);
+    listen(&on->step_end, place, policy->on_step_end != NULL);
+    listen(&on->admission, place, policy->kind == IFL_ADMIT);
     limit(on, module);
     if (policy->kind == IFL_PREEMPT)
         on->has_ahead = policy->ops.preempt->ahead != NULL;

@@ -4,9 +4,10 @@
 
 #include "replica/module.h"
 
-struct listener_list { /* modules that have a certain hook, in order of their kinds */
-    const struct module *of[N_MODULES];
-    size_t n;
+/* Modules that have a certain hook, in order of their kinds, by their places among those of the
+ * replica: pointers to them would take eight times the memory, which each plan reads. */
+struct listener_list {
+    uint8_t n, of[N_MODULES];
 };
 
 /* A module that limits the promises of the plans that have asked it, or of all plans. */
@@ -16,19 +17,24 @@ struct bound {
 };
 
 struct listeners {
+    const struct module *modules; /* [N_MODULES], borrowed */
     struct listener_list join, start, undo, preempt, step_start, step_end, leave;
     struct listener_list admission; /* the admit modules, in the order in which they are asked */
-    struct bound bounds[N_MODULES]; /* in order of their kinds */
-    size_t n_bounds;
     bool has_ahead; /* the preempt module has `ahead`, to be asked after each plan */
+    uint32_t n_bounds;
+    struct bound bounds[N_MODULES]; /* in order of their kinds */
 };
 
-/* Lists the module with the hooks that it has. */
+static inline void listeners_create(struct listeners *on, const struct module *modules)
+{
+    *on = (struct listeners){.modules = modules};
+}
+/* Lists the module, one of them, with the hooks that it has. */
 void listeners_add(struct listeners *on, const struct module *module);
 
-#define FOR_EACH_LISTENER(module, listeners)                                                       \
-    for (const struct module *const *at_ = (listeners)->of, *const *end_ = at_ + (listeners)->n,   \
-                                    *module;                                                       \
-         at_ < end_ && (module = *at_, true); at_++)
+#define FOR_EACH_LISTENER(module, on, list)                                                        \
+    for (const uint8_t *at_ = (list)->of, *const end_ = at_ + (list)->n; at_ < end_; at_ = end_)   \
+        for (const struct module *module; at_ < end_ && (module = (on)->modules + *at_, true);     \
+             at_++)
 
 #endif

@@ -13,22 +13,22 @@
 #include "replica/live_request.h"
 
 struct moving {
-    bool on;                      /* requests may come from other replicas, or go there */
+    bool on;                             /* requests may come from other replicas, or go there */
+    bool room_awaited;                   /* a request of this plan has found no room */
+    int32_t n, n_blocks;                 /* MOVING, and what they hold */
+    int32_t n_coming;                    /* of these */
+    int32_t n_loaded, n_loaded_blocks;   /* LOADED */
+    int32_t n_before;                    /* coming, before the next step begins */
+    int32_t n_leaving_blocks;            /* of those on their way to the host */
+    int32_t n_claimed_blocks;            /* of these, that requests of this plan wait for */
+    int32_t n_returning, returning_seqs; /* on their way back; they have seats */
     struct live_request **handed; /* [n_handed] prompts that the step which has ended completed */
     size_t n_handed;
     struct live_request **asked; /* [n_asked] coming, or with n_below 0 no longer wanted */
     size_t n_asked;
-    int32_t n, n_blocks;               /* MOVING, and what they hold */
-    int32_t n_coming;                  /* of these */
-    int32_t n_loaded, n_loaded_blocks; /* LOADED */
-    int32_t n_before;                  /* coming, before the next step begins */
     struct live_request **swaps; /* [n_swaps] that a plan has sent to the host, or back, since the
                                     loop looked */
     size_t n_swaps;
-    int32_t n_leaving_blocks;            /* of those on their way to the host */
-    int32_t n_claimed_blocks;            /* of these, that requests of this plan wait for */
-    bool room_awaited;                   /* a request of this plan has found no room */
-    int32_t n_returning, returning_seqs; /* on their way back; they have seats */
 };
 
 /* Room for n requests; 0 or IFL_E_NOMEM. Zeroed memory is valid for moving_destroy, and off. */

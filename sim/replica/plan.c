@@ -1,6 +1,7 @@
 #include "replica/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 
@@ -93,8 +94,9 @@ void plan_open(struct plan *plan, const struct here *here, const struct accounts
     plan->started.n = 0;
     plan->first_start = here->n_starts;
     plan->refused_until_ns = IFL_NEVER;
-    for (int state = IFL_WAITING; state <= IFL_LOADED; state++)
-        plan->refused[state].r = NULL;
+    if (plan->refuses)
+        memset(plan->refused, 0, sizeof plan->refused);
+    plan->refuses = false;
     open_step(plan, here, kv, max_samples);
 }
 

@@ -28,35 +28,40 @@ struct snapshot {
     bool taken;
 };
 
+/* What each plan reads or writes comes first: with many replicas it is fetched anew for each. */
 struct plan {
     struct ifl_step step; /* first: what the policy holds */
     struct planned *planned;
     size_t n_planned;
     size_t n_decodes; /* planned requests that decode, n_members of them in the cohort */
     size_t n_members;
-    bool ready_all;           /* schedule_ready took the whole cohort */
-    bool shown;               /* n_now of some members was set for it */
-    bool planning;            /* a plan is being made */
-    int64_t refused_until_ns; /* earliest until_ns of a refusal; IFL_NEVER: none */
-    uint64_t first_start;     /* requests that this plan starts have at least this start_serial */
-    struct snapshot by_start, started, scheduled;
-    struct ifl_copy *outs, *ins; /* [host blocks + 1] */
-    struct ifl_copy *copies;     /* [device blocks + 1], in the same memory; without groups [0] */
-    size_t n_outs, n_ins, n_copies; /* in tallied pools outs and ins are only counted */
+    bool ready_all;       /* schedule_ready took the whole cohort */
+    bool shown;           /* n_now of some members was set for it */
+    bool planning;        /* a plan is being made */
+    bool plans_ahead;     /* ended requests run until the next plan is made */
+    bool hides_in_flight; /* see plan_hide */
+    bool pads_for_ended;  /* the step computes for requests that have ended */
+    bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
+    bool refuses;   /* `refused` names some request */
+    int32_t slot;
     int32_t n_rejected;             /* in this plan */
     int32_t n_ended_victims;        /* ended requests that were preempted in this plan */
-    bool plans_ahead;               /* ended requests run until the next plan is made */
+    bool broken;                    /* a policy broke the contract; `error` is filled */
+    size_t n_outs, n_ins, n_copies; /* in tallied pools outs and ins are only counted */
+    int64_t refused_until_ns;       /* earliest until_ns of a refusal; IFL_NEVER: none */
+    uint64_t first_start;           /* requests that this plan starts have this start_serial, or a
+                                       later one */
     int64_t known_ns;               /* requests that arrived later are not shown */
-    bool hides_in_flight;           /* see plan_hide */
-    int32_t slot;
-    struct refusal refused[IFL_LOADED + 1]; /* the last one in this plan, by the request's state */
-    struct ifl_promise promise;             /* n_steps 0: none */
-    struct ifl_padding padding;             /* stays while the promise holds */
-    bool pads_for_ended;                    /* the step computes for requests that have ended: */
-    struct ifl_padding for_ended;           /* what, beside `padding` */
-    bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
-    bool broken;    /* a policy broke the contract; `error` is filled */
+    struct ifl_promise promise;     /* n_steps 0: none */
+    struct ifl_padding padding;     /* stays while the promise holds */
+    struct snapshot started, by_start;
     const struct ifl_policy *answering; /* asked by the plan, and has not answered yet; NULL */
+
+    struct snapshot scheduled;
+    struct ifl_copy *outs, *ins;  /* [host blocks + 1] */
+    struct ifl_copy *copies;      /* [device blocks + 1], in the same memory; without groups [0] */
+    struct ifl_padding for_ended; /* what the step computes for these, beside `padding` */
+    struct refusal refused[IFL_LOADED + 1]; /* the last one in this plan, by the request's state */
     struct ifl_error error;
 };
 
@@ -303,8 +308,10 @@ struct ifl_requests plan_list_scheduled(struct plan *plan, const struct cohort *
 static inline void plan_refuse(struct plan *plan, struct refusal refusal)
 {
     ifl_assert(refusal.r && refusal.by && refusal.why);
-    if (refusal.r->pub.state <= IFL_LOADED)
-        plan->refused[refusal.r->pub.state] = refusal;
+    if (refusal.r->pub.state > IFL_LOADED)
+        return;
+    plan->refused[refusal.r->pub.state] = refusal;
+    plan->refuses = true;
 }
 static inline void plan_overrule(struct plan *plan)
 {

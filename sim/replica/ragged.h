@@ -72,6 +72,14 @@ struct ragged_options {
 };
 
 struct ragged {
+    /* of the next tick, or the one in flight */
+    bool prepared; /* the sums below are up to date */
+    int32_t n_draft_tokens, n_draft_seqs, most_drafts;
+    int32_t n_with_most;  /* members with most_drafts */
+    int32_t n_lacking;    /* blocks */
+    int32_t n_may_finish; /* members */
+    int32_t n_all; /* what was asked for all members alike, and no one has otherwise; or -1 */
+    int32_t n_step_accepted; /* of the last tick */
     struct ragged_options options;
     struct ragged_member *of; /* [n] */
     /* Of each member, apart from it: what a tick reads and writes of all of them. */
@@ -90,14 +98,6 @@ struct ragged {
     int64_t n_even;          /* ticks for which nothing was drawn: each yielded n_step */
     size_t n_drawn;          /* members with a chance */
     bool told;               /* an executor says how many hold: no tick is even */
-    /* of the next tick, or the one in flight */
-    bool prepared; /* the sums below are up to date */
-    int32_t n_draft_tokens, n_draft_seqs, most_drafts;
-    int32_t n_with_most;  /* members with most_drafts */
-    int32_t n_lacking;    /* blocks */
-    int32_t n_may_finish; /* members */
-    int32_t n_all; /* what was asked for all members alike, and no one has otherwise; or -1 */
-    int32_t n_step_accepted; /* of the last tick */
 };
 
 /* The member of r, which must be in the cohort. */

@@ -31,7 +31,7 @@ static int reserve(struct replica *replica, size_t n_here)
 
 static void tell_join(struct replica *replica, const struct live_request *r)
 {
-    FOR_EACH_LISTENER (module, &replica->on.join)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.join)
         module->policy->on_join(module->self, &replica->view, &r->pub);
 }
 
@@ -368,7 +368,7 @@ static void tell_leave(struct replica *replica, const struct live_request *r)
         [IFL_TIMED_OUT] = IFL_LEAVE_ABORTED, [IFL_SHED] = IFL_LEAVE_REJECTED};
     const enum ifl_leave other = r->hands_over ? IFL_LEAVE_MOVED : IFL_LEAVE_ABORTED;
     const enum ifl_leave why = r->silent ? other : why_of[how_it_ended(r)];
-    FOR_EACH_LISTENER (module, &replica->on.leave)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.leave)
         module->policy->on_leave(module->self, &replica->view, &r->pub, why);
 }
 

@@ -56,6 +56,7 @@ struct rankings {
     bool keys_asked;          /* this plan has asked for order_keys */
     bool keys_change;         /* the keys of the last plan do not stand */
     bool ranks_stale;         /* keys of waiting requests must be asked anew before the next look */
+    bool asked_for_lists; /* a plan has taken one of by_rank: until then none is taken or kept */
     struct ranking by_rank[N_RANKED];
     const struct ifl_request **asked; /* scratch */
     int64_t *keys;                    /* scratch */
@@ -77,24 +78,24 @@ struct said_list {
 /* What never changes once the replica is created. */
 struct replica_fixed {
     uint32_t number; /* in its cluster */
-    struct ifl_limits limits;
-    struct kv_block block;
-    enum swap_full swap_full;
-    enum leave leave;
-    struct overlap overlap;
-    bool loads_before; /* the next step waits for what starts load */
-    bool swaps_apart;  /* beside steps */
-    uint64_t seed;
-    bool wants_work; /* the executor wants the work of each sequence */
-    int32_t max_samples;
-    int64_t fit_tokens; /* a single sequence of no more can run; 0: replica_fit_group is asked */
-    struct beam_search beams;
-    struct keep keep;
-    bool gives_up; /* some request may give up K/V */
     bool plain; /* no request has several samples, guesses, an adapter, or K/V that is given up or
                    that moves; no executor wants the work: what is there for these is passed over */
-    struct ragged_options speculation;
+    bool gives_up;     /* some request may give up K/V */
+    bool loads_before; /* the next step waits for what starts load */
+    bool swaps_apart;  /* beside steps */
+    bool wants_work;   /* the executor wants the work of each sequence */
+    int32_t max_samples;
+    struct ifl_limits limits;
+    struct kv_block block;
+    struct overlap overlap;
+    struct beam_search beams;
     struct module modules[N_MODULES]; /* the cluster's router is not among them */
+    struct ragged_options speculation;
+    struct keep keep;
+    enum swap_full swap_full;
+    enum leave leave;
+    uint64_t seed;
+    int64_t fit_tokens; /* a single sequence of no more can run; 0: replica_fit_group is asked */
 };
 
 /* Each part is written in one file, its header included; tests/writers checks it. A part is written
@@ -107,15 +108,15 @@ struct replica {
     struct listeners on;
     struct here here;
     struct accounts kv;
-    struct adapters adapters;
-    struct rankings ranks;
-    struct leaving leaving;
-    struct moving moving;
-    struct tiers tiers;
     struct in_flight in_flight;
     struct wakes wakes;
-    struct refusals refusals; /* reasons why requests were dropped */
+    struct leaving leaving;
     struct said_list said;
+    struct moving moving;
+    struct adapters adapters;
+    struct rankings ranks;
+    struct tiers tiers;
+    struct refusals refusals; /* reasons why requests were dropped */
 };
 
 struct replica_options {

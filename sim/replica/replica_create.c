@@ -122,6 +122,7 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
 static int create_modules(struct replica *replica, const struct replica_options *options,
                           size_t *parts_bytes, struct ifl_error *error)
 {
+    listeners_create(&replica->on, replica->fixed.modules);
     for (int i = 0; i < N_MODULES; i++) {
         const struct module_config *config = &options->modules[i];
         struct module *module = &replica->fixed.modules[i];

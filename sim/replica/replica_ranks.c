@@ -461,7 +461,7 @@ IFL_APART void replica_each_standing(struct replica *replica, const struct ranki
 void replica_take_ranking(struct replica *replica, struct ranking *list)
 {
     ifl_assert(!list->taken);
-    list->taken = true;
+    list->taken = replica->ranks.asked_for_lists = true;
     replica_settle_keys(replica);
     bool few = list->kept && !list->stale;
     list->stale = false;

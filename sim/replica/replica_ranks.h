@@ -12,7 +12,7 @@ void rankings_destroy(struct rankings *ranks);
 /* A plan begins: it has not looked at any list. */
 static inline void rankings_open(struct rankings *ranks)
 {
-    for (int which = 0; which < N_RANKED; which++)
+    for (int which = 0; which < N_RANKED && ranks->asked_for_lists; which++)
         ranks->by_rank[which].taken = false;
     ranks->keys_asked = false;
 }
@@ -58,7 +58,8 @@ static inline void replica_stir_keys_of(struct replica *replica, const struct mo
 /* The list is taken anew when it is looked at next. */
 static inline void replica_retake_ranking(struct replica *replica, enum ranked_list which)
 {
-    replica->ranks.by_rank[which].taken = false;
+    if (replica->ranks.asked_for_lists)
+        replica->ranks.by_rank[which].taken = false;
 }
 /* Brings the list to the state that this plan sees. */
 void replica_take_ranking(struct replica *replica, struct ranking *list);
@@ -73,15 +74,15 @@ void replica_note(struct ranking *list, struct live_request *r);
 static inline void replica_note_rank(struct replica *replica, enum ranked_list which,
                                      struct live_request *r)
 {
-    if (IFL_RARE(replica->ranks.by_rank[which].kept))
+    if (IFL_RARE(replica->ranks.asked_for_lists) && replica->ranks.by_rank[which].kept)
         replica_note(&replica->ranks.by_rank[which], r);
 }
 /* Call it when r leaves for good. */
 void replica_forget(struct ranking *list, struct live_request *r);
 static inline void replica_forget_rank(struct replica *replica, struct live_request *r)
 {
-    for (int which = 0; which < N_RANKED; which++)
-        if (IFL_RARE(replica->ranks.by_rank[which].kept))
+    for (int which = 0; which < N_RANKED && replica->ranks.asked_for_lists; which++)
+        if (replica->ranks.by_rank[which].kept)
             replica_forget(&replica->ranks.by_rank[which], r);
 }
 static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key_a,

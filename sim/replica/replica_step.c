@@ -74,7 +74,7 @@ IFL_APART static void release_swapped_in(struct replica *replica)
 static inline void tell_step_start(struct replica *replica)
 {
     replica_retake_ranking(replica, RANKED_SWAPPED); /* hooks also see what the plan swapped out */
-    FOR_EACH_LISTENER (module, &replica->on.step_start)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.step_start)
         module->policy->on_step_start(module->self, &replica->view, &replica->plan.step);
 }
 
@@ -339,7 +339,7 @@ IFL_APART static void tell_modules(struct replica *replica, uint64_t last_step, 
                                .n_preempted = n_preempted,
                                .results = results_of,
                            }};
-    FOR_EACH_LISTENER (module, &replica->on.step_end)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.step_end)
         module->policy->on_step_end(module->self, &replica->view, &end.pub);
 }
 

@@ -43,7 +43,7 @@ static void leave_running(struct replica *replica, struct live_request *r)
 static void tell_preempt(struct replica *replica, const struct live_request *r)
 {
     const bool undone = starts_now(replica, r);
-    FOR_EACH_LISTENER (module, undone ? &replica->on.undo : &replica->on.preempt) {
+    FOR_EACH_LISTENER (module, &replica->on, undone ? &replica->on.undo : &replica->on.preempt) {
         (undone ? module->policy->on_undo : module->policy->on_preempt)(module->self,
                                                                         &replica->view, &r->pub);
         replica_stir_keys_of(replica, module);

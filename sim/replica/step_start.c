@@ -65,7 +65,7 @@ static struct ifl_admission answer_of_all(struct replica *replica,
 {
     const enum ifl_state state = request->state;
     struct ifl_admission answer = {IFL_YES, 0, 0};
-    FOR_EACH_LISTENER (module, &replica->on.admission) {
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.admission) {
         plan_set_answering(&replica->plan, module->policy);
         const struct ifl_admission own = module->policy->ops.admit->ask(
             module->self, &replica->view, &replica->plan.step, request, n);
@@ -74,7 +74,7 @@ static struct ifl_admission answer_of_all(struct replica *replica,
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (IFL_RARE(own.verdict != IFL_YES)) {
-            if (module != replica->on.admission.of[0])
+            if (module != &replica->fixed.modules[replica->on.admission.of[0]])
                 plan_overrule(&replica->plan);
             note_verdict(replica, module->policy, request, own.verdict);
             note_hour(replica, own.until_ns);
@@ -144,7 +144,7 @@ double step_room(struct ifl_step *step, double enough)
 {
     struct replica *replica = replica_of(step);
     double least = INFINITY;
-    FOR_EACH_LISTENER (module, &replica->on.admission) {
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.admission) {
         const struct ifl_admit_ops *ops = module->policy->ops.admit;
         if (!ops->room)
             continue;
@@ -235,7 +235,7 @@ IFL_APART static enum ifl_verdict come_back(struct replica *replica, struct live
 
 void replica_tell_started(struct replica *replica, const struct live_request *r)
 {
-    FOR_EACH_LISTENER (module, &replica->on.start) {
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.start) {
         module->policy->on_start(module->self, &replica->view, &r->pub);
         replica_stir_keys_of(replica, module);
     }

@@ -15,18 +15,17 @@ static inline void fetch(const void *of, size_t n_bytes)
 void replica_warm(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;
-    fetch(&replica->plan, offsetof(struct plan, error) + sizeof replica->plan.error.code);
+    fetch(&replica->plan, offsetof(struct plan, scheduled));
     fetch(&replica->view, sizeof replica->view);
-    fetch(&replica->fixed.limits, sizeof replica->fixed.limits + sizeof replica->fixed.block);
-    fetch(&replica->fixed.modules, sizeof replica->fixed.modules);
+    fetch(&replica->fixed, offsetof(struct replica_fixed, modules));
+    fetch(&replica->on, offsetof(struct listeners, bounds));
     fetch(&replica->here, offsetof(struct here, cohort));
-    fetch(cohort, offsetof(struct cohort, ragged) + sizeof cohort->ragged.options);
-    fetch(&replica->here.cap, sizeof replica->here.cap);
-    fetch(&replica->kv.device, offsetof(struct kv_pool, buddy));
-    fetch(&replica->ranks, offsetof(struct rankings, asked));
-    fetch(&replica->leaving, sizeof replica->leaving);
+    fetch(cohort, offsetof(struct cohort, ragged) + offsetof(struct ragged, of));
+    fetch(&replica->kv, offsetof(struct accounts, device) + offsetof(struct kv_pool, buddy));
     fetch(&replica->in_flight, sizeof replica->in_flight);
     fetch(&replica->wakes, sizeof replica->wakes);
+    fetch(&replica->leaving, sizeof replica->leaving);
+    fetch(&replica->moving, offsetof(struct moving, handed));
 }
 
 static void fetch_cohort(const struct cohort *cohort)
