@@ -8,6 +8,7 @@
 #include "inflight/inputs.h"
 
 #include "base/data.h"
+#include "base/new_file.h"
 #include "cli/commands.h"
 #include "cli/identify_files.h"
 #include "cli/interrupt.h"
@@ -222,6 +223,16 @@ static int check_request(const struct request *request)
     return -1;
 }
 
+/* A file that cannot be written is said before a search of minutes. */
+static int check_out(const char *path, struct ifl_error *error)
+{
+    struct new_file file;
+    const int rc = new_file_open(&file, path, error);
+    if (rc == 0)
+        (void)new_file_close(&file, -1, error);
+    return rc;
+}
+
 static int run_command(int argc, char **argv)
 {
     struct request request = {.format = "auto", .share = 0.5};
@@ -239,7 +250,7 @@ static int run_command(int argc, char **argv)
     if (rc == 0)
         rc = read_recordings(&work);
     if (rc == 0 && request.out_path) /* before the search, which takes long */
-        rc = ifl_output_check(request.out_path, &work.error);
+        rc = check_out(request.out_path, &work.error);
     if (rc == 0)
         rc = find(&work);
     if (rc == 0)

@@ -35,6 +35,33 @@ static int check_order(const struct recording *recording, struct ifl_error *erro
                        at);
 }
 
+/* Rows in the order of arrival. Pauses that are a hundred times as long as the others, ten minutes
+ * at the least, are no load's: what ran before them may still run behind them. */
+static int check_pauses(const struct recording *recording, struct ifl_error *error)
+{
+    const struct ifl_trace *trace = &recording->trace;
+    const int64_t least_ns = 600 * IFL_NS_PER_S;
+    size_t n_long = 0, at = 0;
+    int64_t rest_ns = 0;
+    for (size_t i = 1; i < trace->n; i++) {
+        const int64_t pause_ns = trace->arrival_ns[i] - trace->arrival_ns[i - 1];
+        if (pause_ns >= least_ns)
+            at = n_long++ == 0 ? i : at;
+        else
+            rest_ns += pause_ns;
+    }
+    if (n_long == 0 || n_long > trace->n / 50 + 1)
+        return 0;
+    const int64_t pause_ns = trace->arrival_ns[at] - trace->arrival_ns[at - 1];
+    const int64_t mean_ns = rest_ns / (int64_t)(trace->n - n_long);
+    if (pause_ns / 100 < mean_ns)
+        return 0;
+    return ifl_fail_at(error, recording->path, 0, 0,
+                       "no request arrives for %.6g s behind request %zu, and one each %.3g s "
+                       "otherwise: a clock that jumps, or two runs, expected stamps of one run",
+                       ifl_s_from_ns(pause_ns), at, ifl_s_from_ns(mean_ns));
+}
+
 static int check_outcome(const struct recording *recording, size_t i, struct ifl_error *error)
 {
     const struct ifl_trace *trace = &recording->trace;
@@ -282,6 +309,8 @@ int recording_take(struct recording *recording, const char *path, struct ifl_tra
     int rc = check(recording, error);
     if (rc == 0)
         rc = ifl_trace_sort(&recording->trace, options->notes, error);
+    if (rc == 0)
+        rc = check_pauses(recording, error);
     if (rc == 0)
         rc = describe(recording, options, error);
     if (rc == 0)

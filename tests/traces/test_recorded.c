@@ -84,6 +84,21 @@ Test(recorded, vllm_bench_serve)
     ifl_trace_free(&trace);
 }
 
+/* An answer that broke off is none, though a part of it came. */
+Test(recorded, bench_serve_with_errors)
+{
+    static const char text[] =
+        "{\"input_lens\": [7, 8], \"output_lens\": [2, 2], \"ttfts\": [0.5, 0.5], "
+        "\"itls\": [[0.25], [0.25]], \"start_times\": [0, 1], \"errors\": [\"timeout\", \"\"]}";
+    struct ifl_trace trace;
+    struct ifl_error error;
+    cr_assert_eq(read_text(text, "auto", &trace, &error), 0, "%s", error.text);
+    cr_assert_eq(trace.n, 1);
+    cr_expect_eq(trace.n_prompt[0], 8);
+    cr_expect_eq(trace.n_skipped, 1);
+    ifl_trace_free(&trace);
+}
+
 Test(recorded, sglang_bench_serving_has_no_stamps)
 {
     struct notebook notebook = {0};

@@ -1,20 +1,21 @@
 /* Detailed results of `vllm bench serve` and of SGLang's bench_serving: one object per run, with
- * one list per quantity and one entry per request, in seconds. Requests that failed have no output.
+ * one list per quantity and one entry per request, in seconds. Requests that failed have a text
+ * among the errors, and no output or the part that had come.
  * Runs without start_times (before 2025) have no stamps.
  * https://docs.vllm.ai/en/latest/benchmarking, https://docs.sglang.ai */
 #include "traces.h"
 
 #include <math.h>
 
-enum { INPUT_LENS, OUTPUT_LENS, TTFTS, ITLS, START_TIMES, N_LISTS };
+enum { INPUT_LENS, OUTPUT_LENS, TTFTS, ITLS, START_TIMES, ERRORS, N_LISTS };
 
-static const char *const names[N_LISTS] = {"input_lens", "output_lens", "ttfts", "itls",
-                                           "start_times"};
+static const char *const names[N_LISTS] = {"input_lens", "output_lens", "ttfts",
+                                           "itls",       "start_times", "errors"};
 
 struct run {
     struct trace_rows *rows;
     const struct trace_record *record;
-    const json_t *list[N_LISTS]; /* of equal length; START_TIMES may be NULL */
+    const json_t *list[N_LISTS]; /* of equal length; START_TIMES and ERRORS may be NULL */
     bool itls_are_means; /* inflight's own export: their sum is right, but they are no gaps */
 };
 
@@ -66,6 +67,13 @@ static int take_gaps(const struct run *run, size_t i, struct ifl_outcome *outcom
     return 0;
 }
 
+/* What came of an answer that broke off is none. */
+static bool has_failed(const struct run *run, size_t i)
+{
+    const json_t *text = json_array_get(run->list[ERRORS], i);
+    return json_is_string(text) && json_string_length(text) > 0;
+}
+
 static int take_request(const struct run *run, size_t i, struct ifl_error *error)
 {
     struct ifl_outcome outcome = {IFL_NEVER, IFL_NEVER, IFL_NEVER, -1};
@@ -78,7 +86,7 @@ static int take_request(const struct run *run, size_t i, struct ifl_error *error
         rc = take_seconds(run, START_TIMES, i, json_array_get(run->list[START_TIMES], i),
                           &arrival_ns, error);
     if (rc == 0)
-        rc = trace_rows_add(run->rows, arrival_ns, prompt, output, error);
+        rc = trace_rows_add(run->rows, arrival_ns, prompt, has_failed(run, i) ? 0 : output, error);
     if (rc <= 0)
         return rc;
     rc = take_seconds(run, TTFTS, i, json_array_get(run->list[TTFTS], i), &outcome.ttft_ns, error);
@@ -92,7 +100,7 @@ static int find_lists(struct run *run, struct ifl_error *error)
 {
     for (int l = 0; l < N_LISTS; l++) {
         const json_t *list = json_object_get(run->record->value, names[l]);
-        if (l == START_TIMES && !list)
+        if ((l == START_TIMES && !list) || (l == ERRORS && !json_is_array(list)))
             continue;
         if (!json_is_array(list))
             return trace_record_fail(run->record, names[l],
