@@ -419,37 +419,60 @@ static int fit_both(struct fit *fit, struct ifl_error *error)
     return rc == 0 ? fit_front(fit, 2, error) : rc;
 }
 
-/* A pool that is far off makes the host look faster or slower than it is, so it comes first; and a
- * share in a cache that is far off makes the server look as if it had no time to spare. */
-static int find_profiled(struct fit *fit, enum parameter p, double low, double high,
-                         struct ifl_error *error)
+/* With scales of what is left where the fit stands. */
+static int find_profiled(struct fit *fit, enum parameter p, size_t n, double low, double high,
+                         bool refit, struct ifl_error *error)
 {
     double *r = malloc((fit->residuals->n + 1) * sizeof *r);
     int rc = r ? fit_predict(fit, fit->value, error) : ifl_fail_nomem(error);
     if (rc == 0) {
         rescale(fit, TPOT, r);
         rescale(fit, TTFT, r);
-        rc = profile_search(fit, p, PROFILE_COARSE, low, high, false, error);
+        rc = profile_search(fit, p, n, low, high, refit, error);
     }
     free(r);
     return rc;
 }
 
+/* Between the ends of its interval: the neighbours of the best point that was looked at. */
+static int narrow_pool(struct fit *fit, struct ifl_error *error)
+{
+    return find_profiled(fit, BLOCKS, PROFILE_FEW, fit->low[BLOCKS], fit->high[BLOCKS], true,
+                         error);
+}
+
+/* A pool that is found beside a host that is far off is far off, too, and the contrary: each of its
+ * values is judged with the others fitted anew. */
+static int find_pool(struct fit *fit, struct ifl_error *error)
+{
+    const double ratio = 1.3, middle = fit->value[BLOCKS];
+    int rc = find_profiled(fit, BLOCKS, PROFILE_FEW, middle / ratio, middle * ratio, true, error);
+    if (rc == 0)
+        rc = narrow_pool(fit, error);
+    return rc == 0 ? fit_both(fit, error) : rc;
+}
+
+/* A pool that is far off makes the host look faster or slower than it is, so it comes first; and a
+ * share in a cache that is far off makes the server look as if it had no time to spare. */
 int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct ifl_error *error)
 {
     int rc = 0;
     if (fit->is_free[CACHE_HIT])
-        rc = find_profiled(fit, CACHE_HIT, 0, most_found, error);
+        rc = find_profiled(fit, CACHE_HIT, PROFILE_COARSE, 0, most_found, false, error);
     if (rc == 0 && fit->is_free[BLOCKS])
-        rc = find_profiled(fit, BLOCKS, least_blocks, most_blocks, error);
+        rc = find_profiled(fit, BLOCKS, PROFILE_COARSE, least_blocks, most_blocks, false, error);
     if (rc == 0)
         rc = fit_both(fit, error);
     if (rc == 0 && fit->is_free[CACHE_HIT])
         rc = profile_search(fit, CACHE_HIT, PROFILE_FINE, 0, most_found, true, error);
     if (rc == 0 && fit->is_free[PROMPT_FRAC])
         rc = profile_search(fit, PROMPT_FRAC, PROFILE_FINE, least_frac, most_frac, true, error);
-    if (rc == 0 && (fit->is_free[BLOCKS] || fit_followed(fit) < N_PARAMETERS))
-        rc = fit_refine(fit, 1.3, error);
+    if (rc == 0 && fit->is_free[BLOCKS])
+        rc = find_pool(fit, error);
+    if (rc == 0 && fit_followed(fit) < N_PARAMETERS)
+        rc = profile_zoom(fit, fit_followed(fit), error);
+    if (rc == 0 && fit_followed(fit) < N_PARAMETERS)
+        rc = fit_both(fit, error);
     return rc == 0 ? interval_bound(fit, error) : rc;
 }
 
@@ -470,12 +493,11 @@ double fit_lost(const struct fit *fit)
     return sum;
 }
 
-int fit_refine(struct fit *fit, double ratio, struct ifl_error *error)
+int fit_refine(struct fit *fit, struct ifl_error *error)
 {
-    const double middle = fit->value[BLOCKS];
-    int rc = 0;
-    if (fit->is_free[BLOCKS])
-        rc = profile_search(fit, BLOCKS, PROFILE_FINE, middle / ratio, middle * ratio, true, error);
+    int rc = fit->is_free[BLOCKS] ? narrow_pool(fit, error) : 0;
+    if (rc == 0 && fit->is_free[BLOCKS])
+        rc = profile_zoom(fit, BLOCKS, error);
     if (rc == 0 && fit_followed(fit) < N_PARAMETERS)
         rc = profile_zoom(fit, fit_followed(fit), error);
     if (rc == 0)

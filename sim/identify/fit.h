@@ -45,8 +45,8 @@ enum parameter fit_followed(const struct fit *fit);
 int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct ifl_error *error);
 /* Without the pool. */
 int fit_again(struct fit *fit, struct ifl_error *error);
-/* The pool in finer steps, up to `ratio` times more or less, and the parameter that is followed. */
-int fit_refine(struct fit *fit, double ratio, struct ifl_error *error);
+/* The pool and the parameter that is followed, in finer steps around their intervals. */
+int fit_refine(struct fit *fit, struct ifl_error *error);
 /* The negative logarithm of the likelihood at the value, but for a constant. */
 double fit_lost(const struct fit *fit);
 /* Finds the unit of the exchange rate, for which it is flown eight times slower. False: no time per

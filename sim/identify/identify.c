@@ -215,9 +215,7 @@ static void choose(struct quest *quest)
         leave(found, BLOCKS, GIVEN, "the configuration says it");
     } else if (!quest->waits) {
         quest->fit.is_free[BLOCKS] = false;
-        leave(found, BLOCKS, UNKNOWN, "no request waits for memory; at least %.0f",
-              quest->peak_blocks);
-        open_range(found, BLOCKS, fmax(quest->peak_blocks, quest->low_blocks), quest->high_blocks);
+        leave(found, BLOCKS, UNKNOWN, "%s", ""); /* leave_unasked_pool */
     }
 }
 
@@ -306,7 +304,9 @@ static void say_wide(struct quest *quest, enum parameter p, enum parameter like,
         snprintf(text, sizeof text, ", correlation %.2f with %s", how, parameter_rows[like].key);
         leave(quest->found, like, FOUND, "stands for %s, too", row->key);
     }
-    if (isfinite(fit->high[p]))
+    if (fit->high[p] < row->low)
+        leave(quest->found, p, UNKNOWN, "less than %g fits: another model or GPU", row->low);
+    else if (isfinite(fit->high[p]))
         leave(quest->found, p, UNKNOWN, "90%% from %.4g to %.4g %s is too wide%s",
               fmax(fit->low[p], row->low) * row->shown, fit->high[p] * row->shown, row->unit, text);
     else
@@ -389,8 +389,9 @@ static void split_host(struct quest *quest)
     if (step->value >= 0 || quest->layers <= 0)
         return;
     const double start = quest->found->start[HOST_LAYER], per = 1 / quest->layers;
-    *layer = (struct finding){step->state, start + step->value * per,
-                              fmax(0, start + step->low * per), start + step->high * per, ""};
+    const double value = step->state == AT_BOUND ? 0 : fmax(0, start + step->value * per);
+    *layer = (struct finding){step->state, value, fmax(0, start + step->low * per),
+                              start + step->high * per, ""};
     quest->found->value[HOST_LAYER] = layer->value;
     quest->found->value[HOST_STEP] = 0;
     *step = (struct finding){.state = GIVEN, .why = "0: host.layer_s stands for both"};
@@ -415,6 +416,22 @@ static void leave_pool(struct quest *quest)
           fit->low[BLOCKS], fit->high[BLOCKS]);
     open_range(quest->found, BLOCKS, fit->low[BLOCKS], fit->high[BLOCKS]);
     fit->is_free[BLOCKS] = false;
+}
+
+/* Preempted requests give blocks back: the least pool is looked for around what seems in use. */
+static int leave_unasked_pool(struct quest *quest, struct ifl_error *error)
+{
+    const double low = quest->peak_blocks, high = fmax(low, quest->whole_blocks);
+    double least = 0;
+    bool shows = false;
+    if (quest->found->of[BLOCKS].state != UNKNOWN || quest->waits)
+        return 0;
+    const int rc =
+        profile_least(&quest->fit, BLOCKS, 0.8 * low, 1.15 * high, &least, &shows, error);
+    leave(quest->found, BLOCKS, UNKNOWN, "%s for memory; at least %.0f",
+          shows ? "too few requests wait" : "no request waits", least);
+    open_range(quest->found, BLOCKS, fmax(least, quest->low_blocks), quest->high_blocks);
+    return rc;
 }
 
 /* The front end shows in requests that find a free server. */
@@ -465,7 +482,7 @@ static int settle(struct quest *quest, struct ifl_error *error)
     while (rc == 0 && ((rc = leave_one(quest, error)) > 0 || (rc = bound_one(quest, error)) > 0))
         rc = 0;
     if (rc == 0)
-        rc = fit_refine(&quest->fit, 1.08, error);
+        rc = fit_refine(&quest->fit, error);
     while (rc == 0 && (rc = bound_one(quest, error)) > 0)
         rc = 0;
     return rc;
@@ -480,7 +497,15 @@ static int ask_prompts(struct quest *quest, bool *asks, struct ifl_error *error)
     if (fit_followed(&quest->fit) < N_PARAMETERS || quest->options->hold[PROMPT_FRAC] ||
         quest->fit.is_free[ALLREDUCE_RATE])
         return 0;
-    const int rc = profile_test(&quest->fit, PROMPT_FRAC, &sds, error);
+    const struct judge_runs runs = {&quest->options->setting, quest->options->recordings,
+                                    quest->options->n_recordings, quest->residuals.trials};
+    const double *const values[] = {quest->fit.value, quest->found->start};
+    bool explains = false;
+    int rc = 0;
+    for (int i = 0; rc == 0 && !explains && i < 2; i++)
+        rc = judge_explained(&runs, values[i], &explains, error);
+    if (rc == 0 && !explains)
+        rc = profile_test(&quest->fit, PROMPT_FRAC, &sds, error);
     *asks = fabs(sds) > gsl_cdf_tdist_Pinv(0.975, (double)(quest->residuals.n_spans - 1));
     return rc;
 }
@@ -503,9 +528,14 @@ static int settle_prompts(struct quest *quest, struct ifl_error *error)
     const int rc = settle(quest, error);
     const double frac = fit->value[PROMPT_FRAC];
     const bool is_found = fit->is_free[PROMPT_FRAC];
-    if (rc < 0 || (is_found && frac > least_kernels && frac < most_kernels))
+    const double start = quest->found->start[PROMPT_FRAC];
+    const bool differs = fit->low[PROMPT_FRAC] > start || fit->high[PROMPT_FRAC] < start;
+    if (rc < 0 || (is_found && differs && frac > least_kernels && frac < most_kernels))
         return rc;
-    if (is_found)
+    if (is_found && !differs)
+        leave(quest->found, PROMPT_FRAC, GIVEN, "90%% from %.4g to %.4g hold it",
+              fit->low[PROMPT_FRAC], fit->high[PROMPT_FRAC]);
+    else if (is_found)
         leave(quest->found, PROMPT_FRAC, GIVEN, "no kernels take %.2g of the profile's time", frac);
     were[PROMPT_FRAC] = of[PROMPT_FRAC];
     memcpy(of, were, sizeof were);
@@ -527,7 +557,7 @@ static int solve(struct quest *quest, struct ifl_error *error)
         rc = settle_prompts(quest, error);
     if (rc == 0)
         leave_pool(quest);
-    return rc;
+    return rc == 0 ? leave_unasked_pool(quest, error) : rc;
 }
 
 int identify(const struct identify_options *options, struct identified *found,
@@ -551,7 +581,7 @@ int identify(const struct identify_options *options, struct identified *found,
         memcpy(quest.fit.value, found->start, sizeof found->start);
         if (quest.fit.is_free[BLOCKS])
             quest.fit.value[BLOCKS] = sqrt(quest.peak_blocks * quest.whole_blocks);
-        else if (!quest.waits)
+        else if (found->of[BLOCKS].state == UNKNOWN)
             quest.fit.value[BLOCKS] = fmax(found->start[BLOCKS], ceil(quest.peak_blocks));
         rc = solve(&quest, error);
     }

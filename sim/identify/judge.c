@@ -18,6 +18,34 @@ void judge_widen(enum latency latency, double mean, double *low, double *high)
     *high = mean * exp(hypot(model, fmax(0, log(*high / mean))));
 }
 
+static bool is_off(const struct recording *recording, const struct trial *trial, size_t i)
+{
+    const double resolution = 0.002;
+    for (int l = 0; l < N_LATENCIES; l++) {
+        const double measured_s = recording->of[l][i];
+        const bool is_near = fabs(log(trial->of[l][i] / measured_s)) <= resolution; /* NaN: not */
+        if (!isnan(measured_s) && !is_near)
+            return true;
+    }
+    return false;
+}
+
+int judge_explained(const struct judge_runs *runs, const double value[N_PARAMETERS],
+                    bool *explained, struct ifl_error *error)
+{
+    *explained = true;
+    for (size_t k = 0; *explained && k < runs->n; k++) {
+        const struct recording *r = &runs->recordings[k];
+        size_t n_off = 0;
+        if (trial_fly(runs->setting, r, value, 0, &runs->trials[k], error) < 0)
+            return error->code;
+        for (size_t i = 0; i < r->n_fit; i++)
+            n_off += is_off(r, &runs->trials[k], i);
+        *explained = n_off <= r->n_fit / 20;
+    }
+    return 0;
+}
+
 int judge(const struct recording *recording, const struct trial *trial, size_t from, size_t to,
           struct judged *judged, struct ifl_error *error)
 {

@@ -120,7 +120,52 @@ static size_t least(const struct profile_point *points, size_t n)
     return best;
 }
 
-/* The points are even in what a fit moves of the parameter. */
+static void swap(struct profile_point *a, struct profile_point *b)
+{
+    const struct profile_point kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Visits the points first.. of a window that moves on, each from its neighbour's values. */
+static int go_on(struct fit *fit, enum parameter p, const struct weights *weights,
+                 struct profile_point *points, size_t first, size_t n, bool up,
+                 struct ifl_error *error)
+{
+    const double by = parameter_distance(p, points[up ? 0 : n - 2].at, points[up ? 1 : n - 1].at);
+    for (size_t i = first; i < n; i++) {
+        struct profile_point *point = &points[up ? i : n - 1 - i];
+        const struct profile_point *from = &points[up ? i - 1 : n - i];
+        memcpy(fit->value, from->value, sizeof fit->value);
+        point->at = parameter_moved(p, from->at, up ? by : -by);
+        if (visit(fit, p, weights, point, true, error) < 0)
+            return error->code;
+    }
+    return 0;
+}
+
+/* The least loss at an end of the window says that the best value lies beyond: the window moves by
+ * half its width to that side, until the least lies within. */
+static int slide(struct fit *fit, enum parameter p, const struct weights *weights,
+                 struct profile_point *points, size_t n, struct ifl_error *error)
+{
+    enum { MOST_MOVES = 10 };
+    const size_t n_kept = (n + 1) / 2;
+    for (int move = 0; move < MOST_MOVES; move++) {
+        const size_t best = least(points, n);
+        const bool up = best == n - 1;
+        if (!up && best != 0)
+            break;
+        for (size_t i = 0; i < n_kept; i++)
+            swap(&points[up ? i : n - 1 - i], &points[up ? n - n_kept + i : n_kept - 1 - i]);
+        if (go_on(fit, p, weights, points, n_kept, n, up, error) < 0)
+            return error->code;
+    }
+    return 0;
+}
+
+/* The points are even in what a fit moves of the parameter. The ends of a pool that is refined are
+ * none of the pool's own. */
 static int search(struct fit *fit, enum parameter p, const struct weights *weights,
                   struct profile_point *points, size_t n, double low, double high, bool refit,
                   struct ifl_error *error)
@@ -132,6 +177,8 @@ static int search(struct fit *fit, enum parameter p, const struct weights *weigh
         if (visit(fit, p, weights, &points[i], refit, error) < 0)
             return error->code;
     }
+    if (p == BLOCKS && refit && slide(fit, p, weights, points, n, error) < 0)
+        return error->code;
     const size_t best = least(points, n);
     memcpy(fit->value, points[best].value, sizeof fit->value);
     fit->low[BLOCKS] = points[best].low_blocks;
@@ -193,18 +240,20 @@ static double half_grain(const struct fit *fit, enum parameter p)
     return p == CACHE_HIT ? block_tokens / residuals->recordings->prompt / 2 : 0;
 }
 
-/* The profile is known between its points only: half a distance to both sides. */
+/* The profile is known at its points only. The least of a pool's, which falls to one place from
+ * both sides and may fall faster on one, lies between the neighbours of the best point; others are
+ * smooth: half a distance to both sides. */
 static void bound(struct fit *fit, enum parameter p, const struct profile_point *points, size_t n)
 {
     const struct parameter_row *row = &parameter_rows[p];
     double draws[PROFILE_DRAWS];
-    const double half =
-        fmax(parameter_distance(p, points[0].at, points[1].at) / 2, half_grain(fit, p));
+    const double step = parameter_distance(p, points[0].at, points[1].at);
+    const double around = fmax(p == BLOCKS ? step : step / 2, half_grain(fit, p));
     for (uint64_t i = 0; i < PROFILE_DRAWS; i++)
         draws[i] = draw_best(fit, points, n, i);
     qsort(draws, PROFILE_DRAWS, sizeof *draws, by_size);
-    double low = parameter_moved(p, draws[PROFILE_DRAWS / 20], -half);
-    double high = parameter_moved(p, draws[PROFILE_DRAWS - 1 - PROFILE_DRAWS / 20], half);
+    double low = parameter_moved(p, draws[PROFILE_DRAWS / 20], -around);
+    double high = parameter_moved(p, draws[PROFILE_DRAWS - 1 - PROFILE_DRAWS / 20], around);
     if (p != BLOCKS)
         widen(fit, p, draws[PROFILE_DRAWS / 2], &low, &high);
     fit->low[p] = fmax(row->low, row->is_whole ? floor(low) : low);
@@ -243,6 +292,13 @@ static int open_points(const struct fit *fit, struct profile_point points[PROFIL
     return rc;
 }
 
+static void close_points(struct profile_point points[PROFILE_FINE], struct weights *weights)
+{
+    for (size_t i = 0; i < PROFILE_FINE; i++)
+        free(points[i].of_span);
+    free(weights->is_front);
+}
+
 int profile_search(struct fit *fit, enum parameter p, size_t n, double low, double high, bool refit,
                    struct ifl_error *error)
 {
@@ -259,10 +315,32 @@ int profile_search(struct fit *fit, enum parameter p, size_t n, double low, doub
         take_along(fit, p, points, n);
     if (rc == 0)
         rc = fit_predict(fit, fit->value, error);
-    for (size_t i = 0; i < PROFILE_FINE; i++)
-        free(points[i].of_span);
-    free(weights.is_front);
+    close_points(points, &weights);
     return rc;
+}
+
+int profile_least(struct fit *fit, enum parameter p, double low, double high, double *least_value,
+                  bool *shows, struct ifl_error *error)
+{
+    const struct fit kept = *fit;
+    const double shown = 2; /* half of the likelihood ratio's 95%, 1.9 */
+    struct profile_point points[PROFILE_FINE] = {{0}};
+    struct weights weights = {0};
+    int rc = open_points(fit, points, error);
+    if (rc == 0)
+        rc = weigh(fit, p, &weights, error);
+    if (rc == 0)
+        rc = search(fit, p, &weights, points, PROFILE_FINE, low, high, false, error);
+    if (rc == 0) {
+        bound(fit, p, points, PROFILE_FINE);
+        *least_value = fit->low[p];
+        *shows = points[least(points, PROFILE_FINE)].sum < points[PROFILE_FINE - 1].sum - shown;
+    }
+    memcpy(fit->value, kept.value, sizeof fit->value);
+    fit->low[p] = kept.low[p];
+    fit->high[p] = kept.high[p];
+    close_points(points, &weights);
+    return rc == 0 ? fit_predict(fit, fit->value, error) : rc;
 }
 
 /* Of the losses at both sides, the spans' shares of their difference are sums of independent
@@ -295,9 +373,7 @@ int profile_test(struct fit *fit, enum parameter p, double *sds, struct ifl_erro
     }
     *sds = rc == 0 ? sds_of(fit, points) : 0;
     memcpy(fit->value, value, sizeof value);
-    for (size_t i = 0; i < PROFILE_FINE; i++)
-        free(points[i].of_span);
-    free(weights.is_front);
+    close_points(points, &weights);
     return rc == 0 ? fit_predict(fit, fit->value, error) : rc;
 }
 

@@ -46,6 +46,22 @@ of_lengths fixed:400 fixed:50 constant 0.5
 printed 'not determined: the recordings leave it no interval; moves the rest'
 cp kept.csv trace.csv
 
+# ---- values that explain the run stay, and so does a pool that the configuration says ----
+succeeds "$inflight" identify config.yaml run.csv --set deployment.host.step_s=0.004 \
+    --hold host.step_s --hold host.seq_s --hold front_end.request_s --hold front_end.prompt_token_s
+same "$(awk '$1 == "kernels.prompt_frac" { print $2, $3 }' logs/out)" '1 given:' 'kernels of an exact fit'
+same "$(awk '$1 == "after" { gsub("[-+]", ""); print $2, $3, $4 }' logs/out)" '0.0% 0.0% 0.0%' 'an exact fit'
+awk -F, -v OFS=, -v a="$(head -1 run.csv | tr ',' '\n' | grep -nx ttft_s | cut -d: -f1)" \
+    -v b="$(head -1 run.csv | tr ',' '\n' | grep -nx e2e_s | cut -d: -f1)" 'NR > 1 { $a *= 1000; $b *= 1000 } 1' run.csv >ms.csv
+succeeds "$inflight" identify config.yaml ms.csv --set serving.kv.num_blocks=700
+same "$(awk '$1 == "num_blocks" { print $2, $4, $5, $6, $7 }' logs/out)" '700 given: the configuration says' 'blocks of the configuration'
+
+# ---- a few preemptions say that the pool is no larger than what seems to be in use ----
+succeeds "$inflight" run config.yaml -q --set deployment.host.step_s=0.004 --set serving.kv.num_blocks=800 -o few-preempted
+succeeds "$inflight" identify config.yaml few-preempted/requests.csv
+printed 'for memory; at least'
+same "$(awk '$1 == "num_blocks" { sub(".*at least ", ""); print ($1 + 0 <= 800) }' logs/out)" 1 'the bound of a pool of 800 blocks'
+
 # ---- what a parameter is called, and what stays as it is ----
 succeeds "$inflight" identify config.yaml run.csv --hold host.seq_s
 printed 'given: held'
@@ -68,6 +84,8 @@ refuses '20 requests to fit, of 39, expected at least 30' "$inflight" identify c
 column() { head -1 run.csv | tr ',' '\n' | grep -nx "$1" | cut -d: -f1; }
 awk -F, -v OFS=, -v c="$(column arrival_s)" 'NR == 121 { $c -= 20 } 1' run.csv >jumps.csv
 refuses 'a clock that jumps' "$inflight" identify config.yaml jumps.csv
+awk -F, -v OFS=, -v c="$(column arrival_s)" 'NR > 121 { $c += 3600 } 1' run.csv >forward.csv
+refuses 'a clock that jumps, or two runs' "$inflight" identify config.yaml forward.csv
 succeeds "$inflight" run config.yaml -q --set serving.max_model_len=900 -o failing
 refuses 'a run with failures' "$inflight" identify config.yaml failing/requests.csv
 refuses 'without measured latencies' "$inflight" identify config.yaml trace.csv
@@ -75,6 +93,7 @@ gzip -c run.csv | head -c 3000 >cut.csv.gz
 refuses 'cut.csv.gz' "$inflight" identify config.yaml cut.csv.gz
 succeeds "$inflight" run config.yaml -q --set deployment.host.step_s=0.03 -o slow
 refuses 'not of one deployment' "$inflight" identify config.yaml run.csv slow/requests.csv
+refuses 'nowhere/found.yaml' "$inflight" identify config.yaml run.csv slow/requests.csv -o nowhere/found.yaml
 refuses 'expected one: a recorded run has no sweep' "$inflight" identify config.yaml run.csv \
     --set 'sweep={deployment.host.step_s: [0, 0.001]}'
 

@@ -38,6 +38,7 @@ struct deployment_case {
     const struct system *system;
     double truth[N_PARAMETERS];
     double prompt_tokens; /* about so many; 0: drawn */
+    bool is_exact;        /* without noise */
     bool tight;           /* the pool is small enough that requests wait */
     struct study *study;
     struct config config;
@@ -123,7 +124,7 @@ static bool record(struct deployment_case *c, uint64_t number, double rate_rps, 
     struct ifl_error error;
     struct trial_setting setting = setting_of(c);
     bool whole = true;
-    setting.noise = (struct step_noise){noise_sigma, number + 1};
+    setting.noise = (struct step_noise){c->is_exact ? 0 : noise_sigma, number + 1};
     draw_requests(c, &trace, number, n, rate_rps);
     must(recording_take(&c->recording, "in memory", &trace,
                         &(struct recording_options){.config = &c->config, .fit_frac = 1}, &error),
@@ -370,6 +371,41 @@ Test(width, intervals_are_those_of_profiles)
         fclose(show);
     cr_assert(n >= (size_t)n_cases, "%zu intervals of %d deployments", n, n_cases);
     cr_expect_leq(exp(sum / (double)n), 1.5);
+}
+
+/* Requests wait for memory and are preempted, host and front end are not known, and nothing is
+ * noise: a pool that is searched beside a host that is far off is found too small. The host that
+ * such a pool asks for has a sequence twice as slow. */
+Test(truth, pool_and_host_are_found_together)
+{
+    static const struct {
+        size_t system;
+        double blocks;
+        uint64_t number;
+    } cases[] = {{1, 1500, 301}, {3, 2000, 302}, {0, 900, 303}};
+    gsl_set_error_handler_off();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct deployment_case c = {
+            .system = &systems[cases[i].system], .is_exact = true, .tight = true};
+        struct identified found;
+        load(&c);
+        start_of(&c, c.truth);
+        c.truth[HOST_STEP] = 0.003;
+        c.truth[HOST_SEQ] = 12e-6;
+        c.truth[FRONT_REQUEST] = 0.012;
+        c.truth[FRONT_PROMPT_TOKEN] = 1.5e-6;
+        c.truth[BLOCKS] = cases[i].blocks;
+        cr_assert(record(&c, cases[i].number, choose_rate(&c, cases[i].number), 500));
+        identify_case(&c, BLOCKS, &found);
+        const struct finding *pool = &found.of[BLOCKS], *seq = &found.of[HOST_SEQ];
+        cr_expect_eq(pool->state, FOUND, "%s", pool->why);
+        cr_expect(pool->low <= c.truth[BLOCKS] && pool->high >= c.truth[BLOCKS],
+                  "%g blocks in %g to %g", c.truth[BLOCKS], pool->low, pool->high);
+        cr_expect(pool->high < 1.03 * pool->low, "%g to %g blocks", pool->low, pool->high);
+        cr_expect(fabs(seq->value - c.truth[HOST_SEQ]) < 4e-6, "%g us a sequence",
+                  1e6 * seq->value);
+        unload(&c);
+    }
 }
 
 /* Four GPUs whose all-reduces are three times slower than the profile says. The deployment that is
