@@ -426,8 +426,8 @@ static int leave_unasked_pool(struct quest *quest, struct ifl_error *error)
     bool shows = false;
     if (quest->found->of[BLOCKS].state != UNKNOWN || quest->waits)
         return 0;
-    const int rc =
-        profile_least(&quest->fit, BLOCKS, 0.8 * low, 1.15 * high, &least, &shows, error);
+    int rc = profile_least(&quest->fit, BLOCKS, 0.8 * low, 1.15 * high, &least, &shows, error);
+    least = fmin(least, low);
     leave(quest->found, BLOCKS, UNKNOWN, "%s for memory; at least %.0f",
           shows ? "too few requests wait" : "no request waits", least);
     open_range(quest->found, BLOCKS, fmax(least, quest->low_blocks), quest->high_blocks);
