@@ -215,7 +215,7 @@ static void choose(struct quest *quest)
         leave(found, BLOCKS, GIVEN, "the configuration says it");
     } else if (!quest->waits) {
         quest->fit.is_free[BLOCKS] = false;
-        leave(found, BLOCKS, UNKNOWN, "%s", ""); /* leave_unasked_pool */
+        found->of[BLOCKS].state = UNKNOWN; /* leave_unasked_pool */
     }
 }
 
@@ -418,19 +418,19 @@ static void leave_pool(struct quest *quest)
     fit->is_free[BLOCKS] = false;
 }
 
-/* Preempted requests give blocks back: the least pool is looked for around what seems in use. */
+/* Preempted requests give blocks back: the least pool may be below what seems in use. */
 static int leave_unasked_pool(struct quest *quest, struct ifl_error *error)
 {
     const double low = quest->peak_blocks, high = fmax(low, quest->whole_blocks);
-    double least = 0;
     bool shows = false;
+    double least = 0;
     if (quest->found->of[BLOCKS].state != UNKNOWN || quest->waits)
         return 0;
     int rc = profile_least(&quest->fit, BLOCKS, 0.8 * low, 1.15 * high, &least, &shows, error);
-    least = fmin(least, low);
     leave(quest->found, BLOCKS, UNKNOWN, "%s for memory; at least %.0f",
-          shows ? "too few requests wait" : "no request waits", least);
-    open_range(quest->found, BLOCKS, fmax(least, quest->low_blocks), quest->high_blocks);
+          shows ? "too few requests wait" : "no request waits", least = fmin(least, low));
+    least = shows ? least : fmax(least, quest->low_blocks); /* of the engine's rule */
+    open_range(quest->found, BLOCKS, least, quest->high_blocks);
     return rc;
 }
 
