@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inflight/inputs.h"
-
 #include "base/data.h"
 #include "base/new_file.h"
 #include "cli/commands.h"
