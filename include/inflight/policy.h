@@ -152,7 +152,8 @@ struct ifl_preempt_ops {
     struct ifl_victim (*pick)(const void *self, const struct ifl_view *, struct ifl_step *,
                               const struct ifl_request *needy);
     /* Optional. Called at the end of each plan, behind the batching module, so that requests can be
-     * swapped out ahead of need with ifl_preempt (FastServe), and nothing else. */
+     * swapped out ahead of need with ifl_preempt (FastServe), and those in host memory that fit
+     * brought back by ifl_start with 0 tokens; nothing else. */
     void (*ahead)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
@@ -193,11 +194,11 @@ struct ifl_evict_ops {
  * executor's business (serving.speculation). A module hears of the latter in on_step_end; what it
  * answers changes there alone, since the guesses for the next step are made as a step ends. */
 struct ifl_draft_ops {
-    /* Tokens guessed behind the next token of a request that decodes: 0 to `most`. NULL: none ever,
-     * and there is no speculation. */
+    /* Tokens guessed behind the next token of a request that decodes: 0 to `most`, or the contract
+     * is broken. NULL: none ever, and there is no speculation. */
     int32_t (*ask)(const void *self, const struct ifl_view *, const struct ifl_request *);
-    /* The most that `ask` may answer. It reads the parameters alone, to which params points, and is
-     * called before `init`. */
+    /* The most that `ask` may answer, 0 to 64. It reads the parameters alone, to which params
+     * points, and is called before `init`. */
     int32_t (*most)(const void *params);
     /* Optional, for speed: what `ask` would answer for every request; negative: it depends. */
     int32_t (*for_all)(const void *self, const struct ifl_view *);
@@ -261,7 +262,8 @@ struct ifl_policy {
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
      * init and finish are optional. init may take memory, which finish gives back. The limits stay
      * valid until finish returns. init returns 0; IFL_E_INPUT with a line that says what was found
-     * and what was expected, if the parameters do not go with the limits; or IFL_E_NOMEM. finish is
+     * and what was expected (ifl_fail), if the parameters do not go with the limits; or
+     * IFL_E_NOMEM. Any other answer ends the run. The module's name goes before the line. finish is
      * called once, after a failure of init, too. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);

@@ -10,9 +10,11 @@
  * gives a verdict or changes the step refuse: the answer is NULL, false, IFL_WAIT or IFL_NO_BLOCKS.
  * Other questions are still answered.
  *
- * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt. All
- * other functions of modules ask, and no more. No pointer may be NULL unless its comment says
- * so. */
+ * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt, and
+ * bring swapped requests back (ifl_start with 0 tokens). All other functions of modules, hooks of
+ * the batching module included, ask, and no more: a start, tokens, a preemption, a rejection, a
+ * refusal, a promise, a wake or padding of theirs is a breach. No pointer may be NULL unless its
+ * comment says so. */
 #ifndef INFLIGHT_STEP_H
 #define INFLIGHT_STEP_H
 
@@ -232,7 +234,7 @@ struct ifl_step_ops {
      * as 0, and one above the pool as all its blocks. Starts nothing. Sets
      * *takes, unless NULL, to the blocks that a start would take, whatever the verdict; whether
      * they are free it does not ask. In `ask` of an admit module or `pick` of a preempt module it
-     * breaks the contract, as `start` does. */
+     * breaks the contract. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
                             int32_t spare_blocks, int32_t *takes);
     /* K/V tokens that the admit modules leave to the rest of this plan, the least that one of them
@@ -267,8 +269,7 @@ struct ifl_step_ops {
      * it. Returns true if another request than `needy` was preempted; its blocks may be too few, so
      * that another call is needed. Returns false if it was `needy`, whose `state` tells, or none;
      * none, too, while what `needy` lacks is on its way to host memory, or
-     * where it would go there itself while others are on their way.
-     * In `ask` of an admit module or `pick` of a preempt module it breaks the contract. */
+     * where it would go there itself while others are on their way. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
     /* Takes a running request off the device and undoes what this plan has scheduled for it; blocks
      * that were taken for that stay its own, so that a swap copies them, too. Returns IFL_YES, or
@@ -374,8 +375,10 @@ struct ifl_step {
 
 /* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */
 
-/* The step being planned, for questions; NULL outside of a plan. If the keys of an order read it,
- * they are asked for again whenever the plan has changed it. */
+/* The step being planned, for questions; NULL outside of a plan, also while a hook that is given a
+ * step (on_step_start) lists it and an order is asked for keys. An order whose keys read it needs
+ * an answer without it, such as what its hooks have noted. If the keys of an order read it, they
+ * are asked for again whenever the plan has changed it. */
 static inline struct ifl_step *ifl_plan(const struct ifl_view *view)
 {
     return view->plan(view);

@@ -5,6 +5,7 @@
 #include "config/tiers.h"
 #include "cost/draft.h"
 #include "cost/model.h"
+#include "replica/ragged.h"
 
 #include <string.h>
 
@@ -192,12 +193,20 @@ static int check_speculation(const struct node *root, const struct config *confi
                              struct ifl_error *error)
 {
     const struct speculation_config *speculation = &config->serving.speculation;
+    const int32_t most = config_max_drafts(config);
     const char *why = config_pipelines(config)              ? "serving.in_flight.pipelined is true"
                       : config->workload.beams.search       ? "workload.beams.search is true"
                       : config->cost.model == COST_RECORDED ? "cost.model is recorded"
                       : config->serving.kv.allocator == KV_BUDDY ? "serving.kv.allocator is buddy"
                                                                  : NULL;
     char text[256];
+    if (most < 0 || most > RAGGED_MAX_DRAFTS) {
+        snprintf(text, sizeof text,
+                 "draft policy %.100s guesses at most %d tokens as its `most` says, expected 0 to "
+                 "%d",
+                 config->serving.modules[IFL_DRAFT].policy->name, (int)most, RAGGED_MAX_DRAFTS);
+        return fail_key(root, "serving.draft.policy", error, text);
+    }
     if (!config_speculates(config))
         return 0;
     if (speculation->proposer == PROPOSER_MODEL && !*speculation->model)

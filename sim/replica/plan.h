@@ -43,6 +43,7 @@ struct plan {
     bool pads_for_ended;  /* the step computes for requests that have ended */
     bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
     bool refuses;   /* `refused` names some request */
+    bool answering; /* a question that may not be answered with another one */
     int32_t slot;
     int32_t n_rejected;             /* in this plan */
     int32_t n_ended_victims;        /* ended requests that were preempted in this plan */
@@ -55,7 +56,11 @@ struct plan {
     struct ifl_promise promise;     /* n_steps 0: none */
     struct ifl_padding padding;     /* stays while the promise holds */
     struct snapshot started, by_start;
-    const struct ifl_policy *answering; /* asked by the plan, and has not answered yet; NULL */
+    /* Of the module that is asked, or told of something, and has not returned; NULL: none, and what
+     * is done to the step the batching module does. */
+    const struct ifl_policy *called;
+    const struct ifl_policy *ahead; /* a preempt module preempts ahead of need; NULL: none does */
+    const struct ifl_policy *refused_until_by; /* whose refusal refused_until_ns is of */
 
     struct snapshot scheduled;
     struct ifl_copy *outs, *ins;  /* [host blocks + 1] */
@@ -92,10 +97,26 @@ static inline void plan_ask(struct plan *plan, enum ifl_kind kind)
 {
     plan->step.asked |= 1u << kind;
 }
-/* A module is asked on behalf of the plan, or has answered (NULL). */
-static inline void plan_set_answering(struct plan *plan, const struct ifl_policy *answering)
+/* A module is called, until plan_return with what this returns: the one that calls it. */
+static inline const struct ifl_policy *plan_call(struct plan *plan, const struct ifl_policy *policy)
+{
+    const struct ifl_policy *before = plan->called;
+    plan->called = policy;
+    return before;
+}
+static inline void plan_return(struct plan *plan, const struct ifl_policy *before)
+{
+    plan->called = before;
+}
+/* The modules that are called answer a question that may not be answered with another one. */
+static inline void plan_set_answering(struct plan *plan, bool answering)
 {
     plan->answering = answering;
+}
+/* From now on a preempt module preempts ahead of need. NULL: it has done so. */
+static inline void plan_set_ahead(struct plan *plan, const struct ifl_policy *ahead)
+{
+    plan->ahead = ahead;
 }
 /* A breach of the contract ends the run. The first one counts. */
 void plan_break(struct plan *plan, const struct ifl_error *error);
@@ -317,10 +338,13 @@ static inline void plan_overrule(struct plan *plan)
 {
     plan->overruled = true;
 }
-static inline void plan_refuse_until(struct plan *plan, int64_t until_ns)
+static inline void plan_refuse_until(struct plan *plan, const struct ifl_policy *by,
+                                     int64_t until_ns)
 {
-    if (until_ns < plan->refused_until_ns)
-        plan->refused_until_ns = until_ns;
+    if (until_ns >= plan->refused_until_ns)
+        return;
+    plan->refused_until_ns = until_ns;
+    plan->refused_until_by = by;
 }
 static inline void plan_promise(struct plan *plan, struct ifl_promise promise)
 {

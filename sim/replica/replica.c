@@ -190,9 +190,11 @@ static void cut_promise(struct replica *replica, const struct module *module,
                         struct ifl_promise *promise)
 {
     const struct ifl_policy *policy = module->policy;
+    const struct ifl_policy *before = plan_call(&replica->plan, policy);
     const struct ifl_promise other =
         policy->steady ? policy->steady(module->self, &replica->view, &replica->plan.step)
                        : (struct ifl_promise){0};
+    plan_return(&replica->plan, before);
     promise->to_the_last &= !was_asked(replica, policy->kind) || other.to_the_last;
     promise->n_steps = ifl_min(promise->n_steps, other.n_steps);
     promise->until_ns = ifl_min(promise->until_ns, other.until_ns);
@@ -240,7 +242,9 @@ IFL_APART static void swap_ahead(struct replica *replica)
 {
     const struct module *preempt = &replica->fixed.modules[IFL_PREEMPT];
     plan_ask(&replica->plan, IFL_PREEMPT);
+    plan_set_ahead(&replica->plan, preempt->policy);
     preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->plan.step);
+    plan_set_ahead(&replica->plan, NULL);
 }
 
 /* What a plan made ahead knows: what had happened when the last step began. */

@@ -4,16 +4,28 @@
 
 /* ---- what is guessed ---- */
 
+/* The answer, if it makes sense; else 0, and a breach of the contract. */
+static int32_t check_answer(struct replica *replica, int32_t n)
+{
+    if (!IFL_RARE(n < 0 || n > replica->fixed.limits.max_drafts))
+        return n;
+    step_breach_answer(replica, replica->fixed.modules[IFL_DRAFT].policy, n,
+                       "to how many tokens are guessed, expected 0 to what its `most` says");
+    return 0;
+}
+
 static int32_t ask(struct replica *replica, const struct ifl_request *r)
 {
     const struct module *draft = &replica->fixed.modules[IFL_DRAFT];
-    const struct ifl_policy *before = replica->plan.answering;
+    const struct ifl_policy *before = plan_call(&replica->plan, draft->policy);
+    const bool answered = replica->plan.answering;
     plan_ask(&replica->plan, IFL_DRAFT);
-    plan_set_answering(&replica->plan, draft->policy);
+    plan_set_answering(&replica->plan, true);
     const int32_t n = draft->policy->ops.draft->ask(draft->self, &replica->view, r);
-    plan_set_answering(&replica->plan, before);
+    plan_set_answering(&replica->plan, answered);
+    plan_return(&replica->plan, before);
     replica_note_said(replica, draft, r->serial, n);
-    return n;
+    return check_answer(replica, n);
 }
 
 static int32_t for_all(struct replica *replica)
@@ -22,10 +34,12 @@ static int32_t for_all(struct replica *replica)
     const struct ifl_draft_ops *ops = draft->policy->ops.draft;
     if (!ops->for_all)
         return -1;
+    const struct ifl_policy *before = plan_call(&replica->plan, draft->policy);
     plan_ask(&replica->plan, IFL_DRAFT);
     const int32_t n = ops->for_all(draft->self, &replica->view);
+    plan_return(&replica->plan, before);
     replica_note_said(replica, draft, UINT64_MAX, n);
-    return n;
+    return n < 0 ? -1 : check_answer(replica, n);
 }
 
 int32_t step_drafts(struct ifl_step *step, const struct ifl_request *request)

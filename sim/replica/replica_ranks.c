@@ -75,15 +75,23 @@ static bool waits_at_back(const struct ifl_request *r)
     return r->state == IFL_WAITING && r->queued_serial != r->serial;
 }
 
-int64_t replica_rank(struct replica *replica, struct live_request *r)
+static void rank(struct replica *replica, const struct ifl_request *const *of, size_t n,
+                 int64_t *key)
 {
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
+    const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
+    order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+    plan_return(&replica->plan, before);
+}
+
+int64_t replica_rank(struct replica *replica, struct live_request *r)
+{
     const struct ifl_request *const request = &r->pub;
     const bool at_back = waits_at_back(&r->pub);
     int64_t key;
     if (IFL_RARE(at_back))
         show_back(r);
-    order->policy->ops.order->rank(order->self, &replica->view, &request, 1, &key);
+    rank(replica, &request, 1, &key);
     if (IFL_RARE(at_back))
         show_own(r);
     return key;
@@ -92,7 +100,6 @@ int64_t replica_rank(struct replica *replica, struct live_request *r)
 static void rank_waiting(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
 {
     struct replica *replica = context;
-    const struct module *order = &replica->fixed.modules[IFL_ORDER];
     size_t n_at_back = 0;
     for (size_t i = 0; i < n; i++) {
         replica_look_up(replica, live(of[i]));
@@ -101,7 +108,7 @@ static void rank_waiting(void *context, const struct ifl_request *const *of, siz
     for (size_t i = 0; n_at_back > 0 && i < n; i++)
         if (waits_at_back(of[i]))
             show_back(live(of[i]));
-    order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+    rank(replica, of, n, key);
     for (size_t i = 0; n_at_back > 0 && i < n; i++)
         if (waits_at_back(of[i]))
             show_own(live(of[i]));
@@ -371,7 +378,9 @@ IFL_HOT void replica_ask_keys(struct replica *replica)
     const struct ifl_order_ops *ops = order->policy->ops.order;
     const bool moved = replica_keys_move(replica);
     replica->ranks.keys_asked = true;
+    const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
     replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
+    plan_return(&replica->plan, before);
     replica->ranks.keys_change = moved || replica_keys_move(replica);
     if (replica->ranks.keys_change)
         let_keys_go(&replica->ranks);
@@ -414,10 +423,8 @@ static size_t add_members(struct replica *replica, const struct ranking *list, s
 /* Asks for the keys of the first n requests of `asked`. */
 static void ask(struct replica *replica, size_t n)
 {
-    const struct module *order = &replica->fixed.modules[IFL_ORDER];
     if (n > 0)
-        order->policy->ops.order->rank(order->self, &replica->view, replica->ranks.asked, n,
-                                       replica->ranks.keys);
+        rank(replica, replica->ranks.asked, n, replica->ranks.keys);
 }
 
 static void move_asked(struct replica *replica, struct ranking *list, size_t n)

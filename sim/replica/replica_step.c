@@ -74,8 +74,11 @@ IFL_APART static void release_swapped_in(struct replica *replica)
 static inline void tell_step_start(struct replica *replica)
 {
     replica_retake_ranking(replica, RANKED_SWAPPED); /* hooks also see what the plan swapped out */
-    FOR_EACH_LISTENER (module, &replica->on, &replica->on.step_start)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.step_start) {
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         module->policy->on_step_start(module->self, &replica->view, &replica->plan.step);
+        plan_return(&replica->plan, before);
+    }
 }
 
 /* One of several steps in flight computes for r. */

@@ -11,6 +11,8 @@
  * ends. */
 #include "replica/step_builder.h"
 
+#include <stdio.h>
+
 #include "inflight/random.h"
 
 #include "replica/step_limits.h"
@@ -27,10 +29,31 @@ void step_breach_by(struct replica *replica, const struct ifl_policy *by, const 
     plan_break(&replica->plan, &error);
 }
 
+void step_breach_answer(struct replica *replica, const struct ifl_policy *by, long long answer,
+                        const char *what)
+{
+    char text[256];
+    snprintf(text, sizeof text, "it answers %lld %s", answer, what);
+    step_breach_by(replica, by, text);
+}
+
+const struct ifl_policy *step_actor(const struct replica *replica)
+{
+    const struct plan *plan = &replica->plan;
+    return plan->called ? plan->called : plan->ahead ? plan->ahead : step_planner(replica);
+}
+
 void step_breach(struct replica *replica, const char *what)
 {
-    const struct ifl_policy *answering = replica->plan.answering;
-    step_breach_by(replica, answering ? answering : step_planner(replica), what);
+    step_breach_by(replica, step_actor(replica), what);
+}
+
+void step_breach_change(struct replica *replica)
+{
+    step_breach(replica, replica->plan.called
+                             ? "it changes the step, which only `plan` of a batching module does"
+                             : "it changes the step in `ahead` by more than preempting requests "
+                               "and bringing swapped ones back");
 }
 
 IFL_HOT static int32_t op_need(struct ifl_step *step, const struct ifl_request *r,
@@ -48,21 +71,25 @@ static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint
 
 IFL_HOT static void op_promise(struct ifl_step *step, struct ifl_promise promise)
 {
-    plan_promise(&replica_of(step)->plan, promise);
+    if (step_may_change(replica_of(step)))
+        plan_promise(&replica_of(step)->plan, promise);
 }
 
 static void op_wake(struct ifl_step *step, int64_t at_ns)
 {
-    wakes_ask(&replica_of(step)->wakes, at_ns);
+    if (step_may_change(replica_of(step)))
+        wakes_ask(&replica_of(step)->wakes, at_ns);
 }
 
 static void op_pad(struct ifl_step *step, struct ifl_padding padding)
 {
+    struct replica *replica = replica_of(step);
+    if (!step_may_change(replica))
+        return;
     if (step_may_pad(&padding))
-        plan_pad(&replica_of(step)->plan, padding);
+        plan_pad(&replica->plan, padding);
     else
-        step_breach(replica_of(step),
-                    "it pads with less than nothing, or with more than 2^28 tokens");
+        step_breach(replica, "it pads with less than nothing, or with more than 2^28 tokens");
 }
 
 /* ---- room in the contract ---- */
@@ -72,6 +99,8 @@ static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t 
 {
     struct replica *replica = replica_of(step);
     struct ifl_error error;
+    if (!step_may_change(replica))
+        return;
     step_sync(replica, live(r));
     if (n_slots >= r->stale.n_computed + r->stale.n_now)
         return;
@@ -89,7 +118,7 @@ static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request 
                                 enum ifl_load_way way)
 {
     struct replica *replica = replica_of(step);
-    if (replica->plan.broken)
+    if (!step_may_change(replica))
         return IFL_WAIT;
     const int32_t n_below = step_hit(step, r).n_below;
     if (n == 0)

@@ -6,12 +6,34 @@
 #include "replica/replica_parts.h"
 #include "replica/step_lists.h"
 
-/* Notes that a module has broken its contract; the first breach counts. It is the module that the
- * plan has asked and that has not answered, or else the batching module. */
+/* The module that holds the step now: the one that is called and has not returned, or the preempt
+ * module in its `ahead`, or else the batching module. */
+const struct ifl_policy *step_actor(const struct replica *replica);
+/* Notes that step_actor has broken its contract; the first breach counts. */
 IFL_COLD void step_breach(struct replica *replica, const char *what);
+IFL_COLD void step_breach_change(struct replica *replica);
 /* Likewise, of a module that has answered. */
 IFL_COLD void step_breach_by(struct replica *replica, const struct ifl_policy *by,
                              const char *what);
+/* The module `by` has answered `answer`; `what` says to what, and what was expected. */
+IFL_COLD void step_breach_answer(struct replica *replica, const struct ifl_policy *by,
+                                 long long answer, const char *what);
+/* Only the batching module changes the step, and only in its plan. False: another module, or a hook
+ * of its own, tries to, which is a breach, or there has been one. */
+static inline bool step_may_change(struct replica *replica)
+{
+    const struct plan *plan = &replica->plan;
+    if (IFL_RARE(plan->called || plan->ahead))
+        step_breach_change(replica);
+    return !plan->broken;
+}
+/* The same of what `ahead` of a preempt module does as well. */
+static inline bool step_may_swap(struct replica *replica)
+{
+    if (IFL_RARE(replica->plan.called))
+        step_breach_change(replica);
+    return !replica->plan.broken;
+}
 /* Remembers why r does not move on. Of several refusals in a plan the last one counts, for each
  * state. */
 static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,

@@ -44,8 +44,10 @@ static void tell_preempt(struct replica *replica, const struct live_request *r)
 {
     const bool undone = starts_now(replica, r);
     FOR_EACH_LISTENER (module, &replica->on, undone ? &replica->on.undo : &replica->on.preempt) {
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         (undone ? module->policy->on_undo : module->policy->on_preempt)(module->self,
                                                                         &replica->view, &r->pub);
+        plan_return(&replica->plan, before);
         replica_stir_keys_of(replica, module);
     }
 }
@@ -172,6 +174,17 @@ static const char *may_not_preempt(const struct replica *replica, const struct l
     return NULL;
 }
 
+static void check_victim(struct replica *replica, const struct ifl_policy *by,
+                         const struct ifl_victim *victim)
+{
+    if (IFL_RARE((unsigned)victim->fate > IFL_KEEP))
+        step_breach_answer(replica, by, victim->fate,
+                           "to what becomes of a victim, expected one of enum ifl_fate");
+    if (IFL_RARE((unsigned)victim->place > IFL_BACK))
+        step_breach_answer(replica, by, victim->place,
+                           "to where a victim waits, expected one of enum ifl_place");
+}
+
 /* The module `by` has named the victim. */
 static enum ifl_verdict preempt(struct replica *replica, const struct ifl_policy *by,
                                 const struct ifl_victim *victim)
@@ -181,6 +194,7 @@ static enum ifl_verdict preempt(struct replica *replica, const struct ifl_policy
     const char *wrong = replica->plan.broken ? NULL : may_not_preempt(replica, r);
     if (wrong)
         step_breach_by(replica, by, wrong);
+    check_victim(replica, by, victim);
     if (replica->plan.broken || fate == IFL_KEEP)
         return IFL_WAIT;
     if (r->pub.n_in_flight > 0 &&
@@ -217,7 +231,9 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
                               enum ifl_fate fate, enum ifl_place place)
 {
     struct replica *replica = replica_of(step);
-    return preempt(replica, step_planner(replica), &(struct ifl_victim){request, fate, place});
+    if (!step_may_swap(replica))
+        return IFL_WAIT;
+    return preempt(replica, step_actor(replica), &(struct ifl_victim){request, fate, place});
 }
 
 /* It has come back and not computed since, or would go as another one comes: it would change places
@@ -241,10 +257,12 @@ static bool take_victim(struct replica *replica, const struct ifl_request *needy
 {
     const struct module *module = &replica->fixed.modules[IFL_PREEMPT];
     plan_ask(&replica->plan, IFL_PREEMPT);
-    plan_set_answering(&replica->plan, module->policy);
+    const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
+    plan_set_answering(&replica->plan, true);
     const struct ifl_victim victim =
         module->policy->ops.preempt->pick(module->self, &replica->view, &replica->plan.step, needy);
-    plan_set_answering(&replica->plan, NULL);
+    plan_set_answering(&replica->plan, false);
+    plan_return(&replica->plan, before);
     replica_note_said(replica, module, needy->serial,
                       victim.request ? (int64_t)victim.request->serial : -1);
     if (!victim.request || victim.fate == IFL_KEEP) {
@@ -270,9 +288,7 @@ static bool take_victim(struct replica *replica, const struct ifl_request *needy
 bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
 {
     struct replica *replica = replica_of(step);
-    if (replica->plan.answering)
-        step_breach(replica, step_no_question);
-    if (replica->plan.broken)
+    if (!step_may_change(replica))
         return false;
     if (!replica->fixed.swaps_apart)
         return take_victim(replica, needy);
@@ -289,8 +305,9 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
 
 void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why)
 {
-    const struct replica *replica = replica_of(step);
-    step_note_refusal(replica_of(step), request, step_planner(replica), why, true);
+    struct replica *replica = replica_of(step);
+    if (step_may_change(replica))
+        step_note_refusal(replica, request, step_planner(replica), why, true);
 }
 
 /* Takes r off its list, and gives back its blocks. */
@@ -334,7 +351,7 @@ static void drop(struct replica *replica, struct live_request *r)
 void step_reject(struct ifl_step *step, const struct ifl_request *request)
 {
     struct replica *replica = replica_of(step);
-    if (replica->plan.broken)
+    if (!step_may_change(replica))
         return;
     if (request->state == IFL_WAITING || request->state == IFL_SWAPPED ||
         request->state == IFL_LOADED)

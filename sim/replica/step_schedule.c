@@ -118,7 +118,7 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
-    if (replica->plan.broken)
+    if (!step_may_change(replica))
         return IFL_NO_BLOCKS;
     if (goes_on(replica, r, n, hold_tokens)) {
         list_in_plan(replica, (struct planned){r, 1, 1, true});
@@ -133,7 +133,7 @@ enum ifl_verdict step_schedule_drafts(struct ifl_step *step, const struct ifl_re
     struct replica *replica = replica_of(step);
     if (n_draft == 0)
         return step_schedule(step, request, n, hold_tokens);
-    if (replica->plan.broken)
+    if (!step_may_change(replica))
         return IFL_NO_BLOCKS;
     if (n_draft < 0 || n_draft > step_drafts(step, request)) {
         step_breach(replica, "it scheduled more guessed tokens than there are");
@@ -287,7 +287,7 @@ IFL_APART static void schedule_ended(struct replica *replica)
 IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
 {
     struct replica *replica = replica_of(step);
-    if (replica->plan.broken || replica->plan.ready_all)
+    if (!step_may_change(replica) || replica->plan.ready_all)
         return false;
     if (replica_overlaps(replica))
         return schedule_apart(replica, spare_blocks);

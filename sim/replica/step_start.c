@@ -14,7 +14,9 @@ static bool may_start(struct replica *replica, const struct ifl_request *request
     if (IFL_RARE(request->state != IFL_WAITING && request->state != IFL_SWAPPED &&
                  request->state != IFL_LOADED))
         step_breach(replica, "it started a request that neither waits nor is swapped");
-    else if (n < 0 || n > request_todo(request))
+    else if (n < 0)
+        step_breach(replica, "it started a request with a negative number of tokens");
+    else if (n > request_todo(request))
         step_breach(replica, "it started a request with more tokens than it has left");
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
@@ -23,6 +25,7 @@ static bool may_start(struct replica *replica, const struct ifl_request *request
     return !replica->plan.broken;
 }
 
+/* One that is not IFL_YES. */
 static void note_verdict(struct replica *replica, const struct ifl_policy *by,
                          const struct ifl_request *r, enum ifl_verdict verdict)
 {
@@ -36,8 +39,11 @@ static void note_verdict(struct replica *replica, const struct ifl_policy *by,
         [IFL_SKIP] = {"it passes it over", false},
         [IFL_NEVER_FITS] = {"it never fits", true},
     };
-    if (verdict > IFL_YES && verdict <= IFL_NEVER_FITS)
+    if ((unsigned)verdict <= IFL_NEVER_FITS)
         step_note_refusal(replica, r, by, of[verdict].why, of[verdict].lasts);
+    else
+        step_breach_answer(replica, by, verdict,
+                           "to whether a request may start, expected one of enum ifl_verdict");
 }
 
 /* The admit modules say yes, but the blocks are not free, or not next to one another. */
@@ -50,11 +56,11 @@ IFL_APART static enum ifl_verdict note_no_blocks(struct replica *replica,
 }
 
 /* After a refusal with an until_ns the replica wakes then, to ask again. */
-static void note_hour(struct replica *replica, int64_t until_ns)
+static void note_hour(struct replica *replica, const struct ifl_policy *by, int64_t until_ns)
 {
     if (until_ns <= replica->view.now_ns)
         return;
-    plan_refuse_until(&replica->plan, until_ns);
+    plan_refuse_until(&replica->plan, by, until_ns);
     wakes_ask(&replica->wakes, until_ns);
 }
 
@@ -63,21 +69,19 @@ static void note_hour(struct replica *replica, int64_t until_ns)
 static struct ifl_admission answer_of_all(struct replica *replica,
                                           const struct ifl_request *request, int32_t n)
 {
-    const enum ifl_state state = request->state;
     struct ifl_admission answer = {IFL_YES, 0, 0};
     FOR_EACH_LISTENER (module, &replica->on, &replica->on.admission) {
-        plan_set_answering(&replica->plan, module->policy);
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         const struct ifl_admission own = module->policy->ops.admit->ask(
             module->self, &replica->view, &replica->plan.step, request, n);
-        if (IFL_RARE(request->state != state))
-            step_breach(replica, "it moved the request that it was asked about");
+        plan_return(&replica->plan, before);
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (IFL_RARE(own.verdict != IFL_YES)) {
             if (module != &replica->fixed.modules[replica->on.admission.of[0]])
                 plan_overrule(&replica->plan);
             note_verdict(replica, module->policy, request, own.verdict);
-            note_hour(replica, own.until_ns);
+            note_hour(replica, module->policy, own.until_ns);
             return own;
         }
         if (own.hold_tokens > answer.hold_tokens)
@@ -95,7 +99,7 @@ IFL_APART static bool awaits_prefetch(struct replica *replica, struct live_reque
     step_note_refusal(replica, &r->pub, replica->fixed.modules[IFL_ADMIT].policy,
                       "its K/V is on its way", false);
     if (until_ns != IFL_NEVER)
-        note_hour(replica, until_ns);
+        note_hour(replica, replica->fixed.modules[IFL_ADMIT].policy, until_ns);
     return true;
 }
 
@@ -109,8 +113,9 @@ IFL_HOT static struct ifl_admission admission(struct replica *replica,
     if (IFL_RARE(live(request)->rare->tiers.prefetches) && awaits_prefetch(replica, live(request)))
         return ifl_admission(IFL_SKIP, 0);
     plan_ask(&replica->plan, IFL_ADMIT);
+    plan_set_answering(&replica->plan, true);
     const struct ifl_admission answer = answer_of_all(replica, request, n);
-    plan_set_answering(&replica->plan, NULL);
+    plan_set_answering(&replica->plan, false);
     return IFL_RARE(replica->plan.broken) ? ifl_admission(IFL_WAIT, 0) : answer;
 }
 
@@ -149,7 +154,9 @@ double step_room(struct ifl_step *step, double enough)
         if (!ops->room)
             continue;
         plan_ask(&replica->plan, IFL_ADMIT);
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         least = fmin(least, ops->room(module->self, &replica->view, step, enough));
+        plan_return(&replica->plan, before);
     }
     return least;
 }
@@ -236,7 +243,9 @@ IFL_APART static enum ifl_verdict come_back(struct replica *replica, struct live
 void replica_tell_started(struct replica *replica, const struct live_request *r)
 {
     FOR_EACH_LISTENER (module, &replica->on, &replica->on.start) {
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         module->policy->on_start(module->self, &replica->view, &r->pub);
+        plan_return(&replica->plan, before);
         replica_stir_keys_of(replica, module);
     }
 }
@@ -255,6 +264,9 @@ IFL_HOT static inline enum ifl_verdict
 start(struct replica *replica, const struct ifl_request *request, int32_t n, int32_t n_rows)
 {
     struct live_request *r = live(request);
+    const bool brings_back = request->state == IFL_SWAPPED && n == 0;
+    if (!(brings_back ? step_may_swap(replica) : step_may_change(replica)))
+        return IFL_WAIT;
     n = still_to_compute(replica, request, n);
     const struct ifl_admission answer = admission(replica, request, n);
     if (answer.verdict != IFL_YES)
@@ -299,6 +311,8 @@ enum ifl_verdict step_start_padded(struct ifl_step *step, const struct ifl_reque
                                    int32_t n, int32_t n_rows)
 {
     struct replica *replica = replica_of(step);
+    if (!step_may_change(replica))
+        return IFL_WAIT;
     if (n <= 0 || n_rows <= 0 || n_rows > step->max_drafts) {
         step_breach(replica, "it pads a start with no token or no row, or with more rows than a "
                              "request may have guesses");

@@ -53,6 +53,15 @@ static int plan_once(struct flight *flight, struct replica *replica, int64_t now
     return replica_plan(replica, now_ns, error);
 }
 
+/* The module that the replica is woken for: an admission, or the batching module. */
+static const struct ifl_policy *asks_to_wake(const struct replica *replica)
+{
+    const struct plan *plan = &replica->plan;
+    return plan->refused_until_ns == replica->wakes.wake_ns && plan->refused_until_by
+               ? plan->refused_until_by
+               : replica->fixed.modules[IFL_BATCHING].policy;
+}
+
 static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struct ifl_error *error)
 {
     if (wakes_count(&replica->wakes, replica->view.step, moved) <= IFL_MAX_VAIN_WAKES)
@@ -60,8 +69,8 @@ static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struc
     return ifl_fail(error, IFL_E_STALLED,
                     "policy %s asks to wake for ever: %d times in a row, up to %.9f s, it planned "
                     "nothing and nothing else happened, while %zu requests wait",
-                    replica->fixed.modules[IFL_BATCHING].policy->name, IFL_MAX_VAIN_WAKES,
-                    ifl_s_from_ns(now_ns), replica_requests(replica));
+                    asks_to_wake(replica)->name, IFL_MAX_VAIN_WAKES, ifl_s_from_ns(now_ns),
+                    replica_requests(replica));
 }
 
 /* True if the replica has asked to be woken at a later time. */
@@ -199,6 +208,10 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
         if (IFL_RARE(replica->leaving.n_gone > 0) &&
             (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
+        if (IFL_RARE(replica->plan.broken)) { /* in on_step_start */
+            *error = replica->plan.error;
+            return error->code;
+        }
         if (submits) {
             loop->flight->n_plans += !promised;
             return 1;
