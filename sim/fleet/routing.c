@@ -28,6 +28,20 @@ static void describe(const struct replica *replica, int64_t now_ns, struct ifl_l
     load->taken_ns = now_ns;
 }
 
+/* The index of the replica that a router asks about. There is none of that number: it asks about
+ * the first, and the run ends with the router's name. */
+static size_t asked_about(struct routing *routing, size_t i)
+{
+    if (!IFL_RARE(i >= routing->n))
+        return i;
+    if (routing->breach.code == 0)
+        ifl_fail(&routing->breach, IFL_E_POLICY,
+                 "policy %s broke its contract at %.9f s: it asks about replica %zu of %u",
+                 routing->router->policy->name, ifl_s_from_ns(routing->fleet.pub.now_ns), i,
+                 (unsigned)routing->n);
+    return 0;
+}
+
 /* The replica comes to the time of the question, and the loop notes its load. */
 static void bring(struct routing *routing, uint32_t i, enum routing_look look)
 {
@@ -38,7 +52,7 @@ static void bring(struct routing *routing, uint32_t i, enum routing_look look)
 static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
-    const size_t at = i < routing->n ? i : 0;
+    const size_t at = asked_about(routing, i);
     routing->n_looks++;
     bring(routing, (uint32_t)at, LOOKS_AT_LOAD);
     return &routing->loads[at];
@@ -47,7 +61,7 @@ static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 static struct ifl_load_counts counts_of(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
-    const size_t at = i < routing->n ? i : 0;
+    const size_t at = asked_about(routing, i);
     const struct ifl_load *load = &routing->loads[at];
     routing->n_looks++;
     bring(routing, (uint32_t)at, LOOKS_AT_COUNTS);
@@ -159,11 +173,12 @@ static size_t longest(const struct ifl_fleet *fleet, unsigned roles, int32_t *n_
 static int32_t cached_tokens(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
-    if (i >= routing->n || !routing->replicas[i].kv.device.cached)
+    const size_t at = asked_about(routing, i);
+    if (!routing->replicas[at].kv.device.cached)
         return 0;
-    bring(routing, (uint32_t)i, LOOKS_AT_CACHE);
+    bring(routing, (uint32_t)at, LOOKS_AT_CACHE);
     return fleet->request == &routing->probe.pub
-               ? replica_hit_tokens(&routing->replicas[i], &routing->probe)
+               ? replica_hit_tokens(&routing->replicas[at], &routing->probe)
                : 0;
 }
 
@@ -345,6 +360,11 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
                        struct ifl_error *error)
 {
     const char *name = routing->router->policy->name;
+    if ((unsigned)route->what > IFL_REFUSE_ARRIVAL)
+        return ifl_fail(error, IFL_E_POLICY,
+                        "policy %s answers %d to what becomes of a request, expected one of enum "
+                        "ifl_destination",
+                        name, (int)route->what);
     if (route->what != IFL_SEND)
         return 0;
     if (route->prefill >= routing->n || route->decode >= routing->n)
@@ -363,6 +383,14 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
     return check_roles(routing, route, error);
 }
 
+/* 0, or the error of a question that the router has asked. */
+static int end_question(const struct routing *routing, struct ifl_error *error)
+{
+    if (error->code == 0 && IFL_RARE(routing->breach.code < 0))
+        *error = routing->breach;
+    return error->code;
+}
+
 IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
                           struct ifl_route *route, struct ifl_error *error)
 {
@@ -374,7 +402,7 @@ IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int6
     routing->n_looks = 0;
     *route = router->policy->ops.route->pick(router->self, show(routing, arrival, now_ns));
     arrival->note = routing->note;
-    return error->code < 0 ? error->code : check_route(routing, route, error);
+    return end_question(routing, error) < 0 ? error->code : check_route(routing, route, error);
 }
 
 int32_t routing_to_compute(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
@@ -419,7 +447,7 @@ int routing_pick_decode(struct routing *routing, const struct replica *replica,
     error->code = 0;
     const size_t answer =
         router->policy->ops.route->pick_decode(router->self, show_live(routing, replica, r));
-    if (error->code < 0)
+    if (end_question(routing, error) < 0)
         return error->code;
     if (answer >= routing->n || answer == replica->fixed.number || !is_open(routing, answer) ||
         !(routing->loads[answer].roles & IFL_DECODES))

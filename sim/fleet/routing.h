@@ -79,6 +79,7 @@ struct routing {
     struct turns turns;   /* of the classes */
     size_t first_held, n_held, cap_held;
     struct refusals refusals; /* of requests that the router dropped */
+    struct ifl_error breach;  /* it has asked about a replica that is not there; code 0: not so */
 };
 
 /* Pointers of the options are borrowed. Zeroed memory is valid for routing_destroy. */
