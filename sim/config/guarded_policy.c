@@ -74,9 +74,25 @@ static const struct guarded *guarded_of(const void *self)
 
 /* ---- hooks ---- */
 
-static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+static int call_init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     MARKED_ANSWER(int, INIT, init(self, limits, error));
+}
+
+/* What it finds wrong is told with the module's name. */
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const char *module = guarded_of(self)->module;
+    struct ifl_error found = {0};
+    const int rc = call_init(self, limits, &found);
+    if (rc == 0)
+        return 0;
+    if (rc > 0)
+        return ifl_fail(error, IFL_E_POLICY,
+                        "%s answers %d to init, expected 0, IFL_E_INPUT or IFL_E_NOMEM", module,
+                        rc);
+    return ifl_fail(error, rc, "%s: %.600s", module,
+                    found.text[0] ? found.text : "its init fails and does not say why");
 }
 
 static void finish(void *self)
