@@ -149,8 +149,10 @@ static bool has_replica_hooks(const struct ifl_policy *policy)
 
 static const char *check_policy(const struct ifl_policy *policy)
 {
-    if (!policy->name || !*policy->name || !policy->doc)
-        return "has no name or no doc";
+    if (!policy->name || !*policy->name)
+        return "has no name";
+    if (!policy->doc)
+        return "has no doc";
     if (!answers(policy))
         return "is of a kind without an answer: its ops are missing or its kind is unknown";
     if (not_flown(policy))
@@ -196,6 +198,19 @@ static int check_header(const struct ifl_policy_list *list, const char *path,
     return 0;
 }
 
+static int refuse(const char *path, size_t place, const struct ifl_policy *policy,
+                  const char *wrong, struct ifl_error *error)
+{
+    if (!policy)
+        return ifl_fail_at(error, path, 0, 0, "policy %zu of its list %s", place, wrong);
+    const char *kind = module_kind_name(policy->kind);
+    if (!policy->name || !*policy->name)
+        return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, of kind %s, %s", place, kind,
+                           wrong);
+    return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, %s %s, %s", place, kind,
+                       policy->name, wrong);
+}
+
 /* Adds the policies one by one, so that a list cannot name a module twice; all or none. */
 static int add_list(const struct ifl_policy_list *list, const char *path, struct ifl_error *error)
 {
@@ -213,9 +228,7 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
             guarded_policy_free(loaded[--n_loaded]);
         if (!wrong)
             return ifl_fail_nomem(error);
-        return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, %s %s, %s", i + 1,
-                           policy ? module_kind_name(policy->kind) : "which",
-                           policy && policy->name ? policy->name : "", wrong);
+        return refuse(path, i + 1, policy, wrong, error);
     }
     return 0;
 }

@@ -40,6 +40,32 @@ static struct ifl_instance lay_out(const struct ifl_policy *policy, uint32_t n_c
     };
 }
 
+/* What the module asks for, whatever its size. */
+static double bytes_of(const struct ifl_policy *policy, uint32_t n_clients, uint32_t n_replicas)
+{
+    return (double)policy->params_bytes + (double)policy->state_bytes +
+           (double)n_clients * (double)policy->client_bytes +
+           (double)n_replicas * (double)policy->replica_bytes;
+}
+
+/* More than any machine has, and more than sums of sizes may hold. */
+static bool wants_too_much(const struct ifl_policy *policy, uint32_t n_clients, uint32_t n_replicas)
+{
+    const double most = 1ull << 48, most_of_request = 1u << 31;
+    return bytes_of(policy, n_clients, n_replicas) > most ||
+           (double)policy->request_bytes > most_of_request;
+}
+
+IFL_COLD static int fail_nomem(const struct ifl_policy *policy, uint32_t n_clients,
+                               uint32_t n_replicas, struct ifl_error *error)
+{
+    return ifl_fail(error, IFL_E_NOMEM,
+                    "out of memory: %s policy %s asks for %.0f bytes (state, and its parts of "
+                    "clients and replicas), and for %.0f bytes of each request",
+                    module_kind_name(policy->kind), policy->name,
+                    bytes_of(policy, n_clients, n_replicas), (double)policy->request_bytes);
+}
+
 int module_create(struct module *module, const struct module_config *config,
                   const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error)
 {
@@ -52,11 +78,13 @@ int module_create_router(struct module *module, const struct module_config *conf
 {
     const struct ifl_policy *policy = config->policy;
     size_t n_bytes;
+    module->policy = policy;
+    if (wants_too_much(policy, limits->n_clients, n_replicas))
+        return fail_nomem(policy, limits->n_clients, n_replicas, error);
     struct ifl_instance at = lay_out(policy, limits->n_clients, n_replicas, &n_bytes);
     struct head *head = calloc(1, sizeof *head + n_bytes + 1);
-    module->policy = policy;
     if (!head)
-        return ifl_fail_nomem(error);
+        return fail_nomem(policy, limits->n_clients, n_replicas, error);
     at.part_offset = policy->request_bytes ? *parts_bytes : nowhere;
     *head = (struct head){policy, n_bytes, at};
     *parts_bytes += aligned(policy->request_bytes);
