@@ -93,9 +93,10 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
 static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
-    const int32_t n_seqs = step->n_running_seqs;
+    const int32_t n_seqs = step->n_running_seqs, block_tokens = view->limits->block_tokens;
+    const int32_t n_most_blocks = (step->max_drafts + block_tokens) / block_tokens;
     const struct ifl_demand most = {p->max_seqs, p->max_batched_tokens, step->n_free_blocks};
-    struct ifl_demand demand = {n_seqs, n_seqs, n_seqs};
+    struct ifl_demand demand = {n_seqs, n_seqs, n_seqs * n_most_blocks};
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     if (view->n_running == 0 || view->n_swapped > 0 || step->n_in_prefill > 0 ||
@@ -108,13 +109,16 @@ static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
     return true;
 }
 
-static void run_everyone(struct ifl_step *step)
+/* False, and nothing is done, if what the steps look ahead for does not fit. */
+static bool run_everyone(struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    (void)ifl_schedule_ready(step, 0);
+    if (!ifl_schedule_ready(step, 0))
+        return false;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
         (void)ifl_start(step, r, ifl_todo(r));
+    return true;
 }
 
 /* ---- the plan ---- */
@@ -134,10 +138,8 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
         return;
     }
-    if (everyone_runs(p, view, step)) {
-        run_everyone(step);
+    if (everyone_runs(p, view, step) && run_everyone(step))
         return;
-    }
     walk_everyone(p, view, step);
     /* Requests that run only become shorter, or older. If another may pass them in rank order, the
      * order's `steady` bounds the promise. */
