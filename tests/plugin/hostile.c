@@ -1,4 +1,4 @@
-/* Modules of four kinds that break the contract; `way` chooses how. */
+/* Modules of six kinds that break the contract; `way` chooses how. */
 #include <inflight/policy.h>
 #include <pthread.h>
 
@@ -31,7 +31,10 @@ enum batching_way {
     HANDS_OVER_NONSENSE,
     CRASHES_IN_INIT,
     EXITS_IN_FINISH,
-    GIVES_UP_KV
+    GIVES_UP_KV,
+    PREEMPTS_FOR_NO_FATE,
+    PREEMPTS_TO_NO_PLACE,
+    STARTS_WITH_LESS_THAN_NOTHING
 };
 
 static int *volatile nowhere;
@@ -75,6 +78,13 @@ static void give_up_kv(const struct ifl_view *view, struct ifl_step *step)
     plan_well(step);
     if (view->n_running > 0)
         ifl_keep(step, running.of[0], 4);
+}
+
+static void preempt_first(struct ifl_step *step, int fate, int place)
+{
+    const struct ifl_requests running = ifl_running(step);
+    if (running.n > 0)
+        ifl_preempt(step, running.of[0], (enum ifl_fate)fate, (enum ifl_place)place);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -153,6 +163,18 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     case GIVES_UP_KV:
         give_up_kv(view, step);
         return;
+    case PREEMPTS_FOR_NO_FATE:
+        plan_well(step);
+        preempt_first(step, 77, IFL_FRONT);
+        return;
+    case PREEMPTS_TO_NO_PLACE:
+        plan_well(step);
+        preempt_first(step, IFL_RECOMPUTE, 55);
+        return;
+    case STARTS_WITH_LESS_THAN_NOTHING:
+        if (r)
+            ifl_start(step, r, -5);
+        return;
     case CRASHES_IN_INIT:
     case EXITS_IN_FINISH:
         plan_well(step);
@@ -177,23 +199,120 @@ static void finish(void *self)
         exit(0);
 }
 
-enum admit_way { REJECTS, STARTS, CRASHES_WHEN_ASKED };
+enum admit_way {
+    REJECTS,
+    STARTS,
+    CRASHES_WHEN_ASKED,
+    SCHEDULES,
+    PREEMPTS,
+    PROMISES,
+    WAKES,
+    PADS,
+    ASKS,
+    ANSWERS_NONSENSE,
+    WAITS_A_MOMENT,
+    CANNOT_BEGIN,
+    CANNOT_SAY_WHY,
+    BEGINS_WITH_NONSENSE
+};
+
+static int init_admit(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct hostile *p = self;
+    switch ((enum admit_way)p->way) {
+    case CANNOT_BEGIN:
+        return ifl_fail(error, IFL_E_INPUT, "%d blocks, expected more", limits->n_blocks);
+    case CANNOT_SAY_WHY:
+        return IFL_E_INPUT;
+    case BEGINS_WITH_NONSENSE:
+        return 7;
+    default:
+        return 0;
+    }
+}
+
+/* What only a plan does. */
+static void change(struct ifl_step *step, enum admit_way way, const struct ifl_request *r)
+{
+    const struct ifl_requests running = ifl_running(step);
+    if (way == REJECTS)
+        ifl_reject(step, r);
+    if (way == STARTS)
+        ifl_start(step, r, 1);
+    if (way == SCHEDULES && running.n > 0)
+        ifl_schedule(step, running.of[0], 1, 0);
+    if (way == PREEMPTS)
+        preempt_first(step, IFL_RECOMPUTE, IFL_FRONT);
+    if (way == PROMISES)
+        ifl_promise(step, 9, IFL_NEVER, 0);
+    if (way == WAKES)
+        ifl_wake(step, IFL_NEVER - 1);
+    if (way == PADS)
+        ifl_pad(step, (struct ifl_padding){0});
+}
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
     const struct hostile *p = self;
-    (void)view;
     if (p->way == CRASHES_WHEN_ASKED)
         *nowhere = 1;
-    else if (p->way == REJECTS)
-        ifl_reject(step, r);
-    else
-        ifl_start(step, r, n);
+    change(step, (enum admit_way)p->way, r);
+    if (p->way == ASKS)
+        ifl_ask(step, r, n);
+    if (p->way == ANSWERS_NONSENSE)
+        return ifl_admission((enum ifl_verdict)99, 0);
+    if (p->way == WAITS_A_MOMENT)
+        return ifl_not_before(view->now_ns + 1);
     return ifl_admission(IFL_YES, ifl_n_tokens(r));
 }
 
-enum preempt_way { ASKS_BACK, PICKS_WAITING };
+/* The order does the same as the admission, to the request that is ranked last. */
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    const struct hostile *p = self;
+    struct ifl_step *step = ifl_plan(view);
+    for (size_t i = 0; i < n; i++)
+        key[i] = 0;
+    if (step && n > 0)
+        change(step, (enum admit_way)p->way, of[n - 1]);
+}
+
+enum draft_way { FEWER_THAN_NONE, MORE_THAN_MOST, MOST_BELOW_NOTHING };
+
+static int32_t guess(const void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct hostile *p = self;
+    (void)view;
+    (void)r;
+    return p->way == FEWER_THAN_NONE ? -3 : 50;
+}
+
+static int32_t most(const void *params_of)
+{
+    const struct hostile *p = params_of;
+    return p->way == MOST_BELOW_NOTHING ? -5 : 5;
+}
+
+enum preempt_way { ASKS_BACK, PICKS_WAITING, WAKES_AHEAD, REFUSES_IN_A_HOOK };
+
+static void ahead(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct hostile *p = self;
+    (void)view;
+    if (p->way == WAKES_AHEAD)
+        ifl_wake(step, IFL_NEVER - 1);
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct hostile *p = self;
+    const struct ifl_requests given = ifl_scheduled(step);
+    (void)view;
+    if (p->way == REFUSES_IN_A_HOOK && given.n > 0)
+        ifl_refuse(step, given.of[0], "it does not like it");
+}
 
 static struct ifl_victim pick_victim(const void *self, const struct ifl_view *view,
                                      struct ifl_step *step, const struct ifl_request *needy)
@@ -207,7 +326,15 @@ static struct ifl_victim pick_victim(const void *self, const struct ifl_view *vi
     return (struct ifl_victim){needy, IFL_RECOMPUTE, IFL_FRONT};
 }
 
-enum route_way { NAMES_NO_REPLICA, CRASHES_ON_ARRIVAL, EXITS_ON_ARRIVAL };
+enum route_way {
+    NAMES_NO_REPLICA,
+    CRASHES_ON_ARRIVAL,
+    EXITS_ON_ARRIVAL,
+    NAMES_NO_DESTINATION,
+    READS_A_LOAD_TOO_FAR,
+    READS_COUNTS_TOO_FAR,
+    READS_A_CACHE_TOO_FAR
+};
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
@@ -216,12 +343,22 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
         *nowhere = 1;
     if (p->way == EXITS_ON_ARRIVAL)
         exit(0);
+    if (p->way == NAMES_NO_DESTINATION)
+        return (struct ifl_route){(enum ifl_destination)42, 0, 0, NULL};
+    if (p->way == READS_A_LOAD_TOO_FAR)
+        return ifl_send(ifl_load_of(fleet, 99)->n_routed > 99);
+    if (p->way == READS_COUNTS_TOO_FAR)
+        return ifl_send(ifl_counts_of(fleet, 99).n_routed > 99);
+    if (p->way == READS_A_CACHE_TOO_FAR)
+        return ifl_send(ifl_cached_tokens(fleet, 99) > 9999);
     return ifl_send(fleet->n);
 }
 
 static const struct ifl_batching_ops batching_ops = {plan};
 static const struct ifl_admit_ops admit_ops = {.ask = ask};
-static const struct ifl_preempt_ops preempt_ops = {.pick = pick_victim};
+static const struct ifl_preempt_ops preempt_ops = {.pick = pick_victim, .ahead = ahead};
+static const struct ifl_order_ops order_ops = {.rank = rank};
+static const struct ifl_draft_ops draft_ops = {.ask = guess, .most = most};
 static const struct ifl_route_ops route_ops = {.pick = pick};
 
 static const struct ifl_policy batching = {
@@ -242,6 +379,7 @@ static const struct ifl_policy admit = {
     .params = params,
     .n_params = 1,
     .params_bytes = sizeof(struct hostile),
+    .init = init_admit,
     .ops.admit = &admit_ops,
 };
 static const struct ifl_policy preempt = {
@@ -251,6 +389,7 @@ static const struct ifl_policy preempt = {
     .params = params,
     .n_params = 1,
     .params_bytes = sizeof(struct hostile),
+    .on_step_start = on_step_start,
     .ops.preempt = &preempt_ops,
 };
 static const struct ifl_policy route = {
@@ -263,5 +402,37 @@ static const struct ifl_policy route = {
     .ops.route = &route_ops,
 };
 
-const struct ifl_policy_list ifl_policies_v3 = {
-    IFL_POLICY_ABI, sizeof(struct ifl_policy), 4, {&batching, &admit, &preempt, &route}};
+static const struct ifl_policy order = {
+    .kind = IFL_ORDER,
+    .name = "hostile",
+    .doc = "acts when asked",
+    .params = params,
+    .n_params = 1,
+    .params_bytes = sizeof(struct hostile),
+    .ops.order = &order_ops,
+};
+static const struct ifl_policy draft = {
+    .kind = IFL_DRAFT,
+    .name = "hostile",
+    .doc = "guesses nonsense",
+    .params = params,
+    .n_params = 1,
+    .params_bytes = sizeof(struct hostile),
+    .ops.draft = &draft_ops,
+};
+static const struct ifl_policy greedy = {
+    .kind = IFL_ADMIT,
+    .name = "greedy",
+    .doc = "has a large state",
+    .state_bytes = (size_t)1 << 62,
+    .ops.admit = &admit_ops,
+};
+static const struct ifl_policy wide = {
+    .kind = IFL_ADMIT,
+    .name = "wide",
+    .doc = "has a large part of each request",
+    .request_bytes = (size_t)1 << 40,
+    .ops.admit = &admit_ops,
+};
+
+IFL_POLICIES(&batching, &admit, &preempt, &route, &order, &draft, &greedy, &wide);
