@@ -125,4 +125,18 @@ for preset in vllm-v1-eagle sglang-eagle; do
 done
 expect 2 'parallel.expert is 2, expected 1 for llama-3-8b, which has no experts' \
     "$inflight" run experts.yaml --quiet --set model=llama-3-8b --set parallel.expert=2
+
+# guesses that do not fit for every request, in a pool that has a block for each one's next token: all finish, mode by mode
+awk 'NR <= 41' t.csv >few.csv
+for preset in srtf fastserve; do
+    write "$preset"
+    short='--set workload.trace=few.csv --set workload.arrivals.rate_rps=40 --set serving.kv.num_blocks=90'
+    for tokens in 40 64; do
+        fly short $short --set "serving.draft={policy: fixed, tokens: $tokens}"
+        fly short-checked $short --set "serving.draft={policy: fixed, tokens: $tokens}" --set serving.check_steady=true
+        same short short-checked
+        [ "$(grep -c ',finished,' short/requests.csv)" = 40 ] || complain "$preset: not all finish beside $tokens guesses"
+    done
+done
+
 finish
