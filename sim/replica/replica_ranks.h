@@ -25,7 +25,7 @@ static inline void rankings_note_plan_read(struct rankings *ranks)
 /* ---- keys ---- */
 
 int64_t replica_rank(struct replica *replica, struct live_request *r);
-void replica_rank_anew(struct replica *replica);  /* all waiting requests */
+void replica_rank_anew(struct replica *replica); /* all waiting requests */
 /* Asks the order when its keys change. Once a plan: before the plan looks at a ranked list, and
  * before a request leaves such a list. */
 void replica_ask_keys(struct replica *replica);
