@@ -127,7 +127,7 @@ static int import(const struct request *request)
     if (rc == 0 && request->path)
         import_report(&facts, root, "", stdout);
     facts_free(&facts);
-    tree_free(rc == 0 ? root : NULL);
+    tree_free(root);
     answers_free(&answers);
     return rc < 0 ? cli_fail(&error) : 0;
 }
