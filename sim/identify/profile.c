@@ -299,16 +299,23 @@ static void close_points(struct profile_point points[PROFILE_FINE], struct weigh
     free(weights->is_front);
 }
 
+/* The caller owes close_points, also after an error. */
+static int sweep(struct fit *fit, enum parameter p, struct weights *weights,
+                 struct profile_point points[PROFILE_FINE], size_t n, double low, double high,
+                 bool refit, struct ifl_error *error)
+{
+    int rc = open_points(fit, points, error);
+    if (rc == 0)
+        rc = weigh(fit, p, weights, error);
+    return rc == 0 ? search(fit, p, weights, points, n, low, high, refit, error) : rc;
+}
+
 int profile_search(struct fit *fit, enum parameter p, size_t n, double low, double high, bool refit,
                    struct ifl_error *error)
 {
     struct profile_point points[PROFILE_FINE] = {{0}};
     struct weights weights = {0};
-    int rc = open_points(fit, points, error);
-    if (rc == 0)
-        rc = weigh(fit, p, &weights, error);
-    if (rc == 0)
-        rc = search(fit, p, &weights, points, n, low, high, refit, error);
+    int rc = sweep(fit, p, &weights, points, n, low, high, refit, error);
     if (rc == 0)
         bound(fit, p, points, n);
     if (rc == 0 && p != BLOCKS)
@@ -326,11 +333,7 @@ int profile_least(struct fit *fit, enum parameter p, double low, double high, do
     const double shown = 2; /* half of the likelihood ratio's 95%, 1.9 */
     struct profile_point points[PROFILE_FINE] = {{0}};
     struct weights weights = {0};
-    int rc = open_points(fit, points, error);
-    if (rc == 0)
-        rc = weigh(fit, p, &weights, error);
-    if (rc == 0)
-        rc = search(fit, p, &weights, points, PROFILE_FINE, low, high, false, error);
+    int rc = sweep(fit, p, &weights, points, PROFILE_FINE, low, high, false, error);
     if (rc == 0) {
         bound(fit, p, points, PROFILE_FINE);
         *least_value = fit->low[p];

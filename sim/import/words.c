@@ -152,19 +152,30 @@ static bool is_name_ahead(const char *at)
     return end > at && *end == '=';
 }
 
+/* How many characters from `at` on are of a quoted text, its quotes included: 0, 1, or 2 where a
+ * backslash hides the second. *quote is the mark that will close the text, '\0' outside of one. */
+static size_t quoted(const char *at, char *quote)
+{
+    if (!*quote && *at != '\'' && *at != '"')
+        return 0;
+    if (!*quote)
+        *quote = *at;
+    else if (*at == '\\' && at[1])
+        return 2;
+    else if (*at == *quote)
+        *quote = '\0';
+    return 1;
+}
+
 /* The end of a value: a comma, a blank before a name, or a bracket that was opened before it. */
 static char *value_end(char *at)
 {
     int depth = 0;
     char quote = '\0';
     for (; *at; at++) {
-        if (quote) {
-            if (*at == '\\' && at[1])
-                at++;
-            else if (*at == quote)
-                quote = '\0';
-        } else if (*at == '\'' || *at == '"') {
-            quote = *at;
+        const size_t n_quoted = quoted(at, &quote);
+        if (n_quoted > 0) {
+            at += n_quoted - 1;
         } else if (strchr("([{<", *at)) {
             depth++;
         } else {
@@ -187,13 +198,9 @@ enum list_end list_end_of(const char *at, bool has_bracket)
     if (n >= 3 && strcmp(at + n - 3, "...") == 0)
         return LIST_CLOSED;
     for (; *at; at++) {
-        if (quote) {
-            if (*at == '\\' && at[1])
-                at++;
-            else if (*at == quote)
-                quote = '\0';
-        } else if (*at == '\'' || *at == '"') {
-            quote = *at;
+        const size_t n_quoted = quoted(at, &quote);
+        if (n_quoted > 0) {
+            at += n_quoted - 1;
         } else if (strchr("([{<", *at)) {
             depth++;
         } else if (strchr(")]}>", *at) && depth-- == 0) {
