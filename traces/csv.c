@@ -80,7 +80,7 @@ static int fail_header(struct trace_row *row, int place, const char *what, const
 
 /* ---- the header ---- */
 
-static int bind(struct trace_row *row, int place, const char *name, size_t n)
+IFL_APART static int bind(struct trace_row *row, int place, const char *name, size_t n)
 {
     const struct trace_csv_format *format = row->format;
     char found[64], what[96];
@@ -139,7 +139,7 @@ static int keep_cell(struct trace_row *row, int column, const char *text, size_t
     memcpy(row->text + row->n_text, text, n);
     row->text[row->n_text + n] = '\0';
     row->n_text += n + 1;
-    return has_nul(row, text, n)
+    return IFL_RARE(has_nul(row, text, n))
                ? trace_row_fail(row, (size_t)column, "a text without NUL characters", row->error)
                : 0;
 }
@@ -150,7 +150,7 @@ static void take_cell(void *text, size_t n, void *context)
     const int place = row->n_cells++;
     if (IFL_RARE(row->rc < 0))
         return;
-    if (!row->header_seen && place < MAX_FILE_COLUMNS)
+    if (IFL_RARE(!row->header_seen) && place < MAX_FILE_COLUMNS)
         row->rc = bind(row, place, text, n);
     else if (place < row->n_file_columns && row->bound[place] != UNBOUND)
         row->rc = keep_cell(row, row->bound[place], text, n);

@@ -86,16 +86,24 @@ static int sort_all(int64_t *value, const uint32_t *times, size_t n, uint32_t *c
     return sort_by_key(value, count, n, error);
 }
 
-static size_t keep(const struct selection *selection, int64_t *value, const uint32_t *times,
+/* Both passes take the selection by value: it stays in registers. */
+static void count_all(struct selection selection, const int64_t *value, const uint32_t *times,
+                      size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        selection_count(&selection, value[i], weight(times, i));
+}
+
+static size_t keep(const struct selection selection, int64_t *value, const uint32_t *times,
                    size_t n, uint32_t *count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         value[kept] = value[i];
         count[kept] = weight(times, i);
-        kept += selection_wants(selection, value[kept]);
+        kept += selection_wants(&selection, value[kept]);
     }
-    return selection_put_rest(selection, value, count, kept);
+    return selection_put_rest(&selection, value, count, kept);
 }
 
 int quantile_thin(int64_t *value, const uint32_t *times, size_t n, uint32_t *count, size_t *n_left,
@@ -112,10 +120,9 @@ int quantile_thin(int64_t *value, const uint32_t *times, size_t n, uint32_t *cou
     }
     if (selection_open(&selection, min, max, n, error))
         return error->code;
-    for (size_t i = 0; i < n; i++)
-        selection_count(&selection, value[i], weight(times, i));
+    count_all(selection, value, times, n);
     selection_mark(&selection, min, max);
-    *n_left = keep(&selection, value, times, n, count);
+    *n_left = keep(selection, value, times, n, count);
     selection_close(&selection);
     return sort_by_key(value, count, *n_left, error);
 }

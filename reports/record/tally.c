@@ -58,17 +58,26 @@ void tally_copy(struct tally *to, const struct tally *from)
     memcpy(to->of, of, sizeof of);
 }
 
+/* The sums are kept in registers: the compiler cannot know that the samples, or the buckets, do not
+ * lie where they do. */
 static void sum_up_recent(struct latency_sums *sums)
 {
     const int64_t *ns = sums->recent_ns;
-    for (size_t i = 0; i < sums->n_recent; i++) {
-        sums->least_ns = ifl_min(sums->least_ns, ns[i]);
-        sums->most_ns = ifl_max(sums->most_ns, ns[i]);
-        sums->total_ns.of += ns[i];
+    const size_t n = sums->n_recent;
+    int64_t least_ns = sums->least_ns, most_ns = sums->most_ns;
+    struct exact_sum total_ns = sums->total_ns;
+    struct selection selection = sums->selection;
+    for (size_t i = 0; i < n; i++) {
+        least_ns = ifl_min(least_ns, ns[i]);
+        most_ns = ifl_max(most_ns, ns[i]);
+        total_ns.of += ns[i];
     }
-    for (size_t i = 0; sums->selection.held && i < sums->n_recent; i++)
-        selection_count(&sums->selection, latency_bin_ns(ns[i]), 1);
-    sums->n += sums->n_recent;
+    for (size_t i = 0; selection.held && i < n; i++)
+        selection_count(&selection, latency_bin_ns(ns[i]), 1);
+    sums->least_ns = least_ns;
+    sums->most_ns = most_ns;
+    sums->total_ns = total_ns;
+    sums->n += n;
     sums->n_recent = 0;
 }
 

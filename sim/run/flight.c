@@ -149,9 +149,14 @@ IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, stru
         done.start_ns = replica->in_flight.desc.start_ns;
         done.device_ns = outlook.duration_ns[outlook.at];
         done.end_ns = done.start_ns + done.device_ns;
-        if (done.end_ns < until_ns && replica_coasts(replica))
+        if (done.end_ns < until_ns && replica_coasts(replica)) {
             rc = loop_coast(loop, replica, &done, until_ns, &outlook, error);
-        else if ((rc = end_after_arrivals(loop, replica, &done, &outlook, error)) > 0)
+            continue;
+        }
+        rc = done.end_ns <= until_ns /* nothing comes before */
+                 ? loop_end(loop, replica, &done, error)
+                 : end_after_arrivals(loop, replica, &done, &outlook, error);
+        if (rc > 0)
             until_ns = next_event_ns(loop);
     }
     return rc;
