@@ -77,13 +77,13 @@ static const struct ifl_param kv_fields[] = {
         "of num_blocks, blocks that no request ever gets: vLLM's null block"),
     CHOICE("sizing", serving.kv.sizing,
            "memory|whole-requests|free-share|vllm-0.1|vllm-0.2.5|vllm-0.2.6|vllm-0.3.1|vllm-0.6.4|"
-           "vllm-0.6.5|vllm-0.8|vllm-0.9.1|vllm-0.17|vllm-0.20|sglang",
+           "vllm-0.6.5|vllm-0.7|vllm-0.8|vllm-0.9.1|vllm-0.17|vllm-0.20|sglang",
            KV_SIZING_MEMORY,
            "how they are counted: what weights, activations and workspace leave, whole requests of "
            "max_model_len beside the layers' weights (Vidur), a share of what the three leave "
            "(TensorRT-LLM), or as the engine does from that release on (vllm-*: by a step of "
            "batching.max_batched_tokens and max_seqs; up to vllm-0.6.5 that of vLLM V0, from "
-           "vllm-0.8 on that of V1)"),
+           "vllm-0.7 on that of V1)"),
     REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
          "share of the GPU's memory for weights, workspace and KV; free-share: of the rest, KV; "
          "sglang: mem_fraction_static, for weights and KV alone"),

@@ -33,6 +33,8 @@ static void arithmetic_of_engine(const struct memory_plan *plan, char *text, siz
     char widest[64] = "a layer";
     if (plan->sampled_seqs > 0)
         snprintf(widest, sizeof widest, "logits of %d sequences", plan->sampled_seqs);
+    if (plan->logits_tokens > 0)
+        snprintf(widest, sizeof widest, "logits of %d tokens", plan->logits_tokens);
     snprintf(text, n_bytes,
              "by the rule %s %.2f GiB x %g = %.2f, less %.2f weights, %.2f activations (%s), %.2f "
              "context and libraries, %.2f collectives, %.2f CUDA graphs leaves %.2f +- %.2f GiB "

@@ -17,6 +17,9 @@ enum {
     HOLDS = 1 << 4,           /* activations are what the allocator has taken from the device */
     KEEPS_REDUCED = 1 << 5,   /* and inputs of all-reduces are not used again */
     ALLOCATOR_ALONE = 1 << 6, /* nothing outside of the allocator counts */
+    NO_SAMPLER = 1 << 7,      /* logits of all tokens, which are not sampled */
+    NULL_BLOCK = 1 << 8,      /* vllm/v1/core/block_pool.py */
+    KEEPS_EXPERTS = 1 << 9,   /* their workspaces are there while it samples */
 };
 
 static const struct engine_rule {
@@ -30,10 +33,11 @@ static const struct engine_rule {
     [MEMORY_VLLM_0_3_1] = {"vllm-0.3.1", 37, 0.24, IS_V0 | HOLDS},
     [MEMORY_VLLM_0_6_4] = {"vllm-0.6.4", 37, 0.13, IS_V0 | COUNTS_CONTEXT},
     [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0},
-    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT},
-    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, 0},
-    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, 0},
-    [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25, COUNTS_GRAPHS},
+    [MEMORY_VLLM_0_7] = {"vllm-0.7", 0, 0.13, COUNTS_CONTEXT | NO_SAMPLER},
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT | NULL_BLOCK | KEEPS_EXPERTS},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS},
+    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS},
+    [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS},
     [MEMORY_SGLANG] = {"sglang", 0, 0, COUNTS_CONTEXT | IS_STATIC},
 };
 
@@ -49,6 +53,11 @@ bool memory_rule_profiles(enum memory_rule rule)
 bool memory_rule_is_v0(enum memory_rule rule)
 {
     return rules[rule].flags & IS_V0;
+}
+
+bool memory_rule_has_null_block(enum memory_rule rule)
+{
+    return rules[rule].flags & NULL_BLOCK;
 }
 
 /* ---- activations ---- */
@@ -77,20 +86,31 @@ static double expert_bytes(const struct model *model, int32_t tensor_parallel, d
                                 : 0;
 }
 
-/* The most that is in use at a time. V1 keeps the workspaces of the experts, V0 gives them back
- * before it samples. */
+/* What is alive behind the layers, but for the hidden states: of all tokens, a rank's logits, those
+ * that it gathers and those in their order. */
+static double logits_bytes(const struct model *model, const struct engine_rule *rule, int32_t ranks,
+                           double n_rows)
+{
+    const double copies = ranks == 1 ? 1 : 2 + 1.0 / ranks;
+    const bool is_sampled = !(rule->flags & NO_SAMPLER);
+    return n_rows * model->vocab * (is_sampled ? rule->logit_bytes : copies * model->weight_bytes);
+}
+
+/* The most that is in use at a time. V1 keeps the workspaces of the experts since 0.8, V0 gives
+ * them back before it samples. */
 static double peak_bytes(const struct model *model, const struct engine_rule *rule,
                          const struct memory_profile_run *run, struct memory_plan *plan)
 {
     const int32_t ranks = plan->tensor_parallel, n_tokens = run->max_batched_tokens;
-    const int32_t n_seqs = ifl_min(run->max_seqs, n_tokens);
+    const int32_t n_rows = rule->flags & NO_SAMPLER ? n_tokens : ifl_min(run->max_seqs, n_tokens);
     const double experts =
         expert_bytes(model, ranks, (double)n_tokens * ifl_max(run->n_data_ranks, 1));
-    const bool are_kept = !(rule->flags & IS_V0);
+    const bool are_kept = rule->flags & KEEPS_EXPERTS;
     const double layer = layer_bytes(model, ranks, n_tokens, 3) + (are_kept ? 0 : experts);
-    const double sampler = (double)n_seqs * model->vocab * rule->logit_bytes +
+    const double sampler = logits_bytes(model, rule, ranks, n_rows) +
                            (double)n_tokens * model->d_model * model->weight_bytes;
-    plan->sampled_seqs = sampler > layer ? n_seqs : 0;
+    *(rule->flags & NO_SAMPLER ? &plan->logits_tokens : &plan->sampled_seqs) =
+        sampler > layer ? n_rows : 0;
     return fmax(layer, sampler) + (are_kept ? experts : 0);
 }
 
@@ -198,8 +218,8 @@ static int64_t error_bytes(const struct memory_plan *plan)
 static void count(const struct engine_rule *rule, struct memory_plan *plan)
 {
     plan->n_blocks = memory_blocks(plan->kv_bytes, plan->block_bytes);
-    if (!(rule->flags & (IS_STATIC | IS_V0)) && plan->n_blocks > 0)
-        plan->n_blocks--; /* the null block (vllm/v1/core/block_pool.py) */
+    if (rule->flags & NULL_BLOCK && plan->n_blocks > 0)
+        plan->n_blocks--;
 }
 
 /* An engine that starts has a block, however far off the draw is. */

@@ -16,10 +16,16 @@
  *     graphs      = 0.19 GiB + 0.205 MiB for each layer and captured graph
  *
  *     rule        l     libraries, GiB  counts the CUDA context (0.53)  counts graphs
+ *     vllm-0.7    b     0.13            yes                             no     0.7.0 to 0.7.3
  *     vllm-0.8    37    0.13            yes                             no     0.8.0 to 0.9.0
  *     vllm-0.9.1  37    0.13            no                              no     to 0.16
  *     vllm-0.17   14.4  0.25            no                              no     to 0.19
  *     vllm-0.20   14.4  0.25            no                              yes    to 0.33
+ *
+ * vllm-0.7 has no sampler in its step but the logits of all tokens, T V b for S V l, and on several
+ * GPUs 2 + 1 / ranks times that: a rank's part, those that it gathers, and those in their order
+ * (logits_processor.py, parallel_state.py all_gather). It has no null block, and what experts need
+ * is free by then; its numbers are those of vllm-0.8.
  *
  * l fell with the Triton kernel for top-k and top-p. The context is counted where the rule goes by
  * the memory in use on the device, not by what this process added (the change came with 0.9.1).
@@ -70,6 +76,7 @@ enum memory_rule {
     MEMORY_VLLM_0_3_1,
     MEMORY_VLLM_0_6_4,
     MEMORY_VLLM_0_6_5,
+    MEMORY_VLLM_0_7,
     MEMORY_VLLM_0_8,
     MEMORY_VLLM_0_9_1,
     MEMORY_VLLM_0_17,
@@ -87,6 +94,8 @@ struct memory_profile_run {
 bool memory_rule_profiles(enum memory_rule rule);
 /* True if it is one of vLLM V0. */
 bool memory_rule_is_v0(enum memory_rule rule);
+/* True if one of the blocks is the null block: those of a plan are without it. */
+bool memory_rule_has_null_block(enum memory_rule rule);
 
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. The plan moves by
  * deployment->memory.drawn_sds of its standard deviation, but keeps a block. */

@@ -73,8 +73,8 @@ static struct model model_of(const struct row *row)
 static enum memory_rule rule_of(const struct row *row)
 {
     const char *const names[] = {"vllm-0.1",   "vllm-0.2.5", "vllm-0.2.6", "vllm-0.3.1",
-                                 "vllm-0.6.4", "vllm-0.6.5", "vllm-0.8",   "vllm-0.9.1",
-                                 "vllm-0.17",  "vllm-0.20",  "sglang"};
+                                 "vllm-0.6.4", "vllm-0.6.5", "vllm-0.7",   "vllm-0.8",
+                                 "vllm-0.9.1", "vllm-0.17",  "vllm-0.20",  "sglang"};
     int i = 0;
     while (i < MEMORY_SGLANG && strcmp(names[i], word(row, "rule")) != 0)
         i++;
@@ -136,9 +136,7 @@ static double logged_blocks(const struct row *row, const struct memory_plan *pla
 /* The null block included, as logs count. */
 static int32_t counted_blocks(const struct row *row, const struct memory_plan *plan)
 {
-    const enum memory_rule rule = rule_of(row);
-    const bool has_null = rule != MEMORY_SGLANG && !memory_rule_is_v0(rule);
-    return plan->n_blocks + has_null;
+    return plan->n_blocks + memory_rule_has_null_block(rule_of(row));
 }
 
 static double block_error(const struct row *row, const struct memory_plan *plan)
@@ -220,7 +218,7 @@ static void expect_half(const char *path, const char *half, size_t n_expected)
 
 Test(memory_engine, logs_of_the_fit)
 {
-    expect_half(v1_logs, "fit", 20);
+    expect_half(v1_logs, "fit", 21);
 }
 
 Test(memory_engine, logs_held_out)
@@ -471,6 +469,42 @@ Test(memory_engine, releases_count_differently)
     cr_expect_float_eq((double)(older.kv_bytes - oldest.kv_bytes), 0.53 * gib, 4);
     cr_expect_gt(old.kv_bytes, older.kv_bytes);
     cr_expect_eq(old.kv_bytes - now.kv_bytes, now.graph_bytes);
+}
+
+/* ---- V1 before its sampler was profiled ---- */
+
+static double logits_of_0_7(int32_t tensor_parallel, int32_t n_tokens)
+{
+    const struct model model = load_model("llama-3-8b");
+    const struct platform platform = load_platform("h100-sxm");
+    const struct memory_options options = {tensor_parallel, 16, 0.9};
+    const struct memory_profile_run run = {n_tokens, 256};
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    cr_assert_eq(
+        memory_plan_engine(&model, &platform, &options, MEMORY_VLLM_0_7, &run, &plan, &error), 0,
+        "%s", error.text);
+    cr_expect_eq(plan.logits_tokens, n_tokens);
+    cr_expect_eq(plan.sampled_seqs, 0);
+    cr_expect_eq(plan.n_blocks, plan.kv_bytes / plan.block_bytes, "no null block");
+    return (double)plan.activation_bytes - 0.07 * gib;
+}
+
+/* 128,256 logits of 2 bytes and a hidden state of 4096 each token; on two GPUs the rank's half of
+ * the logits, what it gathers, and a copy of that. */
+Test(memory_engine, v0_7_has_logits_of_all_tokens)
+{
+    cr_expect_float_eq(logits_of_0_7(1, 8192), 8192.0 * 2 * (128256 + 4096), 2);
+    cr_expect_float_eq(logits_of_0_7(2, 2048), 2048.0 * 2 * (2.5 * 128256 + 4096), 2);
+}
+
+Test(memory_engine, the_null_block_came_with_0_8)
+{
+    cr_expect(!memory_rule_has_null_block(MEMORY_VLLM_0_6_5));
+    cr_expect(!memory_rule_has_null_block(MEMORY_VLLM_0_7));
+    cr_expect(memory_rule_has_null_block(MEMORY_VLLM_0_8));
+    cr_expect(memory_rule_has_null_block(MEMORY_VLLM_0_20));
+    cr_expect(!memory_rule_has_null_block(MEMORY_SGLANG));
 }
 
 /* ---- V0 ---- */
