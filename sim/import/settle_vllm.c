@@ -175,11 +175,18 @@ static long long blocks_from_log(struct vllm *v)
     return blocks;
 }
 
-/* The rule of memory of a release; the preset has that of its own time. */
+static const char *sizing_of_v0(int version)
+{
+    return version < 604 ? "vllm-0.3.1" : version < 605 ? "vllm-0.6.4" : "vllm-0.6.5";
+}
+
+/* The rule of memory of a release; the preset has that of its own time, or, of V0, none. */
 static void settle_sizing(struct vllm *v)
 {
     settle_put(v->s, "serving.kv.sizing", "%s",
-               v->version < 901    ? "vllm-0.8"
+               !v->v1              ? sizing_of_v0(v->version)
+               : v->version < 800  ? "vllm-0.7"
+               : v->version < 901  ? "vllm-0.8"
                : v->version < 1700 ? "vllm-0.9.1"
                : v->version < 2000 ? "vllm-0.17"
                                    : "vllm-0.20");
@@ -217,7 +224,7 @@ static void settle_kv(struct vllm *v)
         settle_assume(s, "serving.kv.block_tokens", size,
                       v->block_size == 16 ? "vLLM's default"
                                           : "what count and concurrency of the log give");
-    if (blocks == 0 && v->v1)
+    if (blocks == 0)
         settle_sizing(v);
     settle_real(s, "gpu_memory_utilization", "serving.kv.memory_utilization");
     if (v->version < 2000 && blocks == 0 && !facts_get(s->facts, "gpu_memory_utilization"))

@@ -240,6 +240,15 @@ for rule in 0.8.5=vllm-0.8 0.9.0=vllm-0.8 0.9.1=vllm-0.9.1 0.16.0=vllm-0.9.1 0.1
     succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B' --hardware h100-sxm --engine-version ${rule%=*} -o rule.yaml
     same "$(sed -n 's/^    sizing: //p' rule.yaml)" ${rule#*=} "the rule of ${rule%=*}"
 done
+# engine V0, and V1 before 0.8: worker/worker.py and v1/worker/gpu_worker.py of each
+for rule in 0.6.0=vllm-0.3.1 0.6.3.post1=vllm-0.3.1 0.6.4.post1=vllm-0.6.4 0.6.5=vllm-0.6.5 0.7.3=vllm-0.6.5 0.10.0=vllm-0.6.5; do
+    succeeds "$inflight" import -c 'VLLM_USE_V1=0 vllm serve Qwen/Qwen3-8B' --hardware h100-sxm --engine-version ${rule%=*} -o rule.yaml
+    same "$(sed -n 's/^    sizing: //p' rule.yaml)" ${rule#*=} "the rule of ${rule%=*}"
+done
+succeeds "$inflight" import -c 'VLLM_USE_V1=1 vllm serve Qwen/Qwen3-8B --max-num-seqs 8 --max-num-batched-tokens 2048' --engine-version 0.7.2
+printed '    sizing: vllm-0.7'
+succeeds "$inflight" import "$scripts/import/vllm-0.6.4.log" -o rule.yaml
+if grep -q sizing rule.yaml; then complain "$ran" '    a rule where the blocks are known'; fi
 succeeds "$inflight" import graphs.log --hardware h100-sxm
 if grep -q sizing logs/out; then complain "$ran" '    a rule where the blocks are known'; fi
 succeeds "$inflight" import -c 'sglang serve Qwen/Qwen3-8B --mem-fraction-static 0.8'
