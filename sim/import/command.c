@@ -103,13 +103,19 @@ static int find_start(const struct words *words, struct start *start, struct ifl
 }
 
 /* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. */
-static int read_tag(const char *word, struct facts *facts, struct ifl_error *error)
+static const char *tag_of(const char *word)
 {
     const char *tag = strrchr(word, ':');
     if (!tag || strchr(word, '@') || tag[1] == '/' || !strpbrk(tag, "0123456789"))
-        return 0;
+        return NULL;
     tag += 1 + (tag[1] == 'v');
-    if (*tag < '0' || *tag > '9')
+    return *tag < '0' || *tag > '9' ? NULL : tag;
+}
+
+static int read_tag(const char *word, struct facts *facts, struct ifl_error *error)
+{
+    const char *tag = tag_of(word);
+    if (!tag)
         return 0;
     const int code = facts_say(facts, "version", tag, here, false, error);
     return code < 0 ? code
@@ -162,6 +168,9 @@ static int read_front(const struct words *words, size_t *i, size_t n, struct fac
         return read_variable(variable, facts, error);
     if (strstr(word, "vllm-openai:"))
         return read_tag(word, facts, error);
+    if (strstr(word, "/sglang:") && tag_of(word) && /* SGLang's preset is of no release */
+        facts_say(facts, "version", tag_of(word), here, false, error) < 0)
+        return error->code;
     snprintf(written, sizeof written, "%.200s%s%.200s", word, hides ? " " : "",
              hides && *i + 1 < n ? words->of[++*i] : "");
     return facts_find(facts, FOUND_HARMLESS, here, written, NULL, NULL, error);

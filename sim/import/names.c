@@ -7,32 +7,33 @@
 #include <strings.h>
 
 /* Names by the driver (nvidia-smi, and device_name in the names of vLLM's tuned kernels); memory
- * from the data sheets. A longer name stands before one that it begins with. */
+ * from the data sheets, and what nvidia-smi says of it with current drivers. A longer name stands
+ * before one that it begins with. */
 static const struct gpu_name gpus[] = {
-    {"NVIDIA H100 80GB HBM3", "h100-sxm", 80},
-    {"NVIDIA H100 PCIe", NULL, 80},
-    {"NVIDIA H100 NVL", NULL, 94},
-    {"NVIDIA H200", "h200-sxm", 141},
-    {"NVIDIA H20", NULL, 96},
-    {"NVIDIA A100-SXM4-80GB", "a100-80gb-sxm", 80},
-    {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie", 80},
-    {"NVIDIA A100-SXM4-40GB", "a100-40gb-sxm", 40},
-    {"NVIDIA A100-PCIE-40GB", NULL, 40},
-    {"NVIDIA A10G", "a10g", 24},
-    {"NVIDIA A10", NULL, 24},
-    {"NVIDIA B300", "b300", 288},
-    {"NVIDIA B200", NULL, 180},
-    {"NVIDIA L40S", NULL, 48},
-    {"NVIDIA L4", NULL, 24},
-    {"NVIDIA GeForce RTX 4090", "rtx-4090", 24},
-    {"NVIDIA GeForce RTX 5090", NULL, 32},
-    {"NVIDIA GeForce RTX 3090", NULL, 24},
-    {"NVIDIA RTX PRO 6000 Blackwell", "rtx-pro-6000", 96},
-    {"NVIDIA RTX A6000", NULL, 48},
-    {"Tesla V100-SXM2-16GB", NULL, 16},
-    {"Tesla V100-SXM2-32GB", NULL, 32},
-    {"Tesla V100S-PCIE-32GB", NULL, 32},
-    {"Tesla T4", NULL, 16},
+    {"NVIDIA H100 80GB HBM3", "h100-sxm", 80, 81559},
+    {"NVIDIA H100 PCIe", NULL, 80, 81559},
+    {"NVIDIA H100 NVL", NULL, 94, 95830},
+    {"NVIDIA H200", "h200-sxm", 141, 143771},
+    {"NVIDIA H20", NULL, 96, 97871},
+    {"NVIDIA A100-SXM4-80GB", "a100-80gb-sxm", 80, 81920},
+    {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie", 80, 81920},
+    {"NVIDIA A100-SXM4-40GB", "a100-40gb-sxm", 40, 40960},
+    {"NVIDIA A100-PCIE-40GB", NULL, 40, 40960},
+    {"NVIDIA A10G", "a10g", 24, 23028},
+    {"NVIDIA A10", NULL, 24, 23028},
+    {"NVIDIA B300", "b300", 288, 275040},
+    {"NVIDIA B200", NULL, 180, 183359},
+    {"NVIDIA L40S", NULL, 48, 46068},
+    {"NVIDIA L4", NULL, 24, 23034},
+    {"NVIDIA GeForce RTX 4090", "rtx-4090", 24, 24564},
+    {"NVIDIA GeForce RTX 5090", NULL, 32, 32607},
+    {"NVIDIA GeForce RTX 3090", NULL, 24, 24576},
+    {"NVIDIA RTX PRO 6000 Blackwell", "rtx-pro-6000", 96, 97887},
+    {"NVIDIA RTX A6000", NULL, 48, 49140},
+    {"Tesla V100-SXM2-16GB", NULL, 16, 16384},
+    {"Tesla V100-SXM2-32GB", NULL, 32, 32768},
+    {"Tesla V100S-PCIE-32GB", NULL, 32, 32768},
+    {"Tesla T4", NULL, 16, 15360},
 };
 enum { N_GPUS = sizeof gpus / sizeof *gpus };
 

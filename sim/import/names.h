@@ -8,6 +8,7 @@ struct gpu_name {
     const char *name;    /* as the driver says it, blanks, dashes and underscores alike */
     const char *profile; /* in configs/hardware; NULL: there is none */
     double memory_gib;
+    double smi_mib; /* memory.total of nvidia-smi */
 };
 
 /* The name of the GPU that a line names, as the table has it; NULL: none. */

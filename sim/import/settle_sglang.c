@@ -1,8 +1,12 @@
 /* SGLang. Its logs name no version; the presets are of 2026-08. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "import/names.h"
 #include "import/settle.h"
+#include "import/sglang_memory.h"
 
 const struct sglang_order sglang_orders[] = {{"fcfs", "fcfs"},
                                              {"lpm", "longest-prefix"},
@@ -58,20 +62,125 @@ static void settle_share(struct settled *s, const char *name, const char *key, l
     settle_put(s, key, "%lld", count > 1 ? count : 1);
 }
 
-/* chunked_prefill_size -1: prompts run whole. By default it goes by the GPU's memory. */
+/* ---- defaults that go by the GPU ---- */
+
+/* The newest release where none is said, and the oldest known one for those before it. */
+static int version_of(const struct settled *s)
+{
+    const char *text = facts_text(s->facts, "version");
+    int major = -1, minor = 0, patch = 0;
+    if (!text || sscanf(text, "%d.%d.%d", &major, &minor, &patch) < 2 || major != 0 || minor > 99 ||
+        patch > 99)
+        return SGLANG_NEWEST;
+    const int version = 100 * minor + patch;
+    return version < SGLANG_OLDEST ? SGLANG_OLDEST : version;
+}
+
+/* The GPU that is named, else NULL. */
+static const struct gpu_name *gpu_of(const struct settled *s)
+{
+    const char *name = facts_text(s->facts, "gpu");
+    return name ? gpu_name_find(name) : NULL;
+}
+
+static enum sglang_drafts drafts_of(const struct settled *s)
+{
+    const char *name = facts_text(s->facts, "speculative_algorithm");
+    if (!name)
+        return SGLANG_NO_DRAFTS;
+    return strcasecmp(name, "NGRAM") == 0        ? SGLANG_NGRAMS
+           : strcasecmp(name, "STANDALONE") == 0 ? SGLANG_DRAFT_MODEL
+                                                 : SGLANG_HEAD;
+}
+
+static enum sglang_role role_of(const struct settled *s)
+{
+    const char *name = facts_text(s->facts, "disaggregation_mode");
+    return name && strcmp(name, "prefill") == 0  ? SGLANG_PREFILL
+           : name && strcmp(name, "decode") == 0 ? SGLANG_DECODE
+                                                 : SGLANG_BOTH;
+}
+
+static bool has_any(const struct settled *s, const char *const *names)
+{
+    for (; *names; names++)
+        if (facts_get(s->facts, *names))
+            return true;
+    return false;
+}
+
+static void read_graphs(struct settled *s, struct sglang_server *server)
+{
+    static const char *const off[] = {"disable_cuda_graph", "disable_decode_cuda_graph", NULL};
+    static const char *const prompts_off[] = {"disable_piecewise_cuda_graph",
+                                              "disable_prefill_cuda_graph", NULL};
+    static const char *const against[] = {"enable_torch_compile",
+                                          "enable_lora",
+                                          "lora_paths",
+                                          "enable_hierarchical_cache",
+                                          "enable_deterministic_inference",
+                                          "enable_symm_mem",
+                                          "enable_eplb",
+                                          NULL};
+    const char *exchange = facts_text(s->facts, "moe_a2a_backend");
+    const bool exchanges = exchange && strcmp(exchange, "none") != 0;
+    server->graph_seqs = settle_number(s, "cuda_graph_max_bs", 0);
+    if (server->graph_seqs == 0)
+        server->graph_seqs = settle_number(s, "cuda_graph_max_bs_decode", 0);
+    server->no_graphs = has_any(s, off);
+    server->no_prompt_graphs = has_any(s, prompts_off);
+    server->no_fused_prompts = server->groups > 1 || exchanges || has_any(s, against);
+    server->deepep = exchange && strcmp(exchange, "deepep") == 0;
+}
+
+/* What the server was asked for, before attention in parallel divides it. */
+static struct sglang_server server_of(struct settled *s, long long groups)
+{
+    static const struct gpu_name usual = {.name = "NVIDIA H100 80GB HBM3", .smi_mib = 81559};
+    const struct gpu_name *gpu = gpu_of(s);
+    const struct fact *chunk = facts_get(s->facts, "chunked_prefill_size");
+    const char *profile = tree_text(tree_at(s->root, "model"));
+    struct sglang_server server = {
+        .version = version_of(s),
+        .gpu_mib = (gpu ? gpu : &usual)->smi_mib,
+        .tensor = settle_number(s, "tp_size", 1),
+        .pipeline = settle_number(s, "pp_size", 1),
+        .groups = groups,
+        .max_prefill_tokens = settle_number(s, "max_prefill_tokens", 16384),
+        .max_seqs = settle_number(s, "max_running_requests", 0),
+        .draft_tokens = settle_number(s, "speculative_num_draft_tokens", 1),
+        .drafts = drafts_of(s),
+        .role = role_of(s),
+        .is_llama_2 = profile && strncmp(profile, "llama-2-", 8) == 0,
+    };
+    if (chunk && strcmp(chunk->value, "-1") == 0)
+        server.chunk_tokens = -1;
+    else if (chunk)
+        server.chunk_tokens =
+            settle_number(s, "chunked_prefill_size", 0) * (chunk->forced ? groups : 1);
+    read_graphs(s, &server);
+    return server;
+}
+
+/* chunked_prefill_size -1: prompts run whole. */
 static void settle_chunk(struct settled *s, long long groups)
 {
     const char *chunk = facts_text(s->facts, "chunked_prefill_size");
-    char dflt[32];
-    snprintf(dflt, sizeof dflt, "%lld", 8192 / groups > 1 ? 8192 / groups : 1);
     if (chunk && strcmp(chunk, "-1") == 0)
         settle_put(s, "serving.batching.chunk_tokens", "0");
     else if (chunk && strcmp(chunk, "0") != 0)
         settle_share(s, "chunked_prefill_size", "serving.batching.chunk_tokens", groups);
-    else if (!chunk)
-        settle_assume(s, "serving.batching.chunk_tokens", dflt,
-                      groups > 1 ? "SGLang's default on GPUs of 80 to 160 GB, a group's part"
-                                 : "SGLang's default on GPUs of 80 to 160 GB");
+    if (chunk)
+        return;
+    const struct sglang_server server = server_of(s, groups);
+    const long long dflt = sglang_chunk_tokens(&server) / groups;
+    char text[32];
+    snprintf(text, sizeof text, "%lld", dflt > 1 ? dflt : 1);
+    settle_assume(s, "serving.batching.chunk_tokens", text,
+                  gpu_of(s)    ? groups > 1 ? "SGLang's default on this GPU, a group's part"
+                                            : "SGLang's default on this GPU"
+                  : groups > 1 ? "SGLang's default on GPUs of 80 to 160 GB, a group's part"
+                               : "SGLang's default on GPUs of 80 to 160 GB");
 }
 
 static void settle_seats(struct settled *s, bool guesses, long long groups)
@@ -98,21 +207,37 @@ static void settle_conservativeness(struct settled *s, long long groups)
         settle_put(s, "serving.admit.conservativeness", "%.15g", asked);
 }
 
+/* The share that SGLang takes by default, and by which release and GPU. */
+static void assume_share(struct settled *s, long long groups)
+{
+    const struct sglang_server server = server_of(s, groups);
+    const struct gpu_name *gpu = gpu_of(s);
+    const bool is_named = facts_get(s->facts, "version");
+    char what[96];
+    snprintf(what, sizeof what, "SGLang %d.%d.%d, %.40s", 0, server.version / 100,
+             server.version % 100, gpu ? gpu->name : "NVIDIA H100 80GB HBM3");
+    settle_put(s, "serving.kv.memory_utilization", "%.15g", sglang_static_share(&server));
+    settle_find(s, FOUND_ASSUMED, (struct place){0}, what, "serving.kv.memory_utilization",
+                gpu && is_named ? "the default of this release on this GPU"
+                : gpu           ? "no version is named: the default of the newest that is known"
+                : is_named      ? "no GPU is named: the default of this release on an H100; give "
+                                  "--hardware or --mem-fraction-static"
+                           : "no GPU and no version is named: the default of the newest that is "
+                             "known on an H100; give --hardware or --mem-fraction-static");
+}
+
 /* --mem-fraction-static is the share of the rule `sglang`. Blocks that are known need none. */
-static void settle_memory(struct settled *s)
+static void settle_memory(struct settled *s, long long groups)
 {
     const bool is_known = tree_at(s->root, "serving.kv.num_blocks");
     const bool is_said = facts_get(s->facts, "mem_fraction_static");
-    if (!is_said && is_known)
+    if (s->code < 0 || (!is_said && is_known))
         return;
     settle_put(s, "serving.kv.sizing", "sglang");
     if (is_said)
         settle_real(s, "mem_fraction_static", "serving.kv.memory_utilization");
     else
-        settle_assume(
-            s, "serving.kv.memory_utilization", "0.835",
-            "SGLang's default on one H100; it goes by the GPU's memory, the chunk and the "
-            "graphs: give --mem-fraction-static");
+        assume_share(s, groups);
 }
 
 static void settle_cache(struct settled *s)
@@ -179,7 +304,7 @@ void settle_sglang(struct settled *s)
     settle_conservativeness(s, groups);
     settle_seats(s, guesses, groups);
     settle_pool(s, &pool);
-    settle_memory(s);
+    settle_memory(s, groups);
     settle_tiers_sglang(s);
     settle_role_sglang(s);
 }

@@ -1,0 +1,47 @@
+/* What SGLang takes by default for --mem-fraction-static and --chunked-prefill-size: both go by the
+ * GPU's memory, and have changed with its releases (srt/server_args.py; arg_groups/memory_hook.py
+ * from 0.5.20 on). In MiB, for tp x pp = r GPUs, tp the first alone:
+ *
+ *     to 0.4.7   0.88, 0.87, 0.85, 0.81, 0.79 from r = 1, 2, 4, 8, 16 on; from 0.4.6 on GPUs above
+ *                80 GiB have more, min(0.88 + 48 GiB x 0.12 / memory, 1 - 18 GiB / memory)
+ *     to 0.5.2   1 - reserve / memory, the reserve by the GPU alone: 2.8 + r / 10 GiB below 35 GiB,
+ *                9.5 + r / 2 below 90, 12 + r / 2 below 160, else 32
+ *     from 0.5.3 1 - reserve / memory, reserve = 512 + 1.5 max(chunk, 2048) + 2 g + 128 r + p,
+ *                at least 10 GiB above 60 GiB; g is the most sequences of a captured graph
+ *
+ * p, from 0.5.10 on, is 8 for each graph of prompts. Guesses and attention in parallel add to all
+ * of them. Models with images and models with latent K/V have other numbers, which are not here. */
+#ifndef SIM_IMPORT_SGLANG_MEMORY_H
+#define SIM_IMPORT_SGLANG_MEMORY_H
+
+#include <stdbool.h>
+
+/* The oldest release whose rule is known, and the newest: 0.5.23 is 523. */
+enum { SGLANG_OLDEST = 400, SGLANG_NEWEST = 523 };
+
+enum sglang_drafts { SGLANG_NO_DRAFTS, SGLANG_NGRAMS, SGLANG_HEAD, SGLANG_DRAFT_MODEL };
+enum sglang_role { SGLANG_BOTH, SGLANG_PREFILL, SGLANG_DECODE };
+
+struct sglang_server {
+    int version;
+    double gpu_mib; /* as nvidia-smi says it */
+    long long tensor, pipeline;
+    long long groups;             /* of attention in parallel; 1: none */
+    long long chunk_tokens;       /* --chunked-prefill-size; 0: not said, -1: prompts run whole */
+    long long max_prefill_tokens; /* in place of it then */
+    long long max_seqs;           /* --max-running-requests; 0: not said */
+    long long graph_seqs;         /* --cuda-graph-max-bs; 0: not said */
+    long long draft_tokens;       /* of a step that verifies */
+    enum sglang_drafts drafts;
+    enum sglang_role role;
+    bool no_graphs, no_prompt_graphs;
+    bool no_fused_prompts; /* something that 0.5.10 to 0.5.13 capture no graphs of prompts with */
+    bool deepep;
+    bool is_llama_2; /* graphs of prompts of at most 4096 tokens */
+};
+
+long long sglang_chunk_tokens(const struct sglang_server *server);
+/* To three decimals from 0.4.8 on, as SGLang rounds it. */
+double sglang_static_share(const struct sglang_server *server);
+
+#endif
