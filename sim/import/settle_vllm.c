@@ -155,6 +155,29 @@ static void guess_block_size(struct vllm *v, long long blocks, double concurrenc
     v->block_size = said;
 }
 
+/* Blocks for as many tokens as fit in requests of max_model_len: since 0.21 the logged size is that
+ * of them, before it is that of one kind of layers, and the concurrency says how many requests.
+ * Layers with windows or states take blocks of the same pool (kv_cache_utils.py,
+ * get_max_concurrency_for_kv_cache_config). */
+static long long blocks_of_kinds(struct vllm *v, long long tokens, double concurrency)
+{
+    const char *name = tokens > 0 ? "kv_tokens" : "num_gpu_blocks";
+    const double fit =
+        v->version >= 2100 && tokens > 0 ? (double)tokens : concurrency * (double)v->max_model_len;
+    const long long blocks = (long long)fmin(fit, MOST_COUNT) / v->block_size;
+    if (blocks < 1)
+        settle_fail(v->s, name,
+                    "the size of the K/V and the concurrency of %.4g do not fit blocks of %lld "
+                    "tokens",
+                    concurrency, v->block_size);
+    const struct fact *fact = facts_get(v->s->facts, name);
+    settle_find(v->s, FOUND_UNMODELLED, fact->at, "several kinds of K/V layers", NULL,
+                "size and concurrency are not those of one kind. There are as many blocks here as "
+                "requests of max_model_len fill by the log; layers with a window or a state give "
+                "a shorter one more of the pool than it takes here");
+    return blocks;
+}
+
 static long long blocks_from_log(struct vllm *v)
 {
     const double concurrency = least_concurrency(v->s->facts);
@@ -167,11 +190,10 @@ static long long blocks_from_log(struct vllm *v)
         guess_block_size(v, blocks, concurrency);
     if (blocks == 0 && tokens > 0)
         blocks = blocks_of(v, tokens);
+    if (v->s->code < 0)
+        return 0;
     if ((tokens > 0 && blocks == 0) || (blocks > 0 && !agrees(v, blocks, concurrency)))
-        settle_fail(v->s, tokens > 0 ? "kv_tokens" : "num_gpu_blocks",
-                    "the size of the K/V and the concurrency of %.4g do not fit blocks of %lld "
-                    "tokens: the model has several kinds of K/V layers, or --block-size is missing",
-                    concurrency, v->block_size);
+        return blocks_of_kinds(v, tokens, concurrency);
     return blocks;
 }
 
