@@ -169,6 +169,18 @@ static int64_t graph_bytes(const struct model *model, int32_t max_seqs)
     return (int64_t)(0.19 * gib + 0.205 * mib * n * model->layers);
 }
 
+/* ---- weights ---- */
+
+/* Of 4 bits, each group of 128 has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py
+ * and gptq_marlin.py, create_weights; 128 is what checkpoints have). */
+static int64_t weight_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    const int64_t bytes = model_weight_bytes(model, tensor_parallel);
+    if (model->quantization != MODEL_INT4)
+        return bytes;
+    return bytes + model_matrices_bytes(model, tensor_parallel) * 20 / (4 * 128);
+}
+
 /* ---- collectives ---- */
 
 static bool has_nvlink(const struct platform *platform, int32_t n_gpus)
@@ -242,7 +254,7 @@ int memory_plan_engine(const struct model *model, const struct platform *platfor
         return IFL_E_INPUT;
     plan->rule = rule->name;
     plan->of_free = rule->flags & IS_STATIC;
-    plan->weight_bytes = model_weight_bytes(model, ranks);
+    plan->weight_bytes = weight_bytes(model, ranks);
     weigh_outside(platform, rule, ranks * ifl_max(run->n_data_ranks, 1), plan);
     plan->graph_bytes = rule->flags & COUNTS_GRAPHS ? graph_bytes(model, run->max_seqs) : 0;
     if (!(rule->flags & IS_STATIC))
