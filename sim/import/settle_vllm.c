@@ -262,13 +262,17 @@ static void settle_kv(struct vllm *v)
 enum gpu_class { GPU_UNNAMED, GPU_SMALL, GPU_LARGE, GPU_HUGE };
 
 /* _set_default_max_num_seqs_and_batched_tokens_args: from 70 GiB on, A100 left out since 0.9, and
- * from 160 GiB on since 0.28. */
+ * from 160 GiB on since 0.28; up to 0.8.4 H100 and H200 by their names. */
 static enum gpu_class class_of_gpu(const struct vllm *v)
 {
     const char *name = facts_text(v->s->facts, "gpu");
     const char *said = facts_text(v->s->facts, "gpu_gib");
     const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
     const double gib = gpu ? gpu->memory_gib : said ? strtod(said, NULL) : 0;
+    if (v->version < 805)
+        return !gpu                                                     ? GPU_UNNAMED
+               : strstr(gpu->name, "H100") || strstr(gpu->name, "H200") ? GPU_LARGE
+                                                                        : GPU_SMALL;
     if (!(gib > 0) || (!gpu && gib >= 70 && v->version >= 900))
         return GPU_UNNAMED;
     if (gib < 70 || (gpu && strstr(gpu->name, "A100") && v->version >= 900))
@@ -292,10 +296,12 @@ static void settle_seats_v1(struct vllm *v, enum gpu_class class)
 {
     if (settle_at_least_1(v->s, "max_num_seqs", 0) > 0)
         settle_count(v->s, "max_num_seqs", "serving.batching.max_seqs");
-    else if (v->version < 805)
+    else if (v->version <= 800)
+        settle_assume(v->s, "serving.batching.max_seqs", "1024", "V1's default up to 0.8.0");
+    else if (v->version < 804 && class == GPU_SMALL)
         settle_fail(v->s, NULL,
-                    "max_num_seqs is not said, and its default before 0.8.5 is not known: give it "
-                    "in --command");
+                    "max_num_seqs is not said, and its default on this GPU between 0.8.0 and 0.8.4 "
+                    "is not known: give it in --command");
     else if (class == GPU_UNNAMED)
         settle_fail(v->s, NULL,
                     "max_num_seqs is not said, and its default goes by the GPU, which is not "
@@ -324,13 +330,9 @@ static void settle_limits_v1(struct vllm *v)
         class = class_of_budget(v, budget);
     if (budget > 0)
         settle_put(v->s, "serving.batching.max_batched_tokens", "%lld", budget);
-    else if (class != GPU_UNNAMED && v->version >= 805)
+    else if (class != GPU_UNNAMED)
         settle_assume(v->s, "serving.batching.max_batched_tokens", dflts[class],
                       "the default of a server on this GPU");
-    else if (v->version < 805)
-        settle_fail(v->s, NULL,
-                    "max_num_batched_tokens is not said, and its default before 0.8.5 is not "
-                    "known: give it in --command");
     else
         settle_fail(v->s, NULL,
                     "max_num_batched_tokens is not said, and its default goes by the GPU, which "

@@ -298,8 +298,21 @@ succeeds "$inflight" import -c 'command:
   - --trust-remote-code'
 printed '  tensor: 16'
 printed '    max_seqs: 20'
-refuses 'max_num_batched_tokens is not said, and its default before 0.8.5 is not known' \
-    "$inflight" import -c 'VLLM_USE_V1=1 vllm serve Qwen/Qwen3-8B' --engine-version 0.7.0 --hardware h100-sxm
+# V1 before 0.8.5 knows H100 and H200 by their names; its seats are 1024 up to 0.8.0, in 0.8.4 on these two alone
+limits() {
+    succeeds "$inflight" import -c 'VLLM_USE_V1=1 vllm serve Qwen/Qwen3-8B' --engine-version "$1" --hardware "$2"
+    printed "    max_batched_tokens: $3"
+    printed "    max_seqs: $4"
+}
+limits 0.7.0 h100-sxm 8192 1024
+limits 0.7.3 a100-80gb-sxm 2048 1024
+limits 0.8.0 a100-80gb-sxm 2048 1024
+limits 0.8.3 h200-sxm 8192 1024
+limits 0.8.4 a100-80gb-sxm 2048 256
+refuses 'max_num_seqs is not said, and its default on this GPU between 0.8.0 and 0.8.4 is not known' \
+    "$inflight" import -c 'VLLM_USE_V1=1 vllm serve Qwen/Qwen3-8B' --engine-version 0.8.2 --hardware a100-80gb-sxm
+refuses 'max_num_batched_tokens is not said, and its default goes by the GPU' \
+    "$inflight" import -c 'VLLM_USE_V1=1 vllm serve Qwen/Qwen3-8B' --engine-version 0.7.0
 printf 'model: nosuch\nserving: {preset: vllm-v1}\n' >nosuch.yaml
 refuses 'nosuch.yaml: unknown model nosuch' "$inflight" export --server vllm nosuch.yaml
 
