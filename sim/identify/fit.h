@@ -25,6 +25,8 @@ struct fit {
     double covariance[N_PARAMETERS][N_PARAMETERS];
     double along[N_PARAMETERS];       /* units by which the others' best values grow with a unit of
                                          fit_followed, along its profile */
+    double along_pool[N_PARAMETERS];  /* the same with a unit of BLOCKS */
+    double pool_sd;                   /* standard deviation of BLOCKS, units */
     double front_scale;               /* of the times to the first token that show the front end */
     double scale[N_LATENCIES];        /* of the residuals, logarithms */
     double *predicted_s[N_LATENCIES]; /* [residuals->n] at the value */

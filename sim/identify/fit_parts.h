@@ -23,7 +23,8 @@ double fit_front_slope_s(const struct fit *fit, enum parameter parameter, size_t
 /* ---- profile.c ---- */
 
 enum { PROFILE_FEW = 7, PROFILE_COARSE = 12, PROFILE_FINE = 13 };
-/* n points between low and high values of the parameter; fills its interval, and fit->along. With
+/* n points between low and high values of the parameter; fills its interval, and fit->along or, of
+ * a pool with `refit`, fit->along_pool. With
  * `refit` a pool is looked for beyond them, too, where the least loss lies at an end. */
 int profile_search(struct fit *fit, enum parameter parameter, size_t n, double low, double high,
                    bool refit, struct ifl_error *error);

@@ -269,25 +269,32 @@ static double sd_of_profile(const struct fit *fit, enum parameter p)
            gsl_cdf_ugaussian_Pinv(0.95);
 }
 
-/* What the parameter that is followed leaves open moves the others along its profile. */
-static void add_along(struct fit *fit, const enum parameter of[], size_t k)
+/* What a parameter with a profile leaves open moves the others along it. */
+static void add_along(struct fit *fit, enum parameter p, double sd,
+                      const double along[N_PARAMETERS])
 {
-    const enum parameter p = fit_followed(fit);
-    const double sd = p < N_PARAMETERS ? sd_of_profile(fit, p) : 0;
-    if (p == N_PARAMETERS)
-        return;
-    fit->covariance[p][p] = sd * sd;
-    for (size_t j = 0; j < k; j++) {
-        const double by = fit->along[of[j]] * sd;
-        fit->covariance[of[j]][p] = fit->covariance[p][of[j]] = by * sd;
-        for (size_t m = 0; m < k; m++)
-            fit->covariance[of[j]][of[m]] += by * fit->along[of[m]] * sd;
-    }
+    double by[N_PARAMETERS] = {0};
+    for (enum parameter q = 0; q < N_PARAMETERS; q++)
+        by[q] = q == p ? sd : fit->is_free[q] ? along[q] * sd : 0;
+    for (enum parameter q = 0; q < N_PARAMETERS; q++)
+        for (enum parameter o = 0; o < N_PARAMETERS; o++)
+            fit->covariance[q][o] += by[q] * by[o];
+}
+
+/* A pool and another parameter with a profile. */
+static void add_profiles(struct fit *fit)
+{
+    const enum parameter followed = fit_followed(fit);
+    if (followed < N_PARAMETERS)
+        add_along(fit, followed, sd_of_profile(fit, followed), fit->along);
+    if (fit->is_free[BLOCKS])
+        add_along(fit, BLOCKS, fit->pool_sd, fit->along_pool);
 }
 
 static void store(struct fit *fit, const enum parameter of[], size_t k, const gsl_matrix *cov,
                   bool ok)
 {
+    memset(fit->covariance, 0, sizeof fit->covariance);
     for (size_t j = 0; j < k; j++)
         for (size_t m = 0; m < k; m++)
             fit->covariance[of[j]][of[m]] = ok ? gsl_matrix_get(cov, j, m) : (double)NAN;
@@ -318,7 +325,8 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
     size_t k = fit_list_free(fit, TPOT, of);
     k += fit_list_free(fit, TTFT, of + k);
     if (k == 0) {
-        add_along(fit, of, k);
+        memset(fit->covariance, 0, sizeof fit->covariance);
+        add_profiles(fit);
         return 0;
     }
     int rc = open_sums(&sums, fit->residuals->n_spans, k, error);
@@ -330,7 +338,7 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
             const bool ok = invert(&sums);
             fill_sandwich(&sums);
             store(fit, of, k, sums.cov, ok);
-            add_along(fit, of, k);
+            add_profiles(fit);
             bound_all(fit, of, k);
         }
         slopes_close(&slopes);

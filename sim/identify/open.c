@@ -86,13 +86,11 @@ static double normal(uint64_t draw, uint64_t index)
         ifl_uniform(ifl_draw(1, IFL_DRAW_TRIAL, UINT64_MAX - draw, index)));
 }
 
-/* Of the pool, which is in no covariance. The parameters before it have their own numbers, those
- * behind it the next ones. */
-static const uint64_t number_of_pool = 9;
-
+/* The pool has a number of its own between those of the others. */
 static uint64_t number_of(enum parameter p)
 {
-    return (uint64_t)p + ((uint64_t)p >= number_of_pool);
+    const uint64_t number_of_pool = 9;
+    return p == BLOCKS ? number_of_pool : (uint64_t)p + ((uint64_t)p >= number_of_pool);
 }
 
 /* The covariance is at most N_PARAMETERS wide; parameters that were not fitted have none. */
@@ -129,18 +127,13 @@ static double draw_open(const struct identified *found, enum parameter p, uint64
 int identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS],
                     struct ifl_error *error)
 {
-    const struct finding *blocks = &found->of[BLOCKS];
     memcpy(value, found->value, N_PARAMETERS * sizeof *value);
     if (draw == 0)
         return 0;
     if (draw_fitted(found, draw, value, error) < 0)
         return error->code;
-    if (blocks->low > 0 &&
-        blocks->state != GIVEN) /* normal in the logarithm, with the interval's width */
-        value[BLOCKS] *= exp(normal(draw, number_of_pool) * log(blocks->high / blocks->low) / 2 /
-                             gsl_cdf_ugaussian_Pinv(0.95));
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        if (p != BLOCKS && is_open(&found->of[p]))
+        if (is_open(&found->of[p]))
             take_to(found, p, draw_open(found, p, draw), value);
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
         if (p != HOST_STEP)

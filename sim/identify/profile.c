@@ -240,6 +240,19 @@ static double half_grain(const struct fit *fit, enum parameter p)
     return p == CACHE_HIT ? block_tokens / residuals->recordings->prompt / 2 : 0;
 }
 
+/* What spans leave open, and between the neighbours of the best point the density of a triangle. */
+static double sd_of_pool(const struct fit *fit, const double draws[PROFILE_DRAWS], double step)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < PROFILE_DRAWS; i++) {
+        const double x = parameter_distance(BLOCKS, fit->value[BLOCKS], draws[i]);
+        sum += x;
+        squares += x * x;
+    }
+    const double mean = sum / PROFILE_DRAWS;
+    return sqrt(squares / PROFILE_DRAWS - mean * mean + step * step / 6) / fit_unit(fit, BLOCKS);
+}
+
 /* The profile is known at its points only. The least of a pool's, which falls to one place from
  * both sides and may fall faster on one, lies between the neighbours of the best point; others are
  * smooth: half a distance to both sides. */
@@ -256,6 +269,8 @@ static void bound(struct fit *fit, enum parameter p, const struct profile_point 
     double high = parameter_moved(p, draws[PROFILE_DRAWS - 1 - PROFILE_DRAWS / 20], around);
     if (p != BLOCKS)
         widen(fit, p, draws[PROFILE_DRAWS / 2], &low, &high);
+    else
+        fit->pool_sd = sd_of_pool(fit, draws, step);
     fit->low[p] = fmax(row->low, row->is_whole ? floor(low) : low);
     fit->high[p] = fmin(row->high, row->is_whole ? ceil(high) : high);
 }
@@ -267,9 +282,10 @@ static void take_along(struct fit *fit, enum parameter p, const struct profile_p
 {
     double x[PROFILE_FINE], y[PROFILE_FINE], c0, c1, v00, v01, v11, sum;
     const double step = points[1].at - points[0].at;
+    double *along = p == BLOCKS ? fit->along_pool : fit->along;
     for (enum parameter q = 0; q < N_PARAMETERS; q++) {
         size_t m = 0;
-        fit->along[q] = 0;
+        along[q] = 0;
         for (size_t i = 0; i < n; i++)
             if (points[i].at > fit->low[p] - step && points[i].at < fit->high[p] + step) {
                 x[m] = parameter_distance(p, fit->value[p], points[i].at) / fit_unit(fit, p);
@@ -278,7 +294,7 @@ static void take_along(struct fit *fit, enum parameter p, const struct profile_p
         if (q == p || !fit->is_free[q] || m < 3)
             continue;
         gsl_fit_linear(x, 1, y, 1, m, &c0, &c1, &v00, &v01, &v11, &sum);
-        fit->along[q] = c1 / fit_unit(fit, q);
+        along[q] = c1 / fit_unit(fit, q);
     }
 }
 
@@ -318,7 +334,7 @@ int profile_search(struct fit *fit, enum parameter p, size_t n, double low, doub
     int rc = sweep(fit, p, &weights, points, n, low, high, refit, error);
     if (rc == 0)
         bound(fit, p, points, n);
-    if (rc == 0 && p != BLOCKS)
+    if (rc == 0 && (p != BLOCKS || refit))
         take_along(fit, p, points, n);
     if (rc == 0)
         rc = fit_predict(fit, fit->value, error);
@@ -342,6 +358,7 @@ int profile_least(struct fit *fit, enum parameter p, double low, double high, do
     memcpy(fit->value, kept.value, sizeof fit->value);
     fit->low[p] = kept.low[p];
     fit->high[p] = kept.high[p];
+    fit->pool_sd = kept.pool_sd;
     close_points(points, &weights);
     return rc == 0 ? fit_predict(fit, fit->value, error) : rc;
 }

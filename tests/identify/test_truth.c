@@ -203,6 +203,10 @@ static void check(const struct deployment_case *c, uint64_t number, const struct
             continue;
         const bool determined = (f->state == FOUND || f->state == AT_BOUND) && !*f->why;
         tally.unknown[p] += !determined;
+        if (!determined && show)
+            fprintf(show, "%3d %s %s %s: %g, undetermined, %g to %g: %s\n", (int)number,
+                    c->system->model, c->system->preset, parameter_rows[p].key, c->truth[p], f->low,
+                    f->high, f->why);
         if (!determined)
             continue;
         const bool inside = c->truth[p] >= f->low && c->truth[p] <= f->high;
@@ -404,6 +408,9 @@ Test(truth, pool_and_host_are_found_together)
         cr_expect(pool->high < 1.03 * pool->low, "%g to %g blocks", pool->low, pool->high);
         cr_expect(fabs(seq->value - c.truth[HOST_SEQ]) < 4e-6, "%g us a sequence",
                   1e6 * seq->value);
+        cr_expect(found.covariance[HOST_SEQ][BLOCKS] != 0, "the pool's error is not the host's");
+        cr_expect(seq->low <= c.truth[HOST_SEQ] && seq->high >= c.truth[HOST_SEQ],
+                  "%g to %g us a sequence", 1e6 * seq->low, 1e6 * seq->high);
         unload(&c);
     }
 }
