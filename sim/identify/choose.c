@@ -253,20 +253,29 @@ void quest_leave_pool(struct quest *quest)
     fit->is_free[BLOCKS] = false;
 }
 
-/* Preempted requests give blocks back: the least pool may be below what seems in use. */
-int quest_leave_unasked_pool(struct quest *quest, struct ifl_error *error)
+/* Preempted requests give blocks back: the least pool may be below what seems in use. Only waits in
+ * several spans say what a pool is: one may be another's. */
+int quest_ask_pool(struct quest *quest, bool *asks, struct ifl_error *error)
 {
     const double low = quest->peak_blocks, high = fmax(low, quest->whole_blocks);
-    bool shows = false;
-    double least = 0;
-    if (quest->found->of[BLOCKS].state != UNKNOWN || quest->waits)
+    struct finding *of = &quest->found->of[BLOCKS];
+    struct profile_end end = {0};
+    *asks = false;
+    if (of->state != UNKNOWN || quest->waits)
         return 0;
-    int rc = profile_least(&quest->fit, BLOCKS, 0.8 * low, 1.15 * high, &least, &shows, error);
+    int rc = profile_least(&quest->fit, BLOCKS, 0.8 * low, 1.15 * high, &end, error);
+    if (rc < 0)
+        return rc;
+    const double least = fmin(end.low, low);
+    const bool shows = end.shows > 0;
     quest_leave(quest->found, BLOCKS, UNKNOWN, "%s for memory; at least %.0f",
-                shows ? "too few requests wait" : "no request waits", least = fmin(least, low));
-    least = shows ? least : fmax(least, quest->low_blocks); /* of the engine's rule */
-    open_range(quest->found, BLOCKS, least, quest->high_blocks);
-    return rc;
+                shows ? "too few requests wait" : "no request waits", least);
+    open_range(quest->found, BLOCKS, shows ? least : fmax(least, quest->low_blocks),
+               quest->high_blocks); /* of the engine's rule */
+    *asks = end.shows > 0.95;
+    if (*asks)
+        quest->fit.value[BLOCKS] = end.best;
+    return 0;
 }
 
 int quest_leave_front(struct quest *quest, struct ifl_error *error)

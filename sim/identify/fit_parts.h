@@ -24,17 +24,22 @@ double fit_front_slope_s(const struct fit *fit, enum parameter parameter, size_t
 
 enum { PROFILE_FEW = 7, PROFILE_COARSE = 12, PROFILE_FINE = 13 };
 /* n points between low and high values of the parameter; fills its interval, and fit->along or, of
- * a pool with `refit`, fit->along_pool. With
- * `refit` a pool is looked for beyond them, too, where the least loss lies at an end. */
+ * a pool with `refit`, fit->along_pool. With `refit` a pool is looked for beyond them, too, where
+ * the least loss lies at an end. */
 int profile_search(struct fit *fit, enum parameter parameter, size_t n, double low, double high,
                    bool refit, struct ifl_error *error);
 /* The score test of PROMPT_FRAC where it is: by how many of its standard deviations,
  * those of the sums of spans, the loss falls along the profile as the parameter grows. */
 int profile_test(struct fit *fit, enum parameter parameter, double *sds, struct ifl_error *error);
-/* The least value that the recordings allow, all others as they are; fit stays as it is. `shows`:
- * the most that is looked at loses more than the best. */
-int profile_least(struct fit *fit, enum parameter parameter, double low, double high, double *least,
-                  bool *shows, struct ifl_error *error);
+/* Of a profile whose upper end is a value that limits nothing. */
+struct profile_end {
+    double low, best; /* low: the least value that the recordings allow */
+    double shows; /* part of the draws of spans that the best explains better than the upper end;
+                     0 if it does not explain the recordings better */
+};
+/* All other parameters as they are; fit stays as it is. */
+int profile_least(struct fit *fit, enum parameter parameter, double low, double high,
+                  struct profile_end *end, struct ifl_error *error);
 /* Within the parameter's interval and half its width to both sides. */
 int profile_zoom(struct fit *fit, enum parameter parameter, struct ifl_error *error);
 

@@ -131,6 +131,21 @@ static int settle_prompts(struct quest *quest, struct ifl_error *error)
     return fit_predict(fit, fit->value, error);
 }
 
+/* A pool that few requests wait for. */
+static int settle_pool(struct quest *quest, struct ifl_error *error)
+{
+    bool asks;
+    int rc = quest_ask_pool(quest, &asks, error);
+    if (rc < 0 || !asks)
+        return rc;
+    quest->found->of[BLOCKS] = (struct finding){.state = FOUND};
+    quest->fit.is_free[BLOCKS] = true;
+    rc = settle(quest, error);
+    if (rc == 0)
+        quest_leave_pool(quest);
+    return rc;
+}
+
 static int solve(struct quest *quest, struct ifl_error *error)
 {
     bool asks = false;
@@ -143,7 +158,7 @@ static int solve(struct quest *quest, struct ifl_error *error)
         rc = settle_prompts(quest, error);
     if (rc == 0)
         quest_leave_pool(quest);
-    return rc == 0 ? quest_leave_unasked_pool(quest, error) : rc;
+    return rc == 0 ? settle_pool(quest, error) : rc;
 }
 
 int identify(const struct identify_options *options, struct identified *found,

@@ -116,12 +116,14 @@ static int draw_fitted(const struct identified *found, uint64_t draw, double val
     return 0;
 }
 
-/* Even between the ends of what it may be. */
+/* Even between the ends of what it may be. A pool acts by the part of it that is in use: in its
+ * inverse. */
 static double draw_open(const struct identified *found, enum parameter p, uint64_t draw)
 {
     const struct finding *f = &found->of[p];
     const double part = gsl_cdf_ugaussian_P(normal(draw, number_of(p)));
-    return parameter_moved(p, f->low, part * parameter_distance(p, f->low, f->high));
+    return p == BLOCKS ? 1 / (1 / f->low + part * (1 / f->high - 1 / f->low))
+                       : parameter_moved(p, f->low, part * parameter_distance(p, f->low, f->high));
 }
 
 int identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS],

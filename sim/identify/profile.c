@@ -192,17 +192,24 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Spans are drawn with replacement; the least of the drawn profile is a draw of the estimate. */
+/* The loss at a point where spans are drawn with replacement. */
+static double draw_sum(const struct fit *fit, const struct profile_point *point, uint64_t draw)
+{
+    const size_t n = fit->residuals->n_spans;
+    double sum = 0;
+    for (size_t s = 0; s < n; s++)
+        sum += point->of_span[ifl_draw(0, IFL_DRAW_TRIAL, UINT64_MAX - draw, s) % n];
+    return sum;
+}
+
+/* The least of a drawn profile is a draw of the estimate. */
 static double draw_best(const struct fit *fit, const struct profile_point *points, size_t n,
                         uint64_t draw)
 {
-    const size_t n_spans = fit->residuals->n_spans;
     size_t best = 0;
     double least_sum = INFINITY;
     for (size_t i = 0; i < n; i++) {
-        double sum = 0;
-        for (size_t s = 0; s < n_spans; s++)
-            sum += points[i].of_span[ifl_draw(0, IFL_DRAW_TRIAL, UINT64_MAX - draw, s) % n_spans];
+        const double sum = draw_sum(fit, &points[i], draw);
         if (sum < least_sum) {
             least_sum = sum;
             best = i;
@@ -342,18 +349,29 @@ int profile_search(struct fit *fit, enum parameter p, size_t n, double low, doub
     return rc;
 }
 
-int profile_least(struct fit *fit, enum parameter p, double low, double high, double *least_value,
-                  bool *shows, struct ifl_error *error)
+/* The part of the draws of spans in which the best point explains more than the last one does. A
+ * row stands for a flight: so many say the same of a request. */
+static double share_that_shows(const struct fit *fit, const struct profile_point *points, size_t n)
+{
+    const double shown = 2 * RESIDUAL_SHIFTS; /* half of the likelihood ratio's 95%, 1.9 */
+    const struct profile_point *best = &points[least(points, n)], *last = &points[n - 1];
+    size_t shows = 0;
+    for (uint64_t i = 0; i < PROFILE_DRAWS; i++)
+        shows += draw_sum(fit, last, i) - draw_sum(fit, best, i) > shown;
+    return last->sum - best->sum > shown ? (double)shows / PROFILE_DRAWS : 0;
+}
+
+int profile_least(struct fit *fit, enum parameter p, double low, double high,
+                  struct profile_end *end, struct ifl_error *error)
 {
     const struct fit kept = *fit;
-    const double shown = 2; /* half of the likelihood ratio's 95%, 1.9 */
     struct profile_point points[PROFILE_FINE] = {{0}};
     struct weights weights = {0};
     int rc = sweep(fit, p, &weights, points, PROFILE_FINE, low, high, false, error);
     if (rc == 0) {
         bound(fit, p, points, PROFILE_FINE);
-        *least_value = fit->low[p];
-        *shows = points[least(points, PROFILE_FINE)].sum < points[PROFILE_FINE - 1].sum - shown;
+        *end = (struct profile_end){fit->low[p], points[least(points, PROFILE_FINE)].at,
+                                    share_that_shows(fit, points, PROFILE_FINE)};
     }
     memcpy(fit->value, kept.value, sizeof fit->value);
     fit->low[p] = kept.low[p];

@@ -44,7 +44,8 @@ int quest_leave_front(struct quest *quest, struct ifl_error *error);
 int quest_probe_exchange(struct quest *quest, struct ifl_error *error);
 /* A pool that the recordings leave open by half is not determined. */
 void quest_leave_pool(struct quest *quest);
-/* What a pool may be for which no request waits. */
-int quest_leave_unasked_pool(struct quest *quest, struct ifl_error *error);
+/* What a pool may be for which hardly a request waits. `asks`: those that wait show it, and it is
+ * to be fitted from fit.value on. */
+int quest_ask_pool(struct quest *quest, bool *asks, struct ifl_error *error);
 
 #endif

@@ -415,6 +415,73 @@ Test(truth, pool_and_host_are_found_together)
     }
 }
 
+static double mean_ttft(struct deployment_case *c, const double value[N_PARAMETERS])
+{
+    const struct recording *r = &c->recording;
+    const struct trial_setting setting = setting_of(c);
+    struct ifl_error error;
+    struct trial trial;
+    double sum = 0;
+    must(trial_open(&trial, r->n, &error), &error);
+    must(trial_fly(&setting, r, value, 0, &trial, &error), &error);
+    for (size_t i = 0; i < r->n; i++)
+        sum += trial.of[TTFT][i] / (double)r->n;
+    trial_close(&trial);
+    return sum;
+}
+
+/* The most blocks that a run without a limit of memory holds. */
+static double peak_blocks(struct deployment_case *c, uint64_t number, double rate_rps, size_t n)
+{
+    struct ifl_error error;
+    double peak;
+    cr_assert(record(c, number, rate_rps, n));
+    int32_t *none = calloc(n, sizeof *none);
+    must(recording_peak_blocks(&c->recording, none, c->config.serving.kv.block_tokens, &peak,
+                               &error),
+         &error);
+    free(none);
+    recording_free(&c->recording);
+    return peak;
+}
+
+/* A pool that few requests wait for is nearly as large as what is in use. At a higher rate it
+ * decides about the first tokens: it is found, and they are in their interval. */
+Test(truth, pool_of_few_waits_predicts_a_higher_rate)
+{
+    enum { DRAWS = 40, N = 600 };
+    struct deployment_case c = {.system = &systems[1], .is_exact = true};
+    const uint64_t number = 312;
+    struct identified found;
+    struct ifl_error error;
+    double draws[DRAWS], value[N_PARAMETERS];
+    gsl_set_error_handler_off();
+    load(&c);
+    start_of(&c, c.truth);
+    c.truth[HOST_STEP] = 0.003;
+    c.truth[HOST_SEQ] = 12e-6;
+    c.truth[FRONT_REQUEST] = 0.012;
+    const double rate_rps = choose_rate(&c, number);
+    c.truth[BLOCKS] = round(0.9 * peak_blocks(&c, number, rate_rps, N));
+    cr_assert(record(&c, number, rate_rps, N));
+    identify_case(&c, BLOCKS, &found);
+    const struct finding *pool = &found.of[BLOCKS];
+    cr_expect_eq(pool->state, FOUND, "%s", pool->why);
+    cr_expect(pool->low <= c.truth[BLOCKS] && pool->high >= c.truth[BLOCKS],
+              "%g blocks in %g to %g", c.truth[BLOCKS], pool->low, pool->high);
+    cr_assert(record(&c, number + 100, 1.3 * rate_rps, N));
+    for (uint64_t d = 0; d < DRAWS; d++) {
+        must(identified_draw(&found, d + 1, value, &error), &error);
+        draws[d] = mean_ttft(&c, value);
+    }
+    qsort(draws, DRAWS, sizeof *draws, by_size);
+    const double truth = mean_ttft(&c, c.truth);
+    cr_expect(truth >= draws[1] && truth <= draws[DRAWS - 2], "%g s in %g to %g", truth, draws[1],
+              draws[DRAWS - 2]);
+    recording_free(&c.recording);
+    unload(&c);
+}
+
 /* Four GPUs whose all-reduces are three times slower than the profile says. The deployment that is
  * written has the rate. */
 Test(truth, all_reduce_rate_is_found)
