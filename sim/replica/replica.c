@@ -353,7 +353,8 @@ IFL_HOT void replica_report(const struct replica *replica, const struct live_req
         .cached_tokens = r->cached_tokens,
         .preemptions = r->pub.n_preempted,
         .swap_outs = r->rare->n_swap_outs,
-        .wasted_tokens = r->cut ? r->pub.stale.n_computed - r->cached_tokens : r->n_lost,
+        .wasted_tokens =
+            answered && r->cut ? r->pub.stale.n_computed - r->cached_tokens : r->n_lost,
         .status = how_it_ended(r),
     };
     if (IFL_RARE(replica->tiers.on || r->handover > 0))

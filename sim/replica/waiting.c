@@ -193,12 +193,32 @@ IFL_APART static void squeeze_in(struct waiter_run *near, size_t cap, struct wai
     }
 }
 
+/* Between two plans any number of requests may come, be looked at and leave, and a module may rank
+ * any number of times. The holes that they leave go where there is no more room; cursors, which
+ * count holes, begin anew. */
+static void drop_holes(struct waiting *waiting)
+{
+    struct waiter_run *near = &waiting->near;
+    near->tail = keep_waiters(near->of, near->head, near->tail);
+    waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
+    waiting->n_near_holes = 0;
+    waiting->n_rankings++;
+}
+
+IFL_APART static void make_room_in_near(struct waiting *waiting)
+{
+    struct waiter_run *near = &waiting->near;
+    run_to_start(near);
+    if (near->tail == NEAR_ROOM * waiting->cap)
+        drop_holes(waiting);
+}
+
 static inline void near_insert(struct waiting *waiting, struct waiter w)
 {
     struct waiter_run *near = &waiting->near;
     const size_t cap = NEAR_ROOM * waiting->cap;
     if (IFL_RARE(near->tail == cap))
-        run_to_start(near);
+        make_room_in_near(waiting);
     if (before_last(&w, near))
         squeeze_in(near, cap, w);
     else
@@ -305,6 +325,8 @@ static bool stands_before_loaded(const struct waiter *w)
 /* Behind the requests that are LOADED, in front of all others. */
 static void push_behind_loaded(struct waiting *waiting, struct live_request *r)
 {
+    if (IFL_RARE(waiting->n_front == waiting->cap))
+        drop_holes(waiting);
     size_t at = waiting->n_front++;
     for (; at > 0 && stands_before_loaded(&waiting->front[at - 1]); at--)
         waiting->front[at] = waiting->front[at - 1];
@@ -442,6 +464,7 @@ IFL_HOT struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2
         if (i == near->tail) {
             if (!bring_near(waiting))
                 return NULL;
+            waiting_renew(waiting, at);
             continue; /* making room may have moved the run */
         }
         at[1]++;

@@ -25,6 +25,14 @@ for cache in hash radix; do
         '7,aborted,0 9,finished,48 11,finished,48 13,finished,0 ' "$cache: found in the cache"
     same "$(columns out/summary.csv requests,aborted,retries,retry_amplification)" '4,1,2,2' "$cache: amplification"
 done
+# 1 waits for the one seat and leaves: what the cache holds of its prompt was not computed for it, with a limit or
+# without one.
+for limit in '' 3; do
+    printf 'arrival_s,prompt_tokens,output_tokens,abort_s,abort_tokens,prefix_group,prefix_tokens\n0,64,9,,,g,64\n2.5,64,9,3,%s,g,64\n' \
+        "$limit" >leaves.csv
+    succeeds "$inflight" run config.yaml --quiet --set workload.trace=leaves.csv --set serving.batching.max_seqs=1
+    same "$(columns out/summary.csv aborted,wasted_tokens,wasted_steps)" '1,0,0' "limit $limit: wasted"
+done
 succeeds "$inflight" run config.yaml --quiet --set serving.kv.prefix_cache=none
 same "$(columns out/summary.csv cached_prompt_frac,retry_amplification)" '0,2' 'without a cache'
 

@@ -361,6 +361,25 @@ Test(waiting, shows_loaded_requests_before_preempted_ones)
     waiting_destroy(&waiting);
 }
 
+/* As where each arrival is compared with all that wait, and the worst is shed, within one step. */
+Test(waiting, has_room_for_any_number_between_two_plans)
+{
+    enum { HELD = 4, N = 1000 };
+    static struct live_request r[HELD];
+    struct waiting waiting = {0};
+    cr_assert_eq(waiting_reserve(&waiting, HELD), 0);
+    for (size_t i = 0; i < N; i++) {
+        uint64_t at[2] = {0, 0};
+        waiting_push(&waiting, &r[i % HELD], -(int64_t)i, 0);
+        for (size_t k = 0; k <= i && k < HELD; k++)
+            cr_assert_eq(waiting_next(&waiting, at), &r[(i - k) % HELD]);
+        cr_assert_leq(waiting.near.tail, 3 * waiting.cap);
+        if (i >= HELD - 1)
+            waiting_leave(&waiting, &r[(i + 1) % HELD]);
+    }
+    waiting_destroy(&waiting);
+}
+
 /* ---- waiting requests without a record ---- */
 
 enum { N_ARRIVALS = 2000 };
