@@ -177,7 +177,8 @@ struct ifl_padding {
  * that end under to_the_last. A promise is void if the planned step computes a prompt, starts,
  * swaps in, preempts or rejects a request. The loop may end a run earlier; then it plans. */
 struct ifl_promise {
-    int32_t n_steps;         /* promised steps, the planned one not counted */
+    int32_t n_steps;         /* promised steps, the planned one not counted; with several steps in
+                                flight those of others in between count, too */
     int64_t until_ns;        /* each of them starts by then; IFL_NEVER: no bound */
     int32_t min_free_blocks; /* that each of them leaves free after taking its own */
     /* The run goes on with the remaining requests when some have had their last token, provided

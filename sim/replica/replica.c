@@ -268,11 +268,12 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
 {
     ifl_assert(!replica->in_flight.busy);
     const struct module *batching = &replica->fixed.modules[IFL_BATCHING];
+    const bool stands = replica->plan.promise.n_steps > 0;
     replica_tell_run(replica);
     waiting_tidy(&replica->here.waiting);
-    in_flight_note_plan(&replica->in_flight, replica->plan.promise.n_steps > 0);
+    in_flight_note_plan(&replica->in_flight, stands);
     if (IFL_RARE(replica->said.checks))
-        replica_forget_said(replica);
+        replica_check_plan(replica, now_ns, stands);
     begin_step(replica, now_ns);
     replica_note_wanted(replica);
     begin_plan(replica);
@@ -283,6 +284,8 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
     if (!replica->plan.broken)
         bound_promise(replica);
     plan_end(&replica->plan);
+    if (IFL_RARE(replica->said.checks))
+        replica_check_turn(replica);
     if (IFL_RARE(replica->plan.broken)) {
         *error = replica->plan.error;
         return error->code;

@@ -69,10 +69,29 @@ struct said {
     int64_t answer;
 };
 
+struct said_plan {
+    struct said *of; /* [n] within one plan */
+    size_t n, cap;
+};
+
+/* What becomes of the next plan where several steps may be in flight. */
+enum said_turn {
+    TURN_OPEN,    /* anything */
+    TURN_REPEATS, /* the step that has just ended begins again */
+    TURN_RESTS    /* nothing, until a step ends */
+};
+
 struct said_list {
-    bool checks;              /* the checking mode */
-    struct said *of, *before; /* [n] of this plan, [n_before] of the one before */
-    size_t n, n_before, cap;
+    bool checks;                  /* the checking mode */
+    struct said_plan now, before; /* of this plan, and of the one that promised it */
+    /* where several steps may be in flight */
+    struct said_plan *flown; /* [depth], of the plans of these steps */
+    enum said_turn turn;
+    struct ifl_promise promise;    /* of the step that begins again */
+    uint64_t step;                 /* its number */
+    int32_t slot;                  /* its own */
+    struct live_request **repeats; /* [n_repeats], its requests */
+    size_t n_repeats, cap_repeats;
 };
 
 /* What never changes once the replica is created. */

@@ -2,12 +2,17 @@
  * in each plan, and every promised step is planned all the same. What modules are asked within a
  * plan, and what they answer, is written down. If a promised plan gets another answer to the same
  * question, the module that gave it is named; if it asks another question, the batching module
- * is. */
+ * is.
+ *
+ * Where several steps may be in flight no step is promised by itself, but where all of them are,
+ * each begins again as it ends (rotation.c). So a plan behind such an end must be the one that this
+ * step was planned by, and any other plan before the next end must be empty. */
 #include "replica/replica_parts.h"
 
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "replica/rotation.h"
 
 void replica_check(struct replica *replica, bool checks)
 {
@@ -16,8 +21,13 @@ void replica_check(struct replica *replica, bool checks)
 
 void replica_check_finish(struct replica *replica)
 {
-    free(replica->said.of);
-    free(replica->said.before);
+    struct said_list *said = &replica->said;
+    for (size_t i = 0; said->flown && i < replica->in_flight.depth; i++)
+        free(said->flown[i].of);
+    free(said->flown);
+    free(said->now.of);
+    free(said->before.of);
+    free(said->repeats);
 }
 
 /* ---- keys ---- */
@@ -59,31 +69,37 @@ void replica_say(struct replica *replica, const struct module *module, uint64_t 
                  int64_t answer)
 {
     ifl_assert(replica->said.checks);
-    struct said_list *said = &replica->said;
-    if (said->n == said->cap) {
-        const size_t cap = said->cap ? 2 * said->cap : 256;
-        ifl_require(array_grow(&said->of, said->n, cap, sizeof *said->of) == 0);
-        ifl_require(array_grow(&said->before, said->n_before, cap, sizeof *said->before) == 0);
-        said->cap = cap;
+    struct said_plan *now = &replica->said.now;
+    if (now->n == now->cap) {
+        const size_t cap = now->cap ? 2 * now->cap : 256;
+        ifl_require(array_grow(&now->of, now->n, cap, sizeof *now->of) == 0);
+        now->cap = cap;
     }
-    said->of[said->n++] = (struct said){module, question, answer};
+    now->of[now->n++] = (struct said){module, question, answer};
 }
 
-IFL_APART void replica_forget_said(struct replica *replica)
+static void exchange(struct said_plan *a, struct said_plan *b)
+{
+    const struct said_plan was = *a;
+    *a = *b;
+    *b = was;
+}
+
+IFL_APART void replica_check_plan(struct replica *replica, int64_t now_ns, bool stands)
 {
     struct said_list *said = &replica->said;
-    struct said *of = said->of;
-    said->of = said->before;
-    said->before = of;
-    said->n_before = said->n;
-    said->n = 0;
+    if (!replica_overlaps(replica))
+        exchange(&said->now, &said->before);
+    said->now.n = 0;
+    if (!stands || (said->turn == TURN_RESTS && now_ns > said->promise.until_ns))
+        said->turn = TURN_OPEN;
 }
 
 /* The first answer that differs from that of the plan before to the same question. */
 static const struct said *first_other_answer(const struct said_list *said)
 {
-    for (size_t i = 0; i < said->n && i < said->n_before; i++) {
-        const struct said *now = &said->of[i], *before = &said->before[i];
+    for (size_t i = 0; i < said->now.n && i < said->before.n; i++) {
+        const struct said *now = &said->now.of[i], *before = &said->before.of[i];
         if (now->module != before->module || now->question != before->question)
             return NULL;
         if (now->answer != before->answer)
@@ -92,9 +108,9 @@ static const struct said *first_other_answer(const struct said_list *said)
     return NULL;
 }
 
-int replica_blame(const struct replica *replica, struct ifl_error *error)
+/* other: the answer that made the difference; NULL: none did. */
+static int blame(const struct replica *replica, const struct said *other, struct ifl_error *error)
 {
-    const struct said *other = first_other_answer(&replica->said);
     const double now_s = ifl_s_from_ns(replica->view.now_ns);
     if (!other)
         return ifl_fail(error, IFL_E_POLICY,
@@ -106,4 +122,102 @@ int replica_blame(const struct replica *replica, struct ifl_error *error)
                     "at %.9f s",
                     module_kind_name(other->module->policy->kind), other->module->policy->name,
                     now_s);
+}
+
+int replica_blame(const struct replica *replica, struct ifl_error *error)
+{
+    return blame(replica, first_other_answer(&replica->said), error);
+}
+
+/* ---- several steps in flight ---- */
+
+/* An array as long as the steps in flight may be, for each of which a plan was made. */
+static struct said_plan *said_of(struct replica *replica, size_t i)
+{
+    struct said_list *said = &replica->said;
+    const struct in_flight *in_flight = &replica->in_flight;
+    if (!said->flown)
+        ifl_require((said->flown = calloc(in_flight->depth, sizeof *said->flown)) != NULL);
+    return &said->flown[(in_flight->oldest + i) % in_flight->depth];
+}
+
+IFL_APART void replica_check_push(struct replica *replica)
+{
+    exchange(&replica->said.now, said_of(replica, replica->in_flight.n_flown - 1));
+}
+
+/* What the oldest step is when it begins again. */
+static void expect_again(struct replica *replica)
+{
+    struct said_list *said = &replica->said;
+    const struct flown *oldest = in_flight_at(&replica->in_flight, 0);
+    if (said->cap_repeats < oldest->n_planned) {
+        said->cap_repeats = 2 * oldest->n_planned;
+        ifl_require(array_grow(&said->repeats, 0, said->cap_repeats, sizeof *said->repeats) == 0);
+    }
+    said->n_repeats = oldest->n_planned;
+    for (size_t i = 0; i < oldest->n_planned; i++)
+        said->repeats[i] = oldest->planned[i].r;
+    said->promise = oldest->promise;
+    said->step = oldest->desc.step;
+    said->slot = oldest->slot;
+}
+
+/* Behind steps that end at the same time one plan is made for the requests of all: the second one
+ * finds the promise of the first one open. */
+IFL_APART void replica_check_pull(struct replica *replica, int64_t end_ns)
+{
+    struct said_list *said = &replica->said;
+    const bool repeats = said->turn != TURN_REPEATS && rotation_repeats(replica, end_ns);
+    exchange(&said->before, said_of(replica, 0));
+    if (repeats)
+        expect_again(replica);
+    said->turn = repeats ? TURN_REPEATS : TURN_OPEN;
+}
+
+static bool plans_nothing(const struct plan *plan)
+{
+    const struct ifl_step *step = &plan->step;
+    return step->n_tokens == 0 && step->n_started == 0 && step->n_preempted == 0 &&
+           step->n_swapped_in == 0 && plan->n_rejected == 0;
+}
+
+static bool plans_again(const struct replica *replica)
+{
+    const struct said_list *said = &replica->said;
+    const struct plan *plan = &replica->plan;
+    if (!replica_only_ticks(replica) || plan->n_planned != said->n_repeats)
+        return false;
+    for (size_t i = 0; i < plan->n_planned; i++)
+        if (plan->planned[i].r != said->repeats[i] || plan->planned[i].n != 1)
+            return false;
+    return true;
+}
+
+/* The promise goes on, shorter by the steps since; one without a bound stays so. */
+static void go_on(struct replica *replica)
+{
+    struct ifl_promise promise = replica->said.promise;
+    if (!rotation_is_unbounded(&promise))
+        promise.n_steps -= (int32_t)(view_next_step(&replica->view) - replica->said.step);
+    if (promise.n_steps > 0)
+        plan_promise(&replica->plan, promise);
+    replica->said.turn = TURN_RESTS;
+}
+
+IFL_APART void replica_check_turn(struct replica *replica)
+{
+    const struct said_list *said = &replica->said;
+    struct ifl_error error;
+    if (replica->plan.broken || said->turn == TURN_OPEN)
+        return;
+    const bool repeats = said->turn == TURN_REPEATS &&
+                         (!replica->fixed.overlap.slots || said->slot == replica->view.slot);
+    if (repeats ? plans_again(replica) : plans_nothing(&replica->plan)) {
+        if (repeats)
+            go_on(replica);
+        return;
+    }
+    (void)blame(replica, repeats ? first_other_answer(said) : NULL, &error);
+    plan_break(&replica->plan, &error);
 }

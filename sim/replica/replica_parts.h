@@ -300,8 +300,14 @@ static inline void replica_note_said(struct replica *replica, const struct modul
     if (IFL_RARE(replica->said.checks))
         replica_say(replica, module, question, answer);
 }
-/* The answers of this plan become those of the plan before. */
-void replica_forget_said(struct replica *replica);
+/* A plan begins: the answers of the last one become those of the plan before. stands: nothing has
+ * happened since then that voids a promise. */
+void replica_check_plan(struct replica *replica, int64_t now_ns, bool stands);
+/* The plan is made. Where several steps may be in flight, one that was promised must be so. */
+void replica_check_turn(struct replica *replica);
+/* One of several steps in flight has begun; the oldest one ends at end_ns. */
+void replica_check_push(struct replica *replica);
+void replica_check_pull(struct replica *replica, int64_t end_ns);
 void replica_check_finish(struct replica *replica);
 
 /* ---- replica_moves.c ---- */

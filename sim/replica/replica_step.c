@@ -140,8 +140,11 @@ IFL_HOT bool replica_commit(struct replica *replica)
     view_submit(&replica->view);
     if (replica->on.step_start.n > 0)
         tell_step_start(replica);
-    if (replica_overlaps(replica))
+    if (replica_overlaps(replica)) {
         in_flight_push(replica);
+        if (IFL_RARE(replica->said.checks))
+            replica_check_push(replica);
+    }
     return true;
 }
 
@@ -424,8 +427,11 @@ IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
 IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
                         struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    if (replica_overlaps(replica))
+    if (replica_overlaps(replica)) {
+        if (IFL_RARE(replica->said.checks))
+            replica_check_pull(replica, done->end_ns);
         in_flight_pull(replica);
+    }
     ifl_assert(replica->in_flight.busy && done->step == replica->in_flight.desc.step);
     const int64_t end_ns = done->end_ns;
     int rc = 0;

@@ -29,14 +29,20 @@ static bool leaves_no_room(const struct replica *replica)
            replica->here.waiting.n + replica->here.n_swapped == 0;
 }
 
-static bool may_open(const struct replica *replica)
+/* All steps in flight are promised, and nothing else is due. */
+static bool all_stand(const struct replica *replica)
 {
     const struct in_flight *in_flight = &replica->in_flight;
     const struct leaving *leaving = &replica->leaving;
     return in_flight->n_flown > 0 && in_flight->n_promised >= in_flight->n_flown &&
            replica->fixed.plain && replica->kv.device.tallied && !replica->kv.device.contiguous &&
-           replica->on.step_end.n == 0 && in_flight->n_preempted_before == 0 &&
            leaving->n_ended + leaving->n_early + leaving->n_gone == 0 && leaves_no_room(replica);
+}
+
+static bool may_open(const struct replica *replica)
+{
+    return all_stand(replica) && replica->on.step_end.n == 0 &&
+           replica->in_flight.n_preempted_before == 0;
 }
 
 static bool is_alone_in_step(const struct planned *p)
@@ -49,7 +55,7 @@ static bool is_alone_in_step(const struct planned *p)
 
 /* Turn i, counted from 0, takes a block for each request whose blocks have room for the tokens of i
  * turns. Those with a block in reserve take none as long as that lasts. */
-static bool open_step(struct replica *replica, struct flown *flown)
+static bool open_step(struct replica *replica, struct flown *flown, int64_t least_turns)
 {
     const int32_t block_tokens = replica->fixed.limits.block_tokens;
     struct rounds *rounds = &flown->rounds;
@@ -68,27 +74,53 @@ static bool open_step(struct replica *replica, struct flown *flown)
         r->links[GROWING] = (struct live_link){NULL, NULL};
         live_append(&rounds->grow[n_room], GROWING, r);
     }
-    return rounds->n_left >= ROTATION_LEAST_TURNS;
+    return rounds->n_left >= least_turns;
+}
+
+bool rotation_is_unbounded(const struct ifl_promise *promise)
+{
+    return promise->n_steps >= REPLICA_LONGEST_RUN - 1; /* replica.c, bound_promise */
+}
+
+/* All requests on the device are in the steps in flight, each of which can be repeated so often. */
+static bool open_steps(struct replica *replica, int64_t least_turns)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    size_t n = 0;
+    for (size_t i = 0; i < in_flight->n_flown; i++)
+        n += in_flight_at(in_flight, i)->n_planned;
+    if (n != replica->here.running.n)
+        return false;
+    for (size_t i = 0; i < in_flight->n_flown; i++)
+        if (!open_step(replica, in_flight_at(in_flight, i), least_turns))
+            return false;
+    return true;
 }
 
 bool rotation_open(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
-    size_t n = 0;
     if (!may_open(replica))
         return false;
-    for (size_t i = 0; i < in_flight->n_flown; i++) {
-        const struct flown *flown = in_flight_at(in_flight, i);
-        if (flown->promise.n_steps < REPLICA_LONGEST_RUN - 1) /* it has a bound (replica.c) */
-            return false;
-        n += flown->n_planned;
-    }
-    if (n != replica->here.running.n)
-        return false;
     for (size_t i = 0; i < in_flight->n_flown; i++)
-        if (!open_step(replica, in_flight_at(in_flight, i)))
+        if (!rotation_is_unbounded(&in_flight_at(in_flight, i)->promise))
             return false;
-    return true;
+    return open_steps(replica, ROTATION_LEAST_TURNS);
+}
+
+/* The step that would begin now is one of so many that are promised. */
+static bool is_among_promised(const struct replica *replica, const struct flown *flown)
+{
+    const uint64_t n_since = view_next_step(&replica->view) - flown->desc.step;
+    return rotation_is_unbounded(&flown->promise) || n_since <= (uint64_t)flown->promise.n_steps;
+}
+
+bool rotation_repeats(struct replica *replica, int64_t end_ns)
+{
+    int64_t until_ns;
+    return replica->plan.promise.n_steps > 0 && all_stand(replica) && open_steps(replica, 1) &&
+           is_among_promised(replica, in_flight_at(&replica->in_flight, 0)) &&
+           rotation_may_turn(replica, &until_ns) && end_ns <= until_ns;
 }
 
 /* ---- turns ---- */

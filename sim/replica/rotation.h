@@ -16,6 +16,11 @@ void rotation_note_empty_plan(struct replica *replica);
 /* A rotation begins. False, and nothing has changed: the steps in flight may not all be repeated,
  * or only for a few turns. */
 bool rotation_open(struct replica *replica);
+/* Without a rotation: the oldest step, which ends at end_ns, is promised to begin again, and so are
+ * the others in flight. */
+bool rotation_repeats(struct replica *replica, int64_t end_ns);
+/* The promise has no bound, or a later one than any run. */
+bool rotation_is_unbounded(const struct ifl_promise *promise);
 /* The oldest step may begin again when it ends, if that is by *until_ns. */
 bool rotation_may_turn(const struct replica *replica, int64_t *until_ns);
 /* The oldest step has ended: its gaps and its row are recorded. 0, or an error. */

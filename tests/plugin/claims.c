@@ -1,5 +1,6 @@
 /* An order and an admission with answers that change with time, each in a plain form and in one
- * with a wrong claim that allows faster planning. */
+ * with a wrong claim that allows faster planning; and a batching module that promises to go on and
+ * does not, where several steps may be in flight. */
 #include <inflight/policy.h>
 
 /* Requests take turns at being first; the turn changes every tenth of a second. */
@@ -34,6 +35,22 @@ static struct ifl_admission ask_silently(const void *self, const struct ifl_view
     return answer;
 }
 
+/* Beside the step of a request that decodes alone it has the request give way. */
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r = ifl_next(step, IFL_IN_WAITING, &cursor);
+    (void)self;
+    if (r)
+        ifl_start(step, r, ifl_todo(r));
+    ifl_decode_one_by_one(step, 0);
+    if (view->step % 20 == 19 && running.n == 1 && !r && ifl_n_now(running.of[0]) == 0)
+        ifl_preempt(step, running.of[0], IFL_RECOMPUTE, IFL_FRONT);
+    ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static const struct ifl_batching_ops wrong_rest = {.plan = plan};
 static const struct ifl_order_ops plain_order = {.rank = rank};
 static const struct ifl_order_ops own_order = {.rank = rank, .keys = ifl_own_keys};
 static const struct ifl_admit_ops plain_admit = {.ask = ask};
@@ -56,8 +73,7 @@ static const struct ifl_policy wrong_halves = {.kind = IFL_ADMIT,
                                                .steady = ifl_always_steady,
                                                .ops.admit = &silent_admit};
 
-const struct ifl_policy_list ifl_policies_v3 = {
-    IFL_POLICY_ABI,
-    sizeof(struct ifl_policy),
-    5,
-    {&turns, &wrong_keys, &wrong_steady, &halves, &wrong_halves}};
+static const struct ifl_policy restless = {
+    .kind = IFL_BATCHING, .name = "restless", .doc = "goes on", .ops.batching = &wrong_rest};
+
+IFL_POLICIES(&turns, &wrong_keys, &wrong_steady, &halves, &wrong_halves, &restless);
