@@ -31,8 +31,11 @@ static int reserve(struct replica *replica, size_t n_here)
 
 static void tell_join(struct replica *replica, const struct live_request *r)
 {
-    FOR_EACH_LISTENER (module, &replica->on, &replica->on.join)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.join) {
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         module->policy->on_join(module->self, &replica->view, &r->pub);
+        plan_return(&replica->plan, before);
+    }
 }
 
 /* If every plan ranks the queue anew, the first key is never read. INT64_MAX costs least: it
@@ -376,8 +379,11 @@ static void tell_leave(struct replica *replica, const struct live_request *r)
         [IFL_TIMED_OUT] = IFL_LEAVE_ABORTED, [IFL_SHED] = IFL_LEAVE_REJECTED};
     const enum ifl_leave other = r->hands_over ? IFL_LEAVE_MOVED : IFL_LEAVE_ABORTED;
     const enum ifl_leave why = r->silent ? other : why_of[how_it_ended(r)];
-    FOR_EACH_LISTENER (module, &replica->on, &replica->on.leave)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.leave) {
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         module->policy->on_leave(module->self, &replica->view, &r->pub, why);
+        plan_return(&replica->plan, before);
+    }
 }
 
 IFL_HOT static void retire(struct replica *replica, struct live_request *r)

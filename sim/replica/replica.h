@@ -109,6 +109,7 @@ struct replica_fixed {
     struct overlap overlap;
     struct beam_search beams;
     struct module modules[N_MODULES]; /* the cluster's router is not among them */
+    struct ifl_evict_ops evict;       /* those of the evict module, as the cache calls them */
     struct ragged_options speculation;
     struct keep keep;
     enum swap_full swap_full;

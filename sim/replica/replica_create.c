@@ -162,18 +162,39 @@ static struct kv_tier *evicted_to(const struct replica_options *options)
     return NULL;
 }
 
+/* As other modules, it is named if it changes the step that it may read. */
+static int64_t evict_key(const void *self, const struct ifl_view *view,
+                         const struct ifl_cached *cached)
+{
+    struct replica *replica = seen_in(view);
+    const struct ifl_policy *policy = replica->fixed.modules[IFL_EVICT].policy;
+    const struct ifl_policy *before = plan_call(&replica->plan, policy);
+    const int64_t key = policy->ops.evict->key(self, view, cached);
+    plan_return(&replica->plan, before);
+    return key;
+}
+
+static const struct ifl_evict_ops *evict_of(struct replica *replica)
+{
+    const struct ifl_policy *policy = replica->fixed.modules[IFL_EVICT].policy;
+    if (!policy)
+        return NULL;
+    replica->fixed.evict = *policy->ops.evict;
+    replica->fixed.evict.key = evict_key;
+    return &replica->fixed.evict;
+}
+
 static int create_pools(struct replica *replica, const struct replica_options *options)
 {
     const struct ifl_limits *limits = &options->limits;
-    const struct module *evict = &replica->fixed.modules[IFL_EVICT];
     const bool tallies = !replica->fixed.wants_work && replica->fixed.max_samples == 1;
     const struct kv_cache_options none = {.kind = PREFIX_CACHE_NONE};
     const struct kv_cache_options cache = {
         .kind = options->prefix_cache,
         .unhashed = options->unhashed,
         .publish = options->publish,
-        .evict = evict->policy ? evict->policy->ops.evict : NULL,
-        .evict_self = evict->self,
+        .evict = evict_of(replica),
+        .evict_self = replica->fixed.modules[IFL_EVICT].self,
         .view = &replica->view,
         .block_tokens = limits->block_tokens,
         .below = evicted_to(options),

@@ -345,8 +345,11 @@ IFL_APART static void tell_modules(struct replica *replica, uint64_t last_step, 
                                .n_preempted = n_preempted,
                                .results = results_of,
                            }};
-    FOR_EACH_LISTENER (module, &replica->on, &replica->on.step_end)
+    FOR_EACH_LISTENER (module, &replica->on, &replica->on.step_end) {
+        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
         module->policy->on_step_end(module->self, &replica->view, &end.pub);
+        plan_return(&replica->plan, before);
+    }
 }
 
 IFL_APART void replica_tell_steps(struct replica *replica)

@@ -574,6 +574,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     }
     if (rc == 0)
         rc = run(&loop, error);
+    if (rc == 0)
+        rc = loop_check_contract(&loop, error);
     loop_tell_progress(&loop);
     flight->shed = loop.routing.refusals;
     flight->n_dummies = loop.lockstep.n_dummies;

@@ -159,3 +159,14 @@ IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct if
         return tell_end(loop, replica, done, error);
     return replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
 }
+
+int loop_check_contract(const struct loop *loop, struct ifl_error *error)
+{
+    const struct flight *flight = loop->flight;
+    for (uint32_t i = 0; i < flight->n_replicas; i++)
+        if (flight->replicas[i].plan.broken) {
+            *error = flight->replicas[i].plan.error;
+            return error->code;
+        }
+    return 0;
+}

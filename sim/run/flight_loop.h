@@ -186,6 +186,8 @@ int loop_check_stop(const struct loop *loop, struct ifl_error *error);
 
 /* Once the loop has all its parts: whether an end of a step concerns one beside the replica. */
 bool loop_tells_steps(const struct loop *loop);
+/* As the run ends: a breach of the contract behind the last plan. */
+int loop_check_contract(const struct loop *loop, struct ifl_error *error);
 /* Records the requests that have left the replica, and tells the workload and the router. */
 int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
 /* The replica has changed, and some may have left it. */
