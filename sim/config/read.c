@@ -53,6 +53,14 @@ static int fail_no_policy(const struct node *root, const struct node *map, const
                                 : "serving.preset, or a policy of each kind");
 }
 
+/* Where errors of the module are: at its name, or at the map around. */
+static void note_place(struct module_config *module, const struct node *node)
+{
+    snprintf(module->file, sizeof module->file, "%.255s", node->file);
+    module->line = node->line;
+    module->column = node->column;
+}
+
 /* Reads one module, at `where`. `map` is NULL if the file has no such key. */
 static int read_module(const struct node *root, const struct node *map, const char *where,
                        const struct key_section *section, struct module_config *module,
@@ -72,6 +80,8 @@ static int read_module(const struct node *root, const struct node *map, const ch
     if (!policy)
         return fail_module(name, section, error);
     module->policy = policy;
+    if (map)
+        note_place(module, name ? name : map);
     module->params = calloc(1, policy->params_bytes + 1);
     if (!module->params)
         return ifl_fail_nomem(error);

@@ -1,5 +1,6 @@
 #include "replica/module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,14 +57,27 @@ static bool wants_too_much(const struct ifl_policy *policy, uint32_t n_clients, 
            (double)policy->request_bytes > most_of_request;
 }
 
-IFL_COLD static int fail_nomem(const struct ifl_policy *policy, uint32_t n_clients,
+/* What the module cannot begin with is at the key that names it. */
+IFL_COLD static void blame_key(const struct module_config *config, struct ifl_error *error)
+{
+    if (error->file[0] || !config->file[0])
+        return;
+    snprintf(error->file, sizeof error->file, "%s", config->file);
+    error->line = config->line;
+    error->column = config->column;
+}
+
+IFL_COLD static int fail_nomem(const struct module_config *config, uint32_t n_clients,
                                uint32_t n_replicas, struct ifl_error *error)
 {
-    return ifl_fail(error, IFL_E_NOMEM,
-                    "out of memory: %s policy %s asks for %.0f bytes (state, and its parts of "
-                    "clients and replicas), and for %.0f bytes of each request",
-                    module_kind_name(policy->kind), policy->name,
-                    bytes_of(policy, n_clients, n_replicas), (double)policy->request_bytes);
+    const struct ifl_policy *policy = config->policy;
+    ifl_fail(error, IFL_E_NOMEM,
+             "out of memory: %s policy %s asks for %.0f bytes (state, and its parts of clients "
+             "and replicas), and for %.0f bytes of each request",
+             module_kind_name(policy->kind), policy->name, bytes_of(policy, n_clients, n_replicas),
+             (double)policy->request_bytes);
+    blame_key(config, error);
+    return error->code;
 }
 
 int module_create(struct module *module, const struct module_config *config,
@@ -80,18 +94,21 @@ int module_create_router(struct module *module, const struct module_config *conf
     size_t n_bytes;
     module->policy = policy;
     if (wants_too_much(policy, limits->n_clients, n_replicas))
-        return fail_nomem(policy, limits->n_clients, n_replicas, error);
+        return fail_nomem(config, limits->n_clients, n_replicas, error);
     struct ifl_instance at = lay_out(policy, limits->n_clients, n_replicas, &n_bytes);
     struct head *head = calloc(1, sizeof *head + n_bytes + 1);
     if (!head)
-        return fail_nomem(policy, limits->n_clients, n_replicas, error);
+        return fail_nomem(config, limits->n_clients, n_replicas, error);
     at.part_offset = policy->request_bytes ? *parts_bytes : nowhere;
     *head = (struct head){policy, n_bytes, at};
     *parts_bytes += aligned(policy->request_bytes);
     module->self = head + 1;
     if (policy->params_bytes)
         memcpy(module->self, config->params, policy->params_bytes);
-    return policy->init ? policy->init(module->self, limits, error) : 0;
+    const int rc = policy->init ? policy->init(module->self, limits, error) : 0;
+    if (rc < 0)
+        blame_key(config, error);
+    return rc;
 }
 
 const char *module_kind_name(enum ifl_kind kind)

@@ -12,6 +12,9 @@ enum { MAX_MORE_ADMITS = 7, N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
 struct module_config {
     const struct ifl_policy *policy;
     void *params; /* [policy->params_bytes], owned */
+    /* of the key that names it, for errors; empty, 0 and 0: none does */
+    char file[256];
+    int line, column;
 };
 
 /* One instance for the cluster; of the other kinds each replica has one. */

@@ -73,7 +73,7 @@ line 5 '  arrivals: {process: poison}' '5:14: *process is poison, expected one o
 line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a rate above 0'
 line 4 '  limit: 3' '3:1: workload.trace is missing, expected text*: the trace file, plain or gzipped'
 line 8 '  order: {policy: drr, quantum_tokens: 0.001}' \
-    ' serving.order.quantum_tokens is 0.001, expected at least the cost of a token'
+    '8:11: serving.order.quantum_tokens is 0.001, expected at least the cost of a token'
 edit 'engine.dtype=fp8' 'engine.dtype is fp8, expected auto, fp32, bf16 or fp16 where executor is sim'
 line 9 'engine: {dtype: fp8}
 executor: cpu' '9:10: engine.dtype is fp8, expected auto or fp32 where executor is cpu'
