@@ -9,6 +9,11 @@
 static const char *const names[] = {
     [TIER_HOST] = "host", [TIER_DISK] = "disk", [TIER_STORE] = "store"};
 
+const char *tier_name(int tier)
+{
+    return names[tier];
+}
+
 static int fail(const struct node *root, const char *tier, const char *key, const char *what,
                 struct ifl_error *error)
 {

@@ -5,6 +5,8 @@
 #include "base/tree.h"
 #include "config/config.h"
 
+/* "host", "disk" or "store". */
+const char *tier_name(int tier);
 /* What a replica with tiers may not be, as "KEY is VALUE, expected ..."; NULL: it may have some. */
 const char *tiers_against(const struct config *config);
 /* What no replica may be that moves K/V beside its steps, in the same words. */

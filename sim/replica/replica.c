@@ -71,7 +71,7 @@ IFL_HOT int replica_join(struct replica *replica, const struct arrival *arrival,
     const size_t n_here = replica_requests(replica) + 1;
     if (live_reserve(&replica->here.pool, n_here) < 0 || reserve(replica, n_here) < 0 ||
         cohort_reserve_ticks(&replica->here.cohort, arrival->n_output) < 0)
-        return ifl_fail_nomem(error);
+        return replica_fail_nomem(replica, error);
     struct live_request *r = live_take(&replica->here.pool);
     live_describe(r, arrival);
     here_join(&replica->here, r);

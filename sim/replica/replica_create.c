@@ -205,6 +205,18 @@ static int create_pools(struct replica *replica, const struct replica_options *o
                   : create_pool(&replica->kv.host, limits->n_host_blocks, KV_PAGED, &none, tallies);
 }
 
+int replica_fail_nomem(const struct replica *replica, struct ifl_error *error)
+{
+    const struct ifl_limits *limits = &replica->fixed.limits;
+    return ifl_fail(error, IFL_E_NOMEM,
+                    "out of memory: replica %u has %d K/V blocks of %d tokens "
+                    "(serving.kv.num_blocks), %d more in host memory (serving.kv.swap_gib), %d "
+                    "steps in flight at most, and %zu requests",
+                    replica->fixed.number, limits->n_blocks, limits->block_tokens,
+                    limits->n_host_blocks, ifl_max(limits->max_in_flight, 1),
+                    replica_requests(replica));
+}
+
 int replica_create(struct replica *replica, const struct replica_options *options,
                    struct ifl_error *error)
 {
@@ -220,12 +232,12 @@ int replica_create(struct replica *replica, const struct replica_options *option
     plan_create(&replica->plan, &replica->fixed.limits, &replica_step_ops);
     if (create_pools(replica, options) < 0 ||
         here_create(&replica->here, replica->fixed.block, parts_bytes, refresh) < 0)
-        return ifl_fail_nomem(error);
+        return replica_fail_nomem(replica, error);
     if (replica->fixed.gives_up)
         cohort_expect_bounds(&replica->here.cohort);
     if (in_flight_create(replica) < 0 ||
         adapters_create(&replica->adapters, &options->adapters) < 0)
-        return ifl_fail_nomem(error);
+        return replica_fail_nomem(replica, error);
     here_speculate(&replica->here, &replica->fixed.speculation);
     tiers_begin(&replica->tiers, options->tiers);
     moving_begin(&replica->moving, options->moves || options->swaps_apart || replica->tiers.on);

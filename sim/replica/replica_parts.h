@@ -17,6 +17,11 @@
 /* True if the plan decodes and does nothing else. Only such a plan may promise to repeat itself. */
 bool replica_only_ticks(const struct replica *replica);
 
+/* ---- replica_create.c ---- */
+
+/* No memory for the replica; the text says how large it is. Returns IFL_E_NOMEM. */
+IFL_COLD int replica_fail_nomem(const struct replica *replica, struct ifl_error *error);
+
 /* ---- replica_leave.c ---- */
 
 /* As a step ends, before its tokens are counted: requests that leave with it give back what they

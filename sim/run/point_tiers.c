@@ -97,19 +97,28 @@ static void describe_links(const struct config *config, const struct handover_si
     }
 }
 
+static int fail_nomem(int tier, uint32_t replica, const struct tier_rules *rules,
+                      struct ifl_error *error)
+{
+    return ifl_fail(error, IFL_E_NOMEM,
+                    "out of memory: serving.kv.tiers.%s of replica %u has %lld K/V blocks",
+                    tier_name(tier), replica, (long long)rules->n_units * rules->unit_blocks);
+}
+
 /* The tiers of that replica; with_store: and of its pool. 0 or IFL_E_NOMEM. */
 static int create_own(const struct config *config, struct point *point, uint32_t replica,
-                      const struct tier_rules rules[N_TIERS], bool with_store)
+                      const struct tier_rules rules[N_TIERS], bool with_store,
+                      struct ifl_error *error)
 {
     for (int t = 0; t < N_TIERS; t++) {
         struct kv_tier *tier = &point->tiers[replica].of[t];
         if (!rules[t].on || (t == TIER_STORE && !with_store))
             continue;
         if (kv_tier_create(tier, &rules[t]) < 0)
-            return IFL_E_NOMEM;
+            return fail_nomem(t, replica, &rules[t], error);
         if (config->executor != EXECUTOR_SIM &&
             !(tier->places = tier_places_create(rules[t].unit_blocks)))
-            return IFL_E_NOMEM;
+            return fail_nomem(t, replica, &rules[t], error);
     }
     return 0;
 }
@@ -135,8 +144,9 @@ int point_create_tiers(const struct config *config, struct point *point, struct 
         if (found_frac(point, p) > 0)
             give(&rules[TIER_STORE], found_frac(point, p));
         for (uint32_t i = 0; i < point->fleet_pools[p].n; i++)
-            if (create_own(config, point, point->fleet_pools[p].first + i, rules, i == 0) < 0)
-                return ifl_fail_nomem(error);
+            if (create_own(config, point, point->fleet_pools[p].first + i, rules, i == 0, error) <
+                0)
+                return error->code;
     }
     return 0;
 }
