@@ -1,0 +1,141 @@
+#!/bin/sh
+# Keys that are right by themselves and do not go together, and files and plug-ins that are not what they must be:
+# exit code 2 and one line with what was found and what was expected. A row of each table is one way to go wrong.
+. "$(dirname "$0")/expect.sh"
+
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,20,3\n2,30,4\n' >three.csv
+awk -F, -v OFS=, 'NR == 1 { print $0, "adapter"; next } { print $0, "a" NR }' three.csv >adapters.csv
+cat >linear.yaml <<'END'
+workload: {trace: three.csv, arrivals: {process: poisson, rate_rps: 2}}
+cost: {model: linear, step_s: 0.01}
+serving: {preset: vllm-v0, max_model_len: 512, kv: {num_blocks: 64}}
+output: {dir: out}
+END
+cat >model.yaml <<'END'
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload: {trace: three.csv, arrivals: {process: poisson, rate_rps: 2}}
+serving: {preset: vllm-v0}
+output: {dir: out}
+END
+cat >pools.yaml <<'END'
+workload: {trace: three.csv, arrivals: {process: poisson, rate_rps: 2}}
+cost: {model: linear, step_s: 0.01}
+serving: {preset: vllm-v0, max_model_len: 512, kv: {num_blocks: 64}}
+cluster: {pools: {a: {count: 1}, b: {count: 2}}}
+output: {dir: out}
+END
+
+# with COMMAND PATTERN FILE EDIT...: the command refuses the configuration with these edits
+with() {
+    command=$1
+    pattern=$2
+    file=$3
+    shift 3
+    for edit; do
+        set -- "$@" --set "$edit"
+        shift
+    done
+    refuses "$pattern" "$inflight" "$command" "$file" --quiet "$@"
+    [ -z "$(ls out 2>/dev/null)" ] || complain "$command $file $*: left $(ls out)"
+}
+for file in linear model pools; do
+    succeeds "$inflight" run $file.yaml --quiet
+    rm -r out
+done
+
+# cost
+mkdir empty
+with run 'cost.ensemble is above 0, expected 0 where the costs were not fitted' linear.yaml cost.ensemble=3
+with run 'empty: 0 files that end in ' model.yaml cost.model=table cost.dir=empty
+with run 'llama-2-70b does not fit on a100-80gb-sxm at parallel.tensor 1: *expected room for one' model.yaml \
+    model=llama-2-70b
+
+# speculation
+with run 'serving.speculation.verify is real, expected drawn where no engine executes' linear.yaml \
+    'serving.draft={policy: fixed}' serving.speculation.verify=real
+with run "serving.speculation.clients has 'code', expected NAME=RATES;NAME=RATES" linear.yaml \
+    'serving.draft={policy: fixed}' 'serving.speculation.clients=chat=0.5;code'
+with run 'serving.speculation.clients names absent, expected at most * clients of the trace' linear.yaml \
+    'serving.draft={policy: fixed}' 'serving.speculation.clients=absent=0.5'
+
+# what is shared
+for interval_s in 0 0.0009; do
+    with run 'cluster.news.delay_s is above 0, expected an interval_s beside it, and at most 1000 times that' \
+        linear.yaml cluster.replicas=2 cluster.news.delay_s=1 cluster.news.interval_s=$interval_s
+done
+with run 'parallel.data is 2, expected 1 for llama-2-7b, which has no experts' model.yaml parallel.data=2
+with run 'parallel.expert is 2, expected 1 for llama-2-7b, which has no experts' model.yaml parallel.expert=2 \
+    parallel.tensor=2
+with run 'parallel.expert is 3, expected a divisor of the 4 ranks of parallel.tensor x parallel.data and of the 8' \
+    model.yaml model=mixtral-8x7b parallel.tensor=4 parallel.expert=3
+with run 'the pool has no block for each of 4 virtual engines (serving.in_flight.batches)' linear.yaml \
+    serving.in_flight.batches=engines serving.in_flight.pipelined=true parallel.pipeline=4 serving.kv.num_blocks=3
+
+# adapters
+with run 'serving.adapters.memory is pool with serving.kv.allocator buddy, expected paged: adapters take single' \
+    linear.yaml workload.trace=adapters.csv adapters.ranks=8 serving.preset=orca-max serving.adapters.memory=pool \
+    serving.kv.allocator=buddy
+with run 'serving.adapters.max_cpu_loras is 1, expected 0 or max_loras (2) or more' linear.yaml \
+    workload.trace=adapters.csv adapters.ranks=8 serving.adapters.max_loras=2 serving.adapters.max_cpu_loras=1
+with run 'adapters.matrices is all, and the model has experts, expected qv or qkvo' model.yaml \
+    workload.trace=adapters.csv adapters.ranks=8 model=mixtral-8x7b parallel.tensor=4 adapters.matrices=all
+
+# pools
+with run 'a pool has no key colour, expected count, role, model, hardware, dtype, or a key of' pools.yaml \
+    cluster.pools.a.colour=3
+with run 'cluster.pools has 70001 replicas in all, ranks of parallel.data counted, expected 1 to 65536' pools.yaml \
+    cluster.pools.a.count=60000 cluster.pools.b.count=10001
+with run 'pool a: cost.model is recorded, expected another one in a cluster with pools' pools.yaml \
+    cluster.pools.a.cost.model=recorded cluster.pools.a.cost.dir=empty
+with run 'only some points have pools, expected all or none' linear.yaml \
+    'sweep.cluster={one: {replicas: 1}, two: {pools: {a: {count: 1}}}}'
+cp linear.yaml sweep.yaml
+printf 'sweep: {variants: {}}\n' >>sweep.yaml
+with run 'sweep of variants is an empty map, expected a map of names to configurations' sweep.yaml
+
+# capacity
+with capacity 'workload.arrivals.process has no rate, expected poisson, gamma or constant where capacity is searched' \
+    linear.yaml workload.arrivals.process=trace slo.ttft_s=1
+with capacity 'workload.arrivals.pieces fix the rate that is searched' linear.yaml \
+    'workload.arrivals.pieces=[[0, 2]]' slo.ttft_s=1
+
+# sizes that take more memory than there is; a sanitizer reserves more than any limit
+if ! ldd "$inflight" 2>&1 | grep -q san; then
+    short() { # PATTERN EDIT...
+        pattern=$1
+        shift
+        # shellcheck disable=SC2016
+        expect 1 "$pattern" sh -c 'ulimit -v 2000000 && exec "$@"' sh "$inflight" run linear.yaml --quiet "$@"
+    }
+    short 'replica 0 has 2000000000 K/V blocks of 1 tokens (serving.kv.num_blocks), 2000000000 more in host memory' \
+        --set serving.preset=vllm-v0-swap --set serving.kv.num_blocks=2000000000 --set serving.kv.block_tokens=1
+    short 'out of memory: serving.kv.tiers.host of replica 0 has 1000000000 K/V blocks' \
+        --set serving.kv.prefix_cache=hash --set serving.kv.tiers.host.blocks=1000000000
+fi
+
+# presets
+printf 'serving: fast\n' >word.yaml
+with run 'word.yaml:1:1: serving is not a map, expected one' linear.yaml serving.preset=./word.yaml
+
+# plug-ins whose list is not one
+plugin() { # PATTERN ABI BYTES N POLICIES KIND
+    printf '#include <inflight/policy.h>
+static const struct ifl_policy one = {.kind = (enum ifl_kind)%s, .name = "one", .doc = "none"};
+const struct ifl_policy_list ifl_policies_v3 = {%s, %s, %s, {%s}};\n' "$6" "$2" "$3" "$4" "$5" >list.c
+    cc -std=c17 -shared -fPIC -I"$INFLIGHT_DATA/include" list.c -o list.so || complain "a plug-in does not compile"
+    refuses "list.so: $1" "$inflight" list policies --plugin ./list.so
+}
+whole='sizeof(struct ifl_policy)'
+plugin 'policy ABI 99, expected 3: build it anew' 99 "$whole" 1 '&one' 0
+plugin 'struct ifl_policy of 8 bytes, expected ' IFL_POLICY_ABI 8 1 '&one' 0
+plugin 'a list of 0 policies, expected 1 to 16' IFL_POLICY_ABI "$whole" 0 '&one' 0
+plugin 'a list of 17 policies, expected 1 to 16' IFL_POLICY_ABI "$whole" 17 '&one' 0
+plugin 'policy 1 of its list is NULL' IFL_POLICY_ABI "$whole" 1 NULL 0
+plugin 'policy 1 of its list, unknown one, ' IFL_POLICY_ABI "$whole" 1 '&one' 77
+printf 'extern const int ifl_policies_v1;\nconst int ifl_policies_v1 = 2;\n' >old.c
+cc -std=c17 -shared -fPIC old.c -o old.so
+refuses 'old.so: policy ABI 2 or before, expected 3: bring it to the headers of today' \
+    "$inflight" list policies --plugin ./old.so
+
+finish
