@@ -22,6 +22,7 @@ static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true};
 const struct ifl_policy policy_evict_lfu = {
     .kind = IFL_EVICT,
     .name = "lfu",
-    .doc = "the cached block that was used least often is lost first (SGLang)",
+    .doc = "the cached block that was used least often is lost first, of several the one that was "
+           "used longest ago (SGLang)",
     .ops.evict = &ops,
 };

@@ -1,5 +1,6 @@
 /* Preempt the tail: the victim is the running request that started last, or ranks last; if there is
- * none, the needy one itself.
+ * none, the needy one itself. Requests that the plan has started are no victims, but as the needy
+ * one.
  *   - vLLM v0 takes the last of the requests that it has not scheduled yet, Sarathi-Serve the
  * latest arrival among them.
  *   - vLLM v1 takes the last of all, or with priorities the least urgent, and undoes what the step
@@ -27,7 +28,8 @@ static const struct ifl_param params[] = {
      "sequence is "
      "recomputed, a group of several swapped"},
     {"of", IFL_CHOICE, offsetof(struct tail, tail_of), TAIL_OF_STARTED, 0, 0, "started|ranked", "",
-     "the tail of the running list in order of start, or in order of rank"},
+     "the tail of the running list in order of start, or in order of rank: of requests that ran "
+     "before the plan; those that it starts are spared"},
     {"place", IFL_CHOICE, offsetof(struct tail, place), IFL_FRONT, 0, 0, "front|in-order|back", "",
      "where a recomputed victim waits: before all, by its rank, as if it had just arrived"},
     {"scheduled", IFL_CHOICE, offsetof(struct tail, scheduled), SCHEDULED_KEEP, 0, 0, "keep|undo",

@@ -87,7 +87,9 @@ static const struct ifl_param kv_fields[] = {
     REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
          "share of the GPU's memory for weights, workspace and KV; free-share: of the rest, KV; "
          "sglang: mem_fraction_static, for weights and KV alone"),
-    REAL("swap_gib", serving.kv.swap_gib, 4, 0, 1e6, "GiB", "host memory for swapped blocks"),
+    REAL("swap_gib", serving.kv.swap_gib, 4, 0, 1e6, "GiB",
+         "host memory for swapped blocks; where no model is named any above 0 has room for as many "
+         "as the device"),
     CHOICE("swap_full", serving.kv.swap_full, "recompute|fail", SWAP_FULL_RECOMPUTE,
            "what happens when it is full"),
     CHOICE("prefix_cache", serving.kv.prefix_cache, "none|hash|radix", PREFIX_CACHE_NONE,
