@@ -25,6 +25,7 @@ enum call {
     PICK,
     AHEAD,
     KEY,
+    PICK_DECODE,
     ON_SENT,
     ON_FIRST_TOKEN,
     ON_END,
@@ -32,9 +33,10 @@ enum call {
 };
 
 static const char *const call_names[N_CALLS] = {
-    "init",        "finish",   "on_join", "on_start", "on_undo", "on_preempt",     "on_step_start",
-    "on_step_end", "on_leave", "steady",  "plan",     "rank",    "keys",           "ask",
-    "room",        "pick",     "ahead",   "key",      "on_sent", "on_first_token", "on_end"};
+    "init",          "finish",      "on_join",        "on_start", "on_undo", "on_preempt",
+    "on_step_start", "on_step_end", "on_leave",       "steady",   "plan",    "rank",
+    "keys",          "ask",         "room",           "pick",     "ahead",   "key",
+    "pick_decode",   "on_sent",     "on_first_token", "on_end"};
 
 struct guarded {
     struct ifl_policy marked; /* first: what the registry knows */
@@ -204,6 +206,11 @@ static struct ifl_route pick_replica(const void *self, const struct ifl_fleet *f
     MARKED_ANSWER(struct ifl_route, PICK, ops.route->pick(self, fleet));
 }
 
+static size_t pick_decode(const void *self, const struct ifl_fleet *fleet)
+{
+    MARKED_ANSWER(size_t, PICK_DECODE, ops.route->pick_decode(self, fleet));
+}
+
 static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
 {
     MARKED(ON_SENT, ops.route->on_sent(self, fleet, replica));
@@ -271,6 +278,7 @@ static void mark_answers(struct guarded *g)
     case IFL_ROUTE:
         g->ops.route = *g->bare->ops.route;
         g->ops.route.pick = pick_replica;
+        MARK(&g->ops.route, pick_decode);
         MARK(&g->ops.route, on_sent);
         MARK(&g->ops.route, on_first_token);
         MARK(&g->ops.route, on_end);

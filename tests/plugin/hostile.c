@@ -333,7 +333,12 @@ enum route_way {
     NAMES_NO_DESTINATION,
     READS_A_LOAD_TOO_FAR,
     READS_COUNTS_TOO_FAR,
-    READS_A_CACHE_TOO_FAR
+    READS_A_CACHE_TOO_FAR,
+    SENDS_A_PAIR,
+    SENDS_TO_A_DECODE,
+    SENDS_PAIRS_ROUND,
+    NAMES_ITSELF_LATE,
+    CRASHES_LATE
 };
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
@@ -351,7 +356,22 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
         return ifl_send(ifl_counts_of(fleet, 99).n_routed > 99);
     if (p->way == READS_A_CACHE_TOO_FAR)
         return ifl_send(ifl_cached_tokens(fleet, 99) > 9999);
+    if (p->way == SENDS_TO_A_DECODE)
+        return ifl_send(1);
+    if (p->way == SENDS_PAIRS_ROUND)
+        return ifl_send_pair(1, 0);
+    if (p->way == SENDS_A_PAIR || p->way == NAMES_ITSELF_LATE || p->way == CRASHES_LATE)
+        return ifl_send_pair(0, 1);
     return ifl_send(fleet->n);
+}
+
+static size_t pick_decode(const void *self, const struct ifl_fleet *fleet)
+{
+    const struct hostile *p = self;
+    (void)fleet;
+    if (p->way == CRASHES_LATE)
+        *nowhere = 1;
+    return 0;
 }
 
 static const struct ifl_batching_ops batching_ops = {plan};
@@ -359,7 +379,7 @@ static const struct ifl_admit_ops admit_ops = {.ask = ask};
 static const struct ifl_preempt_ops preempt_ops = {.pick = pick_victim, .ahead = ahead};
 static const struct ifl_order_ops order_ops = {.rank = rank};
 static const struct ifl_draft_ops draft_ops = {.ask = guess, .most = most};
-static const struct ifl_route_ops route_ops = {.pick = pick};
+static const struct ifl_route_ops route_ops = {.pick = pick, .pick_decode = pick_decode};
 
 static const struct ifl_policy batching = {
     .kind = IFL_BATCHING,

@@ -93,10 +93,12 @@ static void loads(struct ifl_step *step, const struct ifl_request *r)
     ifl_load(step, r, 0, IFL_LOAD_APART);
 }
 
-static const struct {
+struct change {
     const char *name;
     void (*act)(struct ifl_step *step, const struct ifl_request *r);
-} changes[] = {
+};
+
+static const struct change changes[] = {
     {"reject", rejects},
     {"start", starts},
     {"start_padded", starts_padded},
@@ -271,13 +273,83 @@ static int32_t most(const void *params_of)
     return 2;
 }
 
+/* ---- a plan that does what it may not ---- */
+
+static void rejects_running(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_RUNNING)
+        ifl_reject(step, r);
+}
+
+static void schedules_twice(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_RUNNING)
+        for (int i = 0; i < 2; i++)
+            ifl_schedule(step, r, 1, 0);
+}
+
+static void schedules_too_much(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_RUNNING)
+        ifl_schedule(step, r, ifl_todo(r) + 1, 0);
+}
+
+static void schedules_none(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_RUNNING)
+        ifl_schedule(step, r, 0, 0);
+}
+
+static void starts_running(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_RUNNING)
+        ifl_start(step, r, 1);
+}
+
+static void starts_with_no_row(struct ifl_step *step, const struct ifl_request *r)
+{
+    step->ops->start_padded(step, r, 1, 0);
+}
+
+static void preempts_waiting(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_WAITING)
+        ifl_preempt(step, r, IFL_RECOMPUTE, IFL_FRONT);
+}
+
+static void loads_nothing(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_WAITING)
+        ifl_load(step, r, 5, IFL_LOAD_APART);
+}
+
+static const struct change misuses[] = {
+    {"reject running", rejects_running},
+    {"schedule twice", schedules_twice},
+    {"schedule too much", schedules_too_much},
+    {"schedule none", schedules_none},
+    {"schedule_drafts", schedules_drafts},
+    {"start running", starts_running},
+    {"start_padded with no row", starts_with_no_row},
+    {"preempt waiting", preempts_waiting},
+    {"load nothing", loads_nothing},
+};
+
+static void misuse(const void *self, struct ifl_step *step)
+{
+    const struct meddles *p = self;
+    for (size_t i = 0; one && is(p->in, "plan") && i < sizeof misuses / sizeof *misuses; i++)
+        if (is(p->does, misuses[i].name))
+            misuses[i].act(step, one);
+}
+
 /* Takes back the first start of each plan, and makes it again. */
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r = ifl_next(step, IFL_IN_WAITING, &cursor);
-    (void)self;
     (void)view;
+    misuse(self, step);
     ifl_room(step, 1);
     if (!ifl_schedule_ready(step, 0))
         ifl_decode_one_by_one(step, 0);
