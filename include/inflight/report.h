@@ -59,7 +59,7 @@ struct ifl_request_record {
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none; goodput counts requests that meet both */
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs;
-    int32_t replica;  /* -1, in a cluster with pools alone: it came to none */
+    int32_t replica;  /* -1: it came to none */
     uint32_t client;  /* its number in the trace; no file has it */
     uint32_t adapter; /* its number in the trace; 0: none */
     /* that were computed for a request which was not answered; those that preemptions had dropped
@@ -67,7 +67,7 @@ struct ifl_request_record {
     int32_t wasted_tokens;
     int32_t wasted_steps; /* that computed tokens for it, if it was not answered */
     enum ifl_status status;
-    bool is_retry; /* of a request that was sent before */
+    bool is_retry;   /* of a request that was sent before */
     /* The rest is of a request with two replicas, of which `replica` is then the one where it left.
      */
     bool has_two_replicas;

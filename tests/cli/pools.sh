@@ -34,6 +34,16 @@ for router in round-robin least-outstanding power-of-two prefix random session r
     same_bytes pooled.summary alike.summary
     same_bytes pooled/quantiles.csv alike/quantiles.csv
 done
+# A request that came to no replica names none.
+succeeds "$inflight" run base.yaml --quiet --set cluster.replicas=4 --set serving.max_queued_reqs=8 -o shed
+succeeds "$inflight" run base.yaml --quiet --set serving.max_queued_reqs=8 -o shed-pooled \
+    --set 'cluster.pools={a: {}, b: {count: 3}}'
+same "$(columns shed/requests.csv status,replica | grep '^shed' | sort -u)" 'shed,' 'replicas of requests that were shed'
+without shed-pooled/requests.csv 4 >requests
+columns shed/requests.csv status,replica | grep -q '^finished,0$' || complain 'no request came to replica 0'
+columns requests status,replica | grep '^shed' | sort -u >shed.pooled
+columns shed/requests.csv status,replica | grep '^shed' | sort -u >shed.alike
+same_bytes shed.pooled shed.alike
 same "$(columns pooled/requests.csv replica,pool | sort -u | tr '\n' ' ')" '0,a 1,b 2,b 3,b ' 'names of pools'
 
 # What is written is what was read, and rates and counts of pools add up.
