@@ -68,6 +68,7 @@ struct ifl_request_record {
     int32_t wasted_steps; /* that computed tokens for it, if it was not answered */
     enum ifl_status status;
     bool is_retry;   /* of a request that was sent before */
+    int64_t left_ns; /* of one that has not finished: when it was gone */
     /* The rest is of a request with two replicas, of which `replica` is then the one where it left.
      */
     bool has_two_replicas;
@@ -251,6 +252,7 @@ struct ifl_recorder_options {
     bool hands_over; /* requests.csv has columns for hand-overs */
     bool tiers;      /* and for tiers below the device */
     bool migrates;   /* and for requests that move while they decode */
+    bool may_leave;  /* and for when requests left that have not finished */
     /* The pools that together are all replicas; files that name a replica then name its pool, too.
      * Borrowed until ifl_recorder_destroy. n_pools 0: the cluster has none. */
     const struct ifl_pool *pools;

@@ -75,6 +75,13 @@ static int take_row(void *context, const double *value, struct ifl_error *error)
 int figure_scan(const struct plot *plot, const char *name, size_t n, const char *const *columns,
                 figure_row_fn *take, void *context, struct ifl_error *error)
 {
+    return figure_scan_some(plot, name, n, n, columns, take, context, error);
+}
+
+int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t n_needed,
+                     const char *const *columns, figure_row_fn *take, void *context,
+                     struct ifl_error *error)
+{
     ifl_assert(n > 0 && strcmp(columns[0], "point") == 0);
     int code = IFL_OK;
     for (size_t run = 0; run < plot->set->n_runs && !code; run++) {
@@ -82,7 +89,7 @@ int figure_scan(const struct plot *plot, const char *name, size_t n, const char 
             .plot = plot, .run = run, .number = (double)NAN, .take = take, .context = context};
         char path[4096];
         path_of(plot, run, name, path);
-        code = scan_csv(path, n, columns, take_row, &sieve, error);
+        code = scan_csv_some(path, n, n_needed, columns, take_row, &sieve, error);
     }
     return code;
 }

@@ -80,6 +80,10 @@ typedef int figure_row_fn(void *context, size_t series, size_t replication, cons
  * The first column is "point". */
 int figure_scan(const struct plot *plot, const char *name, size_t n, const char *const *columns,
                 figure_row_fn *take, void *context, struct ifl_error *error);
+/* The same where files may lack the columns from n_needed on: they are NaN there. */
+int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t n_needed,
+                     const char *const *columns, figure_row_fn *take, void *context,
+                     struct ifl_error *error);
 
 /* ---- from summary.csv: metrics.c ---- */
 

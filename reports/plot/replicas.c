@@ -1,6 +1,8 @@
 /* What replicas have over time, from requests.csv: requests that have arrived and not ended, as
- * means of bins; and of the requests that arrive in a bin, the share of their prompts that was
- * cached and the share that met every SLO. Many replicas share a row; those of a pool do in stacks.
+ * means of bins; and of the requests that arrive in a bin, the share that met every SLO, and of the
+ * prompts of those that finished the share that was cached. Many replicas share a row; those of a
+ * pool do in stacks. A request with two replicas is at the first until its K/V has come to the
+ * second. One that has not finished ends at its left_s; without that column it ends as it arrives.
  */
 #include <math.h>
 #include <string.h>
@@ -11,16 +13,50 @@
 
 enum { N_BINS = 120, N_SHARE_BINS = 60, MAX_ROWS = 32, MAX_STACKS = 8 };
 
-enum { POINT, REPLICA, ARRIVAL, FINISH, PROMPT, CACHED, TTFT, TPOT, TTFT_SLO, TPOT_SLO, N_COLUMNS };
-static const char *const columns[N_COLUMNS] = {
-    "point",         "replica", "arrival_s", "finish_s",   "prompt_tokens",
-    "cached_tokens", "ttft_s",  "tpot_s",    "ttft_slo_s", "tpot_slo_s"};
+enum {
+    POINT,
+    REPLICA,
+    ARRIVAL,
+    FINISH,
+    PROMPT,
+    CACHED,
+    TTFT,
+    TPOT,
+    TTFT_SLO,
+    TPOT_SLO,
+    N_NEEDED,
+    LEFT = N_NEEDED, /* the rest is not in the files of all runs */
+    PREFILL_REPLICA,
+    FIRST_SCHEDULED,
+    PROMPT_TIME,
+    HANDOVER_WAIT,
+    TRANSFER,
+    TRANSFER_HIDDEN,
+    N_COLUMNS
+};
+static const char *const columns[N_COLUMNS] = {"point",
+                                               "replica",
+                                               "arrival_s",
+                                               "finish_s",
+                                               "prompt_tokens",
+                                               "cached_tokens",
+                                               "ttft_s",
+                                               "tpot_s",
+                                               "ttft_slo_s",
+                                               "tpot_slo_s",
+                                               "left_s",
+                                               "prefill_replica",
+                                               "first_scheduled_s",
+                                               "prompt_s",
+                                               "handover_wait_s",
+                                               "transfer_s",
+                                               "transfer_hidden_s"};
 
 enum share { REQUESTS, MET, PROMPT_TOKENS, CACHED_TOKENS, N_SHARES };
 
 /* Of a series. */
 struct fleet {
-    size_t n_replicas, n_rows;
+    size_t n_requests, n_replicas, n_rows;
     size_t n_pools; /* 0: a row is a group of replicas of about the same size; else it is a pool */
     size_t pool_end[MAX_STACKS]; /* [n_pools] the first replica behind the pool */
     char pools[512];             /* their names, a space between two */
@@ -47,8 +83,14 @@ static int count_replicas(void *context, size_t series, size_t replication, cons
 {
     struct fleet *fleet = (struct fleet *)context + series;
     (void)error;
-    if (replication == 0 && of[REPLICA] >= 0)
-        fleet->n_replicas = ifl_max(fleet->n_replicas, (size_t)of[REPLICA] + 1);
+    if (replication > 0)
+        return IFL_OK;
+    fleet->n_requests++;
+    for (size_t i = 0; i < 2; i++) {
+        const double replica = i ? of[PREFILL_REPLICA] : of[REPLICA];
+        if (replica >= 0)
+            fleet->n_replicas = ifl_max(fleet->n_replicas, (size_t)replica + 1);
+    }
     return IFL_OK;
 }
 
@@ -58,20 +100,46 @@ static bool meets(double latency_s, double slo_s)
     return isnan(slo_s) || latency_s <= slo_s;
 }
 
+static void stay(struct fleet *fleet, double replica, double from_s, double to_s)
+{
+    double here[MAX_ROWS] = {0};
+    if (!(replica >= 0) || !(to_s > from_s))
+        return;
+    here[row_of(fleet, (size_t)replica)] = 1;
+    time_bins_add(&fleet->held, from_s, to_s - from_s, here);
+}
+
+/* Of a request with two replicas, when the second had its K/V. */
+static double came_s(const double *of)
+{
+    return of[FIRST_SCHEDULED] + of[PROMPT_TIME] + of[HANDOVER_WAIT] + of[TRANSFER] -
+           of[TRANSFER_HIDDEN];
+}
+
+static void take_stay(struct fleet *fleet, const double *of)
+{
+    const double end_s = isnan(of[FINISH]) ? of[LEFT] : of[FINISH];
+    const double moved_s = fmin(came_s(of), end_s); /* the end where it did not move */
+    const bool hands_over = of[PREFILL_REPLICA] >= 0 && of[PREFILL_REPLICA] != of[REPLICA];
+    if (hands_over)
+        stay(fleet, of[PREFILL_REPLICA], of[ARRIVAL], moved_s);
+    stay(fleet, of[REPLICA], hands_over ? moved_s : of[ARRIVAL], end_s);
+}
+
 static int take_request(void *context, size_t series, size_t replication, const double *of,
                         struct ifl_error *error)
 {
     struct fleet *fleet = (struct fleet *)context + series;
     (void)error;
-    if (replication > 0 || !(of[REPLICA] >= 0) || isnan(of[FINISH]))
+    if (replication > 0)
         return IFL_OK;
-    double here[MAX_ROWS] = {0};
-    here[row_of(fleet, (size_t)of[REPLICA])] = 1;
-    const bool met =
-        meets(of[TTFT], of[TTFT_SLO]) && (isnan(of[TPOT]) || meets(of[TPOT], of[TPOT_SLO]));
-    const double at_arrival[N_SHARES] = {1, met, of[PROMPT], of[CACHED]};
+    const bool finished = !isnan(of[FINISH]);
+    const bool met = finished && meets(of[TTFT], of[TTFT_SLO]) &&
+                     (isnan(of[TPOT]) || meets(of[TPOT], of[TPOT_SLO]));
+    const double at_arrival[N_SHARES] = {1, met, finished ? of[PROMPT] : 0,
+                                         finished ? of[CACHED] : 0};
     fleet->has_slo |= !isnan(of[TTFT_SLO]) || !isnan(of[TPOT_SLO]);
-    time_bins_add(&fleet->held, of[ARRIVAL], of[FINISH] - of[ARRIVAL], here);
+    take_stay(fleet, of);
     time_bins_add(&fleet->shares, of[ARRIVAL], moment_s, at_arrival);
     return IFL_OK;
 }
@@ -117,7 +185,7 @@ static int make_bins(struct fleet *fleet, size_t max_rows, struct ifl_error *err
     int code = time_bins_make(&fleet->held, N_BINS, ifl_max(fleet->n_rows, (size_t)1), error);
     if (!code)
         code = time_bins_make(&fleet->shares, N_SHARE_BINS, N_SHARES, error);
-    if (!code && fleet->n_rows > 0) {
+    if (!code && fleet->n_requests > 0) {
         time_bins_add(&fleet->held, 0, moment_s, nothing);
         time_bins_add(&fleet->shares, 0, moment_s, nothing);
     }
@@ -200,7 +268,7 @@ static int write_shares(struct whole_file *file, const struct plot *plot, size_t
         const double n = time_bins_sum(bins, bin, REQUESTS), nan = (double)NAN;
         const double cached = time_bins_sum(bins, bin, CACHED_TOKENS),
                      prompts = time_bins_sum(bins, bin, PROMPT_TOKENS);
-        const double value[] = {(double)i * bins->width_s, n > 0 ? cached / prompts : nan,
+        const double value[] = {(double)i * bins->width_s, prompts > 0 ? cached / prompts : nan,
                                 n > 0 && fleet->has_slo ? time_bins_sum(bins, bin, MET) / n : nan};
         code = write_cells(file, plot, series, value, 3, NULL, error);
     }
@@ -224,7 +292,8 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
     size_t most = 0;
     int code = fleets ? IFL_OK : ifl_fail_nomem(error);
     if (!code)
-        code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, count_replicas, fleets, error);
+        code = figure_scan_some(plot, "requests.csv", N_COLUMNS, N_NEEDED, columns, count_replicas,
+                                fleets, error);
     for (size_t series = 0; series < n && !code; series++) {
         most = ifl_max(most, fleets[series].n_replicas);
         code = by_pool ? take_pools(&fleets[series], plot, series, error) : IFL_OK;
@@ -232,7 +301,8 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
             code = make_bins(&fleets[series], max_rows, error);
     }
     if (!code)
-        code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, take_request, fleets, error);
+        code = figure_scan_some(plot, "requests.csv", N_COLUMNS, N_NEEDED, columns, take_request,
+                                fleets, error);
     if (!code)
         code = figure_write_head(file, plot, header, error);
     for (size_t series = 0; series < n && !code; series++)

@@ -5,7 +5,7 @@
 #include "inflight/minmax.h"
 #include "tables/row.h"
 
-#define ROW_BYTES (39 * ROW_NUMBER_BYTES)
+#define ROW_BYTES (40 * ROW_NUMBER_BYTES)
 
 static const char header_begin[] = "point,request_id,replica,";
 static const char header_end[] =
@@ -35,7 +35,8 @@ int life_write_header(struct whole_file *file, const struct life_columns *column
         (columns->hands_over && whole_write(file, header_handover, error)) ||
         (columns->tiers && whole_write(file, header_tiers, error)) ||
         (columns->migrates && whole_write(file, header_migrations, error)) ||
-        whole_write(file, columns->adapter ? ",adapter\n" : "\n", error))
+        (columns->adapter && whole_write(file, ",adapter", error)) ||
+        whole_write(file, columns->may_leave ? ",left_s\n" : "\n", error))
         return error->code;
     return IFL_OK;
 }
@@ -143,6 +144,8 @@ IFL_HOT int life_write(struct whole_file *file, int32_t point, const struct life
         return error->code;
     at = put_life(at, point, columns, life);
     at = columns->adapter ? row_text(at, columns->adapter) : at;
+    if (IFL_RARE(columns->may_leave))
+        at = row_seconds(at, life_finished(life) ? IFL_NEVER : life->rare->left_ns);
     whole_commit(file, row_end(at));
     return IFL_OK;
 }

@@ -29,6 +29,7 @@ struct rare {
     int64_t load_ns, load_exposed_ns;
     int32_t n_migrations; /* as in its record */
     int64_t migrating_ns, down_ns;
+    int64_t left_ns; /* of a request that has not finished */
 };
 
 struct life {
@@ -132,6 +133,7 @@ struct life_columns {
     const char *pool, *adapter; /* their names; NULL: there is no such column */
     bool hands_over, tiers; /* those of requests with two replicas, and of K/V below the device */
     bool migrates;          /* of requests that move while they decode */
+    bool may_leave;         /* when requests left that have not finished */
 };
 
 /* requests.csv: the header, and a row. */

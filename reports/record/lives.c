@@ -46,7 +46,8 @@ static bool has_rare(const struct ifl_request_record *record)
            record->tpot_slo_ns != IFL_NEVER || record->cached_tokens != 0 ||
            record->preemptions != 0 || record->swap_outs != 0 || record->wasted_steps != 0 ||
            record->wasted_tokens != 0 || record->adapter != 0 || record->is_retry ||
-           record->has_two_replicas || record->has_tiers || record->n_migrations != 0;
+           record->has_two_replicas || record->has_tiers || record->n_migrations != 0 ||
+           record->status != IFL_FINISHED;
 }
 
 IFL_APART static void fill_rare(const struct ifl_request_record *record, struct rare *rare)
@@ -74,7 +75,8 @@ IFL_APART static void fill_rare(const struct ifl_request_record *record, struct 
                           .load_exposed_ns = record->load_exposed_ns,
                           .n_migrations = record->n_migrations,
                           .migrating_ns = record->migrating_ns,
-                          .down_ns = record->down_ns};
+                          .down_ns = record->down_ns,
+                          .left_ns = record->left_ns};
     for (int t = 0; t < IFL_N_TIERS; t++)
         rare->tier_tokens[t] = record->tier_tokens[t];
 }

@@ -35,15 +35,19 @@ static char *put_move(char *at, int32_t point, const struct ifl_move_record *mov
     return row_end(at);
 }
 
+void move_sums_add(struct move_sums *sums, const struct ifl_move_record *move)
+{
+    sums->n++;
+    exact_add(&sums->bytes, move->n_bytes, 1);
+    exact_add(&sums->time_ns, move->moving_ns, 1);
+    exact_add(&sums->hidden_ns, move->hidden_ns, 1);
+}
+
 int move_log_add(struct move_log *log, const struct ifl_move_record *move, bool counts,
                  struct ifl_error *error)
 {
-    if (counts) {
-        log->n++;
-        exact_add(&log->bytes, move->n_bytes, 1);
-        exact_add(&log->time_ns, move->moving_ns, 1);
-        exact_add(&log->hidden_ns, move->hidden_ns, 1);
-    }
+    if (counts)
+        move_sums_add(&log->sums, move);
     if (!whole_is_open(&log->file))
         return IFL_OK;
     char *at = whole_room(&log->file, MOVE_ROW_BYTES, error);
@@ -53,13 +57,13 @@ int move_log_add(struct move_log *log, const struct ifl_move_record *move, bool 
     return IFL_OK;
 }
 
-void move_log_describe(const struct move_log *log, struct ifl_summary *summary)
+void move_sums_describe(const struct move_sums *sums, struct ifl_summary *summary)
 {
-    const double time_ns = exact_value(log->time_ns);
-    if (log->n == 0)
+    const double time_ns = exact_value(sums->time_ns);
+    if (sums->n == 0)
         return;
-    summary->n_moves = log->n;
-    summary->moved_gb = exact_value(log->bytes) * 1e-9;
-    summary->moving_s = time_ns * 1e-9 / (double)log->n;
-    summary->moving_hidden_frac = time_ns > 0 ? exact_value(log->hidden_ns) / time_ns : 0;
+    summary->n_moves = sums->n;
+    summary->moved_gb = exact_value(sums->bytes) * 1e-9;
+    summary->moving_s = time_ns * 1e-9 / (double)sums->n;
+    summary->moving_hidden_frac = time_ns > 0 ? exact_value(sums->hidden_ns) / time_ns : 0;
 }

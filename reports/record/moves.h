@@ -6,11 +6,15 @@
 #include "record/exact_sum.h"
 #include "tables/whole_file.h"
 
+struct move_sums {
+    uint64_t n;
+    struct exact_sum bytes, time_ns, hidden_ns;
+};
+
 struct move_log {
     struct whole_file file; /* moves.csv */
     int32_t point;
-    uint64_t n;
-    struct exact_sum bytes, time_ns, hidden_ns;
+    struct move_sums sums;
 };
 
 /* Opens the file, if `path` is not NULL. Zeroed memory is valid and has none. */
@@ -18,6 +22,8 @@ int move_log_open(struct move_log *log, const char *path, int32_t point, struct 
 /* counts: for the summary, too. */
 int move_log_add(struct move_log *log, const struct ifl_move_record *record, bool counts,
                  struct ifl_error *error);
-void move_log_describe(const struct move_log *log, struct ifl_summary *summary);
+void move_sums_add(struct move_sums *sums, const struct ifl_move_record *record);
+/* Fills in the summary's numbers of moves; without moves it leaves them alone. */
+void move_sums_describe(const struct move_sums *sums, struct ifl_summary *summary);
 
 #endif

@@ -14,8 +14,9 @@ static int number_replicas(struct pools *pools, size_t n_requests)
         pools->n_replicas += (size_t)pools->of[i].n_replicas;
     pools->pool_of = calloc(pools->n_replicas + 1, sizeof *pools->pool_of);
     pools->steps = calloc(pools->n, sizeof *pools->steps);
+    pools->moves = calloc(pools->n, sizeof *pools->moves);
     pools->tallies = calloc(pools->n, sizeof *pools->tallies);
-    if (!pools->pool_of || !pools->steps || !pools->tallies)
+    if (!pools->pool_of || !pools->steps || !pools->moves || !pools->tallies)
         return IFL_E_NOMEM;
     for (size_t i = 0; i < pools->n; i++) {
         const struct ifl_pool *pool = &pools->of[i];
@@ -73,6 +74,7 @@ void pools_close(struct pools *pools)
     whole_discard(&pools->file);
     free(pools->pool_of);
     free(pools->steps);
+    free(pools->moves);
     for (size_t i = 0; pools->tallies && i < pools->n; i++)
         tally_close(&pools->tallies[i]);
     free(pools->tallies);
@@ -121,6 +123,16 @@ void pools_take(struct pools *pools, const struct life *life, const struct tally
         tally_life(&pools->tallies[pool], life);
 }
 
+void pools_move(struct pools *pools, const struct ifl_move_record *move)
+{
+    const size_t from = move->from >= 0 ? pools->pool_of[move->from] : pools->n;
+    const size_t to = move->to >= 0 ? pools->pool_of[move->to] : pools->n;
+    if (from < pools->n)
+        move_sums_add(&pools->moves[from], move);
+    if (to < pools->n && to != from)
+        move_sums_add(&pools->moves[to], move);
+}
+
 /* Its latencies, counts and steps. Rates of pools add up: they all are per second of the run. */
 static int sum_up(const struct pools *pools, size_t i, const struct summary_input *run,
                   const struct ifl_summary *whole, struct ifl_summary *summary,
@@ -154,6 +166,7 @@ int pools_write(struct pools *pools, int32_t point, const struct summary_input *
         return IFL_OK;
     for (size_t i = 0; i < pools->n && !code; i++) {
         code = sum_up(pools, i, run, whole, &summary, error);
+        move_sums_describe(&pools->moves[i], &summary);
         if (!code)
             code = write_row(pools, point, &pools->of[i], &summary, error);
     }

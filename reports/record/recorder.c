@@ -41,9 +41,9 @@ struct ifl_recorder {
     struct pools pools;
     struct stage_sums stages;
     struct move_log moves;
-    bool hands_over, tiers, migrates; /* requests.csv has columns for them */
-    const char *const *adapter_names; /* [n_adapters] */
-    size_t n_adapters;                /* 0: no file has a column of them */
+    bool hands_over, tiers, migrates, may_leave; /* requests.csv has columns for them */
+    const char *const *adapter_names;            /* [n_adapters] */
+    size_t n_adapters;                           /* 0: no file has a column of them */
 };
 
 static const char replica_header[] = "point,replica,";
@@ -88,7 +88,8 @@ static struct life_columns columns_of(const struct ifl_recorder *recorder, const
                                  .adapter = recorder->n_adapters > 0 ? adapter : NULL,
                                  .hands_over = recorder->hands_over,
                                  .tiers = recorder->tiers,
-                                 .migrates = recorder->migrates};
+                                 .migrates = recorder->migrates,
+                                 .may_leave = recorder->may_leave};
 }
 
 static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_options *options,
@@ -147,6 +148,7 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
                                       .hands_over = options->hands_over,
                                       .tiers = options->tiers,
                                       .migrates = options->migrates,
+                                      .may_leave = options->may_leave,
                                       .gives_up = options->gives_up,
                                       .sums = {.last_end_ns = INT64_MIN},
                                       .on_request = options->on_request,
@@ -356,6 +358,8 @@ int ifl_record_move(struct ifl_recorder *recorder, const struct ifl_move_record 
     if (whole_is_open(&recorder->timeline.file) &&
         timeline_move(&recorder->timeline, record, error))
         return error->code;
+    if (counts && recorder->pools.n > 0)
+        pools_move(&recorder->pools, record);
     return move_log_add(&recorder->moves, record, counts, error);
 }
 
@@ -519,7 +523,7 @@ static int sum_up(struct ifl_recorder *recorder, struct ifl_summary *summary,
         pools_write(&recorder->pools, recorder->point, &input, summary, error))
         return error->code;
     stage_sums_describe(&recorder->stages, summary);
-    move_log_describe(&recorder->moves, summary);
+    move_sums_describe(&recorder->moves.sums, summary);
     summary->n_adapters = recorder->n_adapters;
     summary->has_tiers = recorder->tiers;
     summary->migrates = recorder->migrates;

@@ -10,8 +10,8 @@
 
 struct scan {
     const char *path;
-    const char *const *names; /* [n_wanted] */
-    size_t n_wanted;
+    const char *const *names;  /* [n_wanted] */
+    size_t n_wanted, n_needed; /* the file may lack the names behind n_needed */
     int *wanted_at; /* [n_columns] the place in `value` of each of the file's columns, or -1 */
     size_t n_columns;
     const char *const *words; /* [n_words] of the last column wanted, if there are any */
@@ -77,7 +77,7 @@ static int take_cell(void *context, size_t row, size_t column, const char *text,
 
 static int check_titles(const struct scan *scan, struct ifl_error *error)
 {
-    for (size_t i = 0; i < scan->n_wanted; i++) {
+    for (size_t i = 0; i < scan->n_needed; i++) {
         bool found = false;
         for (size_t c = 0; c < scan->n_columns; c++)
             found |= scan->wanted_at[c] == (int)i;
@@ -96,7 +96,30 @@ static int take_row(void *context, size_t row, struct ifl_error *error)
 int scan_csv(const char *path, size_t n, const char *const *names, scan_row_fn *take, void *context,
              struct ifl_error *error)
 {
-    return scan_csv_words(path, n, names, NULL, 0, take, context, error);
+    return scan_csv_some(path, n, n, names, take, context, error);
+}
+
+static int read_rows(struct scan *scan, struct ifl_error *error)
+{
+    const struct csv_taker taker = {take_cell, take_row, scan};
+    ifl_require(scan->n_needed <= scan->n_wanted && scan->n_wanted <= SCAN_MAX_COLUMNS);
+    for (size_t i = 0; i < SCAN_MAX_COLUMNS; i++)
+        scan->value[i] = (double)NAN;
+    const int code = csv_file_read(scan->path, &taker, error);
+    free(scan->wanted_at);
+    return code;
+}
+
+int scan_csv_some(const char *path, size_t n, size_t n_needed, const char *const *names,
+                  scan_row_fn *take, void *context, struct ifl_error *error)
+{
+    struct scan scan = {.path = path,
+                        .names = names,
+                        .n_wanted = n,
+                        .n_needed = n_needed,
+                        .take = take,
+                        .context = context};
+    return read_rows(&scan, error);
 }
 
 int scan_csv_words(const char *path, size_t n, const char *const *names, const char *const *words,
@@ -105,13 +128,10 @@ int scan_csv_words(const char *path, size_t n, const char *const *names, const c
     struct scan scan = {.path = path,
                         .names = names,
                         .n_wanted = n,
+                        .n_needed = n,
                         .words = words,
                         .n_words = n_words,
                         .take = take,
                         .context = context};
-    const struct csv_taker taker = {take_cell, take_row, &scan};
-    ifl_require(n <= SCAN_MAX_COLUMNS);
-    const int code = csv_file_read(path, &taker, error);
-    free(scan.wanted_at);
-    return code;
+    return read_rows(&scan, error);
 }

@@ -6,7 +6,7 @@
 
 #include "inflight/error.h"
 
-enum { SCAN_MAX_COLUMNS = 16 };
+enum { SCAN_MAX_COLUMNS = 20 };
 
 /* value: [n] in the order of the names, NaN for an empty cell. A negative code ends the scan. */
 typedef int scan_row_fn(void *context, const double *value, struct ifl_error *error);
@@ -14,6 +14,10 @@ typedef int scan_row_fn(void *context, const double *value, struct ifl_error *er
 /* Fails on a missing column, a cell that is no number, or a row without one of the columns. */
 int scan_csv(const char *path, size_t n, const char *const *names, scan_row_fn *take, void *context,
              struct ifl_error *error);
+
+/* The same where the file may lack the names from n_needed on: they are NaN then. */
+int scan_csv_some(const char *path, size_t n, size_t n_needed, const char *const *names,
+                  scan_row_fn *take, void *context, struct ifl_error *error);
 
 /* The same where the last name is of a column of words: its value is the index of the cell's word.
  * Any other cell is an error. */

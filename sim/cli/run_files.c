@@ -209,6 +209,7 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .hands_over = any.hands_over,
         .tiers = any.has_tiers,
         .migrates = any.migrates,
+        .may_leave = any.may_leave,
         .moves_path = files->wanted[REPORT_MOVES] ? paths[REPORT_MOVES] : NULL,
         .gives_up = any.gives_up,
         .speculates = files->wanted[REPORT_SPECULATION],

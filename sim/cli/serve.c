@@ -160,6 +160,7 @@ static int fly(struct serving *s, const struct config *config, struct serve *ser
                     .migrates = config_migrates(config),
                     .hands_over = config_hands_over(config),
                     .tiers = config_has_tiers_anywhere(config),
+                    .may_leave = true,
                     .speculates = config_speculates(config),
                     .grow = true},
         .speculation_path = config_speculates(config) ? guesses : NULL,

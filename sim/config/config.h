@@ -549,6 +549,7 @@ struct study_traits {
     bool swaps_apart;  /* K/V, beside steps */
     bool has_tiers;    /* of K/V below the device */
     bool speculates;
+    bool may_leave; /* requests, before they are answered; true where the trace is swept, too */
 };
 struct study_traits study_any(const struct study *study);
 /* The configuration of a point. On success the caller owes config_finish. Threads may call it side

@@ -330,6 +330,8 @@ static void note_traits(struct study_traits *any, const struct config *config)
     any->swaps_apart |= config_swaps_apart_anywhere(config);
     any->has_tiers |= config_has_tiers_anywhere(config);
     any->speculates |= config_speculates_anywhere(config);
+    any->may_leave |=
+        config->workload.patience.process != PATIENCE_NONE || config->workload.deadline_s > 0;
 }
 
 static int check_point(struct study *study, size_t point, struct ifl_error *error)
@@ -339,6 +341,7 @@ static int check_point(struct study *study, size_t point, struct ifl_error *erro
     if (code < 0)
         return code;
     note_traits(&study->any, &config);
+    study->any.may_leave |= study_sweeps(study, "workload.trace");
     code = check_pools(study, point, &config, error);
     config_finish(&config);
     return code;

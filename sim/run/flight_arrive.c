@@ -140,6 +140,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
         .is_retry = workload_is_retry(flight->workload, a->row, a->attempt),
         .client = a->said.client,
         .status = status,
+        .left_ns = now_ns,
     };
     loop_count_ended(loop, 1);
     const int rc = ifl_record_request(flight->recorder, &record, error);

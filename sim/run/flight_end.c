@@ -26,6 +26,7 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
         flight->executor->forget(flight->executor_self, r->pub.serial);
     record.request_id = workload_id(flight->workload, r->row, r->attempt);
     record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
+    record.left_ns = loop->now_ns;
     workload_deliver(flight->workload, &record);
     int rc = ifl_record_request(flight->recorder, &record, error);
     outside_tell_end(flight, r->row, &record, loop->now_ns);

@@ -276,6 +276,12 @@ static const struct front_end *front_end_of(const struct point *point)
     return &point->pools[0].machine.platform.deployment.front_end;
 }
 
+/* The trace says of some request when it leaves. */
+static bool may_leave(const struct ifl_trace *trace)
+{
+    return trace->abort_ns || trace->abort_tokens || trace->deadline_ns;
+}
+
 static int create_recorder(const struct point_options *options, struct point *point,
                            struct ifl_error *error)
 {
@@ -293,6 +299,7 @@ static int create_recorder(const struct point_options *options, struct point *po
     reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);
     reports.adapter_names = (const char *const *)point->trace.adapter_names;
     reports.n_adapters = point->trace.n_adapters;
+    reports.may_leave = reports.may_leave || may_leave(&point->trace);
     reports.timeline_every = (uint64_t)options->config->output.timeline_every;
     if (options->by_client) {
         if (client_shares_init(&point->clients, ifl_max(point->trace.n_clients, 1U),

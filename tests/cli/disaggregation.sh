@@ -31,6 +31,9 @@ same_bytes out/config.yaml again/config.yaml
 same "$(columns out/moves.csv request_id,from_replica,to_replica,blocks,bytes | head -1)" '0,0,1,63,100800000' 'a move'
 same "$(columns out/requests.csv request_id,replica,prefill_replica,transfer_s | head -1)" '0,1,0,0.011080000' 'a request'
 same "$(columns out/summary.csv moves)" 4 'moves'
+# Requests count where they decode, a move on both sides of it.
+same "$(columns out/pools.csv pool,requests,moves,moved_gb | tr '\n' ' ')" \
+    "p,0,4,$(columns out/summary.csv moved_gb) d,4,4,$(columns out/summary.csv moved_gb) " 'requests and moves of pools'
 
 # A link's preset, under keys of one's own.
 same "$("$inflight" list links | grep -c .)" "$(ls "$INFLIGHT_DATA"/configs/links | grep -c yaml)" 'a line a link'

@@ -216,6 +216,35 @@ awk -F, 'NR > 2 { fast += up * ($5 - at); cheap += (both - up) * ($5 - at) } NR 
     END { printf "%.3f\n%.3f\n", fast, cheap }' pools-1/outstanding_over_time.csv >by_stack
 same_bytes by_request by_stack
 
+# Requests that have not finished are there until they leave, and meet no objective.
+flown leave --set workload.limit=200 --set workload.arrivals.rate_rps=20 --set sweep=null --set serving.preset=vllm-v1 \
+    --set 'workload.patience={process: exponential, mean_s: 5}' --set cluster.replicas=2
+drawn leave
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { n[$at["status"]]++; sum += $at["finish_s"] + $at["left_s"] - $at["arrival_s"] }
+    END { if (n["aborted"] < 20 || n["finished"] < 20) print "too few"; printf "%.3f\n", sum }' leave/requests.csv >by_request
+awk -F, 'NR > 1 { sum += $9 * ($6 - $5) } END { printf "%.3f\n", sum }' leave-1/load_by_replica.csv >by_bin
+same_bytes by_request by_bin
+awk -F, 'FNR == 1 { delete at; for (i = 1; i <= NF; i++) at[$i] = i; n_files++; next }
+    n_files == 1 { from[n_bins++] = $at["time_s"]; share[n_bins - 1] = $at["attained_frac"]; next }
+    { for (i = 0; i + 2 < n_bins && $at["arrival_s"] >= from[i + 1];) i++
+      n[i]++; met[i] += $at["status"] == "finished" && $at["ttft_s"] <= $at["ttft_slo_s"] && $at["tpot_s"] <= $at["tpot_slo_s"] }
+    END { for (i = 0; i + 1 < n_bins; i++) if (n[i] > 0) { n_met += met[i]
+              if (sprintf("%.6f", met[i] / n[i]) != sprintf("%.6f", share[i])) print from[i], met[i] / n[i], share[i] }
+          if (n_met == 0) print "none in time" }' leave-1/service_over_time.csv leave/requests.csv >otherwise
+same "$(cat otherwise)" '' 'shares within SLOs'
+
+# A request with two replicas is at the first until its K/V has come to the second.
+flown roles --set workload.limit=120 --set workload.arrivals.rate_rps=1 --set sweep=null --set serving.preset=vllm-v1 \
+    --set 'cluster={preset: vllm-nixl, links: {preset: rdma-200g}, pools: {p: {role: prefill}, d: {role: decode}}}'
+drawn roles
+awk -F, 'FNR == 1 { delete at; for (i = 1; i <= NF; i++) at[$i] = i; n_files++; next }
+    n_files == 1 { came[$at["request_id"]] = $at["end_s"]; next }
+    { id = $at["request_id"]; p += came[id] - $at["arrival_s"]; d += $at["finish_s"] - came[id] }
+    END { printf "%.3f\n%.3f\n", p, d }' roles/moves.csv roles/requests.csv >by_request
+awk -F, 'NR > 1 { sum[$7] += $9 * ($6 - $5) } END { printf "%.3f\n%.3f\n", sum[0], sum[1] }' roles-1/load_by_replica.csv >by_bin
+same_bytes by_request by_bin
+
 # requests with numbers of five digits
 mkdir five
 printf 'requests,mean_normalized_latency_s,saturated\n4,1,false\n' >five/summary.csv
