@@ -25,6 +25,24 @@ fly front --set deployment.front_end.request_s=0.25 --set deployment.front_end.t
 same "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     $at["queue_s"] < 0.25 || $at["prefill_s"] < 0.5' front/requests.csv)" '' 'requests that waited less'
 
+# A client's patience ends where its request is: what the engine has done by then counts, although tokens are on their way
+# to the client for a second more.
+cat >leaves.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens,abort_s
+0,10,2,2.5
+100,10,2,1.5
+E1
+cat >leaves.yaml <<'E1'
+workload: {trace: leaves.csv}
+deployment: {front_end: {token_s: 1}}
+serving: {preset: vllm-v0, max_model_len: 1024, kv: {num_blocks: 100}}
+cost: {model: linear, step_s: 1}
+output: {dir: leaves, plots: false}
+E1
+succeeds "$inflight" run leaves.yaml --quiet
+same "$(columns leaves/requests.csv status,first_token_s,finish_s,output_tokens,left_s | sed 's/0000000//g' | tr '\n' ' ')" \
+    'finished,2.00,3.00,2, aborted,102.00,,1,102.00 ' 'clients that leave'
+
 # a recording made with it, against a run without: what requests that met no other waited longer
 fly alone --set workload.limit=40 --set workload.arrivals.rate_rps=0.005
 fly recorded --set workload.limit=40 --set workload.arrivals.rate_rps=0.005 \

@@ -31,6 +31,15 @@ done
 same "$(cat again/differences.csv)" \
     point,replica,step,recorded_step,start_s,request_id,planned_tokens,recorded_tokens,planned_context_tokens,recorded_context_tokens \
     'nothing differs'
+# several samples: each sequence that decodes has its row, and the rows of a step add up to its tokens
+sed '1s/$/,samples/; 2,$s/$/,1/; 4s/,1$/,3/' trace.csv >samples.csv
+succeeds "$inflight" run config.yaml -q --set workload.trace=samples.csv -o samples
+same "$(columns samples/work.csv prefill_tokens,decode_tokens | awk -F, '{ p += $1; d += $2 } END { print p, d }')" \
+    "$(columns samples/steps.csv prefill_tokens,decode_tokens | awk -F, '{ p += $1; d += $2 } END { print p, d }')" \
+    'tokens of rows and of steps'
+same "$(columns samples/work.csv request_id,decode_tokens | grep -c '^2,1$')" 9 'three sequences in three steps'
+succeeds replay samples again --set workload.trace=samples.csv
+same_bytes samples/work.csv again/work.csv
 mkdir packed
 gzip -c slow/steps.csv >packed/steps.csv.gz
 gzip -c slow/work.csv >packed/work.csv.gz
