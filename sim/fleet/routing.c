@@ -269,9 +269,8 @@ static void note_changed(struct routing *routing, uint32_t replica)
             least_note(&routing->first[by], replica);
 }
 
-void routing_count_sent(struct routing *routing, uint32_t replica)
+void routing_count_taken(struct routing *routing, uint32_t replica)
 {
-    routing->n_routed++;
     routing->loads[replica].n_routed++;
     routing->loads[replica].n_sent += news_are_old(&routing->news);
     note_changed(routing, replica);

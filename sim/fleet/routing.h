@@ -151,12 +151,21 @@ size_t routing_head(const struct routing *routing, int class_of);
 size_t routing_find_held(const struct routing *routing, uint64_t serial);
 /* A request that is held leaves the gateway. */
 void routing_give_up_held(struct routing *routing, uint64_t serial, struct arrival *arrival);
-/* The request is sent to the replica: it counts there from now on. */
-void routing_count_sent(struct routing *routing, uint32_t replica);
+/* The replica gets a request, which counts there from now on. */
+void routing_count_taken(struct routing *routing, uint32_t replica);
+/* A request is routed: counted once, whether it is handed over later or not. */
 static inline void routing_note_sent(struct routing *routing, uint32_t replica)
 {
+    if (!routing->router)
+        return;
+    routing->n_routed++;
+    routing_count_taken(routing, replica);
+}
+/* One that routing_note_sent has counted goes to the replica that decodes, too. */
+static inline void routing_note_handed_over(struct routing *routing, uint32_t replica)
+{
     if (routing->router)
-        routing_count_sent(routing, replica);
+        routing_count_taken(routing, replica);
 }
 /* The request waits for the replica to come to it. Exact news count it from now on; where news are
  * old, routing_note_sent counts it. */

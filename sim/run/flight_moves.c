@@ -103,7 +103,7 @@ IFL_APART int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode,
     if (rc == 0 && (loop->places || arrival_leaves_ns(a, &as) != IFL_NEVER))
         rc = loop_note_departure(loop, a, prefill, h->p, error);
     if (rc == 0 && moves->rules->order == HANDOVER_PUSH && !ends_there(moves, a)) {
-        routing_note_sent(&loop->routing, decode);
+        routing_note_handed_over(&loop->routing, decode);
         rc = join_decode(moves, slot, now_ns, error);
     }
     routing_tell_sent(&loop->routing, a, prefill, now_ns);
@@ -221,7 +221,7 @@ static int hand_over(struct moves *moves, struct replica *replica, struct live_r
     } else {
         if (pick_decode(moves, replica, h, error) < 0)
             return error->code;
-        routing_note_sent(&moves->loop->routing, h->to);
+        routing_note_handed_over(&moves->loop->routing, h->to);
         if (join_decode(moves, slot, done->end_ns, error) < 0)
             return error->code;
     }
