@@ -5,7 +5,8 @@
  *
  *     mean over them of  max(waiting / queue_depth, share of blocks in use / kv_frac),
  *
- * by the replicas' reports; one whose report is older than stale_s counts as 1. */
+ * by the replicas' reports; one whose report is older than stale_s counts as 1. The formula
+ * holds as it is written, without a rounding error: queues of 3, 4 and 2 of 3 are a mean of 1. */
 #ifndef SIM_FLEET_GATEWAY_H
 #define SIM_FLEET_GATEWAY_H
 

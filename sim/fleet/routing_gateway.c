@@ -15,25 +15,57 @@ static bool is_stale(const struct routing *routing, int64_t now_ns)
     return routing->gateway.hold && news_age_ns(&routing->news, now_ns) > routing->gateway.stale_ns;
 }
 
-static double saturation_of(const struct gateway *gateway, const struct ifl_load *load)
+/* Whole numbers as doubles, so that sums and products of up to 2^53 are exact. */
+struct fraction {
+    double num, den;
+};
+
+/* The decimal number that kv_frac is written as: the double of 0.8 is not 4/5. */
+static struct fraction as_written(double frac)
 {
-    const double n_blocks = load->limits->n_blocks;
-    const double queue = (double)load->n_waiting / gateway->queue_depth;
-    const double kv = (n_blocks - load->n_free_blocks) / n_blocks / gateway->kv_frac;
-    return fmax(queue, kv);
+    const int64_t billion = 1000000000, num = llround(frac * 1e9);
+    int64_t a = billion, b = num;
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return (struct fraction){(double)(num / a), (double)(billion / a)};
 }
 
+/* By how much the replicas of a pool, which have as many blocks each, are above 1 by the share of
+ * blocks in use; those that are fuller by their queues add to `queues`, in queue_depth-ths. */
+static double excess_of(const struct routing *routing, const struct routing_span *span,
+                        struct fraction kv_frac, double *queues)
+{
+    const double depth = routing->gateway.queue_depth;
+    const double n_blocks = routing->loads[span->first].limits->n_blocks;
+    const double full = n_blocks * kv_frac.num;
+    double excess = 0;
+    for (size_t i = span->first; i < span->first + span->n; i++) {
+        const struct ifl_load *load = &routing->loads[i];
+        const double in_use = (n_blocks - load->n_free_blocks) * kv_frac.den;
+        if (in_use * depth > load->n_waiting * full)
+            excess += in_use - full;
+        else
+            *queues += load->n_waiting - depth;
+    }
+    return excess / full;
+}
+
+/* A mean of 1 or more is a sum of what is above 1 of 0 or more. Sums of quotients would take thirds
+ * that add up to 1 for less. Numerators are added up before they are divided; equal quotients are
+ * equal as doubles, too, so that the sign is right where replicas are alike in blocks. */
 bool routing_is_saturated(const struct routing *routing, int64_t now_ns)
 {
-    double sum = 0;
+    const struct fraction kv_frac = as_written(routing->gateway.kv_frac);
+    double queues = 0, blocks = 0;
     if (is_stale(routing, now_ns))
         return true;
-    for (size_t s = 0; s < routing->n_open; s++) {
-        const struct routing_span span = routing->open[s];
-        for (size_t i = span.first; i < span.first + span.n; i++)
-            sum += saturation_of(&routing->gateway, &routing->loads[i]);
-    }
-    return sum >= routing->n_open_of[0];
+    for (size_t s = 0; s < routing->n_open; s++)
+        if (routing->open[s].n > 0)
+            blocks += excess_of(routing, &routing->open[s], kv_frac, &queues);
+    return queues / routing->gateway.queue_depth + blocks >= 0;
 }
 
 bool routing_is_too_late(const struct routing *routing, const struct arrival *a, size_t replica,

@@ -46,6 +46,22 @@ expect 0 'shed requests: 2 by a full gateway (cluster.gateway.max_held)' "$infli
 fly '0,finished,0.0 1,finished,4.0 2,aborted, 3,aborted, 4,aborted, ' --set cluster.gateway.hold=true \
     --set cluster.gateway.queue_depth=1 --set 'workload.patience={process: constant, mean_s: 8}'
 
+# Three replicas in turn, one seat each, steps of 1000 s; rows 0 to 2 run, and rows 11 and 12 leave at once. What waits as
+# row 14 comes: rows 3, 6, 9; 4, 7, 10, 13; 5, 8. With a depth of 3 that is a mean of 1, of thirds that are less as doubles:
+# row 14 is held, and row 15 is one too many. With a depth of 4 both are sent.
+awk 'BEGIN {
+    print "arrival_s,prompt_tokens,output_tokens,abort_s"
+    for (row = 0; row < 16; row++)
+        print row "," 10 "," 1 "," (row == 11 || row == 12 ? 0.5 : "")
+}' >trace.csv
+set -- --set cost.step_s=1000 --set cluster.replicas=3 --set cluster.gateway.hold=true --set cluster.gateway.kv_frac=1 \
+    --set cluster.gateway.max_held=1
+for depth in 3 4; do
+    succeeds "$inflight" run config.yaml --quiet "$@" --set cluster.gateway.queue_depth=$depth -o thirds
+    columns thirds/requests.csv status | awk '$1 == "shed" { n++ } END { print n + 0 }' >>thirds/shed
+done
+same "$(tr '\n' ' ' <thirds/shed)" '1 0 ' 'a mean of 1 of thirds'
+
 # Blocks in use: the first holds 8 of 10 from 0 to 4, which is kv_frac; the second, which would fit, is held until then.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,125,4\n1,10,1\n' >trace.csv
 set -- --set serving.kv.num_blocks=10 --set serving.batching.max_seqs=4 --set serving.admit.watermark_frac=0
