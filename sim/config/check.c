@@ -5,6 +5,7 @@
 #include "config/tiers.h"
 #include "cost/draft.h"
 #include "cost/model.h"
+#include "cost/stages.h"
 #include "replica/ragged.h"
 
 #include <string.h>
@@ -130,6 +131,28 @@ static int check_table(const struct node *root, struct config *config, struct if
         return fail_key(root, "cost.dir", error, text);
     }
     return 0;
+}
+
+/* Whether the numbers add up is known once the model is loaded. */
+static int check_stages(const struct node *root, const struct config *config,
+                        struct ifl_error *error)
+{
+    const char *list = config->stage_layers;
+    struct stages stages;
+    char text[sizeof error->text];
+    if (!*list)
+        return 0;
+    if (!stages_read(&stages, config->pipeline_parallel, list)) {
+        snprintf(text, sizeof text,
+                 "parallel.stage_layers is %.200s, expected %d numbers from 1 up with commas "
+                 "between them, one for each stage of parallel.pipeline",
+                 list, config->pipeline_parallel);
+        return fail_key(root, "parallel.stage_layers", error, text);
+    }
+    return *config->model ? 0
+                          : fail_key(root, "parallel.stage_layers", error,
+                                     "parallel.stage_layers is set, expected none where no model "
+                                     "is named: a step takes equally long in each stage");
 }
 
 static int check_parallel(const struct node *root, const struct config *config,
@@ -444,10 +467,10 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_kv(root, &config->serving.kv, error) < 0 || check_keep(root, config, error) < 0 ||
         check_cost(root, config, error) < 0 || check_older_keys(root, &config->cost, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
-        check_in_flight(root, config, error) < 0 || check_beams(root, config, error) < 0 ||
-        check_speculation(root, config, error) < 0 || tiers_check(root, config, error) < 0 ||
-        swap_check(root, config, error) < 0 || check_engine(root, config, error) < 0 ||
-        check_replications(root, config, error) < 0)
+        check_stages(root, config, error) < 0 || check_in_flight(root, config, error) < 0 ||
+        check_beams(root, config, error) < 0 || check_speculation(root, config, error) < 0 ||
+        tiers_check(root, config, error) < 0 || swap_check(root, config, error) < 0 ||
+        check_engine(root, config, error) < 0 || check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

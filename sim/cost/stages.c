@@ -28,9 +28,10 @@ int32_t stages_most_layers(const struct stages *stages)
     return most;
 }
 
-/* Numbers above 0 with commas between them. False: the text is something else. */
-static bool read_list(struct stages *stages, const char *list)
+bool stages_read(struct stages *stages, int32_t n_wanted, const char *list)
 {
+    ifl_require(n_wanted >= 1 && n_wanted <= STAGES_MOST);
+    *stages = (struct stages){.n = n_wanted};
     int32_t n = 0;
     for (const char *at = list; n < stages->n; n++) {
         char *end;
@@ -50,7 +51,7 @@ int stages_cut(struct stages *stages, int32_t n, int32_t layers, const char *lis
 {
     ifl_require(n >= 1 && n <= STAGES_MOST);
     *stages = (struct stages){.n = n};
-    if (*list && (!read_list(stages, list) || stages_layers(stages) != layers))
+    if (*list && (!stages_read(stages, n, list) || stages_layers(stages) != layers))
         return ifl_fail(error, IFL_E_INPUT,
                         "parallel.stage_layers is %s, expected %d numbers from 1 up with commas "
                         "between them and the sum %d",

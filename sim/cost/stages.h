@@ -16,6 +16,8 @@ struct stages {
  * (vLLM v0.33, vllm/distributed/utils.py, get_pp_indices). IFL_E_INPUT: they cannot be cut so. */
 int stages_cut(struct stages *stages, int32_t n, int32_t layers, const char *list,
                struct ifl_error *error);
+/* Numbers above 0 with commas between them, n of them. False: the text is something else. */
+bool stages_read(struct stages *stages, int32_t n, const char *list);
 /* n equal parts, where no model is named. */
 void stages_cut_evenly(struct stages *stages, int32_t n);
 int32_t stages_layers(const struct stages *stages); /* of all */

@@ -117,6 +117,23 @@ refuses 'parallel.pipeline is 33, expected at most the number of layers, 32' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=33
 refuses 'parallel.stage_layers is 16,15, expected 2 numbers from 1 up with commas between them and the sum 32' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set 'parallel.stage_layers="16,15"'
+for list in abc 0 '"-1,3"' '"16,16,"' '"16;16"' 32 '"8,8,16"'; do
+    edit "parallel={pipeline: 2, stage_layers: $list}" "parallel.stage_layers is *, expected 2 numbers from 1 up"
+done
+# without a model there are no layers: steps are cut evenly
+cat >linear.yaml <<'END'
+workload: {trace: three.csv}
+serving: {preset: vllm-v0, max_model_len: 256, kv: {num_blocks: 64}}
+cost: {model: linear, step_s: 0.01}
+parallel: {pipeline: 2}
+output: {dir: out}
+END
+succeeds "$inflight" run linear.yaml --quiet
+sed 's/pipeline: 2/pipeline: 2, stage_layers: abc/' linear.yaml >bad.yaml
+refuses 'bad.yaml:4:25: parallel.stage_layers is abc, expected 2 numbers' "$inflight" run bad.yaml --quiet
+sed 's/pipeline: 2/pipeline: 2, stage_layers: "1,3"/' linear.yaml >bad.yaml
+refuses 'bad.yaml:4:25: parallel.stage_layers is set, expected none where no model is named' \
+    "$inflight" run bad.yaml --quiet
 refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expected false where workload.beams' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set workload.beams.search=true
 refuses 'serving.in_flight.pipelined is true and parallel.pipeline above 1, expected false where parallel.data' \
