@@ -292,6 +292,11 @@ int trace_row_line(const struct trace_row *row)
     return row->input->line;
 }
 
+int trace_row_column(const struct trace_row *row, size_t column)
+{
+    return column_in_line(row, row->place[column]);
+}
+
 IFL_COLD static int fail_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,
                                struct ifl_error *error)
 {

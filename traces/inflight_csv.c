@@ -135,6 +135,16 @@ static int check_row(const struct ifl_trace *trace, const struct trace_row *row,
     return 0;
 }
 
+/* Whether the row is there that it repeats is known at the end of the file. */
+static int note_retry(struct trace_rows *rows, const struct trace_row *row, struct ifl_error *error)
+{
+    const struct ifl_trace *trace = rows->trace;
+    if (!trace->retry_of || trace->retry_of[trace->n - 1] < 0)
+        return 0;
+    return trace_retries_add(&rows->retries, trace->n - 1, trace_row_line(row),
+                             trace_row_column(row, at(TRACE_RETRY_OF)), error);
+}
+
 /* A session's first row needs a stamp: there is no turn before it to count a think time from. */
 static int check_first_turn(const struct inflight *inflight, const struct trace_row *row,
                             size_t n_sessions, struct ifl_error *error)
@@ -169,6 +179,8 @@ IFL_APART static int take_optional(struct inflight *inflight, const struct trace
         rc = trace_attributes_take_row(inflight->rows, row, N_COLUMNS, error);
     if (rc == 0 && inflight->token_ids)
         rc = take_token_ids(inflight, row, error);
+    if (rc == 0)
+        rc = note_retry(inflight->rows, row, error);
     if (rc == 0)
         rc = check_first_turn(inflight, row, n_sessions, error);
     return rc == 0 ? check_row(inflight->rows->trace, row, error) : rc;

@@ -207,6 +207,7 @@ int trace_read_input(struct trace_input *input, const char *format, const struct
     for (int c = 0; c < TRACE_N_COLUMNS; c++)
         trace_names_free(&rows.names[c]);
     trace_ids_free(&rows.ids);
+    trace_retries_free(&rows.retries);
     if (rc < 0)
         ifl_trace_free(trace);
     return rc;

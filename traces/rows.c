@@ -246,7 +246,8 @@ static int trim(struct trace_rows *rows, struct ifl_error *error)
 
 int trace_rows_end(struct trace_rows *rows, struct ifl_error *error)
 {
-    if (trace_ids_check(&rows->ids, rows->path, error) < 0)
+    if (trace_ids_check(&rows->ids, rows->path, error) < 0 ||
+        trace_retries_check(&rows->retries, rows->trace, rows->path, error) < 0)
         return error->code;
     if (rows->trace->n == 0 && rows->n_skipped == 0)
         return ifl_fail_at(error, rows->path, 0, 0, "no request, expected at least one");

@@ -98,6 +98,21 @@ int trace_ids_add(struct trace_ids *ids, uint64_t id, int line, struct ifl_error
 int trace_ids_check(struct trace_ids *ids, const char *path, struct ifl_error *error);
 void trace_ids_free(struct trace_ids *ids);
 
+/* ---- retries.c: rows that repeat others, and where they say so ---- */
+
+struct trace_retries {
+    struct trace_retry *of; /* [cap], owned */
+    size_t n, cap;
+};
+
+int trace_retries_add(struct trace_retries *retries, size_t row, int line, int column,
+                      struct ifl_error *error);
+/* Every one repeats a row that is there, is another one, arrives no later and has a prompt as long;
+ * else an error at its cell. */
+int trace_retries_check(const struct trace_retries *retries, const struct ifl_trace *trace,
+                        const char *path, struct ifl_error *error);
+void trace_retries_free(struct trace_retries *retries);
+
 /* ---- table.c: what is done with every column of a trace ---- */
 
 enum trace_column { /* in the order in which they are written */
@@ -182,6 +197,7 @@ struct trace_rows {
     bool several_runs; /* the file has another run; the note about it is given once */
     struct trace_names names[TRACE_N_COLUMNS]; /* of the columns that number names */
     struct trace_ids ids;                      /* of files that name their requests */
+    struct trace_retries retries;              /* of files with retry_of */
     uint64_t attributes;                       /* of the file beside its format: bits 1 << column */
     bool first_record_seen;
 };
@@ -262,6 +278,8 @@ bool trace_row_bound(const struct trace_row *row, size_t column);  /* the file h
 bool trace_row_filled(const struct trace_row *row, size_t column); /* ... and the cell has a text */
 const char *trace_row_text(const struct trace_row *row, size_t column);
 int trace_row_line(const struct trace_row *row);
+int trace_row_column(const struct trace_row *row,
+                     size_t column); /* where its cell begins, from 1 */
 
 /* The cell as a number, or an error. trace_row_fail is for errors that the reader finds itself. */
 int trace_row_tokens(const struct trace_row *row, size_t column, int32_t min, int32_t *tokens,

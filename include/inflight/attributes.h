@@ -65,7 +65,8 @@
       "[Adapters](adapters.md)",                                                                   \
       "the base model alone")                                                                      \
     X(RETRY_OF, ROW, retry_of, "retry_of", 0, -1,                                                  \
-      "the `request_id` of the row that this one repeats: its prompt has the same tokens",         \
+      "the `request_id` of the row that this one repeats, in this file and no later: its prompt "  \
+      "has the same tokens",                                                                       \
       "it is no retry")                                                                            \
     X(SESSION, GROUP, session, "session", 1, 0, "the conversation it is a turn of, any word",      \
       "none")                                                                                      \

@@ -5,7 +5,7 @@
 #include "inflight/trace.h"
 
 /* For each row the one that was sent first (its own, unless it is a retry), and a number above 0
- * that rows with the same prompt share (0: no row repeats it). A retry of a row that is not there
+ * that rows with the same prompt share (0: no row repeats it). A retry of a row that was cut away
  * was sent first as itself. Both arrays have n elements, and the caller frees them, after an error,
  * too. IFL_E_INPUT: a row repeats itself, or a row with a prompt of another length. */
 int retries_find(const struct ifl_trace *trace, uint32_t **first_sent, uint64_t **repeats,

@@ -53,9 +53,21 @@ retry() {
     printf 'arrival_s,prompt_tokens,output_tokens,retry_of\n0,64,4,%s\n1,%s,4,%s\n' "$1" "$2" "$3" >bad.csv
     refuses "$4" "$inflight" run config.yaml --quiet --set workload.trace=bad.csv
 }
-retry '' 64 1 'request 1 is retry_of 1, expected another request than itself'
-retry '' 63 0 'request 1 is retry_of 0, expected one with as many prompt_tokens'
-retry 1 64 0 'request 0 is retry_of 1, expected no retries in a circle'
+retry '' 64 1 'bad.csv:3:8: retry_of is "1", expected another request than itself'
+retry '' 63 0 'bad.csv:3:8: retry_of is "0", expected a row with as many prompt_tokens'
+retry '' 64 5 'bad.csv:3:8: retry_of is "5", expected the request_id of a row of this file'
+retry 1 64 '' 'bad.csv:2:8: retry_of is "1", expected a row that arrives before this one'
+retry 1 64 0 'bad.csv:2:8: retry_of is "1", expected a row that arrives before this one'
 retry '' 64 -1 'bad.csv:3:8: retry_of is "-1", expected a whole number from 0'
 retry '' 64 first 'bad.csv:3:8: retry_of is "first", expected a whole number'
+# Where rows arrive together, which is first is open, but for a circle; without stamps they arrive in their order; a turn
+# with a think time arrives when it does.
+printf 'arrival_s,prompt_tokens,output_tokens,request_id,retry_of\n0,64,4,5,7\n0,64,4,7,\n' >bad.csv
+succeeds "$inflight" run config.yaml --quiet --set workload.trace=bad.csv
+printf 'arrival_s,prompt_tokens,output_tokens,request_id,retry_of\n0,64,4,5,7\n0,64,4,7,9\n0,64,4,9,5\n' >bad.csv
+refuses 'bad.csv:2:10: retry_of is "7", expected no retries in a circle' "$inflight" trace stats bad.csv
+printf 'prompt_tokens,output_tokens,retry_of\n64,4,1\n64,4,\n' >bad.csv
+refuses 'bad.csv:2:6: retry_of is "1", expected a row that arrives before this one' "$inflight" trace stats bad.csv
+printf 'arrival_s,prompt_tokens,output_tokens,retry_of,session,think_s\n0,64,4,,s,\n,64,4,2,s,1\n1,64,4,,,\n' >bad.csv
+succeeds "$inflight" run config.yaml --quiet --set workload.trace=bad.csv
 finish
