@@ -364,7 +364,7 @@ static void let_go(struct replica *replica)
     const int32_t n_free_before = replica->kv.device.n_free;
     for (size_t i = 0; i < replica->leaving.n_gone; i++) {
         struct live_request *r = replica->leaving.gone[i];
-        r->ended = replica->plan.plans_ahead;
+        r->ended = replica->plan.plans_ahead && !r->hands_over; /* a plan knows where prompts go */
         if (IFL_RARE(r->ended)) {
             leaving_keep_ended(&replica->leaving, r);
             continue;
