@@ -100,6 +100,13 @@ static void roll_failures(struct handover_rules *rules, uint64_t seed)
         rules->lost = LOST_FAIL;
 }
 
+/* Half of the clusters plan a step before they know how the one in front of it ends. */
+static void roll_ahead(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed + (UINT64_C(1) << 42), 0};
+    f->overlap.hindsight = one_in(&dice, 2);
+}
+
 static void roll_migration(struct fixture *f, struct dice *dice)
 {
     static const char *const routers[] = {"round-robin", "least-outstanding", "remaining-steps",
@@ -212,6 +219,7 @@ static void roll_cluster(struct cluster *cluster, uint64_t seed)
     roll_links(f, &dice);
     roll_rules(f, &dice);
     roll_failures(&f->handover, seed);
+    roll_ahead(f, seed);
     roll_requests(f, &dice);
     f->capture.keep_steps = true;
 }
