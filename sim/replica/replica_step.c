@@ -1,4 +1,5 @@
 /* What becomes of a plan: committed into a description for the executor, ended when it has run. */
+#include "inflight/minmax.h"
 #include "replica/replica_parts.h"
 #include "replica/rotation.h"
 
@@ -192,6 +193,12 @@ IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_rec
                         : 0;
 }
 
+/* Time preempted until now. A request whose token comes late still is. */
+static int64_t stalled_until(const struct live_request *r, int64_t now_ns)
+{
+    return r->stalled_ns + (r->stalled_since_ns == IFL_NEVER ? 0 : now_ns - r->stalled_since_ns);
+}
+
 /* Counts the token that a completed prompt yields. True if it is the request's last one; else the
  * request decodes from now on (join_decoding). */
 IFL_HOT static bool first_of_prefill(struct replica *replica, struct live_request *r,
@@ -203,7 +210,7 @@ IFL_HOT static bool first_of_prefill(struct replica *replica, struct live_reques
     if (!IFL_RARE(r->pub.first_token_ns != IFL_NEVER)) {
         r->pub.first_token_ns = end_ns;
         here_answer(&replica->here, r);
-        r->stalled_prefill_ns = r->stalled_ns;
+        r->stalled_prefill_ns = stalled_until(r, end_ns);
     } else {
         *rc = record_own_gap(r, end_ns, recorder, error);
     }
@@ -372,6 +379,7 @@ static void let_go(struct replica *replica)
         if (IFL_RARE(r->pub.n_in_flight > 0))
             in_flight_drop(replica, r);
         if (IFL_RARE(r->pub.state == IFL_WAITING)) { /* its last token came late */
+            r->stalled_ns = stalled_until(r, replica->view.now_ns);
             waiting_leave(&replica->here.waiting, r);
         } else {
             here_stop(&replica->here, r);
@@ -415,6 +423,14 @@ bool replica_preempted_since(struct replica *replica, struct ifl_step_record *re
     return record->preempted > 0;
 }
 
+/* A request may have given way before its step began: from then on it is stalled. */
+static void stamp_start(struct live_request *r, int64_t start_ns)
+{
+    r->first_scheduled_ns = start_ns;
+    if (r->stalled_since_ns != IFL_NEVER)
+        r->stalled_since_ns = ifl_max(r->stalled_since_ns, start_ns);
+}
+
 /* An engine starts a step a little after it was planned, and so do recorded steps. */
 IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
 {
@@ -423,7 +439,7 @@ IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
         const struct planned *p = &replica->plan.planned[i];
         if (r->first_scheduled_ns == replica->in_flight.desc.start_ns &&
             p->n_computed - p->n <= r->cached_tokens)
-            r->first_scheduled_ns = start_ns;
+            stamp_start(r, start_ns);
     }
 }
 

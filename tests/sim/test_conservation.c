@@ -24,7 +24,12 @@ static void check_requests(const struct fixture *f, uint64_t seed)
             continue;
         cr_assert(r->arrival_ns <= r->first_scheduled_ns &&
                   r->first_scheduled_ns < r->first_token_ns && r->first_token_ns <= r->finish_ns);
-        cr_assert(r->stalled_prefill_ns <= r->first_token_ns - r->first_scheduled_ns);
+        const int64_t stalled_decode_ns = r->stalled_ns - r->stalled_prefill_ns;
+        cr_assert(r->stalled_prefill_ns >= 0 &&
+                      r->stalled_prefill_ns <= r->first_token_ns - r->first_scheduled_ns,
+                  "seed %llu", (unsigned long long)seed);
+        cr_assert(stalled_decode_ns >= 0 && stalled_decode_ns <= r->finish_ns - r->first_token_ns,
+                  "seed %llu", (unsigned long long)seed);
         cr_assert(r->max_itl_ns <= r->finish_ns - r->first_token_ns);
         cr_assert((r->max_itl_ns < 0) == (r->output_tokens < 2));
     }
