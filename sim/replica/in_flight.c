@@ -30,11 +30,13 @@ void in_flight_destroy(struct in_flight *in_flight)
 {
     free(in_flight->ends_ns);
     free(in_flight->work);
+    free(in_flight->left);
     free(in_flight->tables);
     free(in_flight->results);
     for (size_t i = 0; in_flight->flown && i < in_flight->depth; i++) {
         free(in_flight->flown[i].planned);
         free(in_flight->flown[i].work);
+        free(in_flight->flown[i].left);
         free(in_flight->flown[i].rounds.grow);
     }
     free(in_flight->flown);
@@ -47,11 +49,16 @@ static int reserve_flown(struct replica *replica, size_t n, size_t n_work)
         struct flown *flown = &in_flight->flown[i];
         if (array_grow(&flown->planned, flown->n_planned, n, sizeof *flown->planned) < 0)
             return IFL_E_NOMEM;
-        if (replica->fixed.wants_work &&
-            array_grow(&flown->work, flown->desc.n_work, n_work, sizeof *flown->work) < 0)
+        if (!replica->fixed.wants_work)
+            continue;
+        if (array_grow(&flown->work, flown->desc.n_work, n_work, sizeof *flown->work) < 0 ||
+            array_grow(&flown->left, flown->desc.n_work, n_work, sizeof *flown->left) < 0)
             return IFL_E_NOMEM;
     }
-    return 0;
+    return in_flight->flown && replica->fixed.wants_work
+               ? array_grow(&in_flight->left, in_flight->desc.n_work, n_work,
+                            sizeof *in_flight->left)
+               : 0;
 }
 
 int in_flight_reserve(struct replica *replica, size_t n)
@@ -316,8 +323,11 @@ const struct ifl_step_desc *in_flight_last(const struct in_flight *in_flight)
 static void exchange_work(struct in_flight *in_flight, struct flown *flown)
 {
     struct ifl_work *work = in_flight->work;
+    struct left_work *left = in_flight->left;
     in_flight->work = flown->work;
+    in_flight->left = flown->left;
     flown->work = work;
+    flown->left = left;
 }
 
 /* Slots come round in turn, so that the one whose step is in flight is waited for. */
@@ -394,24 +404,35 @@ struct flown *in_flight_turn(struct replica *replica)
     return place;
 }
 
-/* What a step computes for a request that has left is not counted in its row. */
+static bool is_answered(const struct live_request *r)
+{
+    return r->pub.stale.n_out == r->n_output && !r->cut;
+}
+
+/* What a step computes behind an answer is not counted in its row; what it computes for a request
+ * that has left without one is. */
 static void drop_planned(struct flown *flown, struct planned *p)
 {
     struct ifl_step_record *record = &flown->record;
     const int32_t n_seqs = p->r->pub.n_seqs;
-    record->prefill_tokens -= p->decodes ? 0 : p->n_tokens;
-    record->prefill_seqs -= !p->decodes;
-    record->decode_tokens -= p->decodes ? n_seqs : 0;
-    record->decode_seqs -= p->decodes ? n_seqs : 0;
-    record->context_tokens -= p->decodes ? (int64_t)n_seqs * p->n_computed : 0;
+    if (is_answered(p->r)) {
+        record->prefill_tokens -= p->decodes ? 0 : p->n_tokens;
+        record->prefill_seqs -= !p->decodes;
+        record->decode_tokens -= p->decodes ? n_seqs : 0;
+        record->decode_seqs -= p->decodes ? n_seqs : 0;
+        record->context_tokens -= p->decodes ? (int64_t)n_seqs * p->n_computed : 0;
+    }
     p->r = NULL;
 }
 
 static void drop_work(struct flown *flown, const struct live_request *r)
 {
+    const int32_t attempt = is_answered(r) ? -1 : r->attempt;
     for (size_t i = 0; i < flown->desc.n_work; i++)
-        if (flown->work[i].request == &r->pub)
+        if (flown->work[i].request == &r->pub) {
             flown->work[i].request = NULL;
+            flown->left[i] = (struct left_work){r->row, attempt, r->pub.n_preempted};
+        }
 }
 
 IFL_APART void in_flight_drop(struct replica *replica, struct live_request *r)
@@ -547,52 +568,4 @@ int64_t in_flight_pass(struct in_flight *in_flight, const struct ifl_done *first
     in_flight_stamp(in_flight, first);
     in_flight->last_end_ns = last_end_ns;
     return in_flight->last_end_ns;
-}
-
-/* ---- results ---- */
-
-/* Of one step with guesses. */
-IFL_APART static struct ifl_result guessed(const struct replica *replica,
-                                           const struct live_request *r, bool member)
-{
-    const struct ragged *ragged = &replica->here.cohort.ragged;
-    if (!member)
-        return (struct ifl_result){&r->pub, 1 + r->rare->n_step_draft, r->rare->n_step_emitted,
-                                   r->rare->n_step_draft};
-    const struct ragged_member *m = ragged_find(ragged, r);
-    return (struct ifl_result){&r->pub, 1 + m->n_draft, ragged_emitted(ragged, m), m->n_draft};
-}
-
-static inline struct ifl_result
-result_of(const struct replica *replica, const struct live_request *r, bool member, int32_t n_ticks)
-{
-    return cohort_is_ragged(&replica->here.cohort) ? guessed(replica, r, member)
-                                                   : (struct ifl_result){&r->pub, n_ticks, n_ticks};
-}
-
-/* Lists the members that ticked and those that did so for the last time, in order of start. */
-static size_t list_decodes(struct replica *replica, int32_t n_ticks)
-{
-    struct live_request *const *gone = replica->leaving.gone;
-    struct live_request *const *end = gone + replica->leaving.n_decodes_gone;
-    struct ifl_result *result = replica->in_flight.results;
-    FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS) {
-        for (; gone < end && (*gone)->pub.start_serial < r->pub.start_serial; gone++)
-            *result++ = result_of(replica, *gone, false, n_ticks);
-        *result++ = result_of(replica, r, true, n_ticks);
-    }
-    for (; gone < end; gone++)
-        *result++ = result_of(replica, *gone, false, n_ticks);
-    return (size_t)(result - replica->in_flight.results);
-}
-
-size_t in_flight_list_results(struct replica *replica, int32_t n_steps)
-{
-    ifl_assert(replica->in_flight.results);
-    size_t n = replica->in_flight.ticks ? list_decodes(replica, n_steps) : 0;
-    for (size_t i = 0; i < replica->plan.n_planned; i++) {
-        const struct planned *p = &replica->plan.planned[i];
-        replica->in_flight.results[n++] = (struct ifl_result){&p->r->pub, p->n, p->samples};
-    }
-    return n;
 }

@@ -27,6 +27,14 @@ struct rounds {
     int64_t last_end_ns, max_gap_ns;
 };
 
+/* A request that has left while several steps were in flight, and what the rest of its rows of
+ * work.csv says. */
+struct left_work {
+    size_t row;      /* in the trace */
+    int32_t attempt; /* below 0: it has its answer, and no row */
+    int32_t preemptions;
+};
+
 /* One of several steps in flight. */
 struct flown {
     struct ifl_step_desc desc;
@@ -34,6 +42,7 @@ struct flown {
     struct planned *planned; /* [n_planned]; r is NULL where it has left since */
     size_t n_planned;
     struct ifl_work *work;
+    struct left_work *left; /* [n_work], where the request of `work` is NULL */
     int32_t slot;
     struct ifl_promise promise; /* n_steps 0: none */
     struct rounds rounds;
@@ -45,8 +54,9 @@ struct in_flight {
     bool only_ticks; /* and nothing else: the next tick has the same description and record, but for
                         sums and times */
     struct ifl_step_desc desc;
-    struct ifl_work *work; /* only for executors that want it */
-    uint32_t *tables;      /* block tables of the sequences of groups */
+    struct ifl_work *work;  /* only for executors that want it */
+    struct left_work *left; /* as in struct flown */
+    uint32_t *tables;       /* block tables of the sequences of groups */
     size_t n_tables, cap_tables;
     struct ifl_result *results; /* of the steps that end, if a module asks for them */
     struct ifl_step_record record;

@@ -68,6 +68,24 @@ int loop_note_gone(struct loop *loop, struct replica *replica, struct ifl_error 
 
 /* ---- the end of a step ---- */
 
+static struct left_work request_of(const struct in_flight *in_flight, size_t i)
+{
+    const struct ifl_request *request = in_flight->work[i].request;
+    return request ? (struct left_work){live(request)->row, live(request)->attempt,
+                                        request->n_preempted}
+                   : in_flight->left[i];
+}
+
+/* Where the step that the request resumed with ends. */
+static int record_stall(const struct flight *flight, uint64_t request_id, struct live_request *r,
+                        struct ifl_error *error)
+{
+    const struct ifl_stall_record stall = {request_id, r->stall_began_ns, r->stall_ended_ns,
+                                           r->stalled_on_host};
+    r->stall_ended_ns = IFL_NEVER;
+    return ifl_record_stall(flight->recorder, &stall, error);
+}
+
 /* Records what the step did for each sequence, for work.csv and the timeline. Reads
  * replica->in_flight.work, not desc.work, which is for the executor at submission: arrivals since
  * may have moved the array. */
@@ -77,26 +95,22 @@ IFL_APART static int record_work(const struct flight *flight, const struct repli
     int rc = 0;
     for (size_t i = 0; i < replica->in_flight.desc.n_work && rc == 0; i++) {
         const struct ifl_work *work = &replica->in_flight.work[i];
-        if (!work->request) /* it left while several steps were in flight */
+        const struct left_work of = request_of(&replica->in_flight, i);
+        if (of.attempt < 0)
             continue;
-        struct live_request *r = live(work->request);
         const struct ifl_work_record record = {
             .step = replica->in_flight.desc.step,
-            .request_id = workload_id(flight->workload, r->row, r->attempt),
+            .request_id = workload_id(flight->workload, of.row, of.attempt),
             .start_ns = done->start_ns,
             .duration_ns = done->end_ns - done->start_ns,
             .replica = (int32_t)replica->fixed.number,
             .prefill_tokens = work->decodes ? 0 : work->n_new,
             .decode_tokens = work->decodes ? work->n_new : 0,
             .context_tokens = work->n_context,
-            .preemptions = r->pub.n_preempted,
+            .preemptions = of.preemptions,
         };
-        if (r->stall_ended_ns != IFL_NEVER) {
-            const struct ifl_stall_record stall = {record.request_id, r->stall_began_ns,
-                                                   r->stall_ended_ns, r->stalled_on_host};
-            rc = ifl_record_stall(flight->recorder, &stall, error);
-            r->stall_ended_ns = IFL_NEVER;
-        }
+        if (work->request && live(work->request)->stall_ended_ns != IFL_NEVER)
+            rc = record_stall(flight, record.request_id, live(work->request), error);
         if (rc == 0)
             rc = ifl_record_work(flight->recorder, &record, error);
     }

@@ -32,4 +32,19 @@ for preset in vllm-v0 vllm-v0-swap vllm-v1 vllm-v1-ngram sglang sarathi fastserv
     succeeds "$inflight" run config.yaml --quiet --set serving.preset=$preset --set output.work=false
     same "$(wasted)" "$steps" "$preset: steps that repeat the one before"
 done
+
+# In pipelines requests leave with several steps in flight, which end later.
+sums() {
+    columns "out/$1.csv" step,prefill_tokens,decode_tokens |
+        awk -F, '{ p[$1] += $2; d[$1] += $3 } END { for (s in p) print s, p[s], d[s] }' | sort -n
+}
+for preset in vllm-v0 vllm-v1 sglang sarathi trtllm-1.2-max-utilization; do
+    succeeds "$inflight" run config.yaml --quiet --set serving.preset=$preset --set parallel.pipeline=4 \
+        --set output.work=true --set output.steps=true
+    succeeds test "$(wasted)" -gt 0
+    same "$(wasted)" "$(listed)" "$preset in a pipeline: steps of requests that left"
+    sums steps >steps.sums
+    sums work >work.sums
+    same_bytes steps.sums work.sums
+done
 finish
