@@ -82,9 +82,12 @@ int holders_open(struct holders *holders, struct replica *replicas, uint32_t n)
     if (!holders->buckets)
         return IFL_E_NOMEM;
     holders->replicas = replicas;
-    for (uint32_t i = 0; i < n; i++)
-        if (replicas[i].kv.device.cached)
-            kv_cache_listen(&replicas[i].kv.device.cache, &holders->listener, i);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!replicas[i].kv.device.cached)
+            continue;
+        kv_cache_listen(&replicas[i].kv.device.cache, &holders->listener, i);
+        holders->n_caches++;
+    }
     return holders->lacks_memory ? IFL_E_NOMEM : 0;
 }
 

@@ -17,6 +17,7 @@ struct holding {
 struct holders {
     struct kv_listener listener; /* of the caches */
     struct replica *replicas;    /* [n], borrowed; NULL: not open yet */
+    uint32_t n_caches;           /* of them have a prefix cache; 0: nothing is ever held */
     struct holding *of;          /* [slots.n] */
     struct slots slots;
     uint32_t *buckets; /* [mask + 1] the place of the first + 1 */

@@ -135,18 +135,24 @@ static size_t least_routed(const struct ifl_fleet *fleet, unsigned roles)
     return first_by(fleet, roles, LEAST_ROUTED);
 }
 
-/* What they hold is known as it is, however old the news of their loads. */
-static void bring_caches(struct routing *routing)
+/* What they hold is known as it is, however old the news of their loads. False: they never hold
+ * anything, so that none need come; or the question has failed. */
+static bool bring_caches(struct routing *routing)
 {
+    struct holders *holders = &routing->holders;
+    if (routing->asked->code >= 0 && !holders_are_open(holders) &&
+        holders_open(holders, routing->replicas, routing->n) < 0)
+        ifl_fail_nomem(routing->asked);
+    if (routing->asked->code < 0 || holders->n_caches == 0)
+        return false;
     if (news_are_old(&routing->news))
         for (uint32_t i = 0; i < routing->n; i++)
             bring(routing, i, LOOKS_AT_CACHE);
     else
         bring(routing, ROUTING_ALL, LOOKS_AT_CACHE);
-    if (!holders_are_open(&routing->holders) && routing->asked->code >= 0)
-        holders_open(&routing->holders, routing->replicas, routing->n);
-    if (routing->holders.lacks_memory && routing->asked->code >= 0)
+    if (holders->lacks_memory && routing->asked->code >= 0)
         ifl_fail_nomem(routing->asked);
+    return routing->asked->code >= 0;
 }
 
 static size_t longest(const struct ifl_fleet *fleet, unsigned roles, int32_t *n_tokens)
@@ -154,8 +160,7 @@ static size_t longest(const struct ifl_fleet *fleet, unsigned roles, int32_t *n_
     struct routing *routing = routing_of(fleet);
     size_t best = fleet->n;
     *n_tokens = 0;
-    bring_caches(routing);
-    if (routing->asked->code < 0 || fleet->request != &routing->probe.pub)
+    if (!bring_caches(routing) || fleet->request != &routing->probe.pub)
         return fleet->n;
     for (size_t s = 0; s < routing->n_open; s++) {
         const struct routing_span span = routing->open[s];
