@@ -40,7 +40,7 @@ static size_t list_decodes(struct replica *replica, int32_t n_ticks)
 size_t in_flight_list_results(struct replica *replica, int32_t n_steps)
 {
     struct ifl_result *results = replica->in_flight.results;
-    ifl_assert(results);
+    ifl_assert(replica->in_flight.results);
     size_t n = replica->in_flight.ticks ? list_decodes(replica, n_steps) : 0;
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         const struct planned *p = &replica->plan.planned[i];
