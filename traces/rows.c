@@ -62,8 +62,8 @@ static int skip(struct trace_rows *rows, struct ifl_error *error)
     return rc;
 }
 
-int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
-                   struct ifl_error *error)
+IFL_HOT int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt,
+                           int32_t n_output, struct ifl_error *error)
 {
     struct ifl_trace *trace = rows->trace;
     const size_t record = rows->n_records++;

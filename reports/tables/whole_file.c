@@ -101,7 +101,7 @@ static int widen(struct whole_file *file, size_t n, struct ifl_error *error)
     return IFL_OK;
 }
 
-char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error)
+IFL_HOT char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error)
 {
     if (IFL_RARE(file->cap_bytes - file->n_bytes < n && flush(file, error)))
         return NULL;

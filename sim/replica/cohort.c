@@ -95,7 +95,7 @@ static void finish_insert(struct cohort *cohort, struct live_request *r)
 }
 
 /* n: members left without r. */
-static void finish_remove(struct cohort *cohort, struct live_request *r, size_t n)
+IFL_HOT static void finish_remove(struct cohort *cohort, struct live_request *r, size_t n)
 {
     const size_t at = cohort_place(cohort, r->finish_tick);
     const struct live_link link = r->links[FINISHING];
@@ -237,7 +237,7 @@ void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int
         cohort->unused_slots[cohort_place(cohort, at)] += n_unused;
 }
 
-static void stop_counting(struct cohort *cohort, struct live_request *r)
+IFL_HOT static void stop_counting(struct cohort *cohort, struct live_request *r)
 {
     const int64_t next_tick = cohort->tick + cohort->grown;
     cohort->n_counted[r->grow_phase]--;

@@ -286,7 +286,7 @@ IFL_APART static void stop_padding(struct replica *replica)
     replica->in_flight.desc.totals.padding = replica->plan.padding;
 }
 
-void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
+IFL_HOT void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
 {
     struct in_flight *in_flight = &replica->in_flight;
     const struct cohort *cohort = &replica->here.cohort;

@@ -165,7 +165,7 @@ static void describe_part(struct live_request *r, const struct arrival *a)
         r->pub.stale.n_computed = r->pub.stale.n_tokens - 1; /* once that has come */
 }
 
-void live_describe(struct live_request *r, const struct arrival *a)
+IFL_HOT void live_describe(struct live_request *r, const struct arrival *a)
 {
     ifl_assert(r->pub.n_prompt == 0 && r->pub.serial == 0 && r->pub.stale.n_tokens == 0);
     struct ifl_request *pub = &r->pub;

@@ -66,7 +66,7 @@ bool replica_skip_blind_plan(struct replica *replica)
 
 /* ---- a promise that outlives an end ---- */
 
-bool replica_promise_ended(const struct replica *replica)
+IFL_HOT bool replica_promise_ended(const struct replica *replica)
 {
     const struct plan *plan = &replica->plan;
     if (!plan->promise.to_the_last)

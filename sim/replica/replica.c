@@ -163,7 +163,7 @@ static size_t n_planned_now(const struct replica *replica)
     return n;
 }
 
-bool replica_only_ticks(const struct replica *replica)
+IFL_HOT bool replica_only_ticks(const struct replica *replica)
 {
     const struct ifl_step *step = &replica->plan.step;
     const bool ticks =

@@ -49,8 +49,8 @@ IFL_APART static int32_t need_beyond_hit(const struct replica *replica,
     return n > r->n_hit ? n - r->n_hit + n_unused : n_unused;
 }
 
-int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
-                            int32_t hold_tokens)
+IFL_HOT int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
+                                    int32_t hold_tokens)
 {
     return IFL_RARE(r->rare->beams.n_seqs > 0)
                ? replica_beams_hold(replica, r, hold_tokens)
@@ -148,7 +148,7 @@ IFL_HOT bool replica_first_blocks(struct replica *replica, struct live_request *
     return replica_take_blocks(replica, r, n - n_hit);
 }
 
-void replica_count_out(struct replica *replica, const struct live_request *r)
+IFL_HOT void replica_count_out(struct replica *replica, const struct live_request *r)
 {
     accounts_add_unused(&replica->kv, -unused_slots(replica, r));
     accounts_add_tokens(&replica->kv, slots_of_others(replica, r) - replica_slots(replica, r));

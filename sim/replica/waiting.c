@@ -398,7 +398,7 @@ void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key
 
 /* Holes at the head go at once. Finding the others costs a walk over near, so they go only when
  * they are many. */
-void waiting_fill_holes(struct waiting *waiting)
+IFL_HOT void waiting_fill_holes(struct waiting *waiting)
 {
     struct waiter_run *near = &waiting->near;
     waiting->holes = false;
