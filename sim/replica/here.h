@@ -115,5 +115,10 @@ static inline uint64_t here_next_back(struct here *here)
 {
     return here->n_backs++;
 }
+/* True if a preemption has ever sent a request to the back of the queue. */
+static inline bool here_sent_back(const struct here *here)
+{
+    return here->n_backs > 0;
+}
 
 #endif

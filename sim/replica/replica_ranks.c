@@ -97,19 +97,19 @@ int64_t replica_rank(struct replica *replica, struct live_request *r)
     return key;
 }
 
+/* The records of a long queue are out of the caches: each is looked at only if it has to be. */
 static void rank_waiting(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
 {
     struct replica *replica = context;
-    size_t n_at_back = 0;
-    for (size_t i = 0; i < n; i++) {
+    const size_t n_looked_up = replica->kv.device.cached ? n : 0;
+    const size_t n_at_back = here_sent_back(&replica->here) ? n : 0;
+    for (size_t i = 0; i < n_looked_up; i++)
         replica_look_up(replica, live(of[i]));
-        n_at_back += waits_at_back(of[i]);
-    }
-    for (size_t i = 0; n_at_back > 0 && i < n; i++)
+    for (size_t i = 0; i < n_at_back; i++)
         if (waits_at_back(of[i]))
             show_back(live(of[i]));
     rank(replica, of, n, key);
-    for (size_t i = 0; n_at_back > 0 && i < n; i++)
+    for (size_t i = 0; i < n_at_back; i++)
         if (waits_at_back(of[i]))
             show_own(live(of[i]));
 }

@@ -1,23 +1,10 @@
 #include "replica/waiting.h"
 
-#include <gsl/gsl_heapsort.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-
-static bool before(const struct waiter *a, const struct waiter *b)
-{
-    if (a->key != b->key)
-        return a->key < b->key;
-    if (a->arrival_ns != b->arrival_ns)
-        return a->arrival_ns < b->arrival_ns;
-    return a->serial < b->serial;
-}
-
-/* Room of the arrays, in multiples of `cap`. A run may start anywhere in its array, runs and the
- * heap have holes, and near has as many again from the plan under way. */
-enum { FAR_ROOM = 2, NEAR_ROOM = 3 };
+#include "replica/waiting_parts.h"
 
 #define GROW(array, n_used, n) (array_grow(&(array), n_used, n, sizeof *(array)) < 0)
 
@@ -51,12 +38,6 @@ void waiting_destroy(struct waiting *waiting)
 
 /* ---- tickets ---- */
 
-/* A request cannot leave before it has a record. */
-static bool waits(const struct waiter *w)
-{
-    return !w->r || w->r->ticket == w->ticket;
-}
-
 static struct waiter admit(struct waiting *waiting, struct live_request *r, int64_t key,
                            int64_t arrival_ns)
 {
@@ -65,8 +46,7 @@ static struct waiter admit(struct waiting *waiting, struct live_request *r, int6
     return (struct waiter){key, arrival_ns, r->pub.queued_serial, r->ticket, r};
 }
 
-/* Removes the holes of [from, to) and moves the rest to the left. Returns where the rest ends. */
-static size_t keep_waiters(struct waiter *of, size_t from, size_t to)
+size_t waiting_keep(struct waiter *of, size_t from, size_t to)
 {
     size_t n = from;
     for (size_t i = from; i < to; i++)
@@ -90,7 +70,7 @@ static void heap_insert(struct waiting *waiting, struct waiter w)
 IFL_APART static void heap_push(struct waiting *waiting, struct waiter w)
 {
     if (waiting->n_heap == FAR_ROOM * waiting->cap) {
-        const size_t n = keep_waiters(waiting->heap, 0, waiting->n_heap);
+        const size_t n = waiting_keep(waiting->heap, 0, waiting->n_heap);
         waiting->n_heap = 0;
         for (size_t i = 0; i < n; i++)
             heap_insert(waiting, waiting->heap[i]);
@@ -137,7 +117,7 @@ static void move_to_start(void *of, size_t element_bytes, size_t *head, size_t *
     *head = 0;
 }
 
-static void run_to_start(struct waiter_run *run)
+void waiting_run_to_start(struct waiter_run *run)
 {
     move_to_start(run->of, sizeof *run->of, &run->head, &run->tail);
 }
@@ -199,8 +179,8 @@ IFL_APART static void squeeze_in(struct waiter_run *near, size_t cap, struct wai
 static void drop_holes(struct waiting *waiting)
 {
     struct waiter_run *near = &waiting->near;
-    near->tail = keep_waiters(near->of, near->head, near->tail);
-    waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
+    near->tail = waiting_keep(near->of, near->head, near->tail);
+    waiting->n_front = waiting_keep(waiting->front, 0, waiting->n_front);
     waiting->n_near_holes = 0;
     waiting->n_rankings++;
 }
@@ -208,7 +188,7 @@ static void drop_holes(struct waiting *waiting)
 IFL_APART static void make_room_in_near(struct waiting *waiting)
 {
     struct waiter_run *near = &waiting->near;
-    run_to_start(near);
+    waiting_run_to_start(near);
     if (near->tail == NEAR_ROOM * waiting->cap)
         drop_holes(waiting);
 }
@@ -227,8 +207,8 @@ static inline void near_insert(struct waiting *waiting, struct waiter w)
 
 IFL_APART static void make_room_in_line(struct waiter_run *line)
 {
-    run_to_start(line);
-    line->tail = keep_waiters(line->of, 0, line->tail);
+    waiting_run_to_start(line);
+    line->tail = waiting_keep(line->of, 0, line->tail);
 }
 
 static void line_append(struct waiting *waiting, struct waiter w)
@@ -244,7 +224,7 @@ static struct waiter line_pop(struct waiting *waiting)
     struct waiter_run *line = &waiting->line;
     const struct waiter head = line->of[line->head++];
     if (mostly_gone(line->head, line->tail))
-        run_to_start(line);
+        waiting_run_to_start(line);
     return head;
 }
 
@@ -277,7 +257,7 @@ IFL_APART bool waiting_line_up(struct waiting *waiting, const struct arrival *ar
     return true;
 }
 
-IFL_APART static void describe(struct waiting *waiting, struct waiter *w)
+IFL_APART void waiting_describe(struct waiting *waiting, struct waiter *w)
 {
     w->r = live_take(waiting->pool);
     live_describe(w->r, &waiting->undescribed[waiting->undescribed_head++]);
@@ -402,15 +382,15 @@ IFL_HOT void waiting_fill_holes(struct waiting *waiting)
 {
     struct waiter_run *near = &waiting->near;
     waiting->holes = false;
-    waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
+    waiting->n_front = waiting_keep(waiting->front, 0, waiting->n_front);
     for (; !is_empty(near) && !waits(&near->of[near->head]); near->head++)
         waiting->n_near_holes -= waiting->n_near_holes > 0;
     if (IFL_RARE(4 * waiting->n_near_holes > near->tail - near->head)) {
-        near->tail = keep_waiters(near->of, near->head, near->tail);
+        near->tail = waiting_keep(near->of, near->head, near->tail);
         waiting->n_near_holes = 0;
     }
     if (mostly_gone(near->head, near->tail))
-        run_to_start(near);
+        waiting_run_to_start(near);
 }
 
 /* Moves the best ranked entry of line and heap to near; drops it if it is a hole. False: both are
@@ -425,7 +405,7 @@ static bool bring_near(struct waiting *waiting)
                          (!none_in_line && before(&line->of[line->head], &waiting->heap[0]));
     struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
     if (IFL_RARE(!w.r))
-        describe(waiting, &w);
+        waiting_describe(waiting, &w);
     if (waits(&w))
         near_insert(waiting, w);
     return true;
@@ -486,84 +466,4 @@ void waiting_each(const struct waiting *waiting, key_fn *see, void *context)
     each(near->of + near->head, near->tail - near->head, see, context);
     each(line->of + line->head, line->tail - line->head, see, context);
     each(waiting->heap, waiting->n_heap, see, context);
-}
-
-/* ---- ranking all anew ---- */
-
-/* Gives each request in line a record: keys may begin to change while some have none. */
-static void describe_all(struct waiting *waiting)
-{
-    struct waiter_run *line = &waiting->line;
-    for (size_t i = line->head; i < line->tail; i++)
-        if (!line->of[i].r)
-            describe(waiting, &line->of[i]);
-}
-
-/* Collects in near all requests that were not pushed to the front, and returns how many. Those of
- * near and line are in the order of their former keys; those of the heap follow. */
-static size_t gather(struct waiting *waiting)
-{
-    struct waiter_run *near = &waiting->near, *line = &waiting->line;
-    run_to_start(near);
-    size_t n = keep_waiters(near->of, 0, near->tail);
-    for (size_t i = line->head; i < line->tail; i++)
-        if (waits(&line->of[i]))
-            near->of[n++] = line->of[i];
-    for (size_t i = 0; i < waiting->n_heap; i++)
-        if (waits(&waiting->heap[i]))
-            near->of[n++] = waiting->heap[i];
-    near->tail = line->head = line->tail = waiting->n_heap = waiting->n_near_holes = 0;
-    return n;
-}
-
-/* Moves entries that are out of order to `odd`, and returns how many. If one entry stands too far
- * ahead, that one is moved, not all the entries behind it. */
-static size_t take_odd_out(struct waiter *of, size_t n, struct waiter *odd)
-{
-    size_t n_kept = 0, n_odd = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct waiter w = of[i];
-        if (n_kept == 0 || !before(&w, &of[n_kept - 1])) {
-            of[n_kept++] = w;
-        } else if (n_kept == 1 || !before(&w, &of[n_kept - 2])) {
-            odd[n_odd++] = of[n_kept - 1];
-            of[n_kept - 1] = w;
-        } else {
-            odd[n_odd++] = w;
-        }
-    }
-    return n_odd;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    return before(a, b) ? -1 : 1;
-}
-
-/* Orders change little from one plan to the next, so only entries with another position are sorted,
- * and then merged with the others. gsl_heapsort works in place; qsort may allocate. */
-static void sort(struct waiter *of, size_t n, struct waiter *odd)
-{
-    size_t n_odd = take_odd_out(of, n, odd);
-    gsl_heapsort(odd, n_odd, sizeof *odd, by_rank);
-    for (size_t n_kept = n - n_odd; n_odd > 0; n--) {
-        const bool odd_last = n_kept == 0 || before(&of[n_kept - 1], &odd[n_odd - 1]);
-        of[n - 1] = odd_last ? odd[--n_odd] : of[--n_kept];
-    }
-}
-
-void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context)
-{
-    describe_all(waiting);
-    const size_t n = gather(waiting);
-    struct waiter *of = waiting->near.of, *spare = waiting->line.of;
-    waiting->n_rankings++;
-    for (size_t i = 0; i < n; i++)
-        waiting->ranked[i] = &of[i].r->pub;
-    rank(context, waiting->ranked, n, waiting->keys);
-    for (size_t i = 0; i < n; i++)
-        of[i].key = waiting->keys[i];
-    sort(of, n, spare);
-    waiting->line = (struct waiter_run){.of = of, .tail = n};
-    waiting->near = (struct waiter_run){.of = spare};
 }
