@@ -217,6 +217,26 @@ static int check_handover(const struct node *root, const struct config *config,
     return 0;
 }
 
+/* The router mixed-pools divides the pools: the first ones are for prompts. */
+static int check_prompt_pools(const struct node *root, const struct config *config,
+                              struct ifl_error *error)
+{
+    static const char key[] = "cluster.router.prompt_pools";
+    static const struct ifl_param field = {"prompt_pools", IFL_INT, 0,       1,        1,
+                                           1 << 16,        NULL,    "pools", "of them"};
+    const struct ifl_policy *router = config->serving.modules[IFL_ROUTE].policy;
+    const struct node *node = tree_at(root, key);
+    int32_t n;
+    if (!node || tree_is_null(node) || !router || strcmp(router->name, "mixed-pools") != 0)
+        return 0;
+    if (field_read(node, "cluster.router", &field, &n, error) < 0)
+        return error->code;
+    return (size_t)n <= config->n_pools
+               ? 0
+               : tree_fail(node, error, "%s is %d, expected at most the number of pools, %zu", key,
+                           n, config->n_pools);
+}
+
 int pools_check(const struct node *root, const struct config *config, struct ifl_error *error)
 {
     const struct node *pools = pools_of(root), *replicas = tree_at(root, "cluster.replicas");
@@ -237,6 +257,8 @@ int pools_check(const struct node *root, const struct config *config, struct ifl
     if (config_hands_over(config) &&
         (check_roles(pools, config, error) < 0 || check_handover(root, config, error) < 0))
         return error->code;
+    if (check_prompt_pools(root, config, error) < 0)
+        return error->code;
     const char *refused = engine_refuses_pools(config);
     if (refused)
         return tree_fail(pools, error, "%s where an engine executes", refused);
@@ -246,6 +268,23 @@ int pools_check(const struct node *root, const struct config *config, struct ifl
                          "expected 1 to 65536",
                          (long long)n);
     return 0;
+}
+
+static bool has_place(const struct node *node, const struct ifl_error *error)
+{
+    bool has = node->line == error->line && node->column == error->column && node->file &&
+               strcmp(node->file, error->file) == 0;
+    for (size_t i = 0; i < node->n && !has; i++)
+        has = has_place(node->of[i], error);
+    return has;
+}
+
+bool pools_share_place(const struct node *laid, const struct ifl_error *error)
+{
+    for (size_t i = 0; i < laid->n; i++)
+        if (!key_is_of_pools(laid->of[i]->key) && has_place(laid->of[i], error))
+            return true;
+    return false;
 }
 
 int pools_blame(const struct node *root, size_t i, struct ifl_error *error)

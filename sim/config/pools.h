@@ -21,6 +21,9 @@ int pools_describe(const struct node *root, size_t i, struct pool_config *pool,
                    struct ifl_error *error);
 /* Checks what the pools are together, once they are read. */
 int pools_check(const struct node *root, const struct config *config, struct ifl_error *error);
+/* Whether the error is at a key that no pool has as its own. `laid`: what pools_lay made, with the
+ * presets below it. */
+bool pools_share_place(const struct node *laid, const struct ifl_error *error);
 /* Names the pool in an input error of its keys. Returns the code. */
 int pools_blame(const struct node *root, size_t i, struct ifl_error *error);
 

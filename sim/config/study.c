@@ -84,15 +84,21 @@ static int lay_over_preset(const struct study *study, const struct node *upper, 
     return code;
 }
 
+static int read_laid(const struct node *root, struct config *config, struct ifl_error *error)
+{
+    int code = config_read(root, config, error);
+    if (code == 0 && (code = config_check(root, config, error)) < 0)
+        config_finish(config);
+    return code;
+}
+
 static int read_over_preset(const struct study *study, const struct node *upper,
                             struct config *config, struct ifl_error *error)
 {
     struct node *root;
     int code = lay_over_preset(study, upper, &root, error);
     if (code == 0)
-        code = config_read(root, config, error);
-    if (code == 0 && (code = config_check(root, config, error)) < 0)
-        config_finish(config);
+        code = read_laid(root, config, error);
     tree_free(root);
     return code;
 }
@@ -100,12 +106,17 @@ static int read_over_preset(const struct study *study, const struct node *upper,
 static int read_pool(const struct study *study, const struct node *upper, size_t i,
                      struct config *config, struct ifl_error *error)
 {
-    struct node *laid;
+    struct node *laid, *root = NULL;
     int code = pools_lay(upper, i, &laid, error);
     if (code == 0)
-        code = read_over_preset(study, laid, config, error);
+        code = lay_over_preset(study, laid, &root, error);
+    if (code == 0)
+        code = read_laid(root, config, error);
+    if (code < 0 && !(root && pools_share_place(root, error)))
+        pools_blame(upper, i, error);
+    tree_free(root);
     tree_free(laid);
-    return code < 0 ? pools_blame(upper, i, error) : 0;
+    return code;
 }
 
 /* The point's own configuration is that of its first pool. */

@@ -90,6 +90,18 @@ refuses 'serving.in_flight.request is tokens and parallel.pipeline above 1, expe
     "$inflight" run base.yaml --quiet --set parallel.pipeline=2 --set serving.in_flight.pipelined=true --set serving.in_flight.request=tokens
 refuses 'cluster.links.token_bytes is missing or 0, expected the bytes of K/V of a token where no model is named' \
     "$inflight" run base.yaml --quiet --set cluster.links.token_bytes=0
+refuses '--set cluster.handover.order=pulll: cluster.handover.order is pulll, expected one of pull, push' \
+    "$inflight" run base.yaml --quiet --set cluster.handover.order=pulll
+sed 's/^cluster:/&\n  handover: {order: pulll}/' base.yaml >bad.yaml
+refuses 'bad.yaml:5:14: cluster.handover.order is pulll, expected' "$inflight" run bad.yaml --quiet
+sed 's/^output:.*/output: {dir: out, steps: maybe}/' base.yaml >bad.yaml
+refuses 'bad.yaml:10:20: output.steps is maybe, expected' "$inflight" run bad.yaml --quiet
+sed 's/d: {role: decode, /&serving: {kv: {num_blocks: -1}}, /' base.yaml >bad.yaml
+refuses 'bad.yaml:*: pool d: serving.kv.num_blocks is -1' "$inflight" run bad.yaml --quiet
+mixed="--set cluster.preset=splitwise-mixed --set cluster.pools.p.role=both --set cluster.pools.d.role=both --set serving.batching.policy=pausing"
+# shellcheck disable=SC2086 # words on purpose
+refuses 'cluster.router.prompt_pools is 3, expected at most the number of pools, 2' "$inflight" run base.yaml --quiet $mixed \
+    --set cluster.router.prompt_pools=3
 refuses 'cluster.handover.overlap is set and order pull' "$inflight" run base.yaml --quiet --set cluster.handover.overlap=layer
 refuses 'cluster.handover.lease_s is set and order push' \
     "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.lease_s=1
