@@ -190,6 +190,9 @@ struct ifl_executor_ops {
      * was submitted. */
     const struct ifl_logprobs *(*logprobs)(void *self, uint32_t replica,
                                            const struct ifl_request *r, int32_t seq, int32_t token);
+    /* Optional, where it is known. When the step begins that the replica has submitted last, which
+     * those in flight may keep from beginning at once. */
+    int64_t (*begins)(void *self, uint32_t replica);
 };
 
 #endif

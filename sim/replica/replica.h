@@ -220,6 +220,8 @@ bool replica_ticks_again(const struct replica *replica);
 bool replica_repeat(struct replica *replica, int64_t now_ns);
 /* Turns the plan into `desc`. True if there is work or a copy to submit. */
 bool replica_commit(struct replica *replica);
+/* Where several steps may be in flight: the one committed last is known to begin at start_ns. */
+void replica_note_begin(struct replica *replica, int64_t start_ns);
 /* Where several steps may be in flight. */
 static inline bool replica_overlaps(const struct replica *replica)
 {

@@ -432,15 +432,23 @@ static void stamp_start(struct live_request *r, int64_t start_ns)
 }
 
 /* An engine starts a step a little after it was planned, and so do recorded steps. */
-IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
+IFL_APART static void stamp_starts(const struct planned *planned, size_t n, int64_t planned_ns,
+                                   int64_t start_ns)
 {
-    for (size_t i = 0; i < replica->plan.n_planned; i++) {
-        struct live_request *r = replica->plan.planned[i].r;
-        const struct planned *p = &replica->plan.planned[i];
-        if (r->first_scheduled_ns == replica->in_flight.desc.start_ns &&
-            p->n_computed - p->n <= r->cached_tokens)
-            stamp_start(r, start_ns);
+    for (size_t i = 0; i < n; i++) {
+        const struct planned *p = &planned[i];
+        if (p->r && p->r->first_scheduled_ns == planned_ns &&
+            p->n_computed - p->n <= p->r->cached_tokens)
+            stamp_start(p->r, start_ns);
     }
+}
+
+IFL_APART void replica_note_begin(struct replica *replica, int64_t start_ns)
+{
+    struct in_flight *in_flight = &replica->in_flight;
+    const struct flown *last = in_flight_at(in_flight, in_flight->n_flown - 1);
+    if (last->desc.start_ns != start_ns && last->desc.totals.n_prefill_tokens > 0)
+        stamp_starts(last->planned, last->n_planned, last->desc.start_ns, start_ns);
 }
 
 IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
@@ -457,12 +465,13 @@ IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
     const bool overlaps = replica_overlaps(replica);
     const int32_t n_steps = in_flight_end(&replica->in_flight, done);
     view_end(&replica->view, 1, end_ns);
+    if (IFL_RARE(done->start_ns != replica->in_flight.desc.start_ns))
+        stamp_starts(replica->plan.planned, replica->plan.n_planned,
+                     replica->in_flight.desc.start_ns, done->start_ns);
     if (IFL_RARE(replica->leaving.n_early > 0))
         replica_detach_early(replica);
     const size_t n_requests =
         (replica->in_flight.ticks ? replica->here.cohort.n : 0) + replica->plan.n_planned;
-    if (IFL_RARE(done->start_ns != replica->in_flight.desc.start_ns))
-        stamp_starts(replica, done->start_ns);
     if (replica->in_flight.desc.totals.n_prefill_tokens > 0) {
         view_end_prefill(&replica->view, end_ns - done->start_ns);
         if (overlaps) /* its requests decode from now on */

@@ -36,7 +36,7 @@ static void leave_running(struct replica *replica, struct live_request *r)
     if (starts_now(replica, r) && r->first_scheduled_ns == replica->view.now_ns)
         r->first_scheduled_ns = IFL_NEVER; /* the start is taken back: it has not been scheduled */
     if (r->first_scheduled_ns != IFL_NEVER)
-        r->stalled_since_ns = replica->view.now_ns;
+        r->stalled_since_ns = ifl_max(replica->view.now_ns, r->first_scheduled_ns);
 }
 
 /* Comes after the request's change of state and before its rank is asked for. */

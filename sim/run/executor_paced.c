@@ -21,6 +21,12 @@ static int paced_submit_group(void *self, const struct ifl_step_desc *const *of,
     return executor_sim_ops.submit_group(paced->sim, of, n, error);
 }
 
+static int64_t paced_begins(void *self, uint32_t replica)
+{
+    const struct executor_paced *paced = self;
+    return executor_sim_ops.begins(paced->sim, replica);
+}
+
 static int paced_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
 {
     struct executor_paced *paced = self;
@@ -39,4 +45,5 @@ const struct ifl_executor_ops executor_paced_ops = {
     .submit = paced_submit,
     .next = paced_next,
     .submit_group = paced_submit_group,
+    .begins = paced_begins,
 };

@@ -72,15 +72,16 @@ static int64_t sim_now(void *self)
     return ((struct executor_sim *)self)->now_ns;
 }
 
+static const struct ifl_done *last_of(const struct lane *lane)
+{
+    return &lane->of[(lane->first + lane->n - 1) % EXECUTOR_SIM_MAX_IN_FLIGHT];
+}
+
 /* Steps of a replica run one after the other: this one starts when it is submitted or when the last
  * one ends. */
 static int64_t earliest_start(const struct lane *lane, int64_t submitted_ns)
 {
-    if (lane->n == 0)
-        return submitted_ns;
-    const struct ifl_done *last =
-        &lane->of[(lane->first + lane->n - 1) % EXECUTOR_SIM_MAX_IN_FLIGHT];
-    return ifl_max(last->end_ns, submitted_ns);
+    return lane->n == 0 ? submitted_ns : ifl_max(last_of(lane)->end_ns, submitted_ns);
 }
 
 static int64_t with_noise(const struct executor_sim *sim, uint32_t replica, uint64_t step,
@@ -160,6 +161,13 @@ static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_e
     return take(sim, desc, start_ns, duration_ns, error);
 }
 
+static int64_t sim_begins(void *self, uint32_t replica)
+{
+    const struct executor_sim *sim = self;
+    const struct lane *lane = &sim->lanes[replica];
+    return lane->pipeline ? pipeline_last(lane->pipeline)->start_ns : last_of(lane)->start_ns;
+}
+
 static int sim_submit_group(void *self, const struct ifl_step_desc *const *of, size_t n,
                             struct ifl_error *error)
 {
@@ -226,4 +234,5 @@ const struct ifl_executor_ops executor_sim_ops = {
     .next = sim_next,
     .durations = sim_durations,
     .submit_group = sim_submit_group,
+    .begins = sim_begins,
 };

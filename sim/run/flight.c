@@ -162,7 +162,7 @@ IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, stru
     return rc;
 }
 
-static int submit(struct loop *loop, const struct replica *replica, struct ifl_error *error)
+static int submit(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     loop->n_busy++;
@@ -170,7 +170,7 @@ static int submit(struct loop *loop, const struct replica *replica, struct ifl_e
         lockstep_get_ready(&loop->lockstep, replica->fixed.number);
         return 0;
     }
-    return flight->executor->submit(flight->executor_self, &replica->in_flight.desc, error);
+    return loop_submit(flight, replica, &replica->in_flight.desc, error);
 }
 
 int loop_check_stop(const struct loop *loop, struct ifl_error *error)

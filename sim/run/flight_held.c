@@ -15,14 +15,13 @@ bool loop_hold_step(struct loop *loop, const struct replica *replica)
     return true;
 }
 
-int loop_let_step_go(struct loop *loop, const struct replica *replica, struct ifl_error *error)
+int loop_let_step_go(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    const struct flight *flight = loop->flight;
     if (!loop->held[replica->fixed.number] || awaits(loop, replica))
         return 0;
     struct ifl_step_desc desc = *in_flight_last(&replica->in_flight);
     desc.start_ns = loop->now_ns;
     loop->held[replica->fixed.number] = false;
     loop->n_busy++;
-    return flight->executor->submit(flight->executor_self, &desc, error);
+    return loop_submit(loop->flight, replica, &desc, error);
 }

@@ -165,12 +165,23 @@ static inline int loop_coast(struct loop *loop, struct replica *replica,
     return 1;
 }
 
+/* The replica's last step, committed, goes to the executor. */
+static inline int loop_submit(const struct flight *flight, struct replica *replica,
+                              const struct ifl_step_desc *desc, struct ifl_error *error)
+{
+    const int rc = flight->executor->submit(flight->executor_self, desc, error);
+    if (rc == 0 && IFL_RARE(replica_overlaps(replica)) && flight->executor->begins)
+        replica_note_begin(replica,
+                           flight->executor->begins(flight->executor_self, replica->fixed.number));
+    return rc;
+}
+
 /* ---- flight_held.c: steps that begin when K/V has come ---- */
 
 /* True: the step that is committed begins only then, and loop_let_step_go submits it. */
 bool loop_hold_step(struct loop *loop, const struct replica *replica);
 /* Something has come: a step that waits for nothing else begins now. */
-int loop_let_step_go(struct loop *loop, const struct replica *replica, struct ifl_error *error);
+int loop_let_step_go(struct loop *loop, struct replica *replica, struct ifl_error *error);
 
 /* ---- flight.c ---- */
 

@@ -64,6 +64,12 @@ int64_t pipeline_take(struct pipeline *pipeline, const struct ifl_step_desc *des
     return times[n_stages - 1].end_ns;
 }
 
+const struct ifl_done *pipeline_last(const struct pipeline *pipeline)
+{
+    ifl_assert(pipeline->n > 0);
+    return &pipeline->of[(pipeline->first + pipeline->n - 1) % pipeline->cap];
+}
+
 struct ifl_done pipeline_give(struct pipeline *pipeline)
 {
     ifl_assert(pipeline->n > 0);

@@ -29,6 +29,8 @@ void pipeline_destroy(struct pipeline *pipeline);
  * for it, or it ends too late. */
 int64_t pipeline_take(struct pipeline *pipeline, const struct ifl_step_desc *desc,
                       const int64_t *stage_ns, int64_t hop_ns, struct ifl_error *error);
+/* The step that entered last; there must be one. */
+const struct ifl_done *pipeline_last(const struct pipeline *pipeline);
 /* The oldest step leaves; there must be one. Its times are borrowed until the next call. */
 struct ifl_done pipeline_give(struct pipeline *pipeline);
 

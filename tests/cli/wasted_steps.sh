@@ -35,8 +35,15 @@ done
 
 # In pipelines requests leave with several steps in flight, which end later.
 sums() {
-    columns "out/$1.csv" step,prefill_tokens,decode_tokens |
-        awk -F, '{ p[$1] += $2; d[$1] += $3 } END { for (s in p) print s, p[s], d[s] }' | sort -n
+    columns "out/$1.csv" replica,step,prefill_tokens,decode_tokens |
+        awk -F, '{ p[$1 "," $2] += $3; d[$1 "," $2] += $4 } END { for (s in p) print s, p[s], d[s] }' | sort
+}
+
+# When the first step begins in which work.csv has the request.
+begun() {
+    columns out/steps.csv replica,step,start_s | sed 's/,/:/' | sort -t, -k1,1 >starts
+    columns out/work.csv replica,step,request_id | sed 's/,/:/' | sort -t, -k1,1 | join -t, - starts |
+        sort -t, -k2,2n -k3,3n | awk -F, '!seen[$2]++ { print $2 "," $3 }' | sort
 }
 for preset in vllm-v0 vllm-v1 sglang sarathi trtllm-1.2-max-utilization; do
     succeeds "$inflight" run config.yaml --quiet --set serving.preset=$preset --set parallel.pipeline=4 \
@@ -46,5 +53,8 @@ for preset in vllm-v0 vllm-v1 sglang sarathi trtllm-1.2-max-utilization; do
     sums steps >steps.sums
     sums work >work.sums
     same_bytes steps.sums work.sums
+    begun >begun
+    columns out/requests.csv request_id,first_scheduled_s | grep -v ',$' | sort >said
+    same_bytes begun said
 done
 finish
