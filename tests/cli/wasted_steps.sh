@@ -57,4 +57,22 @@ for preset in vllm-v0 vllm-v1 sglang sarathi trtllm-1.2-max-utilization; do
     columns out/requests.csv request_id,first_scheduled_s | grep -v ',$' | sort >said
     same_bytes begun said
 done
+
+# A pipeline of two stages of 1 s: the second prompt waits for the first stage, and leaves as its step ends.
+printf 'arrival_s,prompt_tokens,output_tokens,abort_s\n0,100,4,\n0.1,20,4,2.2\n' >two.csv
+cat >two.yaml <<'E1'
+workload: {trace: two.csv}
+serving:
+  batching: {policy: unified, max_seqs: 4, max_batched_tokens: 100}
+  order: fcfs
+  admit: chunk-fits
+  preempt: tail
+  kv: {num_blocks: 1000}
+  in_flight: {pipelined: true, request: one-step}
+cost: {model: linear, step_s: 2}
+parallel: {pipeline: 2}
+output: {dir: two, plots: false}
+E1
+succeeds "$inflight" run two.yaml --quiet
+same "$(columns two/requests.csv status,first_scheduled_s | tail -n 1)" 'aborted,1.000000000' 'its step begins behind the first'
 finish
