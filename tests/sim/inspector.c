@@ -313,6 +313,11 @@ static int inspector_next(void *self, int64_t until_ns, struct ifl_done *done,
     return executor_sim_ops.next(&((struct inspector *)self)->sim, until_ns, done, error);
 }
 
+static int64_t inspector_begins(void *self, uint32_t replica)
+{
+    return executor_sim_ops.begins(&((struct inspector *)self)->sim, replica);
+}
+
 const struct ifl_executor_ops inspector_ops = {
     .size_bytes = sizeof(struct ifl_executor_ops),
     .name = "inspector",
@@ -320,6 +325,7 @@ const struct ifl_executor_ops inspector_ops = {
     .now = inspector_now,
     .submit = inspector_submit,
     .next = inspector_next,
+    .begins = inspector_begins,
 };
 
 void inspector_end(struct inspector *x)
