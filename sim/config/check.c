@@ -1,5 +1,6 @@
 /* Checks beyond a single key: keys that need or exclude each other, and files that must exist. */
 #include "base/data.h"
+#include "config/check_company.h"
 #include "config/check_keep.h"
 #include "config/read.h"
 #include "config/tiers.h"
@@ -453,44 +454,6 @@ static int check_replications(const struct node *root, const struct config *conf
     return 0;
 }
 
-static bool is_said(const struct node *root, const char *key)
-{
-    const struct node *node = tree_at(root, key);
-    return node && !tree_is_null(node);
-}
-
-/* Keys that mean nothing without another one. Where that one says itself that it is off, they are
- * kept: so does a sweep that turns it on, and what a run writes of itself. */
-static int check_company(const struct node *root, struct ifl_error *error)
-{
-    static const struct {
-        const char *key, *needed, *expected;
-        const char *or_needed; /* NULL: nothing else does */
-    } keys[] = {
-        {"workload.patience.mean_s", "workload.patience.process", "a process beside it", NULL},
-        {"workload.patience.cv", "workload.patience.process", "a process beside it", NULL},
-        {"workload.retry.backoff_s", "workload.retry.most", "most beside it", NULL},
-        {"workload.retry.factor", "workload.retry.most", "most beside it", NULL},
-        {"workload.retry.max_backoff_s", "workload.retry.most", "most beside it", NULL},
-        {"workload.retry.jitter_frac", "workload.retry.most", "most beside it", NULL},
-        {"serving.shed", "serving.max_waiting_reqs", "serving.max_waiting_reqs beside it", NULL},
-        /* A router may hold requests back, too. */
-        {"cluster.gateway.max_held", "cluster.gateway.hold",
-         "hold beside it, or a router that holds requests back", "cluster.router"},
-    };
-    char text[256];
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!is_said(root, keys[i].key) || is_said(root, keys[i].needed) ||
-            (keys[i].or_needed && is_said(root, keys[i].or_needed)))
-            continue;
-        snprintf(text, sizeof text,
-                 "%s is set and %s is not, so that it has no effect, expected %s", keys[i].key,
-                 keys[i].needed, keys[i].expected);
-        return fail_key(root, keys[i].key, error, text);
-    }
-    return 0;
-}
-
 static int check_timeline(const struct node *root, const struct output_config *output,
                           struct ifl_error *error)
 {
@@ -519,7 +482,7 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_beams(root, config, error) < 0 || check_speculation(root, config, error) < 0 ||
         tiers_check(root, config, error) < 0 || swap_check(root, config, error) < 0 ||
         check_engine(root, config, error) < 0 || check_replications(root, config, error) < 0 ||
-        check_company(root, error) < 0 || check_timeline(root, &config->output, error) < 0)
+        check_company(root, config, error) < 0 || check_timeline(root, &config->output, error) < 0)
         return error->code;
     return 0;
 }

@@ -98,6 +98,18 @@ bool key_is_of_pools(const char *dotted)
     return false;
 }
 
+const struct ifl_param *key_field(const char *dotted)
+{
+    for (size_t i = 0; i < n_key_sections; i++) {
+        const struct key_section *section = &key_sections[i];
+        const char *name = name_below(section->where, dotted);
+        for (size_t k = 0; name && !section->is_deployment && k < section->keys->n_fields; k++)
+            if (strcmp(section->keys->fields[k].name, name) == 0)
+                return &section->keys->fields[k];
+    }
+    return NULL;
+}
+
 bool key_is_section(const char *dotted)
 {
     const size_t n_chars = strlen(dotted);

@@ -60,6 +60,9 @@ bool key_is_section(const char *dotted);
 /* True if a word may stand for the map at `dotted`. */
 bool key_has_short_form(const char *dotted);
 
+/* The plain field of `struct config` that is the key; NULL: it is none. */
+const struct ifl_param *key_field(const char *dotted);
+
 /* 0 if the dotted key, without the number of a list's module, is in the table, as a value or
  * (unless only_values) as a map of keys. If not, the error at the node offers the nearest right
  * key. */

@@ -114,6 +114,29 @@ if ! ldd "$inflight" 2>&1 | grep -q san; then
         --set serving.kv.prefix_cache=hash --set serving.kv.tiers.host.blocks=1000000000
 fi
 
+# keys that have no effect without another one; they are accepted where that one says that it is off, and at their default
+alone() { # KEY=VALUE KEY NEEDED EXPECTED
+    with run "$2 is set and $3 is not, so that it has no effect, expected $4" linear.yaml "$1"
+}
+alone 'workload.patience={mean_s: 5}' workload.patience.mean_s workload.patience.process 'a process beside it'
+alone workload.patience.cv=2 workload.patience.cv workload.patience.process 'a process beside it'
+alone workload.retry.backoff_s=5 workload.retry.backoff_s workload.retry.most 'most beside it'
+alone 'workload.retry={factor: 3}' workload.retry.factor workload.retry.most 'most beside it'
+alone serving.shed=worst serving.shed serving.max_waiting_reqs 'serving.max_waiting_reqs beside it'
+alone cluster.gateway.max_held=5 cluster.gateway.max_held cluster.gateway.hold \
+    'hold beside it, or a router that holds requests back'
+with run 'output.timeline_to_s is before output.timeline_from_s, expected a later time, or 0: to the end' linear.yaml \
+    output.timeline_from_s=5 output.timeline_to_s=4
+accepts() {
+    succeeds "$inflight" run linear.yaml --quiet "$@"
+    rm -r out
+}
+accepts --set 'sweep={workload.patience.process: [none, constant]}' --set workload.patience.mean_s=5
+accepts --set 'workload.retry={most: 0, backoff_s: 5}' --set 'cluster.gateway={hold: false, max_held: 5}' \
+    --set serving.shed=worst --set serving.max_waiting_reqs=0
+accepts --set workload.retry.backoff_s=0.5 --set serving.shed=arrival --set cluster.gateway.max_held=0
+accepts --set output.timeline_from_s=5 --set output.timeline_to_s=0
+
 # presets
 printf 'serving: fast\n' >word.yaml
 with run 'word.yaml:1:1: serving is not a map, expected one' linear.yaml serving.preset=./word.yaml

@@ -155,20 +155,9 @@ refuses 'high_chunk_tokens is 15, which is rounded to a multiple of 32, expected
     "$inflight" run good.yaml --quiet --set serving.preset=sarathi-dynamic \
     --set serving.batching.high_chunk_tokens=15
 
-# keys that mean nothing without another one, which may say itself that it is off
-alone() {
-    edit "$1" "$2 is set and $3 is not, so that it has no effect, expected $4"
-}
-alone 'workload.patience={mean_s: 5}' workload.patience.mean_s workload.patience.process 'a process beside it'
-alone workload.retry.backoff_s=5 workload.retry.backoff_s workload.retry.most 'most beside it'
-alone serving.shed=worst serving.shed serving.max_waiting_reqs 'serving.max_waiting_reqs beside it'
-alone cluster.gateway.max_held=5 cluster.gateway.max_held cluster.gateway.hold 'hold beside it, or a router that holds'
+# keys that mean nothing without another one (bad_combinations.sh), and times in the wrong order
 line 4 '  trace: three.csv
   retry: {backoff_s: 5}' '5:11: workload.retry.backoff_s is set and'
-succeeds "$inflight" run good.yaml --quiet --set 'sweep={workload.patience.process: [none, constant]}' \
-    --set workload.patience.mean_s=5
-succeeds "$inflight" run good.yaml --quiet --set 'workload.retry={most: 0, backoff_s: 5}' \
-    --set 'cluster.gateway={hold: false, max_held: 5}' --set serving.shed=worst --set serving.max_waiting_reqs=0
 line 9 'output: {dir: out, timeline_from_s: 5, timeline_to_s: 4}' '9:40: output.timeline_to_s is before output.timeline_from'
 
 # YAML
