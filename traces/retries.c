@@ -1,6 +1,8 @@
 /* What retry_of may say: the id of another row, which arrives no later and has a prompt as long. */
 #include "traces.h"
 
+#include "inflight/assert.h"
+
 struct trace_retry {
     size_t row;
     int line, column;
@@ -50,13 +52,27 @@ static struct known *sort_ids(const struct ifl_trace *trace)
     return known;
 }
 
-/* The row that `row` repeats; trace->n: none that is there. */
-static size_t repeated(const struct ifl_trace *trace, const struct known *known, size_t row)
+static size_t row_of(const struct ifl_trace *trace, const struct known *known, int64_t id)
 {
-    const struct known wanted = {(uint64_t)trace->retry_of[row], 0};
+    const struct known wanted = {(uint64_t)id, 0};
     const struct known *found =
-        trace->retry_of[row] < 0 ? NULL : bsearch(&wanted, known, trace->n, sizeof *known, by_id);
+        id < 0 ? NULL : bsearch(&wanted, known, trace->n, sizeof *known, by_id);
     return found ? found->row : trace->n;
+}
+
+int ifl_trace_repeated(const struct ifl_trace *trace, size_t **before, struct ifl_error *error)
+{
+    ifl_assert(trace->retry_of);
+    struct known *known = sort_ids(trace);
+    *before = malloc((trace->n + 1) * sizeof **before);
+    for (size_t i = 0; known && *before && i < trace->n; i++)
+        (*before)[i] = row_of(trace, known, trace->retry_of[i]);
+    free(known);
+    if (known && *before)
+        return 0;
+    free(*before);
+    *before = NULL;
+    return ifl_fail_nomem(error);
 }
 
 /* ---- checks ---- */
@@ -80,11 +96,11 @@ static int order(const struct ifl_trace *trace, size_t a, size_t b)
 }
 
 /* A circle of retries has no row that comes after the next, so the walk ends at the first. */
-static bool is_in_circle(const struct ifl_trace *trace, const struct known *known, size_t row)
+static bool is_in_circle(const struct ifl_trace *trace, const size_t *before, size_t row)
 {
     size_t at = row;
     for (size_t n_steps = 0; n_steps < trace->n; n_steps++) {
-        const size_t next = repeated(trace, known, at);
+        const size_t next = before[at];
         if (next == trace->n || order(trace, at, next) > 0)
             return false;
         if (next == row)
@@ -95,18 +111,18 @@ static bool is_in_circle(const struct ifl_trace *trace, const struct known *know
 }
 
 /* What the row should repeat instead; NULL: it is as it should be. */
-static const char *expected(const struct ifl_trace *trace, const struct known *known, size_t row)
+static const char *expected(const struct ifl_trace *trace, const size_t *before, size_t row)
 {
-    const size_t before = repeated(trace, known, row);
-    if (before == trace->n)
+    const size_t other = before[row];
+    if (other == trace->n)
         return "the request_id of a row of this file";
-    if (before == row)
+    if (other == row)
         return "another request than itself";
-    if (order(trace, row, before) < 0)
+    if (order(trace, row, other) < 0)
         return "a row that arrives before this one";
-    if (trace->n_prompt[row] != trace->n_prompt[before])
+    if (trace->n_prompt[row] != trace->n_prompt[other])
         return "a row with as many prompt_tokens";
-    return is_in_circle(trace, known, row) ? "no retries in a circle" : NULL;
+    return is_in_circle(trace, before, row) ? "no retries in a circle" : NULL;
 }
 
 int trace_retries_check(const struct trace_retries *retries, const struct ifl_trace *trace,
@@ -114,15 +130,15 @@ int trace_retries_check(const struct trace_retries *retries, const struct ifl_tr
 {
     if (retries->n == 0)
         return 0;
-    struct known *known = sort_ids(trace);
-    int rc = known ? 0 : ifl_fail_nomem(error);
+    size_t *before;
+    int rc = ifl_trace_repeated(trace, &before, error);
     for (size_t i = 0; rc == 0 && i < retries->n; i++) {
         const struct trace_retry *of = &retries->of[i];
-        const char *wanted = expected(trace, known, of->row);
+        const char *wanted = expected(trace, before, of->row);
         if (wanted)
             rc = ifl_fail_at(error, path, of->line, of->column, "retry_of is \"%lld\", expected %s",
                              (long long)trace->retry_of[of->row], wanted);
     }
-    free(known);
+    free(before);
     return rc;
 }

@@ -65,6 +65,10 @@ static inline uint64_t ifl_trace_id(const struct ifl_trace *trace, size_t row)
     return trace->request_id ? trace->request_id[row] : row;
 }
 
+/* Of a trace with the column retry_of: the row that each row repeats; n where that is none of the
+ * trace. (*before)[n] is the caller's to free. */
+int ifl_trace_repeated(const struct ifl_trace *trace, size_t **before, struct ifl_error *error);
+
 /* Of a row that says nothing. */
 extern const struct ifl_attributes ifl_attributes_absent;
 /* True if some row may say something: the trace has a column of IFL_ATTRIBUTES. */

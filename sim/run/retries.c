@@ -2,37 +2,6 @@
 
 #include <stdlib.h>
 
-struct known {
-    uint64_t id;
-    uint32_t row;
-};
-
-static int by_id(const void *a, const void *b)
-{
-    const struct known *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-/* The rows by their ids; the caller frees them. */
-static struct known *sort_ids(const struct ifl_trace *trace)
-{
-    struct known *known = malloc((trace->n + 1) * sizeof *known);
-    for (size_t i = 0; known && i < trace->n; i++)
-        known[i] = (struct known){ifl_trace_id(trace, i), (uint32_t)i};
-    if (known)
-        qsort(known, trace->n, sizeof *known, by_id);
-    return known;
-}
-
-/* The row that `row` repeats; the row itself if it repeats none that is there. */
-static uint32_t before(const struct ifl_trace *trace, const struct known *known, uint32_t row)
-{
-    const struct known wanted = {(uint64_t)trace->retry_of[row], 0};
-    const struct known *found =
-        trace->retry_of[row] < 0 ? NULL : bsearch(&wanted, known, trace->n, sizeof *known, by_id);
-    return found ? found->row : row;
-}
-
 static int fail(const struct ifl_trace *trace, uint32_t row, const char *expected,
                 struct ifl_error *error)
 {
@@ -42,16 +11,16 @@ static int fail(const struct ifl_trace *trace, uint32_t row, const char *expecte
 }
 
 /* Follows the retries from the row to the one that was sent first. */
-static int find_first(const struct ifl_trace *trace, const struct known *known, uint32_t row,
+static int find_first(const struct ifl_trace *trace, const size_t *before, uint32_t row,
                       uint32_t *first, struct ifl_error *error)
 {
-    size_t n_steps = 0;
-    *first = row;
+    size_t n_steps = 0, at = row;
     if (trace->retry_of[row] >= 0 && (uint64_t)trace->retry_of[row] == ifl_trace_id(trace, row))
         return fail(trace, row, "another request than itself", error);
-    for (uint32_t next; (next = before(trace, known, *first)) != *first; *first = next)
+    for (; before[at] != trace->n && before[at] != at; at = before[at])
         if (++n_steps > trace->n)
             return fail(trace, row, "no retries in a circle", error);
+    *first = (uint32_t)at;
     return trace->n_prompt[row] == trace->n_prompt[*first]
                ? 0
                : fail(trace, row, "one with as many prompt_tokens", error);
@@ -67,16 +36,16 @@ static void number(const struct ifl_trace *trace, const uint32_t *first_sent, ui
 int retries_find(const struct ifl_trace *trace, uint32_t **first_sent, uint64_t **repeats,
                  struct ifl_error *error)
 {
-    struct known *known = sort_ids(trace);
-    int rc = 0;
+    size_t *before;
+    int rc = ifl_trace_repeated(trace, &before, error);
     *first_sent = malloc((trace->n + 1) * sizeof **first_sent);
     *repeats = calloc(trace->n + 1, sizeof **repeats);
-    if (!known || !*first_sent || !*repeats)
+    if (rc == 0 && (!*first_sent || !*repeats))
         rc = ifl_fail_nomem(error);
     for (uint32_t i = 0; rc == 0 && i < trace->n; i++)
-        rc = find_first(trace, known, i, &(*first_sent)[i], error);
+        rc = find_first(trace, before, i, &(*first_sent)[i], error);
     if (rc == 0)
         number(trace, *first_sent, *repeats);
-    free(known);
+    free(before);
     return rc;
 }

@@ -175,3 +175,10 @@ VIOLATES(lengths, sort, ifl_trace_sort, "trace_has_lengths")
     struct ifl_trace of = without_prompt();
     ifl_trace_sort(&of, NULL, &error);
 }
+
+VIOLATES(retries, repeated, ifl_trace_repeated, "trace->retry_of")
+{
+    const struct ifl_trace of = without_prompt();
+    size_t *before;
+    ifl_trace_repeated(&of, &before, &error);
+}

@@ -77,6 +77,24 @@ Test(identity, ids_may_come_in_any_order)
     ifl_trace_free(&trace);
 }
 
+/* Row 2 repeats the last, which repeats the first, by their ids; row 3 repeats none that is there.
+ */
+Test(identity, a_row_repeats_another_by_its_id)
+{
+    int64_t retry_of[] = {-1, -1, 4, 7, 9};
+    uint64_t request_id[] = {9, 0, 2, 3, 4};
+    struct ifl_trace trace = {.n = 5, .retry_of = retry_of, .request_id = request_id};
+    struct ifl_error error;
+    size_t *before;
+    cr_assert_eq(ifl_trace_repeated(&trace, &before, &error), 0);
+    cr_expect_arr_eq(before, ((size_t[]){5, 5, 4, 5, 0}), sizeof(size_t[5]));
+    free(before);
+    trace.request_id = NULL; /* ids are numbers of rows */
+    cr_assert_eq(ifl_trace_repeated(&trace, &before, &error), 0);
+    cr_expect_arr_eq(before, ((size_t[]){5, 5, 4, 5, 5}), sizeof(size_t[5]));
+    free(before);
+}
+
 #define REQUESTS                                                                                   \
     "point,request_id,status,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,queue_s,"          \
     "preemptions\n"
