@@ -241,6 +241,7 @@ int routing_create(struct routing *routing, const struct routing_options *option
                                 .n_pools = options->n_pools,
                                 .router = options->router,
                                 .gateway = options->gateway,
+                                .kv_frac = routing_as_written(options->gateway.kv_frac),
                                 .hands_over = options->hands_over,
                                 .seed = options->seed};
     routing->fleet.routing = routing;

@@ -49,6 +49,11 @@ enum routing_look { LOOKS_AT_LOAD, LOOKS_AT_COUNTS, LOOKS_AT_CACHE };
 typedef int routing_bring_fn(void *context, uint32_t replica, enum routing_look look,
                              struct ifl_error *error);
 
+/* Whole numbers as doubles, so that sums and products of up to 2^53 are exact. */
+struct routing_fraction {
+    double num, den;
+};
+
 struct routing {
     struct replica *replicas; /* [n], borrowed */
     uint32_t n;
@@ -65,7 +70,8 @@ struct routing {
     struct ifl_load *loads; /* [n] as the router knows them */
     struct news news;
     struct gateway gateway;
-    routing_bring_fn *bring; /* NULL: all replicas are where the loop is */
+    struct routing_fraction kv_frac; /* of the gateway, as it is written */
+    routing_bring_fn *bring;         /* NULL: all replicas are where the loop is */
     void *bring_context;
     uint32_t n_looks;            /* at loads, for the request that was asked about last */
     bool looks_at_few;           /* for the one before it */
@@ -124,6 +130,8 @@ static inline bool routing_holds(const struct routing *routing)
 }
 /* The request waits at the gateway, in its place among those that are held. */
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error);
+/* The decimal number that the double is written as: the double of 0.8 is not 4/5. */
+struct routing_fraction routing_as_written(double decimal);
 /* True if the gateway lets no request pass to the open pools at now_ns. */
 bool routing_is_saturated(const struct routing *routing, int64_t now_ns);
 static inline bool routing_saturated(const struct routing *routing, int64_t now_ns)

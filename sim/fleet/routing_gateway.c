@@ -15,29 +15,24 @@ static bool is_stale(const struct routing *routing, int64_t now_ns)
     return routing->gateway.hold && news_age_ns(&routing->news, now_ns) > routing->gateway.stale_ns;
 }
 
-/* Whole numbers as doubles, so that sums and products of up to 2^53 are exact. */
-struct fraction {
-    double num, den;
-};
-
-/* The decimal number that kv_frac is written as: the double of 0.8 is not 4/5. */
-static struct fraction as_written(double frac)
+struct routing_fraction routing_as_written(double decimal)
 {
-    const int64_t billion = 1000000000, num = llround(frac * 1e9);
+    const int64_t billion = 1000000000, num = llround(decimal * 1e9);
     int64_t a = billion, b = num;
     while (b != 0) {
         const int64_t rest = a % b;
         a = b;
         b = rest;
     }
-    return (struct fraction){(double)(num / a), (double)(billion / a)};
+    return (struct routing_fraction){(double)(num / a), (double)(billion / a)};
 }
 
 /* By how much the replicas of a pool, which have as many blocks each, are above 1 by the share of
  * blocks in use; those that are fuller by their queues add to `queues`, in queue_depth-ths. */
 static double excess_of(const struct routing *routing, const struct routing_span *span,
-                        struct fraction kv_frac, double *queues)
+                        double *queues)
 {
+    const struct routing_fraction kv_frac = routing->kv_frac;
     const double depth = routing->gateway.queue_depth;
     const double n_blocks = routing->loads[span->first].limits->n_blocks;
     const double full = n_blocks * kv_frac.num;
@@ -58,13 +53,12 @@ static double excess_of(const struct routing *routing, const struct routing_span
  * equal as doubles, too, so that the sign is right where replicas are alike in blocks. */
 bool routing_is_saturated(const struct routing *routing, int64_t now_ns)
 {
-    const struct fraction kv_frac = as_written(routing->gateway.kv_frac);
     double queues = 0, blocks = 0;
     if (is_stale(routing, now_ns))
         return true;
     for (size_t s = 0; s < routing->n_open; s++)
         if (routing->open[s].n > 0)
-            blocks += excess_of(routing, &routing->open[s], kv_frac, &queues);
+            blocks += excess_of(routing, &routing->open[s], &queues);
     return queues / routing->gateway.queue_depth + blocks >= 0;
 }
 
