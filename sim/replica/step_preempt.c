@@ -35,7 +35,8 @@ static void leave_running(struct replica *replica, struct live_request *r)
     r->pub.n_preempted++;
     if (starts_now(replica, r) && r->first_scheduled_ns == replica->view.now_ns)
         r->first_scheduled_ns = IFL_NEVER; /* the start is taken back: it has not been scheduled */
-    if (r->first_scheduled_ns != IFL_NEVER)
+    /* One that has come back and computed nothing since is stalled all the while. */
+    if (r->first_scheduled_ns != IFL_NEVER && r->stalled_since_ns == IFL_NEVER)
         r->stalled_since_ns = ifl_max(replica->view.now_ns, r->first_scheduled_ns);
 }
 

@@ -311,3 +311,55 @@ Test(conservation, more_pipelines, .timeout = 600)
 {
     check_pipelines(1000000, N_SETUPS / 2);
 }
+
+/* ---- a request that comes back for nothing ---- */
+
+/* The first request is swapped out in step 1 and comes back in step 2, goes again in step 3 and
+ * comes back in step 4, and has no token before step 5. The second one always has. */
+static void plan_to_and_fro(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const unsigned all = IFL_IN_WAITING | IFL_IN_SWAPPED | IFL_IN_RUNNING;
+    const struct ifl_request *r, *of[2] = {NULL, NULL};
+    struct ifl_cursor cursor = {{0}};
+    (void)self;
+    while ((r = ifl_next(step, all, &cursor)))
+        of[r->serial] = r;
+    for (int i = 0; i < 2; i++) {
+        if (!of[i])
+            continue;
+        if (of[i]->state == IFL_WAITING)
+            ifl_start(step, of[i], ifl_todo(of[i]));
+        else if (i == 1 || view->step >= 5)
+            ifl_schedule(step, of[i], 1, 0);
+        else if (view->step % 2 == 1)
+            ifl_preempt(step, of[i], IFL_SWAP, IFL_FRONT);
+        else
+            ifl_start(step, of[i], 0);
+    }
+}
+
+Test(conservation, a_stall_lasts_until_a_token_is_scheduled)
+{
+    static const struct ifl_batching_ops ops = {plan_to_and_fro};
+    static const struct ifl_policy to_and_fro = {
+        .kind = IFL_BATCHING, .name = "to-and-fro", .doc = "for this test", .ops.batching = &ops};
+    struct fixture f = {
+        .limits = {.block_tokens = 4, .n_blocks = 9, .n_host_blocks = 9, .max_model_tokens = 20},
+        .linear = {.step_s = 1},
+        .check_blocks = true};
+    struct ifl_error error = {0};
+    fixture_vllm(&f, NULL, NULL);
+    f.modules[IFL_BATCHING].policy = &to_and_fro;
+    fixture_trace(&f, 2);
+    for (size_t i = 0; i < 2; i++) {
+        f.trace.n_prompt[i] = 4;
+        f.trace.n_output[i] = i == 0 ? 2 : 9;
+    }
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    const struct ifl_request_record *first = &f.capture.requests[0];
+    cr_expect_eq(first->preemptions, 2);
+    cr_expect_eq(first->finish_ns, 6 * (int64_t)IFL_NS_PER_S);
+    cr_expect_eq(first->stalled_ns, 4 * (int64_t)IFL_NS_PER_S, "from 1 to 5 s, not %lld ns",
+                 (long long)first->stalled_ns);
+    fixture_free(&f);
+}
