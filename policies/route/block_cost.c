@@ -83,9 +83,11 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     struct state *state = ifl_state(self);
     state->block_tokens = p->block_tokens > 0 ? p->block_tokens : limits->block_tokens;
     if (p->cached == BY_GUESSES &&
-        holders_create(&state->guesses, ifl_n_replicas(self), p->index_blocks, error) < 0)
+        holders_create(&state->guesses, ifl_n_replicas(self), p->index_blocks,
+                       "cluster.router.index_blocks", error) < 0)
         return error->code;
-    return holders_create(&state->active, ifl_n_replicas(self), p->active_blocks, error);
+    return holders_create(&state->active, ifl_n_replicas(self), p->active_blocks,
+                          "cluster.router.active_blocks", error);
 }
 
 static void finish(void *self)

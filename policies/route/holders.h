@@ -34,23 +34,38 @@ struct holders {
     uint32_t free;                     /* first of the pairs that were removed, linked by next */
 };
 
-/* Room for per_replica pairs of each replica. 0, or IFL_E_NOMEM; zeroed memory is valid for
- * holders_destroy. */
+/* The size of an index with as many buckets. */
+IFL_COLD static inline int holders_fail_nomem(uint64_t cap, uint64_t n_buckets, size_t n_replicas,
+                                              const char *key, struct ifl_error *error)
+{
+    const double n_bytes = (double)(1 + cap) * sizeof(struct holding) +
+                           (double)n_buckets * sizeof(uint32_t) +
+                           (double)n_replicas * sizeof(struct replica_holdings);
+    return ifl_fail(error, IFL_E_NOMEM,
+                    "out of memory: the router's index has %llu blocks for each of %zu replicas, "
+                    "%.1f GB (%s), expected fewer than 4294967295 in all, and room for them",
+                    (unsigned long long)(cap / n_replicas), n_replicas, n_bytes * 1e-9, key);
+}
+
+/* Room for per_replica pairs of each replica; `key` is what that comes from. 0, or IFL_E_NOMEM;
+ * zeroed memory is valid for holders_destroy. */
 static inline int holders_create(struct holders *h, size_t n_replicas, int32_t per_replica,
-                                 struct ifl_error *error)
+                                 const char *key, struct ifl_error *error)
 {
     const uint64_t cap = (uint64_t)n_replicas * (uint64_t)per_replica;
     uint64_t n_buckets = 1024;
-    if (cap >= UINT32_MAX)
-        return ifl_fail_nomem(error);
     while (n_buckets < cap)
         n_buckets *= 2;
+    if (cap >= UINT32_MAX)
+        return holders_fail_nomem(cap, n_buckets, n_replicas, key, error);
     *h = (struct holders){.of = calloc(1 + cap, sizeof *h->of),
                           .buckets = calloc(n_buckets, sizeof *h->buckets),
                           .replicas = calloc(n_replicas, sizeof *h->replicas),
                           .cap = (uint32_t)cap,
                           .mask = 1023};
-    return h->of && h->buckets && h->replicas ? 0 : ifl_fail_nomem(error);
+    return h->of && h->buckets && h->replicas
+               ? 0
+               : holders_fail_nomem(cap, n_buckets, n_replicas, key, error);
 }
 
 static inline void holders_destroy(struct holders *h)

@@ -64,7 +64,8 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     (void)limits;
     state->most = (uint32_t)most;
     state->next_eviction_ns = p->evict_every_ns;
-    const int rc = holders_create(&state->tree, ifl_n_replicas(self), SLACK * most, error);
+    const int rc = holders_create(&state->tree, ifl_n_replicas(self), SLACK * most,
+                                  "cluster.router.max_tree_tokens", error);
     if (rc < 0)
         return rc;
     state->heap = calloc((size_t)SLACK * state->most, sizeof *state->heap);

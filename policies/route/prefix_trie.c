@@ -43,7 +43,9 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     const size_t n = ifl_n_replicas(self);
     (void)limits;
     const int rc = rates_create(&state->rates, n, (size_t)p->max_rated_reqs, p->window_ns, error);
-    return rc < 0 ? rc : holders_create(&state->trie, n, p->max_chunks, error);
+    return rc < 0
+               ? rc
+               : holders_create(&state->trie, n, p->max_chunks, "cluster.router.max_chunks", error);
 }
 
 static void finish(void *self)

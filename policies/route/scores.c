@@ -98,9 +98,10 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     state->block_tokens = p->block_tokens > 0 ? p->block_tokens : limits->block_tokens;
     state->lru_blocks = (uint32_t)(p->lru_blocks > 0 ? p->lru_blocks : limits->n_blocks);
     const bool remembers = p->prefix > 0 || p->precise > 0 || p->cold > 0;
-    return remembers ? holders_create(&state->index, ifl_n_replicas(self),
-                                      (int32_t)state->lru_blocks, error)
-                     : 0;
+    return remembers
+               ? holders_create(&state->index, ifl_n_replicas(self), (int32_t)state->lru_blocks,
+                                "cluster.router.lru_blocks", error)
+               : 0;
 }
 
 static void finish(void *self)

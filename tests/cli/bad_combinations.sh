@@ -112,6 +112,8 @@ if ! ldd "$inflight" 2>&1 | grep -q san; then
         --set serving.preset=vllm-v0-swap --set serving.kv.num_blocks=2000000000 --set serving.kv.block_tokens=1
     short 'out of memory: serving.kv.tiers.host of replica 0 has 1000000000 K/V blocks' \
         --set serving.kv.prefix_cache=hash --set serving.kv.tiers.host.blocks=1000000000
+    short "--set cluster.router=scores: out of memory: the router's index has 31250 blocks for each of 60000 replicas, 83.6 GB "\
+'(cluster.router.lru_blocks)' --set cluster.replicas=60000 --set cluster.router=scores --set serving.kv.num_blocks=8
 fi
 
 # keys that have no effect without another one; they are accepted where that one says that it is off, and at their default
