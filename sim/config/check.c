@@ -435,23 +435,14 @@ static int check_engine(const struct node *root, struct config *config, struct i
     return 0;
 }
 
-/* Refuses replications that would all be the same run: their interval would have no width. */
-static int check_replications(const struct node *root, const struct config *config,
+static int check_steady_state(const struct node *root, const struct config *config,
                               struct ifl_error *error)
 {
-    const enum ifl_process process = config->workload.arrivals.process;
-    const bool drawn = process == IFL_ARRIVE_POISSON || process == IFL_ARRIVE_GAMMA;
-    if (config->executor != EXECUTOR_SIM)
-        return config->steady_state
-                   ? fail_key(root, "steady_state", error,
-                              "steady_state is true, expected false where an engine flies: the "
-                              "warm-up is found by flying twice")
-                   : 0;
-    if (config->replications > 1 && !drawn && !config->workload.window.shuffle)
-        return fail_key(root, "replications", error,
-                        "replications are all the same where nothing is drawn, expected arrivals "
-                        "poisson or gamma, or workload.shuffle");
-    return 0;
+    return config->executor != EXECUTOR_SIM && config->steady_state
+               ? fail_key(root, "steady_state", error,
+                          "steady_state is true, expected false where an engine flies: the "
+                          "warm-up is found by flying twice")
+               : 0;
 }
 
 static int check_timeline(const struct node *root, const struct output_config *output,
@@ -481,7 +472,7 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_stages(root, config, error) < 0 || check_in_flight(root, config, error) < 0 ||
         check_beams(root, config, error) < 0 || check_speculation(root, config, error) < 0 ||
         tiers_check(root, config, error) < 0 || swap_check(root, config, error) < 0 ||
-        check_engine(root, config, error) < 0 || check_replications(root, config, error) < 0 ||
+        check_engine(root, config, error) < 0 || check_steady_state(root, config, error) < 0 ||
         check_company(root, config, error) < 0 || check_timeline(root, &config->output, error) < 0)
         return error->code;
     return 0;

@@ -14,7 +14,8 @@ static const struct ifl_param top_fields[] = {
     CHOICE("executor", executor, "sim|cpu|cuda", EXECUTOR_SIM,
            "a cost model in virtual time, or an engine in wall time"),
     INT("replications", replications, 1, 1, 10000, "runs",
-        "fly every point that often, each time with other arrivals and another shuffle"),
+        "fly every point that often, each time with other draws: arrivals, shuffle, patience, "
+        "routers"),
     BOOL("steady_state", steady_state, false,
          "the summary leaves out the warm-up, found by MSER-5 (White, Simulation 69:6, 1997)"),
 };

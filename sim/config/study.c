@@ -9,6 +9,7 @@
 
 #include "inflight/random.h"
 
+#include "config/check_draws.h"
 #include "config/keys.h"
 #include "config/layers.h"
 #include "config/migration.h"
@@ -162,6 +163,8 @@ static void reseed(struct config *config, size_t replication)
     const uint64_t shift = ifl_mix(replication);
     config->workload.arrivals.seed = ifl_mix(config->workload.arrivals.seed ^ shift);
     config->workload.window.shuffle_seed = ifl_mix(config->workload.window.shuffle_seed ^ shift);
+    config->workload.patience.seed = ifl_mix(config->workload.patience.seed ^ shift);
+    config->workload.retries.seed = ifl_mix(config->workload.retries.seed ^ shift);
 }
 
 int study_layers(const struct study *study, size_t point, struct node **root,
@@ -190,7 +193,8 @@ int study_read_layers(const struct study *study, const struct node *upper, size_
     if (code == 0)
         code = pools_n(upper) > 0 ? read_pools(study, upper, config, error)
                                   : read_over_preset(study, upper, config, error);
-    if (code == 0 && migration_check(upper, config, error) < 0) {
+    if (code == 0 && (migration_check(upper, config, error) < 0 ||
+                      replications_check(upper, config, error) < 0)) {
         code = error->code;
         config_finish(config);
     }

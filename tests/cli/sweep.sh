@@ -129,6 +129,27 @@ again many
 [ ! -e many/replications.csv ] || complain 'replications.csv of an earlier run is left'
 refuses 'replications are all the same where nothing is drawn' \
     "$inflight" run config.yaml --quiet --set replications=3
+# a router of one replica, and a patience that is the same for all, draw nothing
+for nothing in cluster.router=random cluster.replicas=3 'workload.patience={process: constant, mean_s: 2}'; do
+    refuses 'replications are all the same where nothing is drawn' \
+        "$inflight" run config.yaml --quiet --set replications=2 --set "$nothing"
+done
+# drawn DIR COLUMNS EDIT...: two replications have different columns
+drawn() {
+    dir=$1
+    of=$2
+    shift 2
+    succeeds "$inflight" run config.yaml --quiet -o "$dir" --set sweep=null --set replications=2 --set output.timeline=false "$@"
+    columns "$dir/requests.csv" "point,$of" | sed -n 's/^0,//p' >first
+    columns "$dir/requests.csv" "point,$of" | sed -n 's/^1,//p' >second
+    same "$(wc -l <first)" "$(wc -l <second)" "rows of the replications of $*"
+    cmp -s first second && complain "both replications of $* have the same $of"
+    rm -r "$dir"
+}
+drawn routed replica --set cluster.replicas=3 --set cluster.router=random
+drawn pooled replica --set 'cluster.pools={a: {count: 1}, b: {count: 2}}' --set cluster.router=power-of-two
+drawn impatient status,left_s --set 'workload.patience={process: exponential, mean_s: 0.02}'
+drawn again_sent arrival_s --set 'workload.patience={process: constant, mean_s: 0.02}' --set workload.retry.most=1
 refuses 'replications is swept, expected one number' \
     "$inflight" run config.yaml --quiet --set 'sweep.replications=[1,2]'
 
