@@ -343,7 +343,7 @@ struct ifl_quantiles {
     double mean, p50, p90, p95, p99; /* NaN where there is no sample */
 };
 
-/* What was full in steps after whose plan requests waited, as shares of the time of these steps. */
+/* What was full in steps where the plan left requests waiting, as shares of the time of these. */
 struct ifl_pressure {
     double waiting_s;                  /* the time of these steps */
     int32_t most_running, most_tokens; /* requests, and tokens of a step, in any of them */

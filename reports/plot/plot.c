@@ -24,7 +24,7 @@ static const struct figure {
     figure_write_fn *write;
     size_t max_series; /* those behind are left out */
     enum runs_shown runs;
-    enum figure_axis axis; /* whose scale and range may be given, and whose key is in the name */
+    enum figure_axis axis; /* its scale and range may be given, and its key is in the name */
     const char *doc;
 } figures[] = {
     {"latency_vs_rate", metrics_lack_curve, metrics_latency_vs_rate, MAX_SERIES, MEAN_OF_RUNS,

@@ -1,4 +1,4 @@
-/* What was full in the steps after whose plan requests waited: the counts that tell which limit
+/* What was full in steps where the plan left requests waiting: the counts that tell which limit
  * keeps them waiting. */
 #ifndef INFLIGHT_REPORTS_PRESSURE_H
 #define INFLIGHT_REPORTS_PRESSURE_H
@@ -11,7 +11,7 @@ struct pressure {
     int32_t most_running, most_tokens;
 };
 
-/* A step behind whose plan requests waited, or the part of a stretch with that many blocks in use.
+/* A step with requests left waiting by its plan, or the part of a stretch with so many blocks used.
  */
 void pressure_add(struct pressure *pressure, const struct ifl_step_record *step, int64_t lasted_ns,
                   int32_t used_blocks);

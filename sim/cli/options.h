@@ -57,7 +57,7 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
-/* Reads argv[0..argc) into the struct at `values`, whose offsets the command's options have. Words
+/* Reads argv[0..argc) into the struct at `values`, at the offsets of the command's options. Words
  * that are no options go to `positional`. 0, or -1 after printing one line to stderr that names the
  * command. */
 int options_read(const struct command *command, void *values, int argc, char **argv,

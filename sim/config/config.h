@@ -146,7 +146,7 @@ struct adapter_serving_config {
 
 struct serving_config {
     char preset[512];
-    char engine[32]; /* whose scheduler it is, as the first word of a profile's kernels; or empty */
+    char engine[32]; /* that has this scheduler, as a profile's kernels name it first; or empty */
     int32_t max_model_len; /* 0: the model's */
     struct door door;
     struct module_config modules[N_MODULES]; /* the cluster's router included */

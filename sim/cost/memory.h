@@ -31,7 +31,7 @@ struct memory_plan {
     int64_t collective_bytes; /* communicators and the buffers of all-reduces */
     int64_t graph_bytes;      /* captured CUDA graphs */
     int64_t error_bytes;      /* standard deviation of kv_bytes */
-    int32_t sampled_seqs;     /* whose logits are the widest activations; 0: those of a layer are */
+    int32_t sampled_seqs;     /* their logits are the widest activations; 0: a layer's are */
     int32_t logits_tokens;    /* the same where a step has logits of all tokens */
 };
 

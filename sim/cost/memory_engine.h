@@ -89,7 +89,7 @@ enum memory_rule {
 /* What an engine profiles itself with; no rule of SGLang's reads it. */
 struct memory_profile_run {
     int32_t max_batched_tokens, max_seqs;
-    int32_t n_data_ranks; /* whose tokens the experts compute together; 0: one */
+    int32_t n_data_ranks; /* the experts compute tokens of so many together; 0: one */
 };
 
 /* True if the rule needs a struct memory_profile_run. */

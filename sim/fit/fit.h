@@ -42,7 +42,7 @@ struct fit_options {
     size_t n_train;
     const struct fit_hold *hold;
     size_t n_hold;
-    atomic_ullong *n_fitted; /* rows whose operation is done with, for a progress line; or NULL */
+    atomic_ullong *n_fitted; /* rows of operations that are fitted, for a progress line; or NULL */
 };
 
 struct fit_op_report {

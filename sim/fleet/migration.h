@@ -18,7 +18,7 @@
  * replica takes blocks as each stage begins; where it has none, the request stays.
  *
  * A request that waits has nothing to copy. It moves at once, with blocks for its prompt, to a
- * replica in whose queue none came earlier (_migrate_out_waiting_request; pre_alloc_cache). */
+ * replica with no earlier one in its queue (_migrate_out_waiting_request; pre_alloc_cache). */
 #ifndef SIM_FLEET_MIGRATION_H
 #define SIM_FLEET_MIGRATION_H
 

@@ -1,4 +1,4 @@
-/* Classes of requests that are held at the gateway, and whose turn it is: deficit round robin
+/* Classes of requests that are held at the gateway, and which one goes next: deficit round robin
  * (Shreedhar and Varghese 1996), as Dynamo's router has it (lib/kv-router/src/scheduling/
  * policy_queue.rs, pop_next, main branch of 2026). Where requests are larger than quanta, rounds
  * are given whole and at once, so that a class behind the one that goes has its next round early:

@@ -21,7 +21,7 @@ struct weighed { /* tokens of an answer and what was said of them; zeroed, it is
 /* NULL logprobs: the engine says nothing of the token. 0 or IFL_E_NOMEM. */
 int weighed_add(struct weighed *weighed, int32_t token, const struct ifl_logprobs *logprobs);
 void weighed_free(struct weighed *weighed);
-/* Writes the object and empties the list, whose next token goes on behind it. */
+/* Writes the object and empties the list. Its next token goes on behind the object. */
 void weighed_put(struct weighed *weighed, const struct served_text *text, bool chat,
                  struct evbuffer *out);
 

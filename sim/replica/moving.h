@@ -77,7 +77,7 @@ static inline void moving_go(struct moving *moving, struct live_request *r)
     moving->n++;
     moving->n_blocks += r->pub.stale.n_blocks;
 }
-/* r, whose `swaps` says where to, is on its way between device and host. */
+/* r is on its way between device and host; its `swaps` says which way. */
 static inline void moving_swap(struct moving *moving, struct live_request *r)
 {
     ifl_assert(r->pub.state == IFL_MOVING && r->swaps != SWAPS_NOT);

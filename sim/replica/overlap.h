@@ -28,7 +28,7 @@ enum overlap_batches {
                        one step at a time; engines share the stages (vLLM v0) */
 };
 
-/* Whose requests batching modules count as running, and so what their max_seqs limits. */
+/* Which requests batching modules count as running: those that their max_seqs limits. */
 enum overlap_seats {
     OVERLAP_SEATS_OF_ALL, /* of all steps in flight (vLLM v1, Sarathi) */
     OVERLAP_SEATS_OF_STEP /* of the step that is planned: those in flight have seats of their own

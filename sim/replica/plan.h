@@ -60,7 +60,7 @@ struct plan {
      * is done to the step the batching module does. */
     const struct ifl_policy *called;
     const struct ifl_policy *ahead; /* a preempt module preempts ahead of need; NULL: none does */
-    const struct ifl_policy *refused_until_by; /* whose refusal refused_until_ns is of */
+    const struct ifl_policy *refused_until_by; /* the module that refused until then */
 
     struct snapshot scheduled;
     struct ifl_copy *outs, *ins;  /* [host blocks + 1] */
@@ -215,8 +215,8 @@ static inline void plan_count_rejected(struct plan *plan)
     plan->n_rejected++;
 }
 
-/* Once the plan is committed: r, whose prompt takes part in the step, leaves it. False: it takes no
- * part with a prompt. */
+/* Once the plan is committed: r leaves the step, in which its prompt takes part. False: its prompt
+ * takes no part. */
 bool plan_forget_prompt(struct plan *plan, const struct live_request *r);
 
 /* ---- copies ---- */

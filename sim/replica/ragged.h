@@ -106,7 +106,7 @@ int ragged_reserve(struct ragged *ragged, size_t n); /* 0 or IFL_E_NOMEM */
 void ragged_destroy(struct ragged *ragged);
 /* Makes r a member, without guesses. */
 void ragged_add(struct ragged *ragged, struct live_request *r, struct kv_block block);
-/* Takes r out, whose record must be up to date. */
+/* Takes r out. Its record must be up to date. */
 void ragged_remove(struct ragged *ragged, const struct live_request *r);
 /* Brings the record of r up to date. */
 void ragged_catch_up(const struct ragged *ragged, struct live_request *r);

@@ -43,7 +43,7 @@ bool replica_swap_out(struct replica *replica, struct live_request *r);
 bool replica_swap_in(struct replica *replica, struct live_request *r, int32_t hold);
 /* r, which was swapped out, has device blocks again. */
 void replica_count_back(struct replica *replica, struct live_request *r);
-/* r, all of whose K/V has come, runs from now on, without a plan's start. */
+/* All K/V of r has come: it runs from now on, without a plan's start. */
 void replica_run_on(struct replica *replica, struct live_request *r);
 /* True: what `needy` lacks is on its way to the host, so that nothing else is to give way. */
 bool replica_room_comes(struct replica *replica, const struct live_request *needy);

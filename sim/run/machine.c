@@ -62,7 +62,7 @@ static void pack_kv(struct model *model, const struct engine_config *engine)
     model->kv_scale_bytes = engine->kv_scale_bytes;
 }
 
-/* Whose layers a pass of guesses computes: a draft model's, or the target's own. */
+/* A pass of guesses computes layers of a draft model, or of the target itself. */
 static int load_draft_model(struct machine *machine, const struct config *config,
                             struct profile_shelf *shelf, struct ifl_error *error)
 {

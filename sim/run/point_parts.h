@@ -62,7 +62,7 @@ void point_describe_pools(const struct point_options *options, struct point *poi
 /* Fills the limits of each pool. */
 int point_size_pools(const struct point_options *options, struct point *point,
                      struct ifl_error *error);
-/* Names the pool in an input error, whose code it returns. */
+/* Names the pool in an input error. Returns the error's code. */
 int point_blame_pool(const struct config *config, size_t pool, struct ifl_error *error);
 
 /* ---- point_tiers.c ---- */

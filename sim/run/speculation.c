@@ -68,7 +68,7 @@ static int check_texts(const struct speculation_config *config, struct acceptanc
     return read_clients(config->clients, error, NULL, NULL);
 }
 
-/* ---- whose ---- */
+/* ---- rates of clients ---- */
 
 struct reading {
     struct speculation *of;

@@ -69,7 +69,7 @@ static inline struct kv_seat *kv_seat(const struct kv_evictor *evictor, int32_t 
     return (struct kv_seat *)(void *)(evictor->seats + i * evictor->seat_bytes);
 }
 
-/* True if the evictor has the block whose seat it is. */
+/* True if the evictor has the block that the seat belongs to. */
 static inline bool kv_seat_is_taken(const struct kv_seat *seat)
 {
     return seat->at != KV_NOT_UNUSED;
