@@ -100,8 +100,10 @@ static struct cost *create_pass(const struct draft_cost *draft, struct ifl_error
         model.layers = draft->layers;
         model.vocab = ifl_max((int32_t)(model.vocab * draft->lm_head_frac), 1);
         if (model.n_experts > 0)
-            model.d_ffn *= model.experts_per_token;
+            model.d_ffn =
+                model.d_ffn * model.experts_per_token + model.shared_experts * model.d_ffn_shared;
         model.n_experts = model.experts_per_token = model.n_rank_experts = 0;
+        model.shared_experts = model.first_dense_layers = model.d_ffn_dense = 0;
     }
     if (model.n_experts == 0) /* the groups of ranks share nothing of it */
         parallel.data = parallel.expert = 1;

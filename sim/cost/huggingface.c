@@ -20,6 +20,15 @@ static int32_t need(struct ifl_hf_config *config, const char *key, int32_t max)
     return ifl_hf_count(config, key, IFL_HF_REQUIRED, max);
 }
 
+/* A count that may be 0. */
+static int32_t zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max)
+{
+    const struct json_t *value = ifl_hf_value(config->root, key);
+    if (json_is_integer(value) && json_integer_value(value) == 0)
+        return 0;
+    return ifl_hf_count(config, key, 0, max);
+}
+
 /* ---- one function an architecture ---- */
 
 /* What engines compute as well. */
@@ -61,6 +70,47 @@ static void read_qwen3_moe(struct ifl_hf_config *config, struct model *model)
         refuse(config, "decoder_sparse_step is not 1", "experts in every layer");
     if (json_array_size(ifl_hf_value(config->root, "mlp_only_layers")) > 0)
         refuse(config, "mlp_only_layers names layers", "experts in every layer");
+}
+
+/* MoE layers from first_k_dense_replace on (modeling_deepseek.py, DeepseekV3DecoderLayer). */
+static void read_deepseek_experts(struct ifl_hf_config *config, struct model *model)
+{
+    model->n_experts = need(config, "n_routed_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
+    model->shared_experts = ifl_hf_count(config, "n_shared_experts", 0, MODEL_MAX_EXPERTS);
+    model->d_ffn = need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->first_dense_layers =
+        zero_or_count(config, "first_k_dense_replace", IFL_MODEL_MAX_LAYERS);
+    if (model->first_dense_layers > 0)
+        model->d_ffn_dense = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    if (ifl_hf_count(config, "moe_layer_freq", 1, IFL_MODEL_MAX_LAYERS) != 1)
+        refuse(config, "moe_layer_freq is not 1", "experts in every layer behind the first");
+}
+
+/* The module that predicts further tokens (num_nextn_predict_layers) is none of the layers. */
+static void read_deepseek(struct ifl_hf_config *config, struct model *model)
+{
+    model->layers = need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
+    model->d_model = need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->q_lora_rank = ifl_hf_count(config, "q_lora_rank", 0, IFL_MODEL_MAX_D_MODEL);
+    model->kv_lora_rank = need(config, "kv_lora_rank", IFL_MODEL_MAX_D_HEAD);
+    model->qk_nope_head_dim = need(config, "qk_nope_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->qk_rope_head_dim = need(config, "qk_rope_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->v_head_dim = need(config, "v_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
+    if (ifl_hf_flag(config, "attention_bias", false))
+        refuse(config, "attention_bias is true", "projections without biases");
+    if (ifl_hf_count(config, "num_key_value_heads", model->n_q_heads, IFL_MODEL_MAX_HEADS) !=
+        model->n_q_heads)
+        refuse(config, "num_key_value_heads differs from num_attention_heads",
+               "the same number: latent attention has keys and values for each head");
+    if (!ifl_hf_value(config->root, "n_routed_experts"))
+        model->d_ffn = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    else
+        read_deepseek_experts(config, model);
 }
 
 static void set_classic(struct model *model)
@@ -129,10 +179,13 @@ static const struct architecture {
     const char *model_type;
     void (*read)(struct ifl_hf_config *, struct model *);
 } architectures[] = {
-    {"llama", read_decoder},       {"mistral", read_decoder}, {"phi3", read_decoder},
-    {"qwen2", read_decoder},       {"qwen3", read_decoder},   {"opt", read_opt},
-    {"bloom", read_bloom},         {"gpt2", read_gpt2},       {"mixtral", read_mixtral},
-    {"qwen3_moe", read_qwen3_moe},
+    {"llama", read_decoder},        {"mistral", read_decoder},
+    {"phi3", read_decoder},         {"qwen2", read_decoder},
+    {"qwen3", read_decoder},        {"opt", read_opt},
+    {"bloom", read_bloom},          {"gpt2", read_gpt2},
+    {"mixtral", read_mixtral},      {"qwen3_moe", read_qwen3_moe},
+    {"deepseek_v2", read_deepseek}, {"deepseek_v3", read_deepseek},
+    {"kimi_k2", read_deepseek},
 };
 
 static const struct architecture *architecture_of(struct ifl_hf_config *config)
@@ -143,7 +196,7 @@ static const struct architecture *architecture_of(struct ifl_hf_config *config)
         if (strcmp(architectures[i].model_type, type) == 0)
             return &architectures[i];
 
-    char supported[128] = "one of ";
+    char supported[160] = "one of ";
     for (size_t i = 0, at = strlen(supported); i < n; i++)
         at += (size_t)snprintf(supported + at, sizeof supported - at, "%s%s", i ? ", " : "",
                                architectures[i].model_type);
@@ -165,6 +218,19 @@ static int32_t element_bytes(struct ifl_hf_config *config)
     return 2;
 }
 
+/* fp8 as DeepSeek-V3 has it: a scale for each block of 128 x 128 is left out. */
+static void read_quantization(struct ifl_hf_config *config, struct model *model)
+{
+    const struct json_t *quantization = ifl_hf_value(config->root, "quantization_config");
+    if (!quantization)
+        return;
+    if (strcmp(ifl_hf_text(quantization, "quant_method"), "fp8") == 0)
+        model->quantization = MODEL_FP8;
+    else
+        refuse(config, "quantization_config is set",
+               "a checkpoint that is not quantised, or quant_method fp8");
+}
+
 static void read_object(struct ifl_hf_config *config, struct model *model)
 {
     const struct architecture *architecture = architecture_of(config);
@@ -172,8 +238,7 @@ static void read_object(struct ifl_hf_config *config, struct model *model)
         return;
     architecture->read(config, model);
     model->weight_bytes = model->kv_bytes = element_bytes(config);
-    if (ifl_hf_value(config->root, "quantization_config"))
-        refuse(config, "quantization_config is set", "a checkpoint that is not quantised");
+    read_quantization(config, model);
     snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s",
              architecture->model_type);
 }

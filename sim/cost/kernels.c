@@ -117,10 +117,16 @@ IFL_APART struct decode_line decode_line(const struct hardware *hardware,
     const bool streams =
         stream_bytes_per_s > 0 && n_streams * stream_bytes_per_s < memory_bytes_per_s;
     const double token_bytes = 2 * heads->kv_heads * heads->d_head * heads->element_bytes;
+    const double read_s =
+        token_bytes / (streams ? n_streams * stream_bytes_per_s : memory_bytes_per_s);
+    const double compute_s = heads->token_flops > 0
+                                 ? heads->q_heads * heads->token_flops /
+                                       flops_per_s(hardware, hardware->prefill.compute_frac)
+                                 : 0;
     return (struct decode_line){
         .launch_s = decode->launch_us * us,
         .heads_s = decode->head_us * us * n_streams / hardware->gpu.n_sms,
-        .token_s = token_bytes / (streams ? n_streams * stream_bytes_per_s : memory_bytes_per_s),
+        .token_s = fmax(read_s, compute_s),
         .split_s = decode->split_us * us,
         .split_tokens = KERNELS_SPLIT_TOKENS * n_seqs,
     };

@@ -45,10 +45,13 @@ double gemm_group_s(const struct hardware *hardware, const struct gemm_group *gr
 /* gemm_fp8: the same with 8-bit inputs, a 16-bit output and the doubled peak. */
 double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k);
 
-/* The attention of a rank. */
+/* The attention of a rank. Where keys and values differ in width, d_head is their mean; where one
+ * latent is both, it is half of the latent's, since K and V are read once for both. */
 struct attention_heads {
     double q_heads, kv_heads, d_head;
     double element_bytes; /* of K and V */
+    double token_flops; /* of a decode, for a query head and a token of context, where they may take
+                           longer than reading it: latent attention. 0: they never do */
 };
 
 /* Sums over the prefill sequences of a step. */
@@ -87,7 +90,11 @@ enum { KERNELS_SPLIT_TOKENS = 128 };
  *
  * Contexts above 128 tokens are split over SMs and combined by a second kernel. FlashAttention 2
  * does not split them where h = g: then an SM streams each alone at s, which bounds small batches
- * from below. Other kernels have s = 0, and no such bound. */
+ * from below. Other kernels have s = 0, and no such bound.
+ *
+ * With latent attention all h heads of a rank attend to one latent: where they are many, the
+ * products take longer than reading it, and KV / (e_d W) is at least context h token_flops / (e_a
+ * P). */
 double decode_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
                           const struct decode_shape *shape);
 

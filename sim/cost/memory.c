@@ -11,7 +11,8 @@ static const double gib = 1024.0 * 1024 * 1024;
 static int64_t activation_bytes(const struct model *model, double activation_tokens,
                                 int32_t tensor_parallel)
 {
-    const double ffn_columns = (double)model->d_ffn / tensor_parallel;
+    const double widest = ifl_max(model->d_ffn, model->d_ffn_dense);
+    const double ffn_columns = widest / tensor_parallel;
     const double row = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * ffn_columns + 4.0 * model->d_model;
     return (int64_t)(row * model->weight_bytes * activation_tokens);
 }

@@ -20,6 +20,7 @@ enum {
     NO_SAMPLER = 1 << 7,      /* logits of all tokens, which are not sampled */
     NULL_BLOCK = 1 << 8,      /* vllm/v1/core/block_pool.py */
     KEEPS_EXPERTS = 1 << 9,   /* their workspaces are there while it samples */
+    HAS_LATENT = 1 << 10,     /* releases that compute latent attention as such */
 };
 
 static const struct engine_rule {
@@ -32,13 +33,15 @@ static const struct engine_rule {
     [MEMORY_VLLM_0_2_6] = {"vllm-0.2.6", 37, 0.24, IS_V0 | COUNTS_CONTEXT | HOLDS},
     [MEMORY_VLLM_0_3_1] = {"vllm-0.3.1", 37, 0.24, IS_V0 | HOLDS},
     [MEMORY_VLLM_0_6_4] = {"vllm-0.6.4", 37, 0.13, IS_V0 | COUNTS_CONTEXT},
-    [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0},
-    [MEMORY_VLLM_0_7] = {"vllm-0.7", 0, 0.13, COUNTS_CONTEXT | NO_SAMPLER},
-    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT | NULL_BLOCK | KEEPS_EXPERTS},
-    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS},
-    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS},
-    [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS},
-    [MEMORY_SGLANG] = {"sglang", 0, 0, COUNTS_CONTEXT | IS_STATIC},
+    [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0 | HAS_LATENT},
+    [MEMORY_VLLM_0_7] = {"vllm-0.7", 0, 0.13, COUNTS_CONTEXT | NO_SAMPLER | HAS_LATENT},
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13,
+                         COUNTS_CONTEXT | NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
+    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
+    [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25,
+                          NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT},
+    [MEMORY_SGLANG] = {"sglang", 0, 0, COUNTS_CONTEXT | IS_STATIC | HAS_LATENT},
 };
 
 static const double context_gib = 0.53, rest_gib = 0.07;
@@ -66,6 +69,27 @@ bool memory_rule_has_null_block(enum memory_rule rule)
 static double wide_columns(const struct model *model, int32_t tensor_parallel)
 {
     return (model->mlp == MODEL_MLP_GATED ? 2.0 : 1.0) * model->d_ffn / tensor_parallel;
+}
+
+/* Of a layer without experts, in front of those with them. */
+static double dense_layer_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens)
+{
+    const double columns = (double)model_dense_columns(model, tensor_parallel);
+    const double mlp = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns;
+    return columns > 0 ? n_tokens * model->weight_bytes * (mlp + 3.0 * model->d_model) : 0;
+}
+
+/* What latent attention has beside the hidden state and the residual when it attends in the step
+ * that V0 profiles itself with (attention/backends/mla/common.py, _forward_prefill): queries, keys,
+ * values that are padded to their width and an output of that width, and what keys and values are
+ * cut from.
+ */
+static double latent_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens)
+{
+    const double h = model_q_heads_per_rank(model, tensor_parallel);
+    const double up = model->qk_nope_head_dim + model->v_head_dim;
+    const double columns = h * (4.0 * model_latent_prompt(model).key + up);
+    return n_tokens * model->weight_bytes * (columns + 2.0 * model->d_model);
 }
 
 /* The columns of the MLP, and n_rows rows of d_model beside them. */
@@ -102,15 +126,20 @@ static double peak_bytes(const struct model *model, const struct engine_rule *ru
                          const struct memory_profile_run *run, struct memory_plan *plan)
 {
     const int32_t ranks = plan->tensor_parallel, n_tokens = run->max_batched_tokens;
-    const int32_t n_rows = rule->flags & NO_SAMPLER ? n_tokens : ifl_min(run->max_seqs, n_tokens);
+    const int32_t n_logits = rule->flags & NO_SAMPLER ? n_tokens : ifl_min(run->max_seqs, n_tokens);
     const double experts =
         expert_bytes(model, ranks, (double)n_tokens * ifl_max(run->n_data_ranks, 1));
     const bool are_kept = rule->flags & KEEPS_EXPERTS;
-    const double layer = layer_bytes(model, ranks, n_tokens, 3) + (are_kept ? 0 : experts);
-    const double sampler = logits_bytes(model, rule, ranks, n_rows) +
+    const int32_t n_rows =
+        model->shared_experts > 0 ? 4 : 3; /* with what shared experts have made */
+    double layer = layer_bytes(model, ranks, n_tokens, n_rows) + (are_kept ? 0 : experts);
+    layer = fmax(layer, dense_layer_bytes(model, ranks, n_tokens));
+    if (model_is_latent(model) && rule->flags & IS_V0)
+        layer = fmax(layer, latent_bytes(model, ranks, n_tokens));
+    const double sampler = logits_bytes(model, rule, ranks, n_logits) +
                            (double)n_tokens * model->d_model * model->weight_bytes;
     *(rule->flags & NO_SAMPLER ? &plan->logits_tokens : &plan->sampled_seqs) =
-        sampler > layer ? n_rows : 0;
+        sampler > layer ? n_logits : 0;
     return fmax(layer, sampler) + (are_kept ? experts : 0);
 }
 
@@ -171,6 +200,19 @@ static int64_t graph_bytes(const struct model *model, int32_t max_seqs)
 
 /* ---- weights ---- */
 
+/* vLLM has no batched products of quantised weights, and keeps W^UK and W^UV in 16 bits beside what
+ * they were made of (attention/backends/mla/common.py, process_weights_after_loading). */
+static int64_t absorbed_bytes(const struct model *model, const struct engine_rule *rule,
+                              int32_t tensor_parallel)
+{
+    struct model_linear ups[MODEL_UPS];
+    const struct model_linear *up = &ups[MODEL_KV_UP];
+    if (model->quantization == MODEL_PLAIN || rule->flags & IS_STATIC)
+        return 0;
+    model_latent_ups(model, tensor_parallel, ups);
+    return model->layers * up->n * up->k * model->weight_bytes;
+}
+
 /* Of 4 bits, each group of 128 has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py
  * and gptq_marlin.py, create_weights; 128 is what checkpoints have). */
 static int64_t weight_bytes(const struct model *model, int32_t tensor_parallel)
@@ -179,6 +221,34 @@ static int64_t weight_bytes(const struct model *model, int32_t tensor_parallel)
     if (model->quantization != MODEL_INT4)
         return bytes;
     return bytes + model_matrices_bytes(model, tensor_parallel) * 20 / (4 * 128);
+}
+
+/* ---- a block ---- */
+
+/* V0 puts each token's latent at a multiple of 256 bytes of 16-bit elements
+ * (worker/cache_engine.py, get_cache_block_size; VLLM_CUDA_MEM_ALIGN_KV_CACHE is set by default),
+ * V1 does not. */
+enum { ALIGNED_ELEMENTS = 128 };
+
+static int64_t padding_bytes(const struct model *model, const struct engine_rule *rule,
+                             int32_t block_tokens)
+{
+    const int32_t over = model->d_head % ALIGNED_ELEMENTS;
+    if (!model_is_latent(model) || !(rule->flags & IS_V0) || over == 0)
+        return 0;
+    return (int64_t)(ALIGNED_ELEMENTS - over) * model->kv_bytes * model->layers * block_tokens;
+}
+
+static int check_latent(const struct model *model, const struct engine_rule *rule,
+                        struct ifl_error *error)
+{
+    if (!model_is_latent(model) || rule->flags & HAS_LATENT)
+        return 0;
+    return ifl_fail(
+        error, IFL_E_INPUT,
+        "the rule %s has no latent attention, that of %s, expected one of vLLM from 0.7.1 "
+        "on (vllm-0.6.5 for V0) or of SGLang",
+        rule->name, model->name);
 }
 
 /* ---- collectives ---- */
@@ -250,11 +320,13 @@ int memory_plan_engine(const struct model *model, const struct platform *platfor
     const struct engine_rule *rule = &rules[of];
     const double drawn_sds = platform->deployment.memory.drawn_sds;
     const int32_t ranks = options->tensor_parallel;
-    if (memory_start_plan(model, options, platform->hardware.gpu.memory_gib * gib, plan, error))
+    if (check_latent(model, rule, error) ||
+        memory_start_plan(model, options, platform->hardware.gpu.memory_gib * gib, plan, error))
         return IFL_E_INPUT;
     plan->rule = rule->name;
     plan->of_free = rule->flags & IS_STATIC;
-    plan->weight_bytes = weight_bytes(model, ranks);
+    plan->weight_bytes = weight_bytes(model, ranks) + absorbed_bytes(model, rule, ranks);
+    plan->block_bytes += padding_bytes(model, rule, plan->block_tokens);
     weigh_outside(platform, rule, ranks * ifl_max(run->n_data_ranks, 1), plan);
     plan->graph_bytes = rule->flags & COUNTS_GRAPHS ? graph_bytes(model, run->max_seqs) : 0;
     if (!(rule->flags & IS_STATIC))

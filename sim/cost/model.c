@@ -18,6 +18,12 @@ int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parall
     return share > 0 ? share : 1;
 }
 
+/* Of what is made of the hidden state for the queries. */
+static int64_t latent_columns(const struct model *model, int64_t n_heads)
+{
+    return model->q_lora_rank > 0 ? model->q_lora_rank : n_heads * model_latent_prompt(model).key;
+}
+
 void model_layer_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_LINEARS])
 {
@@ -29,6 +35,10 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
 
     linears[0] = (struct model_linear){"qkv", (h + 2 * g) * d_head, d};
     linears[1] = (struct model_linear){"out", d, h * d_head};
+    if (model_is_latent(model)) {
+        linears[0].n = latent_columns(model, h) + d_head;
+        linears[1].k = h * model->v_head_dim;
+    }
     linears[2] = (struct model_linear){"mlp up", up, d};
     linears[3] = (struct model_linear){"mlp down", d, f};
 }
@@ -56,27 +66,63 @@ static int64_t layer_biases(const struct model *model, const struct model_linear
     return n;
 }
 
-static int64_t layer_matrices(const struct model *model, int32_t tensor_parallel)
+/* Of an MLP of so many columns. */
+static int64_t mlp_matrices(const struct model *model, int64_t columns)
 {
-    struct model_linear linears[MODEL_LINEARS];
-    const int64_t n_experts = model->n_rank_experts > 0 ? model->n_rank_experts : model->n_experts;
-    const int64_t n_mlps = n_experts > 0 ? n_experts : 1;
+    return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * model->d_model;
+}
+
+static int64_t attention_matrices(const struct model *model, int32_t tensor_parallel)
+{
+    struct model_linear linears[MODEL_LINEARS], ups[MODEL_UPS];
     int64_t n = 0;
     model_layer_linears(model, tensor_parallel, linears);
-    for (int i = 0; i < MODEL_LINEARS; i++)
-        n += (i >= MODEL_MLP_UP ? n_mlps : 1) * linears[i].n * linears[i].k;
+    model_latent_ups(model, tensor_parallel, ups);
+    for (int i = 0; i < MODEL_MLP_UP; i++)
+        n += linears[i].n * linears[i].k;
+    for (int i = 0; i < MODEL_UPS; i++)
+        n += ups[i].n * ups[i].k;
     return n;
+}
+
+/* Of the MLPs of a layer with n_mlps that a router picks from, or one. */
+static int64_t mlps_matrices(const struct model *model, int32_t tensor_parallel, int64_t n_mlps)
+{
+    const int64_t columns = model->d_ffn / tensor_parallel;
+    return mlp_matrices(model, n_mlps * columns + model_shared_columns(model, tensor_parallel));
+}
+
+static int64_t matrices_with(const struct model *model, int32_t tensor_parallel, int64_t n_mlps)
+{
+    const int64_t dense = model->first_dense_layers,
+                  columns = model_dense_columns(model, tensor_parallel);
+    return model->layers * attention_matrices(model, tensor_parallel) +
+           (model->layers - dense) * mlps_matrices(model, tensor_parallel, n_mlps) +
+           dense * mlp_matrices(model, columns);
+}
+
+static int64_t layers_matrices(const struct model *model, int32_t tensor_parallel)
+{
+    const int64_t n_experts = model->n_rank_experts > 0 ? model->n_rank_experts : model->n_experts;
+    return matrices_with(model, tensor_parallel, n_experts > 0 ? n_experts : 1);
 }
 
 static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
 {
     struct model_linear linears[MODEL_LINEARS];
     model_layer_linears(model, tensor_parallel, linears);
-    int64_t n = layer_biases(model, linears) + 2 * norm_parameters(model, model->d_model) +
-                (int64_t)model->n_experts * model->d_model;
+    int64_t n = layer_biases(model, linears) + 2 * norm_parameters(model, model->d_model);
     if (model->qk_norm)
         n += 2 * norm_parameters(model, model->d_head);
+    if (model_is_latent(model))
+        n += norm_parameters(model, model->q_lora_rank) +
+             norm_parameters(model, model->kv_lora_rank);
     return n;
+}
+
+static int64_t router_parameters(const struct model *model)
+{
+    return (int64_t)(model->layers - model->first_dense_layers) * model->n_experts * model->d_model;
 }
 
 static int64_t embedding_parameters(const struct model *model, int32_t tensor_parallel)
@@ -93,13 +139,19 @@ static int64_t embedding_parameters(const struct model *model, int32_t tensor_pa
 static int64_t plain_parameters(const struct model *model, int32_t tensor_parallel)
 {
     return embedding_parameters(model, tensor_parallel) +
-           model->layers * layer_vectors(model, tensor_parallel) +
+           model->layers * layer_vectors(model, tensor_parallel) + router_parameters(model) +
            norm_parameters(model, model->d_model);
 }
 
 int64_t model_parameters(const struct model *model)
 {
-    return plain_parameters(model, 1) + model->layers * layer_matrices(model, 1);
+    return plain_parameters(model, 1) + layers_matrices(model, 1);
+}
+
+int64_t model_active_parameters(const struct model *model)
+{
+    const int64_t n_mlps = model->n_experts > 0 ? model->experts_per_token : 1;
+    return plain_parameters(model, 1) + matrices_with(model, 1, n_mlps);
 }
 
 void model_set_dtype(struct model *model, enum model_dtype dtype)
@@ -132,7 +184,7 @@ double model_matrix_bytes(const struct model *model)
 
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    const double elements = (double)(model->layers * layer_matrices(model, tensor_parallel));
+    const double elements = (double)layers_matrices(model, tensor_parallel);
     return (int64_t)(elements * model_matrix_bytes(model));
 }
 
@@ -164,8 +216,9 @@ double model_kv_element_bytes(const struct model *model)
 
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t elements = INT64_C(2) * model->layers *
-                             model_kv_heads_per_rank(model, tensor_parallel) * model->d_head;
+    const int64_t of_a_head = model_is_latent(model) ? 1 : 2; /* a latent, or K and V */
+    const int64_t elements =
+        of_a_head * model->layers * model_kv_heads_per_rank(model, tensor_parallel) * model->d_head;
     return model->kv_bits == 0 ? elements * model->kv_bytes
                                : (int64_t)ceil((double)elements * model_kv_element_bytes(model));
 }
@@ -175,8 +228,10 @@ void model_stage(const struct model *model, int32_t layers, struct model *stage)
     ifl_assert(layers > 0 && layers <= model->layers);
     *stage = *model;
     stage->layers = layers;
-    if (layers < model->layers)
+    if (layers < model->layers) {
         stage->tied_embeddings = true;
+        stage->first_dense_layers = 0;
+    }
 }
 
 struct parallel model_tensor_parallel(int32_t tensor)
@@ -228,37 +283,6 @@ double model_rank_experts_frac(const struct model *model)
     return model->n_rank_experts > 0 ? (double)model->n_rank_experts / model->n_experts : 1;
 }
 
-const char *model_complete(struct model *model, struct ifl_error *error)
-{
-    if (model->n_kv_heads == 0)
-        model->n_kv_heads = model->n_q_heads;
-    if (model->n_q_heads % model->n_kv_heads != 0) {
-        ifl_fail(error, IFL_E_INPUT, "n_kv_heads is %d, expected a divisor of the %d query heads",
-                 model->n_kv_heads, model->n_q_heads);
-        return "n_kv_heads";
-    }
-    if (model->n_experts > 0 &&
-        (model->experts_per_token < 1 || model->experts_per_token > model->n_experts)) {
-        ifl_fail(error, IFL_E_INPUT, "experts_per_token is %d, expected a number from 1 to %d",
-                 model->experts_per_token, model->n_experts);
-        return "experts_per_token";
-    }
-    if (model->n_experts > 0 && model->mlp_bias) {
-        ifl_fail(error, IFL_E_INPUT, "mlp_bias is set, expected experts without biases");
-        return "mlp_bias";
-    }
-    if (model->d_head == 0 && model->d_model % model->n_q_heads != 0) {
-        ifl_fail(error, IFL_E_INPUT,
-                 "d_head is not given and %d query heads do not divide d_model, %d, "
-                 "expected d_head",
-                 model->n_q_heads, model->d_model);
-        return "n_q_heads";
-    }
-    if (model->d_head == 0)
-        model->d_head = model->d_model / model->n_q_heads;
-    return NULL;
-}
-
 int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                          struct ifl_error *error)
 {
@@ -270,5 +294,12 @@ int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                         "parallel.tensor is %d, expected a number that shares the %d query heads, "
                         "%d KV heads and %d FFN columns of %s evenly",
                         t, model->n_q_heads, kv, model->d_ffn, model->name);
+    if (model->d_ffn_dense % t != 0 ||
+        model->shared_experts * (int64_t)model->d_ffn_shared % t != 0)
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "parallel.tensor is %d, expected a number that shares the %d FFN columns of "
+            "the dense layers and the %d x %d of the shared experts of %s evenly",
+            t, model->d_ffn_dense, model->shared_experts, model->d_ffn_shared, model->name);
     return 0;
 }

@@ -7,6 +7,12 @@
  *     h = n_q_heads / t     query heads of a rank
  *     g = max(n_kv_heads / t, 1)     KV heads of a rank; copied where t exceeds them
  *     f = d_ffn / t, V' = ceil(vocab / t)
+ *
+ * Multi-head latent attention (MLA; DeepSeek-V2, arXiv 2405.04434, section 2.1) is there where
+ * kv_lora_rank is not 0. By the symbols of the paper: d_c = kv_lora_rank, d'_c = q_lora_rank, d^R_h
+ * = qk_rope_head_dim, and d_h = qk_nope_head_dim for queries and keys, v_head_dim for values. Of a
+ * token only c^KV and k^R are kept, d_c + d^R_h elements that all heads and all ranks share (eq. 9,
+ * 15). So n_kv_heads is 1 and d_head their number, as with multi-query attention.
  */
 #ifndef SIM_COST_MODEL_H
 #define SIM_COST_MODEL_H
@@ -51,6 +57,12 @@ struct model {
     int32_t experts_per_token;
     int32_t n_rank_experts; /* those that a rank holds, or a part of each; 0: all (model_spread) */
     int32_t window_tokens;  /* attention sees no further back; 0: no limit. No cost reads it */
+    /* Of latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not compressed
+     */
+    int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
+    int32_t first_dense_layers,
+        d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
+    int32_t shared_experts, d_ffn_shared; /* that each token goes through, and the width of one */
 };
 
 /* `name` is the name of a file in configs/models or a path; a path that ends in .json is read as a
@@ -77,7 +89,8 @@ int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                          struct ifl_error *error);
 
 /* The model of a stage of a pipeline with so many of the layers, and one of the two embeddings,
- * since the first stage holds the input embedding and the last the LM head. */
+ * since the first stage holds the input embedding and the last the LM head. Its layers have experts
+ * where those behind the first have: the first stage, with dense ones, is lighter. */
 void model_stage(const struct model *model, int32_t layers, struct model *stage);
 
 /* How a replica is spread over GPUs. All are at least 1. */
@@ -103,16 +116,38 @@ double model_rank_experts_frac(const struct model *model);
 int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel);
 int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parallel);
 
-/* All learned numbers, exactly:
+static inline bool model_is_latent(const struct model *model)
+{
+    return model->kv_lora_rank > 0;
+}
+/* The widths of a query or key, and of what a head attends with in the two forms of latent
+ * attention: as written (eq. 12 to 18), for prompts, and with W^UK and W^UV absorbed into queries
+ * and outputs, for decodes. */
+struct model_widths {
+    int32_t key, value;
+};
+struct model_widths model_latent_prompt(const struct model *model);
+struct model_widths model_latent_decode(const struct model *model);
+
+/* All learned numbers, exactly, but for the correction that a router adds to its scores:
  *     embeddings  V d (twice unless tied) + learned_positions d + one norm with embedding_norm
  *     a layer     d (n_q_heads + 2 n_kv_heads) d_head + n_q_heads d_head d   attention
  *                 3 d d_ffn gated, 2 d d_ffn plain                          MLP, each expert
  *                 + d n_experts                                             router
  *                 + biases + two norms (d, or 2 d with layernorm) + 2 d_head with qk_norm
- *     at the end  one norm */
+ *     at the end  one norm
+ *
+ * Latent attention in place of that of other models, h_q = n_q_heads, each latent with a norm:
+ *
+ *     d q_lora_rank + q_lora_rank h_q (nope + rope)      queries; d h_q (nope + rope) uncompressed
+ *     d (kv_lora_rank + rope) + kv_lora_rank h_q (nope + v)                keys and values
+ *     h_q v d                                                              output */
 int64_t model_parameters(const struct model *model);
+/* Those that a token goes through: without the experts that it is not sent to. */
+int64_t model_active_parameters(const struct model *model);
 
 /* Weights that a rank holds. Matrices are divided among the ranks, KV projections by KV heads.
+ * Every rank has the projections down to a latent, since all its heads need all of it.
  * Every rank holds the norms, the positions and the biases behind a reduction (attention out, MLP
  * down). */
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
@@ -122,7 +157,8 @@ int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel)
 
 /* Bytes of an element of K and V, its share of a scale included. */
 double model_kv_element_bytes(const struct model *model);
-/* K and V of one token on a rank, all layers: 2 layers g d_head elements. */
+/* K and V of one token on a rank, all layers: 2 layers g d_head elements; layers (kv_lora_rank +
+ * qk_rope_head_dim) with latent attention, on each rank. */
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
 
 /* Bytes of an element of the layers' matrices: 2, 1 or 0.5. */
@@ -145,11 +181,27 @@ struct model_linear {
  *     out       d,                 h d_head
  *     mlp up    2 f gated, f plain, d
  *     mlp down  d,                 f
- * The last two are those of one expert. */
+ * The last two are those of one expert. With latent attention qkv is the projection of the hidden
+ * state to both latents and to k^R, (q_lora_rank + kv_lora_rank + rope, or h (nope + rope) for the
+ * first), and out has k = h v. */
 #define MODEL_LINEARS 4
 enum { MODEL_MLP_UP = 2, MODEL_MLP_DOWN = 3 };
 void model_layer_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_LINEARS]);
+
+/* The two products behind the latents, W^UQ with W^QR, and W^UK with W^UV; of other models, and of
+ * queries that are not compressed, n is 0:
+ *     q up      h (nope + rope),  q_lora_rank
+ *     kv up     h (nope + v),     kv_lora_rank */
+#define MODEL_UPS 2
+enum { MODEL_Q_UP, MODEL_KV_UP };
+void model_latent_ups(const struct model *model, int32_t tensor_parallel,
+                      struct model_linear ups[MODEL_UPS]);
+
+/* The columns, on one rank, of the MLP of a layer without experts, and of a layer's shared experts
+ * together, which run as one MLP. 0: there is none. */
+int64_t model_dense_columns(const struct model *model, int32_t tensor_parallel);
+int64_t model_shared_columns(const struct model *model, int32_t tensor_parallel);
 
 /* The product of the LM head: n = V', k = d. */
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel);
@@ -159,8 +211,8 @@ struct model_linear model_lm_head(const struct model *model, int32_t tensor_para
 /* Fills `model` from a Hugging Face config. Supported `model_type`s are in the error for others. */
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error);
 
-/* Derives fields that were left 0 (n_kv_heads, d_head). Returns the name of a field that
- * contradicts the others, with the reason in `error`, or NULL. */
+/* Derives fields that were left 0 (n_kv_heads, d_head, d_ffn_shared). Returns the name of a field
+ * that contradicts the others, with the reason in `error`, or NULL. */
 const char *model_complete(struct model *model, struct ifl_error *error);
 
 #endif

@@ -41,6 +41,22 @@ static const struct ifl_param fields[] = {
     {COUNT(experts_per_token, 0, 0, MODEL_MAX_EXPERTS, "experts", "that a router picks")},
     {COUNT(window_tokens, 0, 0, IFL_MODEL_MAX_TOKENS, "tokens",
            "attention sees no further back; 0: everything. Engines keep to it, costs do not")},
+    {COUNT(kv_lora_rank, 0, 0, IFL_MODEL_MAX_D_HEAD, "elements",
+           "multi-head latent attention: of the latent that K and V are made of; 0: none")},
+    {COUNT(q_lora_rank, 0, 0, IFL_MODEL_MAX_D_MODEL, "elements",
+           "of the latent that queries are made of; 0: of the hidden state itself")},
+    {COUNT(qk_nope_head_dim, 0, 0, IFL_MODEL_MAX_D_HEAD, "elements",
+           "of a query and a key, without position")},
+    {COUNT(qk_rope_head_dim, 0, 0, IFL_MODEL_MAX_D_HEAD, "elements",
+           "of a query, and of the key that all heads share, with rotary position")},
+    {COUNT(v_head_dim, 0, 0, IFL_MODEL_MAX_D_HEAD, "elements", "of a value")},
+    {COUNT(first_dense_layers, 0, 0, IFL_MODEL_MAX_LAYERS, "layers",
+           "at the front, with one MLP of d_ffn_dense in place of experts")},
+    {COUNT(d_ffn_dense, 0, 0, IFL_MODEL_MAX_D_FFN, "elements", "width of their MLP")},
+    {COUNT(shared_experts, 0, 0, MODEL_MAX_EXPERTS, "experts",
+           "that each token goes through beside those that a router picks")},
+    {COUNT(d_ffn_shared, 0, 0, IFL_MODEL_MAX_D_FFN, "elements",
+           "width of a shared expert; 0: as d_ffn")},
 };
 
 static int complete(const struct node *root, struct model *model, struct ifl_error *error)

@@ -10,6 +10,11 @@ static struct pass_part product(const struct model *model, const struct model_li
                                   n_weights * n * k * weight_bytes};
 }
 
+static struct pass_part both(struct pass_part a, struct pass_part b)
+{
+    return (struct pass_part){a.name, a.flops + b.flops, a.bytes + b.bytes};
+}
+
 static struct pass_part attention(const struct model *model, int32_t tensor_parallel,
                                   const struct pass *pass)
 {
@@ -23,14 +28,91 @@ static struct pass_part attention(const struct model *model, int32_t tensor_para
     return (struct pass_part){"attention", 4 * h * model->d_head * pairs, kv_bytes + query_bytes};
 }
 
-static struct pass_part of_layers(const struct model *model, const char *name, struct pass_part one)
+/* ---- latent attention ---- */
+
+static bool is_absorbed(const struct pass *pass)
 {
-    return (struct pass_part){name, model->layers * one.flops, model->layers * one.bytes};
+    return pass->new_tokens <= 1 && pass->context_tokens > 0;
 }
 
-static struct pass_part both(struct pass_part a, struct pass_part b)
+/* 2 FLOPs for each element of a key and of a value. Keys and values that were made of latents are
+ * read for each head; the latent itself once for all. */
+static struct pass_part latent_attention(const struct model *model, int32_t tensor_parallel,
+                                         const struct pass *pass)
 {
-    return (struct pass_part){a.name, a.flops + b.flops, a.bytes + b.bytes};
+    const double h = model_q_heads_per_rank(model, tensor_parallel);
+    const double kv_tokens = pass->n_seqs * (pass->context_tokens + pass->new_tokens);
+    const struct model_widths of =
+        is_absorbed(pass) ? model_latent_decode(model) : model_latent_prompt(model);
+    const double widths = of.key + of.value;
+    const double kv_bytes = is_absorbed(pass) ? of.key * model_kv_element_bytes(model)
+                                              : h * widths * model->weight_bytes;
+    const double query_bytes = pass->n_seqs * pass->new_tokens * h * widths * model->weight_bytes;
+    return (struct pass_part){"attention", 2 * h * widths * pass->new_tokens * kv_tokens,
+                              kv_tokens * kv_bytes + query_bytes};
+}
+
+/* The products behind latents. Those of keys and values: of all tokens, or of each head's queries
+ * and outputs with its part of the same weights, in 16 bits. */
+static struct pass_part latent_ups(const struct model *model, int32_t tensor_parallel,
+                                   const struct pass *pass)
+{
+    struct model_linear ups[MODEL_UPS];
+    const double h = model_q_heads_per_rank(model, tensor_parallel);
+    const double m = pass->n_seqs * pass->new_tokens, matrix_bytes = model_matrix_bytes(model);
+    const double rows = pass->n_seqs * (pass->context_tokens + pass->new_tokens);
+    const struct model_linear w_uk = {"kv up", model->kv_lora_rank, model->qk_nope_head_dim};
+    const struct model_linear w_uv = {"kv up", model->v_head_dim, model->kv_lora_rank};
+    model_latent_ups(model, tensor_parallel, ups);
+    const struct pass_part q = product(model, &ups[MODEL_Q_UP], m, 1, matrix_bytes);
+    if (ups[MODEL_KV_UP].n == 0)
+        return (struct pass_part){"qkv", 0, 0};
+    const struct pass_part kv = is_absorbed(pass)
+                                    ? both(product(model, &w_uk, m * h, h, model->weight_bytes),
+                                           product(model, &w_uv, m * h, h, model->weight_bytes))
+                                    : product(model, &ups[MODEL_KV_UP], rows, 1, matrix_bytes);
+    return ups[MODEL_Q_UP].n > 0 ? both(q, kv) : kv;
+}
+
+/* ---- the parts ---- */
+
+/* The MLPs of all layers: those that a router picks, the shared ones, and the first layers' own. */
+static struct pass_part mlp_of(const struct model *model, int64_t columns, double m)
+{
+    const int64_t up = model->mlp == MODEL_MLP_GATED ? 2 * columns : columns, d = model->d_model;
+    const double matrix_bytes = model_matrix_bytes(model);
+    if (columns == 0)
+        return (struct pass_part){"mlp", 0, 0};
+    return both(product(model, &(struct model_linear){"mlp up", up, d}, m, 1, matrix_bytes),
+                product(model, &(struct model_linear){"mlp down", d, columns}, m, 1, matrix_bytes));
+}
+
+static struct pass_part times(double n, struct pass_part part)
+{
+    return (struct pass_part){part.name, n * part.flops, n * part.bytes};
+}
+
+static struct pass_part mlps(const struct model *model, int32_t tensor_parallel, double m)
+{
+    struct model_linear linears[MODEL_LINEARS];
+    const double matrix_bytes = model_matrix_bytes(model);
+    const double picks = m * model_experts_per_token(model);
+    const double experts = model_distinct_experts(model, m);
+    const int32_t n_dense = model->first_dense_layers;
+    model_layer_linears(model, tensor_parallel, linears);
+    const struct pass_part picked =
+        both(product(model, &linears[MODEL_MLP_UP], picks, experts, matrix_bytes),
+             product(model, &linears[MODEL_MLP_DOWN], picks, experts, matrix_bytes));
+    const struct pass_part layer =
+        both(picked, mlp_of(model, model_shared_columns(model, tensor_parallel), m));
+    return both(times(model->layers - n_dense, layer),
+                times(n_dense, mlp_of(model, model_dense_columns(model, tensor_parallel), m)));
+}
+
+static struct pass_part of_layers(const struct model *model, const char *name, struct pass_part one)
+{
+    const struct pass_part all = times(model->layers, one);
+    return (struct pass_part){name, all.flops, all.bytes};
 }
 
 void pass_count(const struct model *model, int32_t tensor_parallel, const struct pass *pass,
@@ -39,17 +121,17 @@ void pass_count(const struct model *model, int32_t tensor_parallel, const struct
     struct model_linear linears[MODEL_LINEARS];
     const struct model_linear head = model_lm_head(model, tensor_parallel);
     const double m = pass->n_seqs * pass->new_tokens;
-    model_layer_linears(model, tensor_parallel, linears);
     const double matrix_bytes = model_matrix_bytes(model);
-    const double picks = m * model_experts_per_token(model);
-    const double experts = model_distinct_experts(model, m);
-    parts[PASS_QKV] = of_layers(model, "qkv", product(model, &linears[0], m, 1, matrix_bytes));
-    parts[PASS_ATTENTION] = of_layers(model, "attention", attention(model, tensor_parallel, pass));
+    model_layer_linears(model, tensor_parallel, linears);
+    const struct pass_part qkv = both(product(model, &linears[0], m, 1, matrix_bytes),
+                                      latent_ups(model, tensor_parallel, pass));
+    parts[PASS_QKV] = of_layers(model, "qkv", qkv);
+    parts[PASS_ATTENTION] = of_layers(
+        model, "attention",
+        (model_is_latent(model) ? latent_attention : attention)(model, tensor_parallel, pass));
     parts[PASS_OUT] = of_layers(model, "out", product(model, &linears[1], m, 1, matrix_bytes));
-    parts[PASS_MLP] =
-        of_layers(model, "mlp",
-                  both(product(model, &linears[MODEL_MLP_UP], picks, experts, matrix_bytes),
-                       product(model, &linears[MODEL_MLP_DOWN], picks, experts, matrix_bytes)));
+    parts[PASS_MLP] = mlps(model, tensor_parallel, m);
+    parts[PASS_MLP].name = "mlp";
     parts[PASS_HEAD] =
         product(model, &head, pass->all_logits ? m : pass->n_seqs, 1, model->weight_bytes);
 }

@@ -25,6 +25,7 @@
 
 #include "cost/kind.h"
 #include "cost/roofline.h"
+#include "cost/roofline_layers.h"
 
 /* Times that depend on m alone, or on rows alone, are computed once for each value. */
 enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096, MEMO_SEQS = 512 };
@@ -41,122 +42,11 @@ struct roofline {
     double scaled_s[MEMO_TOKENS + 1];
 };
 
-/* New tokens of a step: of this rank, and of all data-parallel ranks. */
-struct tokens {
-    double own, all;
-};
-
-/* The part of the tokens' picks that the experts of this rank get. */
-static double experts_share(const struct roofline_rank *rank)
-{
-    const double imbalance = rank->exchange->imbalance;
-    const int32_t n_ranks = rank->parallel.expert;
-    return n_ranks > 1 ? fmax(imbalance, 1) / n_ranks : 1;
-}
-
-/* Four fused kernels a layer: two norms that also add the residual (read x and the residual, write
- * both), rotary embedding of queries and keys in place, and the MLP's activation. */
-static double layer_elementwise_s(const struct roofline_rank *rank, struct tokens m)
-{
-    const struct model *model = rank->model;
-    const int32_t shares = rank->parallel.sequence ? rank->parallel.tensor : 1;
-    const double norm_elements = 4.0 * model->d_model / shares;
-    const double rotary_elements = 2 * (rank->heads.q_heads + rank->heads.kv_heads) * model->d_head;
-    const double activation_elements = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * rank->ffn_columns *
-                                       model_experts_per_token(model) * experts_share(rank) *
-                                       (m.own > 0 ? m.all / m.own : 1);
-    const double elements = 2 * norm_elements + rotary_elements + activation_elements;
-    return elementwise_s(rank->hardware, 4, m.own * elements * model->weight_bytes);
-}
-
-/* Experts run as one group: the tokens' picks are its rows, and the router is a small product. */
-static double linear_s(const struct roofline_rank *rank, int i, struct tokens m)
-{
-    const struct model *model = rank->model;
-    const bool experts = i >= MODEL_MLP_UP;
-    const struct gemm_group group = {
-        .m = experts ? m.all * model_experts_per_token(model) * experts_share(rank) : m.own,
-        .n = (double)rank->linears[i].n,
-        .k = (double)rank->linears[i].k,
-        .n_weights =
-            experts ? model_distinct_experts(model, m.all) * model_rank_experts_frac(model) : 1,
-        .element_bytes = model->weight_bytes,
-        .weight_bytes = model_matrix_bytes(model),
-        .fp8 = model->quantization == MODEL_FP8,
-    };
-    const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
-    const double router_s = routes ? gemm_s(rank->hardware, m.own, model->n_experts, model->d_model,
-                                            model->weight_bytes)
-                                   : 0;
-    return router_s + gemm_group_s(rank->hardware, &group);
-}
-
-/* Each stage sends the hidden states of all tokens to the next (Narayanan et al., SC 2021, 3.2). */
-static double hop_s(const struct roofline_rank *rank, double m)
-{
-    const struct model *model = rank->model;
-    return send_recv_s(rank->hardware, m * model->d_model * model->weight_bytes);
-}
-
-static double hops_s(const struct roofline_rank *rank, double m)
-{
-    const int32_t n_stages = rank->parallel.pipeline;
-    return n_stages > 1 ? (n_stages - 1) * hop_s(rank, m) : 0;
-}
-
-/* A reduce-scatter and an all-gather send half of an all-reduce's bytes each. */
-IFL_APART static double reductions_s(const struct roofline_rank *rank, double m)
-{
-    const double bytes = m * rank->model->d_model * rank->model->weight_bytes;
-    if (rank->parallel.tensor <= 1)
-        return 0;
-    return rank->parallel.sequence ? 4 * lines_s(&rank->allreduce, bytes / 2)
-                                   : 2 * lines_s(&rank->allreduce, bytes);
-}
-
-/* Ranks that share the context of a KV head gather one another's queries and merge their outputs by
- * the log-sum-exp of their parts: 2 d_head of 16 bits and 4 bytes for each query head of theirs. */
-static double merge_s(const struct roofline_rank *rank, double m)
-{
-    const double bytes =
-        m * rank->decode_heads.q_heads * (2.0 * rank->heads.d_head * rank->model->weight_bytes + 4);
-    return rank->parallel.context > 1 ? 2 * lines_s(&rank->merge, bytes / 2) : 0;
-}
-
-static double experts_exchange_s(const struct roofline_rank *rank, struct tokens m)
-{
-    const struct model *model = rank->model;
-    const struct deployment_exchange *exchange = rank->exchange;
-    const struct exchange_shape shape = {m.own,
-                                         m.all,
-                                         model->d_model,
-                                         model_experts_per_token(model),
-                                         rank->parallel.data,
-                                         model->weight_bytes};
-    if (rank->parallel.data <= 1)
-        return 0;
-    if (exchange->gb_per_s > 0)
-        return exchange_s(exchange, &shape);
-    return 2 * lines_s(&rank->gather, m.all * model->d_model * model->weight_bytes / 2);
-}
-
 /* Of the profile's times: those of this step's kernels. */
 static inline double kernels_frac(const struct roofline_rank *rank,
                                   const struct ifl_step_totals *totals)
 {
     return totals->n_prefill_tokens > 0 ? rank->prompt_frac : 1;
-}
-
-/* `frac` of the kernels' times; messages between ranks have their own numbers. */
-IFL_HOT static double dense_s(const struct roofline_rank *rank, struct tokens m, double frac)
-{
-    const struct model *model = rank->model;
-    double layer_s = layer_elementwise_s(rank, m);
-    for (int i = 0; i < MODEL_LINEARS; i++)
-        layer_s += linear_s(rank, i, m);
-    layer_s *= frac;
-    layer_s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);
-    return model->layers * layer_s + hops_s(rank, m.own);
 }
 
 static double head_s(const struct roofline_rank *rank, double rows)
@@ -168,12 +58,13 @@ static double head_s(const struct roofline_rank *rank, double rows)
 static double tokens_s(struct roofline *roofline, const struct ifl_step_totals *totals)
 {
     const int32_t n_tokens = totals->n_tokens;
-    const struct tokens m = {n_tokens, n_tokens};
+    const struct roofline_tokens m = {n_tokens, n_tokens};
     if (IFL_RARE(n_tokens > MEMO_TOKENS))
-        return dense_s(&roofline->rank, m, kernels_frac(&roofline->rank, totals));
+        return roofline_layers_s(&roofline->rank, m, kernels_frac(&roofline->rank, totals));
     double *memo = totals->n_prefill_tokens > 0 ? roofline->prompts_s : roofline->tokens_s;
     if (IFL_RARE(memo[n_tokens] == 0))
-        memo[n_tokens] = dense_s(&roofline->rank, m, kernels_frac(&roofline->rank, totals));
+        memo[n_tokens] =
+            roofline_layers_s(&roofline->rank, m, kernels_frac(&roofline->rank, totals));
     return memo[n_tokens];
 }
 
@@ -216,9 +107,19 @@ static double decode_s(const struct roofline_rank *rank, const struct ifl_step_t
 {
     const struct decode_shape shape = {totals->n_decode_seqs,
                                        (double)totals->decode_context / rank->parallel.context};
-    if (totals->n_prefill_tokens > 0)
+    if (totals->n_prefill_tokens > 0 && rank->n_latents == 0)
         return decode_attention_mixed_s(rank->hardware, &rank->decode_heads, &shape);
     return decode_attention_s(rank->hardware, &rank->decode_heads, &shape);
+}
+
+/* Of all layers: what products behind latents add to those that go by the number of tokens alone.
+ */
+static inline double plus_latent_s(const struct roofline_rank *rank,
+                                   const struct ifl_step_totals *totals, double s)
+{
+    if (IFL_RARE(rank->n_latents > 0))
+        s += rank->model->layers * (kernels_frac(rank, totals) * roofline_latent_s(rank, totals));
+    return s;
 }
 
 static double host_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -276,17 +177,25 @@ IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_
 
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    const struct tokens m = {totals->n_tokens, totals->n_tokens};
+    const struct roofline_tokens m = {totals->n_tokens, totals->n_tokens};
+    const double frac = kernels_frac(rank, totals);
     ifl_assert(rank->allreduce.gb_per_s > 0 || rank->heads.q_heads == rank->model->n_q_heads);
-    return step_s(rank, totals,
-                  dense_s(rank, m, kernels_frac(rank, totals)) + head_s(rank, totals->n_sampled));
+    return step_s(
+        rank, totals,
+        plus_latent_s(rank, totals,
+                      roofline_layers_s(rank, m, frac) + head_s(rank, totals->n_sampled)));
+}
+
+static inline double matrices_s(struct roofline *roofline, const struct ifl_step_totals *totals)
+{
+    return plus_latent_s(&roofline->rank, totals,
+                         tokens_s(roofline, totals) + rows_s(roofline, totals->n_sampled));
 }
 
 IFL_HOT static double remembered_step_s(struct cost *cost, const struct ifl_step_totals *totals)
 {
     struct roofline *roofline = (struct roofline *)cost;
-    return step_s(&roofline->rank, totals,
-                  tokens_s(roofline, totals) + rows_s(roofline, totals->n_sampled));
+    return step_s(&roofline->rank, totals, matrices_s(roofline, totals));
 }
 
 /* ---- the stages of a pipeline ---- */
@@ -303,7 +212,8 @@ static struct layer_times layer_times(struct roofline *roofline,
     const struct host_times *host = rank->host;
     if (totals->n_tokens == 0)
         return (struct layer_times){0};
-    const double dense_s = tokens_s(roofline, totals) - hops_s(rank, totals->n_tokens);
+    const double dense_s = plus_latent_s(
+        rank, totals, tokens_s(roofline, totals) - roofline_hops_s(rank, totals->n_tokens));
     return (struct layer_times){
         .host_s = host->layer_s + (totals->n_prefill_tokens > 0 ? host->prompt_layer_s : 0),
         .forward_s =
@@ -330,7 +240,7 @@ static void remembered_stages_s(struct cost *cost, const struct ifl_step_totals 
         s[i] = plus_copies_s(rank, totals,
                              first_s + stages->layers[i] * layer.host_s + fmax(forward_s, floor_s));
     }
-    *of_hop_s = stages->n > 1 && computes ? hop_s(rank, totals->n_tokens) : 0;
+    *of_hop_s = stages->n > 1 && computes ? roofline_hop_s(rank, totals->n_tokens) : 0;
 }
 
 /* ---- data-parallel ranks ---- */
@@ -355,10 +265,10 @@ static double group_s(struct cost *cost, const struct ifl_step_totals *const *of
     const double all = group_tokens(rank, of, n);
     double longest_s = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct tokens m = {ifl_max(of[i]->n_tokens, 1), all};
-        const double s =
-            step_s(rank, of[i],
-                   dense_s(rank, m, kernels_frac(rank, of[i])) + head_s(rank, of[i]->n_sampled));
+        const struct roofline_tokens m = {ifl_max(of[i]->n_tokens, 1), all};
+        const double products_s =
+            roofline_layers_s(rank, m, kernels_frac(rank, of[i])) + head_s(rank, of[i]->n_sampled);
+        const double s = step_s(rank, of[i], plus_latent_s(rank, of[i], products_s));
         longest_s = fmax(longest_s, s);
     }
     return longest_s;
@@ -423,7 +333,7 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
     const struct hardware *hardware = rank->hardware;
     const struct decode_line line = line_of(roofline, first->n_decode_seqs);
     const struct run run = {
-        .matrices_s = tokens_s(roofline, first) + rows_s(roofline, first->n_sampled),
+        .matrices_s = matrices_s(roofline, first),
         .host_s = host_s(rank, first),
         .floor_s = rank->host->floor_s,
         .layers = rank->model->layers,
@@ -453,6 +363,40 @@ static void set_lines(struct roofline_rank *rank, const struct platform *platfor
         allreduce_lines(platform, parallel->data, &rank->gather);
 }
 
+/* Heads of latent attention: prompts attend as with as many KV heads, decodes to the one latent. */
+static void set_latent_heads(struct roofline_rank *rank)
+{
+    const struct model *model = rank->model;
+    const struct model_widths prompt = model_latent_prompt(model),
+                              decode = model_latent_decode(model);
+    rank->n_latents = model->q_lora_rank > 0 ? 2 : 1;
+    rank->latent_elements = model->q_lora_rank + model->kv_lora_rank;
+    rank->rotary_elements = 2 * (rank->heads.q_heads + 1) * model->qk_rope_head_dim;
+    rank->merged_elements = decode.key + decode.value;
+    rank->heads.kv_heads = rank->heads.q_heads;
+    rank->heads.d_head = (prompt.key + prompt.value) / 2.0;
+    rank->decode_heads.d_head = decode.key / 2.0;
+    rank->decode_heads.token_flops = 2.0 * (decode.key + decode.value);
+}
+
+static void set_heads(struct roofline_rank *rank)
+{
+    const struct model *model = rank->model;
+    const int32_t tensor_parallel = rank->parallel.tensor;
+    rank->heads = (struct attention_heads){
+        .q_heads = model_q_heads_per_rank(model, tensor_parallel),
+        .kv_heads = model_kv_heads_per_rank(model, tensor_parallel),
+        .d_head = model->d_head,
+        .element_bytes = model_kv_element_bytes(model),
+    };
+    rank->decode_heads = rank->heads;
+    rank->decode_heads.q_heads *= rank->parallel.context;
+    rank->rotary_elements = 2 * (rank->heads.q_heads + rank->heads.kv_heads) * model->d_head;
+    rank->merged_elements = 2.0 * rank->heads.d_head;
+    if (model_is_latent(model))
+        set_latent_heads(rank);
+}
+
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct platform *platform, const struct parallel *parallel,
                        int32_t block_tokens)
@@ -469,14 +413,10 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
     set_lines(rank, platform);
     model_layer_linears(model, tensor_parallel, rank->linears);
     rank->head = model_lm_head(model, tensor_parallel);
-    rank->heads = (struct attention_heads){
-        .q_heads = model_q_heads_per_rank(model, tensor_parallel),
-        .kv_heads = model_kv_heads_per_rank(model, tensor_parallel),
-        .d_head = model->d_head,
-        .element_bytes = model_kv_element_bytes(model),
-    };
-    rank->decode_heads = rank->heads;
-    rank->decode_heads.q_heads *= parallel->context;
+    model_latent_ups(model, tensor_parallel, rank->ups);
+    set_heads(rank);
+    rank->dense_columns = (double)model_dense_columns(model, tensor_parallel);
+    rank->shared_columns = (double)model_shared_columns(model, tensor_parallel);
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;
     rank->token_bytes =
         (double)model_kv_bytes_per_token(model, tensor_parallel) / parallel->pipeline;

@@ -23,7 +23,12 @@ struct roofline_rank {
     struct attention_heads heads;   /* of a rank */
     struct attention_heads decode_heads; /* the same with the queries of ranks that share context */
     double ffn_columns;                  /* of a rank, in one expert */
-    double token_bytes, block_bytes;     /* of K/V, of a rank, all its layers */
+    double dense_columns, shared_columns; /* of a rank, beside experts; 0: there are none */
+    struct model_linear ups[MODEL_UPS];   /* behind latents; n 0: there is none */
+    double latent_elements;               /* of a token's latents, which have norms of their own */
+    int32_t n_latents;
+    double rotary_elements, merged_elements; /* of a token; of a query head, sent and received */
+    double token_bytes, block_bytes;         /* of K/V, of a rank, all its layers */
     double prompt_frac; /* of the profile's times, of what a step with prompts computes */
 };
 

@@ -305,9 +305,10 @@ struct handover_size machine_kv_moved(const struct machine *machine, const struc
     const int32_t n_layers = machine->has_model ? machine->model.layers : 1;
     const double of_model =
         machine->has_model ? (double)model_kv_bytes_per_token(&machine->model, n_gpus) * n_gpus : 0;
+    const int64_t of_layer = machine->has_model && model_is_latent(&machine->model) ? 1 : 2;
     return (struct handover_size){
         .token_bytes = links->token_bytes > 0 ? links->token_bytes : of_model,
-        .block_pieces = links->pieces == PIECES_LAYERS   ? (int64_t)2 * n_layers * n_gpus
+        .block_pieces = links->pieces == PIECES_LAYERS   ? of_layer * n_layers * n_gpus
                         : links->pieces == PIECES_BLOCKS ? 1
                                                          : 0,
         .n_layers = n_layers,

@@ -1,0 +1,199 @@
+/* What follows from a model's other fields, and what contradicts them. */
+#include "cost/model.h"
+
+/* ---- attention ---- */
+
+static const char *complete_heads(struct model *model, struct ifl_error *error)
+{
+    if (model->n_kv_heads == 0)
+        model->n_kv_heads = model->n_q_heads;
+    if (model->n_q_heads % model->n_kv_heads != 0) {
+        ifl_fail(error, IFL_E_INPUT, "n_kv_heads is %d, expected a divisor of the %d query heads",
+                 model->n_kv_heads, model->n_q_heads);
+        return "n_kv_heads";
+    }
+    return NULL;
+}
+
+static const char *complete_width(struct model *model, struct ifl_error *error)
+{
+    if (model->d_head == 0 && model->d_model % model->n_q_heads != 0) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "d_head is not given and %d query heads do not divide d_model, %d, "
+                 "expected d_head",
+                 model->n_q_heads, model->d_model);
+        return "n_q_heads";
+    }
+    if (model->d_head == 0)
+        model->d_head = model->d_model / model->n_q_heads;
+    return NULL;
+}
+
+struct named_width {
+    const char *name;
+    int32_t width;
+};
+
+/* A width of latent attention that a model without it has. */
+static const char *refuse_widths(const struct model *model, struct ifl_error *error)
+{
+    const struct named_width of[] = {{"q_lora_rank", model->q_lora_rank},
+                                     {"qk_nope_head_dim", model->qk_nope_head_dim},
+                                     {"qk_rope_head_dim", model->qk_rope_head_dim},
+                                     {"v_head_dim", model->v_head_dim}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].width > 0) {
+            ifl_fail(error, IFL_E_INPUT,
+                     "%s is %d, expected none without kv_lora_rank, that of latent attention",
+                     of[i].name, of[i].width);
+            return of[i].name;
+        }
+    return NULL;
+}
+
+static const char *need_widths(const struct model *model, struct ifl_error *error)
+{
+    const struct named_width of[] = {{"qk_nope_head_dim", model->qk_nope_head_dim},
+                                     {"qk_rope_head_dim", model->qk_rope_head_dim},
+                                     {"v_head_dim", model->v_head_dim}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].width == 0) {
+            ifl_fail(error, IFL_E_INPUT,
+                     "%s is not given, expected it beside kv_lora_rank (latent attention)",
+                     of[i].name);
+            return of[i].name;
+        }
+    return NULL;
+}
+
+/* Parts of other attention that latent attention has not. */
+static const char *refuse_parts(const struct model *model, struct ifl_error *error)
+{
+    const struct {
+        const char *name;
+        bool is_there;
+    } of[] = {{"attention_bias", model->attention_bias != MODEL_BIAS_NONE},
+              {"qk_norm", model->qk_norm},
+              {"window_tokens", model->window_tokens > 0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].is_there) {
+            ifl_fail(error, IFL_E_INPUT,
+                     "%s is set, expected none beside kv_lora_rank (latent attention)", of[i].name);
+            return of[i].name;
+        }
+    return NULL;
+}
+
+/* All heads attend to one latent, which is both keys and values. */
+static const char *complete_latent(struct model *model, struct ifl_error *error)
+{
+    const int32_t width = model->kv_lora_rank + model->qk_rope_head_dim;
+    const char *guilty = need_widths(model, error);
+    if (!guilty)
+        guilty = refuse_parts(model, error);
+    if (guilty)
+        return guilty;
+    if (model->n_kv_heads > 1) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "n_kv_heads is %d, expected 1 or none: with kv_lora_rank all heads share a latent",
+                 model->n_kv_heads);
+        return "n_kv_heads";
+    }
+    if (model->d_head != 0 && model->d_head != width) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "d_head is %d, expected %d, kv_lora_rank + qk_rope_head_dim, or none",
+                 model->d_head, width);
+        return "d_head";
+    }
+    model->n_kv_heads = 1;
+    model->d_head = width;
+    return NULL;
+}
+
+static const char *complete_attention(struct model *model, struct ifl_error *error)
+{
+    if (model_is_latent(model))
+        return complete_latent(model, error);
+    const char *guilty = refuse_widths(model, error);
+    return guilty ? guilty : complete_heads(model, error);
+}
+
+/* ---- experts ---- */
+
+static const char *check_experts(const struct model *model, struct ifl_error *error)
+{
+    if (model->experts_per_token < 1 || model->experts_per_token > model->n_experts) {
+        ifl_fail(error, IFL_E_INPUT, "experts_per_token is %d, expected a number from 1 to %d",
+                 model->experts_per_token, model->n_experts);
+        return "experts_per_token";
+    }
+    if (model->mlp_bias) {
+        ifl_fail(error, IFL_E_INPUT, "mlp_bias is set, expected experts without biases");
+        return "mlp_bias";
+    }
+    return NULL;
+}
+
+/* What belongs to experts, of a model that has none. */
+static const char *refuse_experts(const struct model *model, struct ifl_error *error)
+{
+    const struct named_width of[] = {{"first_dense_layers", model->first_dense_layers},
+                                     {"d_ffn_dense", model->d_ffn_dense},
+                                     {"shared_experts", model->shared_experts},
+                                     {"d_ffn_shared", model->d_ffn_shared}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].width > 0) {
+            ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none without n_experts", of[i].name,
+                     of[i].width);
+            return of[i].name;
+        }
+    return NULL;
+}
+
+static const char *check_dense_layers(const struct model *model, struct ifl_error *error)
+{
+    if (model->first_dense_layers >= model->layers) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "first_dense_layers is %d, expected fewer than the %d layers: those behind them "
+                 "have experts",
+                 model->first_dense_layers, model->layers);
+        return "first_dense_layers";
+    }
+    if ((model->first_dense_layers > 0) != (model->d_ffn_dense > 0)) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "d_ffn_dense is %d with first_dense_layers %d, expected both or neither",
+                 model->d_ffn_dense, model->first_dense_layers);
+        return model->d_ffn_dense > 0 ? "d_ffn_dense" : "first_dense_layers";
+    }
+    return NULL;
+}
+
+static const char *complete_shared(struct model *model, struct ifl_error *error)
+{
+    if (model->d_ffn_shared > 0 && model->shared_experts == 0) {
+        ifl_fail(error, IFL_E_INPUT, "d_ffn_shared is %d, expected none without shared_experts",
+                 model->d_ffn_shared);
+        return "d_ffn_shared";
+    }
+    if (model->shared_experts > 0 && model->d_ffn_shared == 0)
+        model->d_ffn_shared = model->d_ffn;
+    return NULL;
+}
+
+static const char *complete_experts(struct model *model, struct ifl_error *error)
+{
+    if (model->n_experts == 0)
+        return refuse_experts(model, error);
+    const char *guilty = check_experts(model, error);
+    if (!guilty)
+        guilty = check_dense_layers(model, error);
+    return guilty ? guilty : complete_shared(model, error);
+}
+
+const char *model_complete(struct model *model, struct ifl_error *error)
+{
+    const char *guilty = complete_attention(model, error);
+    if (!guilty)
+        guilty = complete_experts(model, error);
+    return guilty ? guilty : complete_width(model, error);
+}

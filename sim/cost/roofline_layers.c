@@ -1,0 +1,189 @@
+/* What the layers of a forward pass take, but for attention. */
+#include "cost/roofline_layers.h"
+
+#include <math.h>
+
+/* The part of the tokens' picks that the experts of this rank get. */
+static double experts_share(const struct roofline_rank *rank)
+{
+    const double imbalance = rank->exchange->imbalance;
+    const int32_t n_ranks = rank->parallel.expert;
+    return n_ranks > 1 ? fmax(imbalance, 1) / n_ranks : 1;
+}
+
+/* Of a token, by an activation over so many columns. */
+static double activation_elements(const struct roofline_rank *rank, double columns)
+{
+    return (rank->model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns;
+}
+
+/* Four fused kernels a layer: two norms that also add the residual (read x and the residual, write
+ * both), rotary embedding of queries and keys in place, and the MLP's activation. One more for the
+ * norm of each latent. */
+static double layer_elementwise_s(const struct roofline_rank *rank, double m,
+                                  double activated_elements)
+{
+    const struct model *model = rank->model;
+    const int32_t shares = rank->parallel.sequence ? rank->parallel.tensor : 1;
+    const double norm_elements = 4.0 * model->d_model / shares;
+    const double elements =
+        2 * norm_elements + rank->rotary_elements + activated_elements + 2 * rank->latent_elements;
+    return elementwise_s(rank->hardware, 4 + rank->n_latents, m * elements * model->weight_bytes);
+}
+
+static double experts_elements(const struct roofline_rank *rank, struct roofline_tokens m)
+{
+    return activation_elements(rank, rank->ffn_columns) * model_experts_per_token(rank->model) *
+               experts_share(rank) * (m.own > 0 ? m.all / m.own : 1) +
+           activation_elements(rank, rank->shared_columns);
+}
+
+/* Experts run as one group: the tokens' picks are its rows, and the router is a small product. */
+static double linear_s(const struct roofline_rank *rank, int i, struct roofline_tokens m)
+{
+    const struct model *model = rank->model;
+    const bool experts = i >= MODEL_MLP_UP;
+    const struct gemm_group group = {
+        .m = experts ? m.all * model_experts_per_token(model) * experts_share(rank) : m.own,
+        .n = (double)rank->linears[i].n,
+        .k = (double)rank->linears[i].k,
+        .n_weights =
+            experts ? model_distinct_experts(model, m.all) * model_rank_experts_frac(model) : 1,
+        .element_bytes = model->weight_bytes,
+        .weight_bytes = model_matrix_bytes(model),
+        .fp8 = model->quantization == MODEL_FP8,
+    };
+    const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
+    const double router_s = routes ? gemm_s(rank->hardware, m.own, model->n_experts, model->d_model,
+                                            model->weight_bytes)
+                                   : 0;
+    return router_s + gemm_group_s(rank->hardware, &group);
+}
+
+/* One product with weights of the layers' format. */
+static double product_s(const struct roofline_rank *rank, double m, double n, double k)
+{
+    const struct model *model = rank->model;
+    const struct gemm_group one = {.m = m,
+                                   .n = n,
+                                   .k = k,
+                                   .n_weights = 1,
+                                   .element_bytes = model->weight_bytes,
+                                   .weight_bytes = model_matrix_bytes(model),
+                                   .fp8 = model->quantization == MODEL_FP8};
+    return gemm_group_s(rank->hardware, &one);
+}
+
+/* An MLP beside experts, or in place of them. */
+static double mlp_s(const struct roofline_rank *rank, double m, double columns)
+{
+    const double up = rank->model->mlp == MODEL_MLP_GATED ? 2 * columns : columns;
+    const double d = rank->model->d_model;
+    return columns > 0 ? product_s(rank, m, up, d) + product_s(rank, m, d, columns) : 0;
+}
+
+static double q_up_s(const struct roofline_rank *rank, double m)
+{
+    const struct model_linear *up = &rank->ups[MODEL_Q_UP];
+    return up->n > 0 ? product_s(rank, m, (double)up->n, (double)up->k) : 0;
+}
+
+double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
+{
+    const struct model *model = rank->model;
+    const struct model_linear *up = &rank->ups[MODEL_KV_UP];
+    const double h = rank->heads.q_heads, decodes = totals->n_tokens - totals->n_prefill_tokens;
+    const double prompts = (double)totals->n_prefill_tokens + (double)totals->prefill_kv_64;
+    struct gemm_group absorbed = {.m = h * decodes,
+                                  .n = model->kv_lora_rank,
+                                  .k = model->qk_nope_head_dim,
+                                  .n_weights = h,
+                                  .element_bytes = model->weight_bytes,
+                                  .weight_bytes = model->weight_bytes};
+    double s = product_s(rank, prompts, (double)up->n, (double)up->k);
+    s += gemm_group_s(rank->hardware, &absorbed);
+    absorbed.n = model->v_head_dim;
+    absorbed.k = model->kv_lora_rank;
+    return s + gemm_group_s(rank->hardware, &absorbed);
+}
+
+double roofline_hop_s(const struct roofline_rank *rank, double m)
+{
+    const struct model *model = rank->model;
+    return send_recv_s(rank->hardware, m * model->d_model * model->weight_bytes);
+}
+
+double roofline_hops_s(const struct roofline_rank *rank, double m)
+{
+    const int32_t n_stages = rank->parallel.pipeline;
+    return n_stages > 1 ? (n_stages - 1) * roofline_hop_s(rank, m) : 0;
+}
+
+/* A reduce-scatter and an all-gather send half of an all-reduce's bytes each. */
+static double reductions_s(const struct roofline_rank *rank, double m)
+{
+    const double bytes = m * rank->model->d_model * rank->model->weight_bytes;
+    if (rank->parallel.tensor <= 1)
+        return 0;
+    return rank->parallel.sequence ? 4 * lines_s(&rank->allreduce, bytes / 2)
+                                   : 2 * lines_s(&rank->allreduce, bytes);
+}
+
+/* Ranks that share the context of a KV head gather one another's queries and merge their outputs by
+ * the log-sum-exp of their parts: 2 d_head of 16 bits, or the widths of absorbed queries and
+ * outputs, and 4 bytes for each query head of theirs. */
+static double merge_s(const struct roofline_rank *rank, double m)
+{
+    const double bytes =
+        m * rank->decode_heads.q_heads * (rank->merged_elements * rank->model->weight_bytes + 4);
+    return rank->parallel.context > 1 ? 2 * lines_s(&rank->merge, bytes / 2) : 0;
+}
+
+static double experts_exchange_s(const struct roofline_rank *rank, struct roofline_tokens m)
+{
+    const struct model *model = rank->model;
+    const struct deployment_exchange *exchange = rank->exchange;
+    const struct exchange_shape shape = {m.own,
+                                         m.all,
+                                         model->d_model,
+                                         model_experts_per_token(model),
+                                         rank->parallel.data,
+                                         model->weight_bytes};
+    if (rank->parallel.data <= 1)
+        return 0;
+    if (exchange->gb_per_s > 0)
+        return exchange_s(exchange, &shape);
+    return 2 * lines_s(&rank->gather, m.all * model->d_model * model->weight_bytes / 2);
+}
+
+/* One of the first layers, without experts. */
+static double dense_layer_s(const struct roofline_rank *rank, double m, double frac)
+{
+    const double columns = rank->dense_columns;
+    const struct roofline_tokens own = {m, m};
+    double layer_s = layer_elementwise_s(rank, m, activation_elements(rank, columns));
+    for (int i = 0; i < MODEL_MLP_UP; i++)
+        layer_s += linear_s(rank, i, own);
+    layer_s += q_up_s(rank, m) + mlp_s(rank, m, columns);
+    return layer_s * frac + reductions_s(rank, m) + merge_s(rank, m);
+}
+
+/* With experts, or of a dense model. */
+static double layer_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac)
+{
+    double s = layer_elementwise_s(rank, m.own, experts_elements(rank, m));
+    for (int i = 0; i < MODEL_LINEARS; i++)
+        s += linear_s(rank, i, m);
+    s += q_up_s(rank, m.own) + mlp_s(rank, m.own, rank->shared_columns);
+    s *= frac;
+    s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);
+    return s;
+}
+
+double roofline_layers_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac)
+{
+    const int32_t n_dense = rank->model->first_dense_layers;
+    const double first_s = n_dense > 0 ? n_dense * dense_layer_s(rank, m.own, frac) : 0;
+    return (rank->model->layers - n_dense) * layer_s(rank, m, frac) + first_s +
+           roofline_hops_s(rank, m.own);
+}
