@@ -73,7 +73,8 @@ const struct gpu_name *gpu_name_find(const char *name)
 /* ---- models ---- */
 
 /* Checkpoints of one shape: the profile's own first. Case does not count; what follows a name
- * behind a dash (-Instruct, -hf, -AWQ) does not change the shape. */
+ * behind a dash (-Instruct, -hf, -AWQ) does not change the shape. Without a profile: names that
+ * begin as another model's do, of models that are none of configs/models. */
 static const struct model_name {
     const char *profile, *checkpoint;
     long long max_tokens; /* max_position_embeddings of its config.json; 0: the profile's */
@@ -111,6 +112,15 @@ static const struct model_name {
     {"opt-175b", "opt-175b", 0},
     {"bloom-176b", "bigscience/bloom", 0},
     {"yi-34b", "01-ai/Yi-34B", 0},
+    {"deepseek-v3", "deepseek-ai/DeepSeek-V3", 0},
+    {"deepseek-v3", "DeepSeek-R1", 0},
+    {NULL, "DeepSeek-R1-Distill", 0},
+    {NULL, "DeepSeek-R1-0528-Qwen3-8B", 0},
+    {NULL, "DeepSeek-V3.2", 0},
+    {"deepseek-v2", "deepseek-ai/DeepSeek-V2", 0},
+    {"deepseek-v2", "DeepSeek-Coder-V2", 0},
+    {"deepseek-v2-lite", "deepseek-ai/DeepSeek-V2-Lite", 0},
+    {"deepseek-v2-lite", "DeepSeek-Coder-V2-Lite", 0},
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 
@@ -150,7 +160,8 @@ static const struct model_name *find_model(const char *name)
     size_t most = 0;
     for (size_t i = 0; i < N_MODELS; i++) {
         const char *checkpoint = last_part(models[i].checkpoint);
-        const bool is_profile = strcmp(bare, models[i].profile) == 0;
+        const char *profile = models[i].profile;
+        const bool is_profile = profile && strcmp(bare, profile) == 0;
         if ((!is_profile && !begins(bare, checkpoint)) || (found && strlen(checkpoint) <= most))
             continue;
         found = &models[i];
@@ -201,10 +212,15 @@ const char *model_width(const char *name)
     return NULL;
 }
 
+bool model_is_latent_profile(const char *profile)
+{
+    return strncmp(profile, "deepseek-v", strlen("deepseek-v")) == 0;
+}
+
 const char *model_checkpoint(const char *profile)
 {
     for (size_t i = 0; i < N_MODELS; i++)
-        if (strcmp(models[i].profile, profile) == 0)
+        if (models[i].profile && strcmp(models[i].profile, profile) == 0)
             return models[i].checkpoint;
     return NULL;
 }

@@ -25,6 +25,8 @@ long long model_checkpoint_len(const char *name);
 /* What a checkpoint's name says of its weights: "fp8", "int8" or "int4", "" if they are quantised
  * in another way, NULL if it says nothing. */
 const char *model_width(const char *name);
+/* True if the profile has latent attention. */
+bool model_is_latent_profile(const char *profile);
 /* The checkpoint that a profile of configs/models describes; NULL if none is known. */
 const char *model_checkpoint(const char *profile);
 

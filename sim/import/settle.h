@@ -51,6 +51,9 @@ long long settle_checkpoint_len(const struct settled *s);
 /* Puts it, where no length is said. */
 void settle_length(struct settled *s);
 
+/* vLLM's size of blocks where FlashMLA is the default and no size is said. */
+void settle_latent_blocks(struct settled *s);
+
 /* model, hardware, parallel, engine.dtype and kv_dtype: of any server. `replicas` names the fact.
  */
 void settle_common(struct settled *s, const char *tensor, const char *pipeline,

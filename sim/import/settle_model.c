@@ -41,6 +41,24 @@ void settle_length(struct settled *s)
                   "the checkpoint's length, which is not that of the profile");
 }
 
+/* FlashMLA, the default for latent K/V on GPUs that it has kernels for, has blocks of 64 tokens
+ * (platforms/cuda.py, check_and_update_config). A log says so. */
+void settle_latent_blocks(struct settled *s)
+{
+    static const char *const hopper[] = {"H100", "H200", "H20"};
+    const char *profile = tree_text(tree_at(s->root, "model"));
+    const char *name = facts_text(s->facts, "gpu");
+    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    if (!profile || !gpu || !model_is_latent_profile(profile) || facts_get(s->facts, "block_size"))
+        return;
+    for (size_t i = 0; i < sizeof hopper / sizeof *hopper; i++)
+        if (strstr(gpu->name, hopper[i])) {
+            settle_assume(s, "serving.kv.block_tokens", "64",
+                          "FlashMLA's blocks, its default for latent K/V on this GPU");
+            return;
+        }
+}
+
 /* ---- weights ---- */
 
 #define OTHER_WEIGHTS "quantised weights: a step takes as long as with those of the model's profile"

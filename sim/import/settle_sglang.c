@@ -152,6 +152,7 @@ static struct sglang_server server_of(struct settled *s, long long groups)
         .drafts = drafts_of(s),
         .role = role_of(s),
         .is_llama_2 = profile && strncmp(profile, "llama-2-", 8) == 0,
+        .is_latent = profile && model_is_latent_profile(profile),
     };
     if (chunk && strcmp(chunk->value, "-1") == 0)
         server.chunk_tokens = -1;

@@ -246,6 +246,8 @@ static void settle_kv(struct vllm *v)
         settle_assume(s, "serving.kv.block_tokens", size,
                       v->block_size == 16 ? "vLLM's default"
                                           : "what count and concurrency of the log give");
+    if (blocks == 0 && v->version >= 900)
+        settle_latent_blocks(s);
     if (blocks == 0)
         settle_sizing(v);
     settle_real(s, "gpu_memory_utilization", "serving.kv.memory_utilization");

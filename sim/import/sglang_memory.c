@@ -151,12 +151,20 @@ static bool has_prompt_graphs(const struct sglang_server *server)
            !(server->no_graphs && server->version >= GRAPHS_MAY_BE_OFF);
 }
 
-static double prompt_graphs_mib(const struct sglang_server *server)
+/* The largest graph of prompts. With latent K/V it does not go by the chunk. */
+static long long graph_tokens(const struct sglang_server *server)
 {
     const long long chunk = sglang_chunk_tokens(server);
+    if (server->is_latent)
+        return 2048;
+    return server->is_llama_2 && chunk > 4096 ? 4096 : chunk;
+}
+
+static double prompt_graphs_mib(const struct sglang_server *server)
+{
     if (!has_prompt_graphs(server))
         return 0;
-    const long long most = server->is_llama_2 && chunk > 4096 ? 4096 : chunk;
+    const long long most = graph_tokens(server);
     const bool bridges = server->deepep && server->version >= BRIDGES_ARE_COUNTED;
     return 8.0 * (double)prompt_graphs(most) + (bridges ? mib_of_gib : 0);
 }

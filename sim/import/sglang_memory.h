@@ -9,8 +9,9 @@
  *     from 0.5.3 1 - reserve / memory, reserve = 512 + 1.5 max(chunk, 2048) + 2 g + 128 r + p,
  *                at least 10 GiB above 60 GiB; g is the most sequences of a captured graph
  *
- * p, from 0.5.10 on, is 8 for each graph of prompts. Guesses and attention in parallel add to all
- * of them. Models with images and models with latent K/V have other numbers, which are not here. */
+ * p, from 0.5.10 on, is 8 for each graph of prompts: of up to a chunk of tokens, of up to 2048 with
+ * latent K/V (piecewise_cuda_graph_max_tokens). Guesses and attention in parallel add to all of
+ * them. Models with images have other numbers, which are not here. */
 #ifndef SIM_IMPORT_SGLANG_MEMORY_H
 #define SIM_IMPORT_SGLANG_MEMORY_H
 
@@ -38,6 +39,7 @@ struct sglang_server {
     bool no_fused_prompts; /* something that 0.5.10 to 0.5.13 capture no graphs of prompts with */
     bool deepep;
     bool is_llama_2; /* graphs of prompts of at most 4096 tokens */
+    bool is_latent;  /* and of at most 2048 */
 };
 
 long long sglang_chunk_tokens(const struct sglang_server *server);
