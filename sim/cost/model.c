@@ -151,7 +151,8 @@ int64_t model_parameters(const struct model *model)
 int64_t model_active_parameters(const struct model *model)
 {
     const int64_t n_mlps = model->n_experts > 0 ? model->experts_per_token : 1;
-    return plain_parameters(model, 1) + matrices_with(model, 1, n_mlps);
+    const int64_t n_rows = (model->tied_embeddings ? 0 : model->vocab) + model->learned_positions;
+    return plain_parameters(model, 1) - n_rows * model->d_model + matrices_with(model, 1, n_mlps);
 }
 
 void model_set_dtype(struct model *model, enum model_dtype dtype)

@@ -143,7 +143,8 @@ struct model_widths model_latent_decode(const struct model *model);
  *     d (kv_lora_rank + rope) + kv_lora_rank h_q (nope + v)                keys and values
  *     h_q v d                                                              output */
 int64_t model_parameters(const struct model *model);
-/* Those that a token goes through: without the experts that it is not sent to. */
+/* Those that a token is multiplied with: without the experts that it is not sent to, and without
+ * the tables of which it reads a row, the input embedding (unless tied) and learned positions. */
 int64_t model_active_parameters(const struct model *model);
 
 /* Weights that a rank holds. Matrices are divided among the ranks, KV projections by KV heads.

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
-#include "loading.h"
+#include "rows.h"
 
 static const double gib = 1024.0 * 1024 * 1024;
 
@@ -13,27 +12,6 @@ static const double gib = 1024.0 * 1024 * 1024;
 
 static const char v1_logs[] = "tests/cost/data/vllm_startup.csv",
                   v0_logs[] = "tests/cost/data/vllm_v0_startup.csv";
-
-struct row {
-    const struct table *table;
-    size_t i;
-};
-
-static double number(const struct row *row, const char *column)
-{
-    const int at = table_column(row->table, column);
-    double value = NAN;
-    struct ifl_error error = {0};
-    cr_assert_geq(at, 0, "no column %s", column);
-    cr_assert_eq(table_number(row->table, row->i, (size_t)at, 0, 1e9, &value, &error), 0, "%s",
-                 error.text);
-    return value;
-}
-
-static const char *word(const struct row *row, const char *column)
-{
-    return table_cell(row->table, row->i, (size_t)table_column(row->table, column));
-}
 
 static int32_t quantization_of(const char *name)
 {
@@ -158,14 +136,6 @@ static void show(const struct row *row, const struct memory_plan *plan, double o
            (double)plan->activation_bytes / gib, number(row, "activations_gib"),
            (double)(plan->workspace_bytes + plan->collective_bytes) / gib,
            number(row, "outside_gib"), off, plan->n_blocks + 1, number(row, "blocks"));
-}
-/* The table is freed by the caller. */
-static struct table read_logs(const char *path)
-{
-    struct table table;
-    struct ifl_error error = {0};
-    cr_assert_eq(table_read(path, &table, &error), 0, "%s", error.text);
-    return table;
 }
 
 /* The central 90% of the rule's error. */
