@@ -30,6 +30,9 @@ static void print_sizes(const struct portrait *portrait)
     if (portrait->model.window_tokens > 0)
         printf("  not modelled: its window of %d tokens\n", portrait->model.window_tokens);
     printf("\n  %-22s %12.4g\n", "parameters", (double)portrait->parameters);
+    if (portrait->model.n_experts > 0)
+        printf("  %-22s %12.4g\n", "of them active",
+               (double)model_active_parameters(&portrait->model));
     printf("  %-22s %12.2f GiB%s\n", "weights", (double)portrait->weight_bytes / gib, of_rank);
     printf("  %-22s %12lld B%s\n", "KV of a token", (long long)portrait->kv_bytes_per_token,
            of_rank);

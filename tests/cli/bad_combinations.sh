@@ -80,6 +80,14 @@ with run 'serving.adapters.max_cpu_loras is 1, expected 0 or max_loras (2) or mo
     workload.trace=adapters.csv adapters.ranks=8 serving.adapters.max_loras=2 serving.adapters.max_cpu_loras=1
 with run 'adapters.matrices is all, and the model has experts, expected qv or qkvo' model.yaml \
     workload.trace=adapters.csv adapters.ranks=8 model=mixtral-8x7b parallel.tensor=4 adapters.matrices=all
+with run 'adapters on deepseek-v2-lite are not modelled: its attention is latent' model.yaml \
+    workload.trace=adapters.csv adapters.ranks=8 model=deepseek-v2-lite
+
+# latent attention
+with run 'the rule vllm-0.6.4 has no latent attention, that of deepseek-v2-lite, expected one of vLLM from 0.7.1 on' \
+    model.yaml model=deepseek-v2-lite serving.kv.sizing=vllm-0.6.4
+with run 'model deepseek-v2-lite has latent attention (kv_lora_rank 512), expected heads with keys and values of' \
+    model.yaml model=deepseek-v2-lite executor=cpu serving.kv.num_blocks=64
 
 # pools
 with run 'a pool has no key colour, expected count, role, model, hardware, dtype, or a key of' pools.yaml \

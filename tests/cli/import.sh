@@ -31,6 +31,20 @@ becomes vllm-0.6.6-a100 vllm-0.6.6-a100 --engine-version 0.6.6 --model llama-3-8
 becomes vllm-0.6-rtx3090 vllm-0.6-rtx3090 --engine-version 0.6.4 \
     -c 'vllm serve meta-llama/Llama-3.1-8B-Instruct --max-model-len 20000'
 
+# latent K/V: blocks of 16 tokens where the log's concurrency says so, and of 64 where FlashMLA is the default
+becomes vllm-0.7.3-deepseek-r1 vllm-0.7.3-deepseek-r1 --engine-version 0.7.3 \
+    -c 'VLLM_USE_V1=0 vllm serve deepseek-ai/DeepSeek-R1 --tensor-parallel-size 16'
+succeeds "$inflight" import --engine-version 0.9.2 --hardware h200-sxm -o got.yaml \
+    -c 'vllm serve cognitivecomputations/DeepSeek-R1-AWQ --tensor-parallel-size 8'
+printed 'assumed       serving.kv.block_tokens=64: FlashMLA'
+printed 'cognitivecomputations/DeepSeek-R1-AWQ -> dtype=int4'
+succeeds "$inflight" import --engine-version 0.9.2 --hardware a100-80gb-sxm -o got.yaml \
+    -c 'vllm serve deepseek-ai/DeepSeek-V2-Lite --block-size 32'
+printed '32 -> serving.kv.block_tokens=32'
+succeeds "$inflight" import --engine-version 0.5.12 --hardware h100-sxm -o got.yaml \
+    -c 'python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V2-Lite'
+printed 'SGLang 0.5.12, NVIDIA H100 80GB HBM3 -> serving.kv.memory_utilization=0.831'
+
 # V1 before its null block, then with it
 becomes vllm-0.7-v1 vllm-0.7-v1 --engine-version 0.7.1 \
     -c 'VLLM_USE_V1=1 vllm serve neuralmagic/Meta-Llama-3.1-70B-Instruct-quantized.w8a8 --max-model-len 2048

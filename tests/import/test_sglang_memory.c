@@ -85,6 +85,18 @@ Test(sglang_memory, one_h100)
     cr_expect_float_eq(sglang_static_share(&server), 0.835, 1e-9);
 }
 
+/* With latent K/V the largest graph of prompts has 2048 tokens, whatever the chunk: 8 of up to 32
+ * in steps of 4, 14, 8, 8 and 4 more, 42 of 8 MiB, of 13440 + 336. */
+Test(sglang_memory, graphs_of_latent_attention)
+{
+    struct sglang_server server = h100;
+    server.version = 512;
+    server.is_latent = true;
+    cr_expect_float_eq(sglang_static_share(&server), 0.831, 1e-9);
+    server.chunk_tokens = 4096; /* 512 + 6144 + 512 + 128 + 336, at least 10 GiB */
+    cr_expect_float_eq(sglang_static_share(&server), 0.874, 1e-9);
+}
+
 /* Prompts that run whole count with --max-prefill-tokens: 512 + 1.5 x 16384 + 512 + 128. */
 Test(sglang_memory, whole_prompts)
 {

@@ -178,3 +178,31 @@ Test(names, models_and_gpus)
     cr_expect_str_eq(gpu_name_in("GPU 0: NVIDIA A100-SXM4-80GB"), "NVIDIA A100-SXM4-80GB");
     cr_expect_null(gpu_name_in("NVIDIA-SMI 570.148.08  NVIDIA L400"));
 }
+
+/* Distilled ones are other models of these shapes' owner, and V3.2 attends to a part of its
+ * context. */
+Test(words, names_of_models_with_latent_attention)
+{
+    static const char *const models[][2] = {
+        {"deepseek-ai/DeepSeek-V3", "deepseek-v3"},
+        {"deepseek-ai/DeepSeek-V3.1-Base", "deepseek-v3"},
+        {"cognitivecomputations/DeepSeek-R1-AWQ", "deepseek-v3"},
+        {"deepseek-ai/DeepSeek-R1-0528", "deepseek-v3"},
+        {"deepseek-ai/DeepSeek-V2-Chat", "deepseek-v2"},
+        {"DeepSeek-V2-Lite-Chat", "deepseek-v2-lite"},
+        {"DeepSeek-Coder-V2-Instruct", "deepseek-v2"},
+        {"DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"}};
+    static const char *const others[] = {
+        "deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",
+        "deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-ai/DeepSeek-V4"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const char *profile = model_profile(models[i][0]);
+        cr_assert_not_null(profile, "%s", models[i][0]);
+        cr_expect_str_eq(profile, models[i][1], "%s", models[i][0]);
+        cr_expect(model_is_latent_profile(profile));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_null(model_profile(others[i]), "%s", others[i]);
+    cr_expect_not(model_is_latent_profile("llama-3-8b"));
+    cr_expect_str_eq(model_checkpoint("deepseek-v2-lite"), "deepseek-ai/DeepSeek-V2-Lite");
+}
