@@ -121,6 +121,9 @@ static const struct model_name {
     {"deepseek-v2", "DeepSeek-Coder-V2", 0},
     {"deepseek-v2-lite", "deepseek-ai/DeepSeek-V2-Lite", 0},
     {"deepseek-v2-lite", "DeepSeek-Coder-V2-Lite", 0},
+    {"kimi-k2", "moonshotai/Kimi-K2-Instruct", 0},
+    {"kimi-k2", "Kimi-K2-Base", 0},
+    {"kimi-k2", "Kimi-K2-Instruct-0905", 262144},
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 
@@ -214,7 +217,8 @@ const char *model_width(const char *name)
 
 bool model_is_latent_profile(const char *profile)
 {
-    return strncmp(profile, "deepseek-v", strlen("deepseek-v")) == 0;
+    return strncmp(profile, "deepseek-v", strlen("deepseek-v")) == 0 ||
+           strcmp(profile, "kimi-k2") == 0;
 }
 
 const char *model_checkpoint(const char *profile)

@@ -56,6 +56,18 @@ Test(latent, deepseek_v2_lite_has_15_7_billion_parameters)
     expect_parameters("deepseek-v2-lite", all, all - 26 * 58 * expert - embedding, 15.7e9, 2.45e9);
 }
 
+/* The shapes of DeepSeek-V3 with 64 heads, 384 experts and one dense layer; the owner's card: 1T,
+ * 32B active. */
+Test(latent, kimi_k2_has_a_trillion_parameters)
+{
+    const int64_t d = 7168, expert = 3 * d * 2048, embedding = 163840 * d;
+    const int64_t attention =
+        d * (1536 + 512 + 64) + INT64_C(1536) * 64 * 192 + INT64_C(512) * 64 * 256 + d * 64 * 128;
+    const int64_t all = 2 * embedding + d + 61 * (attention + 1536 + 512 + 2 * d) + 3 * d * 18432 +
+                        60 * (384 * d + 385 * expert);
+    expect_parameters("kimi-k2", all, all - 60 * 376 * expert - embedding, 1.026e12, 32e9);
+}
+
 /* Mixtral 8x7B: 12.9e9 as its paper has it, with the input embedding. Of Llama-2-7B all but that,
  * of Qwen3-8B as of OPT-13B, whose embedding is the head, positions (2050 rows) alone are looked
  * up. */

@@ -191,10 +191,11 @@ Test(words, names_of_models_with_latent_attention)
         {"deepseek-ai/DeepSeek-V2-Chat", "deepseek-v2"},
         {"DeepSeek-V2-Lite-Chat", "deepseek-v2-lite"},
         {"DeepSeek-Coder-V2-Instruct", "deepseek-v2"},
-        {"DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"}};
+        {"DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
+        {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"}};
     static const char *const others[] = {
         "deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",
-        "deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-ai/DeepSeek-V4"};
+        "deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-ai/DeepSeek-V4", "moonshotai/Kimi-K2.5"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const char *profile = model_profile(models[i][0]);
         cr_assert_not_null(profile, "%s", models[i][0]);
