@@ -52,7 +52,7 @@ static void page_line(const struct row *row, char *text, size_t n_bytes)
 }
 
 /* Within 0.6 GiB of a rank, as for other models on several GPUs, and blocks within 8%. */
-Test(memory_latent, logs_held_out)
+Test(memory_latent, logs_of_servers)
 {
     struct table table = read_logs("tests/cost/data/vllm_latent_startup.csv");
     for (size_t i = 0; i < table.n_rows; i++) {
