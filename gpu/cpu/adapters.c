@@ -67,7 +67,7 @@ int cpu_open_adapters(struct cpu_engine *engine, struct ifl_error *error)
         n_numbers += (size_t)adapter_count(o, o->adapter_ranks[i]);
     struct cpu_adapters *adapters = &engine->adapters;
     adapters->at = calloc(n * n_layers * N_ADAPTER_TARGETS * 2, sizeof *adapters->at);
-    adapters->numbers = malloc(n_numbers * sizeof *adapters->numbers);
+    adapters->numbers = malloc((n_numbers ? n_numbers : 1) * sizeof *adapters->numbers);
     adapters->ranks = malloc(n * sizeof *adapters->ranks);
     if (!adapters->at || !adapters->numbers || !adapters->ranks)
         return ifl_fail_nomem(error);

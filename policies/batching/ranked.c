@@ -96,7 +96,7 @@ static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
     const int32_t n_seqs = step->n_running_seqs, block_tokens = view->limits->block_tokens;
     const int32_t n_most_blocks = (step->max_drafts + block_tokens) / block_tokens;
     const struct ifl_demand most = {p->max_seqs, p->max_batched_tokens, step->n_free_blocks};
-    struct ifl_demand demand = {n_seqs, n_seqs, n_seqs * n_most_blocks};
+    struct ifl_demand demand = {n_seqs, n_seqs, (int64_t)n_seqs * n_most_blocks};
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     if (view->n_running == 0 || view->n_swapped > 0 || step->n_in_prefill > 0 ||

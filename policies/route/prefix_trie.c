@@ -62,7 +62,7 @@ static size_t draw_from(const struct trie *p, const struct ifl_fleet *fleet, int
     uint64_t n_equal = 0;
     for (size_t k = 0; k < n; k++)
         n_equal += match_at(p, ifl_nth(fleet, IFL_PREFILLS, k))->n_matched == most;
-    ifl_assert(n_equal > 0);
+    ifl_require(n_equal > 0);
     uint64_t which = ifl_fleet_draw(fleet, 0) % n_equal;
     size_t i = 0;
     for (size_t k = 0; k < n; k++) {

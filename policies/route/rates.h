@@ -45,7 +45,7 @@ static inline void rates_drop_first(struct rates *rates)
 {
     ifl_assert(rates->n > 0 && rates->cap > 0);
     rates->n_of[rates->of[rates->first].replica] -= rates->of[rates->first].weight;
-    rates->first = (rates->first + 1) % rates->cap;
+    rates->first = rates->first + 1 < rates->cap ? rates->first + 1 : 0;
     rates->n--;
 }
 

@@ -179,7 +179,7 @@ static int put_in_order(struct lives *lives, struct ifl_error *error)
         return ifl_fail_nomem(error);
     if (order_by_place(lives, lives->order))
         return IFL_OK;
-    int64_t *key = malloc(lives->n * sizeof *key);
+    int64_t *key = malloc((lives->n ? lives->n : 1) * sizeof *key);
     if (!key)
         return ifl_fail_nomem(error);
     const int code = order_by_arrival(lives, lives->order, key, error);

@@ -24,9 +24,6 @@ struct ifl_recorder {
     struct whole_file requests, steps, work, quantiles, differences;
     struct whole_file ends; /* requests.csv while it grows */
     struct timeline timeline;
-    bool gives_up;
-    bool shows_steps; /* steps or timeline is open */
-    bool speculates;
     struct lives lives;
     struct life_log log;
     struct tally tally;       /* of those that count */
@@ -41,9 +38,12 @@ struct ifl_recorder {
     struct pools pools;
     struct stage_sums stages;
     struct move_log moves;
+    const char *const *adapter_names; /* [n_adapters] */
+    size_t n_adapters;                /* 0: no file has a column of them */
+    bool gives_up;
+    bool shows_steps; /* steps or timeline is open */
+    bool speculates;
     bool hands_over, tiers, migrates, may_leave; /* requests.csv has columns for them */
-    const char *const *adapter_names;            /* [n_adapters] */
-    size_t n_adapters;                           /* 0: no file has a column of them */
 };
 
 static const char replica_header[] = "point,replica,";

@@ -360,6 +360,7 @@ static int read_cell(struct grid *grid, struct entry entry, size_t metric, struc
 
 static int fill(struct grid *grid, const struct entries *entries, struct ifl_error *error)
 {
+    grid->n_lines = 0;
     grid->names = calloc(entries->n * grid->n_heads + 1, sizeof *grid->names);
     grid->cells = malloc((entries->n * grid->n_groups * grid->n_metrics + 1) * sizeof *grid->cells);
     if (!grid->names || !grid->cells)

@@ -18,10 +18,10 @@ int tournament_create(struct tournament *tournament, uint32_t n)
     }
     for (uint32_t i = 0; i < n_leaves; i++) {
         tournament->key[i] = INT64_MAX;
-        tournament->winner[n_leaves + i] = i;
+        tournament->winner[(size_t)n_leaves + i] = i;
     }
     for (uint32_t node = n_leaves - 1; node > 0; node--)
-        tournament->winner[node] = tournament->winner[2 * node];
+        tournament->winner[node] = tournament->winner[(size_t)2 * node];
     return 0;
 }
 

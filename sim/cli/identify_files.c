@@ -150,7 +150,7 @@ static int judge_recording(const struct identify_report *report, size_t k, struc
                            struct ifl_error *error)
 {
     const struct recording *r = &report->options->recordings[k];
-    struct judged before_errors, after_errors;
+    struct judged before_errors = {0}, after_errors = {0};
     int rc = trial_open(after, r->n, error);
     if (rc == 0)
         rc = judge_value(report, r, report->found->start, after, &before_errors, error);

@@ -220,7 +220,7 @@ static int64_t weight_bytes(const struct model *model, int32_t tensor_parallel)
     const int64_t bytes = model_weight_bytes(model, tensor_parallel);
     if (model->quantization != MODEL_INT4)
         return bytes;
-    return bytes + model_matrices_bytes(model, tensor_parallel) * 20 / (4 * 128);
+    return bytes + model_matrices_bytes(model, tensor_parallel) * 20 / 4 / 128;
 }
 
 /* ---- a block ---- */

@@ -24,7 +24,8 @@ struct routing_fraction routing_as_written(double decimal)
         a = b;
         b = rest;
     }
-    return (struct routing_fraction){(double)(num / a), (double)(billion / a)};
+    const int64_t part = num / a, whole = billion / a;
+    return (struct routing_fraction){(double)part, (double)whole};
 }
 
 /* By how much the replicas of a pool, which have as many blocks each, are above 1 by the share of

@@ -54,6 +54,13 @@ static void keep_deployment(struct quest *quest)
         found->deployment.num_blocks = (int32_t)lround(found->value[BLOCKS]);
 }
 
+/* 1: a number was left out or bound, so that the others may be found anew; 0: none. */
+static int leave_or_bound_one(struct quest *quest, struct ifl_error *error)
+{
+    const int rc = quest_leave_one(quest, error);
+    return rc != 0 ? rc : quest_bound_one(quest, error);
+}
+
 /* All but whether prompts' kernels are others. */
 static int settle(struct quest *quest, struct ifl_error *error)
 {
@@ -63,8 +70,7 @@ static int settle(struct quest *quest, struct ifl_error *error)
         rc = fit_find(&quest->fit, least, most, error);
     if (rc == 0)
         rc = quest_leave_front(quest, error);
-    while (rc == 0 &&
-           ((rc = quest_leave_one(quest, error)) > 0 || (rc = quest_bound_one(quest, error)) > 0))
+    while (rc == 0 && (rc = leave_or_bound_one(quest, error)) > 0)
         rc = 0;
     if (rc == 0)
         rc = fit_refine(&quest->fit, error);

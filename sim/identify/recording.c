@@ -276,7 +276,7 @@ static int measure(struct recording *recording, struct ifl_error *error)
     int64_t last_ns = 1;
     double busy_s = 0;
     for (int k = 0; k < N_LATENCIES; k++)
-        if (!(recording->of[k] = malloc((t->n + 1) * sizeof(double))))
+        if (!(recording->of[k] = calloc(t->n + 1, sizeof(double))))
             return ifl_fail_nomem(error);
     for (size_t i = 0; i < t->n; i++) {
         const struct ifl_outcome *o = &t->outcome[i];

@@ -7,7 +7,7 @@
 static size_t spans_of(const struct recording *r)
 {
     const double n = (double)r->n_fit / (1.5 * r->running);
-    return (size_t)fmin(RESIDUAL_SPANS, fmax(RESIDUAL_SPANS / 2, n));
+    return (size_t)fmin(RESIDUAL_SPANS, fmax(RESIDUAL_SPANS / 2.0, n));
 }
 
 int residuals_open(struct residuals *residuals, struct ifl_error *error)

@@ -350,7 +350,7 @@ static void put_sglang(struct settled *s, const struct method *method, struct tr
 {
     const bool adaptive = facts_true(s->facts, "speculative_adaptive", false);
     const long long most = t.steps * t.branches > t.nodes ? t.steps * t.branches : t.nodes;
-    char acceptance[256] = "0.7";
+    char acceptance[256] = "0.7", *end = acceptance + strlen(acceptance);
     settle_put(s, "serving.draft.policy", "%s", adaptive ? "adaptive" : method->policy);
     settle_put(s, "serving.draft.tokens", "%lld", adaptive ? 7 : t.nodes - 1);
     if (strcmp(method->proposer, "model") == 0)
@@ -363,7 +363,7 @@ static void put_sglang(struct settled *s, const struct method *method, struct tr
         settle_put(s, "serving.speculation.passes", "%lld", t.steps);
         settle_put(s, "serving.speculation.width", "%lld", t.branches);
         for (long long i = 1; i < t.steps && i < 60; i++)
-            strcat(acceptance, ",0.7");
+            end = stpcpy(end, ",0.7");
     }
     settle_put(s, "serving.speculation.lookahead_tokens", "%lld", 2 * most - t.nodes);
     settle_put(s, "serving.speculation.prompts_look_ahead", "false");

@@ -169,7 +169,7 @@ static void on_pause_over(evutil_socket_t fd, short what, void *context)
 static void on_accept_error(struct evconnlistener *listener, void *context)
 {
     const struct http *http = context;
-    const struct timeval pause = {0, PAUSE_MS * 1000};
+    const struct timeval pause = {0, PAUSE_MS * 1000L};
     evconnlistener_disable(listener);
     evtimer_add(http->pause, &pause);
 }
@@ -219,7 +219,7 @@ static int listen_at(struct http *http, struct ifl_error *error)
 
 int http_port(const struct http *http)
 {
-    struct sockaddr_storage at;
+    struct sockaddr_storage at = {0};
     socklen_t n_bytes = sizeof at;
     if (!http->listener ||
         getsockname(evconnlistener_get_fd(http->listener), (struct sockaddr *)&at, &n_bytes) < 0)
