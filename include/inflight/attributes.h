@@ -83,7 +83,8 @@
       "`serving.speculation.acceptance`")                                                          \
     X(THINK, SECONDS, think_ns, "think_s", 0, -1,                                                  \
       "seconds from the end of the session's previous row to the arrival of this one",             \
-      "it arrives at `arrival_s`")                                                                 \
+      "it arrives at `arrival_s`; so does the first row of a session, which needs that stamp. "    \
+      "A closed loop has no think times")                                                          \
     X(PREFIX_GROUP, GROUP, prefix_group, "prefix_group", 1, 0,                                     \
       "the group with which it shares a prefix, any word: see below", "nothing is shared")         \
     X(PREFIX_TOKENS, WHOLE, prefix_tokens, "prefix_tokens", 0, 0,                                  \
