@@ -48,19 +48,21 @@ static int check_bounds(const struct ifl_length_spec *spec, struct ifl_error *er
 static int check_zipf(const struct ifl_length_spec *spec, struct ifl_error *error)
 {
     if (!isfinite(spec->exponent) || spec->exponent < 0 || spec->exponent > 20)
-        return ifl_fail(error, IFL_E_INPUT, "the exponent is %g, expected a number from 0 to 20",
+        return ifl_fail(error, IFL_E_INPUT,
+                        "the exponent of zipf is %g, expected a number from 0 to 20",
                         spec->exponent);
     if ((int64_t)spec->max - spec->min >= MAX_ZIPF_VALUES)
-        return ifl_fail(error, IFL_E_INPUT, "[%d, %d] are too many lengths for zipf, expected %d",
-                        spec->min, spec->max, MAX_ZIPF_VALUES);
+        return ifl_fail(
+            error, IFL_E_INPUT, "zipf has %lld lengths from %d to %d tokens, expected at most %d",
+            (long long)spec->max - spec->min + 1, spec->min, spec->max, MAX_ZIPF_VALUES);
     return 0;
 }
 
 static int check_mean(const struct ifl_length_spec *spec, struct ifl_error *error)
 {
     if (!(spec->mean >= 1 && spec->mean <= INT32_MAX))
-        return ifl_fail(error, IFL_E_INPUT, "the mean is %g tokens, expected 1 or more",
-                        spec->mean);
+        return ifl_fail(error, IFL_E_INPUT, "the mean is %g tokens, expected a number from 1 to %d",
+                        spec->mean, INT32_MAX);
     if (spec->law == IFL_LENGTH_LOGNORMAL && !(isfinite(spec->cv) && spec->cv >= 0))
         return ifl_fail(error, IFL_E_INPUT, "cv is %g, expected 0 or more", spec->cv);
     return 0;

@@ -227,18 +227,23 @@ json_t *trace_json_first(struct trace_input *input, struct ifl_error *error)
 
 /* ---- values, as readers ask for them ---- */
 
-int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
-                      struct ifl_error *error)
+int trace_value_fail(const struct trace_record *record, const char *name, const json_t *value,
+                     const char *expected, struct ifl_error *error)
 {
-    ifl_assert(json_is_object(record->value));
-    const json_t *value = json_object_get(record->value, key);
     char *dumped = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     char found[48] = "missing";
     if (dumped)
         trace_printable(found, sizeof found, dumped, strlen(dumped));
     free(dumped);
-    return ifl_fail_at(error, record->path, record->line, 0, "%s is %s, expected %s", key, found,
+    return ifl_fail_at(error, record->path, record->line, 0, "%s is %s, expected %s", name, found,
                        expected);
+}
+
+int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
+                      struct ifl_error *error)
+{
+    ifl_assert(json_is_object(record->value));
+    return trace_value_fail(record, key, json_object_get(record->value, key), expected, error);
 }
 
 int trace_record_object(const struct trace_record *record, const char *key,

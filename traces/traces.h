@@ -337,6 +337,9 @@ int trace_record_object(const struct trace_record *record, const char *key,
                         struct trace_record *inner, struct ifl_error *error);
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error);
+/* The same of a value further inside, by the name that says where it is. */
+int trace_value_fail(const struct trace_record *record, const char *name, const json_t *value,
+                     const char *expected, struct ifl_error *error);
 
 /* ---- attributes.c: columns or keys beside those of a format ---- */
 

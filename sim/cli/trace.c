@@ -246,7 +246,7 @@ static bool read_law(const char *text, struct ifl_length_spec *spec)
         spec->law = IFL_LENGTH_LOGNORMAL;
         spec->mean = x[0];
         spec->cv = x[1];
-        return x[0] > 0 && x[1] >= 0 && (n == 2 || bounds(x[2], x[3], spec));
+        return x[0] >= 1 && x[1] >= 0 && (n == 2 || bounds(x[2], x[3], spec));
     }
     if (law_numbers(text, "zipf", x) == 3) {
         spec->law = IFL_LENGTH_ZIPF;

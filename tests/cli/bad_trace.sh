@@ -70,6 +70,17 @@ broken sharegpt '{"id": 3}' '1:1: not JSON:'
 broken llmservingsim '{"input_toks": 5, "output_toks": "3", "arrival_time_ns": 0}\n' \
     '1: output_toks is "3", expected a whole number'
 
+broken llmservingsim '{"input_toks": 5, "output_toks": 3, "arrival_time_ns": 0, "sub_requests": []}\n' \
+    '1: an agentic session with sub_requests, expected one request a line'
+broken azure "$(printf 'c%.0s,' $(seq 300))c\n" '1: the header has 301 columns, expected at most 256'
+bench() { # INPUT_LEN TTFT ITLS PATTERN
+    broken bench "{\"input_lens\": [$1], \"output_lens\": [2], \"ttfts\": [$2], \"itls\": [$3]}\n" "1: $4"
+}
+bench '"x"' 0.1 '[0.1]' 'input_lens[[]0] is "x", expected a number of tokens'
+bench 5 -1 '[0.1]' 'ttfts[[]0] is -1, expected seconds from 0 to 9.2e9'
+bench 5 0.1 3 'itls[[]0] is 3, expected a list of seconds'
+bench 5 0.1 '[null]' 'itls[[]0] is null, expected seconds from 0 to 9.2e9'
+
 # no request, or none that fits
 broken auto '' ' the file is empty, expected a trace'
 broken auto '\n\n' ' the file is empty, expected a trace'
@@ -116,10 +127,18 @@ refuses 'unknown trace format "azur", expected auto, azure' "$inflight" trace st
 refuses 'usage: inflight trace convert' "$inflight" trace convert trace trace
 refuses 'none/a.csv: cannot write: No such file' "$inflight" trace convert trace -o none/a.csv
 generates="$inflight trace generate -n 5"
-for law in fixed: fixed:0 uniform:5,4 lognormal:9 lognormal:9,1,5,4 lognormal:nan,1 zipf:1 normal:3,4; do
+for law in fixed: fixed:0 uniform:5,4 lognormal:9 lognormal:0.5,1 lognormal:5,-1 lognormal:9,1,5,4 lognormal:nan,1 zipf:1 normal:3,4; do
     refuses "inflight trace generate: --prompt $law: expected fixed:TOKENS, " $generates --prompt $law
     refuses "inflight trace generate: --output-tokens $law: " $generates --output-tokens $law
 done
+refuses 'the mean is 9e+09 tokens, expected a number from 1 to 2147483647' $generates --prompt lognormal:9e9,1
+refuses 'zipf has 90000000 lengths from 1 to 90000000 tokens, expected at most 16777216' \
+    $generates --prompt zipf:1,1,90000000
+refuses 'the exponent of zipf is 21, expected a number from 0 to 20' $generates --output-tokens zipf:21,1,5
+refuses '2000000 adapters, expected 1 to 1048576' $generates --adapters 2000000
+refuses "the adapters' alpha is 0, expected a number above 0, at most 1000" $generates --adapters 2 --adapter-alpha 0
+refuses 'cv is 100, expected a number from 0.01 to 50' $generates --process gamma --rate 1 --cv 100
+refuses 'rate_rps is -1, expected a number above 0' $generates --process gamma --rate -1
 refuses '--process poison: expected poisson, gamma, constant or burst' \
     $generates --process poison --rate 1
 refuses '--rate without --process, expected one of poisson, gamma and constant' $generates --rate 1

@@ -126,8 +126,10 @@ Test(generate, impossible_laws_are_refused)
         {{.law = IFL_LENGTH_UNIFORM, .min = 6, .max = 5}, "[6, 5] tokens"},
         {{.law = IFL_LENGTH_LOGNORMAL, .min = 1, .max = 5, .mean = 3, .cv = -1}, "cv is -1"},
         {{.law = IFL_LENGTH_LOGNORMAL, .min = 1, .max = 5, .mean = NAN}, "the mean is"},
-        {{.law = IFL_LENGTH_ZIPF, .min = 1, .max = 5, .exponent = -1}, "the exponent is -1"},
-        {{.law = IFL_LENGTH_ZIPF, .min = 1, .max = INT32_MAX}, "too many lengths"},
+        {{.law = IFL_LENGTH_ZIPF, .min = 1, .max = 5, .exponent = -1},
+         "the exponent of zipf is -1"},
+        {{.law = IFL_LENGTH_ZIPF, .min = 1, .max = INT32_MAX},
+         "zipf has 2147483647 lengths from 1 to 2147483647 tokens, expected at most 16777216"},
     };
     const struct ifl_length_spec fixed = {.law = IFL_LENGTH_FIXED, .mean = 1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

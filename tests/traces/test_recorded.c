@@ -198,7 +198,7 @@ Test(recorded, wrong_values_are_named)
     expect_refusal("{\"input_lens\": [1], \"output_lens\": [2, 3], \"ttfts\": [1], \"itls\": []}",
                    1, "output_lens has 2 entries, expected 1 as in input_lens");
     expect_refusal("{\"input_lens\": [1], \"output_lens\": [2], \"ttfts\": [1], \"itls\": [[-1]]}",
-                   1, "itls[0] is not what it should be");
+                   1, "itls[0] is -1, expected seconds from 0 to 9.2e9");
     expect_refusal("{\"benchmarks\": [{\"requests\": {\"successful\": 7}}]}", 1,
                    "successful is 7, expected a list of requests");
     expect_refusal("{\"metadata\": {\"request_start_ns\": 1}, \"metrics\": "

@@ -19,11 +19,12 @@ struct run {
     bool itls_are_means; /* inflight's own export: their sum is right, but they are no gaps */
 };
 
-static int fail_entry(const struct run *run, int list, size_t i, const char *expected,
-                      struct ifl_error *error)
+static int fail_entry(const struct run *run, int list, size_t i, const json_t *entry,
+                      const char *expected, struct ifl_error *error)
 {
-    return ifl_fail_at(error, run->record->path, run->record->line, 0,
-                       "%s[%zu] is not what it should be, expected %s", names[list], i, expected);
+    char name[48];
+    snprintf(name, sizeof name, "%s[%zu]", names[list], i);
+    return trace_value_fail(run->record, name, entry, expected, error);
 }
 
 static int take_tokens(const struct run *run, int list, size_t i, int32_t *tokens,
@@ -32,7 +33,7 @@ static int take_tokens(const struct run *run, int list, size_t i, int32_t *token
     const json_t *entry = json_array_get(run->list[list], i);
     const json_int_t value = json_integer_value(entry);
     if (!json_is_integer(entry) || value < 0 || value > INT32_MAX)
-        return fail_entry(run, list, i, "a number of tokens", error);
+        return fail_entry(run, list, i, entry, "a number of tokens", error);
     *tokens = (int32_t)value;
     return 0;
 }
@@ -42,7 +43,7 @@ static int take_seconds(const struct run *run, int list, size_t i, const json_t 
 {
     const double s = json_number_value(entry);
     if (!json_is_number(entry) || !(s >= 0 && s <= (double)TRACE_MAX_S))
-        return fail_entry(run, list, i, "seconds from 0 to 9.2e9", error);
+        return fail_entry(run, list, i, entry, "seconds from 0 to 9.2e9", error);
     *ns = ifl_ns_from_s(s);
     return 0;
 }
@@ -53,7 +54,7 @@ static int take_gaps(const struct run *run, size_t i, struct ifl_outcome *outcom
 {
     const json_t *gaps = json_array_get(run->list[ITLS], i);
     if (!json_is_array(gaps))
-        return fail_entry(run, ITLS, i, "a list of seconds", error);
+        return fail_entry(run, ITLS, i, gaps, "a list of seconds", error);
     outcome->e2e_ns = outcome->ttft_ns;
     for (size_t k = 0; k < json_array_size(gaps); k++) {
         int64_t gap_ns = 0;
