@@ -55,7 +55,9 @@ static int add_side(struct comparing *c, const char *dir, const char *value, con
                     struct ifl_error *error)
 {
     if (c->n_sides == MAX_SIDES)
-        return ifl_fail(error, IFL_E_INPUT, "more than %d runs or values to compare", MAX_SIDES);
+        return ifl_fail(error, IFL_E_INPUT,
+                        "%s is one run or value too many to compare, expected at most %d",
+                        value ? value : dir, MAX_SIDES);
     c->sides[c->n_sides++] = (struct side){dir, value, name};
     return IFL_OK;
 }

@@ -1,4 +1,5 @@
 /* inflight fit: a hardware profile from tables of measurements, and how good one is on others. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -162,9 +163,12 @@ static int read_hold(const char *text, struct fit_hold *hold, struct ifl_error *
     char *end = NULL;
     if (equals)
         hold->value = strtod(equals + 1, &end);
-    if (!equals || end == equals + 1 || *end || (size_t)(equals - text) >= sizeof hold->name)
+    if (!equals || end == equals + 1 || *end || (size_t)(equals - text) >= sizeof hold->name ||
+        !isfinite(hold->value) || hold->value < 0)
         return ifl_fail(error, IFL_E_INPUT,
-                        "--hold %s: expected SECTION.FIELD=NUMBER, as gemm.wave_frac=0", text);
+                        "--hold %s: expected SECTION.FIELD=NUMBER, a number from 0 on, as "
+                        "gemm.wave_frac=0",
+                        text);
     snprintf(hold->name, sizeof hold->name, "%.*s", (int)(equals - text), text);
     return 0;
 }

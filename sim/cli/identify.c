@@ -54,9 +54,11 @@ static int load(struct work *work)
     work->has_config = rc == 0;
     if (rc == 0 &&
         (work->config.executor != EXECUTOR_SIM || work->config.cost.model != COST_ROOFLINE))
-        rc = ifl_fail_at(&work->error, request->words.of[0], 0, 0,
-                         "expected executor: sim and cost.model: roofline, whose parameters are "
-                         "looked for");
+        rc = ifl_fail_at(
+            &work->error, request->words.of[0], 0, 0,
+            "%s, expected %s, whose parameters are looked for",
+            work->config.executor != EXECUTOR_SIM ? "an engine executes" : "cost.model is another",
+            work->config.executor != EXECUTOR_SIM ? "executor sim" : "cost.model roofline");
     if (rc == 0 && work->config.n_pools > 0)
         rc = ifl_fail_at(&work->error, request->words.of[0], 0, 0,
                          "cluster.pools is set, expected one kind of replica, whose deployment is "

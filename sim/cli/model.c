@@ -170,6 +170,18 @@ static int check_request(const struct request *request)
         cli_check_int32("model", "--length", request->length) < 0 ||
         cli_check_int32("model", "--block", request->block) < 0)
         return -1;
+    if (request->batch < 1 || request->length < 1) {
+        const bool of_batch = request->batch < 1;
+        fprintf(stderr, "inflight model: %s %lld: expected a whole number from 1 on\n",
+                of_batch ? "--batch" : "--length", of_batch ? request->batch : request->length);
+        return -1;
+    }
+    const double utilization = request->portrait.utilization;
+    if (!(utilization > 0 && utilization <= 1)) {
+        fprintf(stderr, "inflight model: --utilization %g: expected a number above 0, at most 1\n",
+                utilization);
+        return -1;
+    }
     if (request->portrait.usd_per_gpu_hour >= 0)
         return 0;
     fprintf(stderr, "inflight model: --price %g: expected a number from 0 on\n",

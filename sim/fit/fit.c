@@ -1,8 +1,11 @@
 #include "fit/fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "inflight/nearest.h"
 
 /* The rows of one operation while it is fitted. */
 struct job {
@@ -248,22 +251,35 @@ static void take_out(const struct fit_hold *hold, struct form *form, struct plat
     form->n_parameters = n;
 }
 
-static bool is_parameter(const struct fit_hold *hold)
+enum { MAX_NAMES = FIT_OPS * FORM_MAX_PARAMETERS };
+
+static int check_hold(const struct fit_hold *hold, struct ifl_error *error)
 {
+    char texts[MAX_NAMES][sizeof hold->name];
+    const char *names[MAX_NAMES];
+    size_t n = 0;
     for (int op = FIT_GEMM; op < FIT_OPS; op++)
-        for (int i = 0; i < form_of(op)->n_parameters; i++)
-            if (is_held(hold, form_of(op)->section, &form_of(op)->parameters[i]))
-                return true;
-    return false;
+        for (int i = 0; i < form_of(op)->n_parameters; i++) {
+            const struct form *form = form_of(op);
+            if (is_held(hold, form->section, &form->parameters[i]))
+                return 0;
+            snprintf(texts[n], sizeof texts[n], "%s.%s", form->section, form->parameters[i].name);
+            names[n] = texts[n];
+            n++;
+        }
+    const char *near = ifl_nearest(hold->name, names, n);
+    return near ? ifl_fail(error, IFL_E_INPUT, "--hold %s: no such parameter, did you mean %s?",
+                           hold->name, near)
+                : ifl_fail(error, IFL_E_INPUT,
+                           "--hold %s: no such parameter, expected one such as gemm.wave_frac",
+                           hold->name);
 }
 
 static int check_holds(const struct fit_options *options, struct ifl_error *error)
 {
     for (size_t i = 0; i < options->n_hold; i++)
-        if (!is_parameter(&options->hold[i]))
-            return ifl_fail(error, IFL_E_INPUT,
-                            "--hold %s: no such parameter, expected one such as gemm.wave_frac",
-                            options->hold[i].name);
+        if (check_hold(&options->hold[i], error))
+            return error->code;
     return 0;
 }
 
