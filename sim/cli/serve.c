@@ -23,7 +23,7 @@ struct serving {
     struct dir_lock lock;
     char *set[MOST_SETS]; /* [n_sets] owned */
     size_t n_sets;
-    bool has_recording, has_begun; /* the latter: launch_end is due */
+    bool has_recording, has_served, has_begun; /* the last: launch_end is due */
 };
 
 /* ---- the configuration ---- */
@@ -187,11 +187,13 @@ static int serve_config(struct serving *s, const struct config *config, const ch
     struct launch *launch = &s->launch;
     const struct serve_options options = {config, trace_path, say_ready, s};
     s->address = config->live.host;
-    int rc = write_config(s);
-    struct serve *server = rc == 0 ? serve_open(&options, &launch->error) : NULL;
+    struct serve *server = serve_open(&options, &launch->error);
     if (!server)
         return launch->error.code;
-    rc = fly(s, config, server);
+    int rc = write_config(s);
+    s->has_served = rc == 0;
+    if (rc == 0)
+        rc = fly(s, config, server);
     serve_close(server);
     return rc;
 }
@@ -208,7 +210,6 @@ static int check_outputs(struct serving *s, const struct config *config)
 
 static int serve(struct serving *s)
 {
-    bool has_served = false;
     char trace_path[IFL_PATH_BYTES];
     struct launch *launch = &s->launch;
     struct config config;
@@ -223,12 +224,11 @@ static int serve(struct serving *s)
         rc = load(s, trace_path);
     if (rc == 0 && (rc = study_read(launch->study, 0, &config, &launch->error)) == 0) {
         rc = check_outputs(s, &config);
-        has_served = rc == 0;
         if (rc == 0)
             rc = serve_config(s, &config, trace_path);
         config_finish(&config);
     }
-    if (rc < 0 && s->has_recording && !has_served)
+    if (rc < 0 && s->has_recording && !s->has_served)
         unlink(trace_path); /* nothing was served */
     return rc;
 }
