@@ -129,8 +129,9 @@ static int check_once(const struct table *table, const struct corrections *corre
     for (int i = 1; i < corrections->n_of; i++)
         if (correction_order(&corrections->of[i - 1], &corrections->of[i]) == 0)
             return ifl_fail_at(error, table->path, 0, 0,
-                               "two rows for %s of size %g, expected each size once",
-                               op_names[corrections->of[i].op], corrections->of[i].size);
+                               "two rows for %s of n %g, k %g and size %g, expected each once",
+                               op_names[corrections->of[i].op], (double)corrections->of[i].n,
+                               (double)corrections->of[i].k, corrections->of[i].size);
     return 0;
 }
 

@@ -139,9 +139,8 @@ static int find_document(const struct node *base, const char *where, const char 
     char path[sizeof document->path], found[128];
     const char *name = tree_text(base);
     if (!name)
-        return tree_fail(base, error,
-                         "%s is %s, expected the name of a deployment, a path or a map", where,
-                         tree_describe(base, found));
+        return tree_fail(base, error, "%s is %s, expected the name of a deployment or a path",
+                         where, tree_describe(base, found));
     const bool joins = beside && *name != '/' && data_is_path(name);
     if (snprintf(path, sizeof path, "%s%s", joins ? beside : "", name) >= (int)sizeof path)
         return tree_fail(base, error, "%s is a path of more than %zu bytes", where, sizeof path);
@@ -271,7 +270,7 @@ int deployment_lay(const struct node *map, const char *where, const char *beside
     const bool is_whole = !base && !*deployment->name;
     if (!map || tree_is_null(map))
         return 0;
-    if (base && base->kind != NODE_LIST &&
+    if (base &&
         (find_document(base, base == map ? where : "deployment.base", beside, &document, error) ||
          load_document(&document, deployment, error)))
         return error->code;

@@ -51,6 +51,95 @@ with run 'empty: 0 files that end in ' model.yaml cost.model=table cost.dir=empt
 with run 'llama-2-70b does not fit on a100-80gb-sxm at parallel.tensor 1: *expected room for one' model.yaml \
     model=llama-2-70b
 
+# cost tables with too few rows, with one too many, and with a file too many
+tables=$INFLIGHT_DATA/configs/costs/vidur-llama-2-7b-a100
+for name in linear attn_prefill attn_decode; do
+    mkdir table-$name
+    for other in linear attn_prefill attn_decode; do
+        keep=100000
+        [ $other = $name ] && keep=2
+        gzip -dc "$tables/${other}_ms_per_layer.csv.gz" | head -$keep >table-$name/${other}_ms_per_layer.csv
+    done
+done
+table() { # PATTERN DIR EDIT...
+    pattern=$1
+    dir=$2
+    shift 2
+    with run "$pattern" model.yaml cost.model=table "cost.dir=$dir" "$@"
+}
+table 'table-linear/linear_ms_per_layer.csv: no row for num_tokens 16, or for 10, expected one for each step' table-linear
+table 'table-attn_prefill/attn_prefill_ms_per_layer.csv: no row for kv_rounded64 0 and chunk 10, expected one' \
+    table-attn_prefill
+table 'table-attn_decode/attn_decode_ms_per_layer.csv: no row for batch_size 1 and kv_rounded64 64, expected one' \
+    table-attn_decode
+sed -n 2p table-linear/linear_ms_per_layer.csv >>table-linear/linear_ms_per_layer.csv
+table 'table-linear/linear_ms_per_layer.csv:3: a second row for the same step, expected one' table-linear
+cp table-linear/linear_ms_per_layer.csv table-linear/more_linear_ms_per_layer.csv
+table 'table-linear: 2 files that end in linear_ms_per_layer.csv or linear_ms_per_layer.csv.gz, expected one' table-linear
+printf 'arrival_s,prompt_tokens,output_tokens\n0,60,60\n0,60,60\n' >swapped.csv
+table 'model.yaml: cost.model is table, which has no time for blocks that are swapped, expected serving.preempt.fate' \
+    "$tables" serving.preset=vllm-v0-swap serving.kv.num_blocks=10 workload.trace=swapped.csv \
+    workload.arrivals.process=trace
+
+# models of the user's own
+shapes='layers: 4\nd_model: 128\nd_ffn: 64\nvocab: 100\nmax_model_len: 2048\nn_q_heads: '
+shape() { # PATTERN LINES EDIT...
+    pattern=$1
+    printf "$shapes$2\n" >mine.yaml
+    shift 2
+    with run "$pattern" model.yaml model=./mine.yaml "$@"
+}
+shape './mine.yaml:6:1: d_head is not given and 3 query heads do not divide d_model, 128, expected d_head' 3
+shape './mine.yaml:9:1: mlp_bias is set, expected experts without biases' \
+    '4\nn_experts: 4\nexperts_per_token: 2\nmlp_bias: true'
+shape 'model.yaml: mine has fp8 weights, expected a profile with gemm_fp8, which a100-80gb-sxm lacks' \
+    '4\nquantization: fp8'
+shape 'model.yaml: model mine is quantised, expected one that is not: engines run no other' '4\nquantization: int4' \
+    executor=cpu
+
+# deployments
+deployment() { with run "$1" model.yaml "deployment={base: vllm, intervals: {$2}}"; }
+deployment 'unknown key deployment.intervals.host.zzzzzz, expected num_blocks or a number of a section' \
+    'host: {zzzzzz: [1, 2]}'
+deployment 'unknown key deployment.intervals.zzzzzz, expected num_blocks or a number of a section' 'zzzzzz: [1, 2]'
+deployment 'unknown key deployment.intervals.host.stpe_s, did you mean step_s[?]' 'host: {stpe_s: [1, 2]}'
+deployment 'intervals.host.step_s is a list of another length, expected [[]low, high], the ends of its 90%' \
+    'host: {step_s: [1, 2, 3]}'
+deployment 'intervals.host.step_s is 3, expected [[]low, high], the ends of its 90%' 'host: {step_s: 3}'
+deployment 'correlations has a list of another length, expected [[]number, number, correlation]' \
+    'correlations: [[host.step_s, 0.5]]'
+deployment 'correlations has 3, expected [[]number, number, correlation]' 'correlations: [3]'
+deployment 'correlations has host.step_s twice in a row' 'correlations: [[host.step_s, host.step_s, 0.5]]'
+with run 'deployment.base is a list, expected the name of a deployment or a path' model.yaml 'deployment={base: [vllm]}'
+with run 'deployment.base is a path of more than 512 bytes' model.yaml "deployment=./$(printf 'x%.0s' $(seq 600))"
+
+# factors on top of a profile
+{ cat "$INFLIGHT_DATA/configs/hardware/a100-80gb-sxm.yaml" && echo 'corrections: factors.csv'; } >profile.yaml
+factors() { # PATTERN ROW...
+    pattern=$1
+    shift
+    { echo op,n,k,size,factor && printf '%s\n' "$@"; } >factors.csv
+    with run "./factors.csv$pattern" model.yaml hardware=./profile.yaml
+}
+factors ': two rows for gemm of n 5, k 6 and size 1, expected each once' gemm,5,6,1,1.1 gemm,5,6,1,1.2
+# shellcheck disable=SC2046 # a row each
+factors ': 513 rows, expected at most 512' $(seq -f 'gemm,5,6,%.0f,1.1' 513)
+factors ':2:1: op is "gem", expected gemm, gemm_fp8, prefill, decode or elementwise' gem,5,6,1,1.1
+
+# arrivals, prices and names
+with run 'workload.arrivals.pieces holds a list of another length, expected pairs [[]from_s, rate_rps]' linear.yaml \
+    'workload.arrivals.pieces=[[0, 1, 2]]'
+with run 'capacity.usd_per_gpu_hour is a list, expected a number or a map of at most 32 names to prices' linear.yaml \
+    'capacity.usd_per_gpu_hour=[3]'
+with run 'a name of variants is not one line, expected a line of text' linear.yaml \
+    'sweep={variants: {"a\nb": {serving.preset: sarathi}}}'
+with run 'unknown key zzzqqq.xyzzy, see `inflight list keys`' linear.yaml zzzqqq.xyzzy=3
+grep -v 'preset' linear.yaml >none.yaml
+with run 'none.yaml:1:1: serving.batching.policy is missing, expected serving.preset, or a policy of each kind' none.yaml
+printf 'arrival_s,prompt_tokens,output_tokens,session,think_s\n0,10,5,a,\n,10,5,a,9.1e9\n,10,5,a,9.1e9\n' >talk.csv
+with run 'row 3 thinks for 9.1e+09 s from 9.1e+09 s on, expected an arrival before 9.2e9 s' linear.yaml \
+    workload.trace=talk.csv workload.arrivals.process=trace
+
 # speculation
 with run 'serving.speculation.verify is real, expected drawn where no engine executes' linear.yaml \
     'serving.draft={policy: fixed}' serving.speculation.verify=real

@@ -214,7 +214,7 @@ Test(deployment, errors_have_their_line)
     expect_wrong(FLIES "deployment: [vllm]\n", 5, 1,
                  "deployment is a list, expected a map of keys");
     expect_wrong(FLIES "deployment: {base: {}}\n", 5, 14,
-                 "deployment.base is a map, expected the name of a deployment, a path or a map");
+                 "deployment.base is a map, expected the name of a deployment or a path");
     expect_wrong_edit("deployment.host.steps_s=1",
                       "unknown key deployment.host.steps_s, did you mean deployment.host.step_s?");
 }
