@@ -177,7 +177,8 @@ static const struct {
 } bad[] = {
     {"a", "", "the file is empty, expected a tokenizer"},
     {"a", "{", "not JSON: "},
-    {"a", "{}", "neither a \"model\" nor a list \"vocab\""},
+    {"a", "{}",
+     "neither a \"model\" nor a list \"vocab\", expected a tokenizer.json or a tekken.json"},
     {"a", "{\"model\": {\"type\": \"WordPiece\"}}", "model is WordPiece, expected BPE"},
     {"a", "{\"model\": {\"type\": \"Unigram\"}}", "model is Unigram, expected BPE"},
     {"a", "{\"model\": {\"type\": \"BPE\", \"dropout\": 0.1}}",
@@ -195,7 +196,9 @@ static const struct {
      "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Lowercase\"}]}, "
      "\"model\": {}}",
      "normalizer is Lowercase"},
-    {"a", "{\"vocab\": [], \"config\": {}}", "config has no pattern"},
+    {"a", "{\"vocab\": [], \"config\": {}}",
+     "config has no pattern, no default_num_special_tokens, or a default_vocab_size that vocab "
+     "does not fill"},
     {"a",
      "{\"vocab\": [{\"rank\": 1, \"token_bytes\": \"QQ==\"}], \"config\": {\"pattern\": \"a\", "
      "\"default_vocab_size\": 1, \"default_num_special_tokens\": 0}}",
@@ -222,12 +225,13 @@ Test(tokenizer, damaged_and_foreign_files)
     }
 }
 
-/* A tokenizer.json with all bytes and what the arguments say. */
-static struct ifl_error read_with(const char *merges, const char *pre_tokenizer, const char *added)
+/* A tokenizer.json with all bytes and what the arguments say; NULL: it is refused. */
+static struct ifl_tokenizer *open_with(const char *merges, const char *pre_tokenizer,
+                                       const char *added, struct ifl_error *error)
 {
     static char text[1 << 16];
-    struct ifl_error error = {0};
     struct ifl_tokenizer *tokenizer;
+    *error = (struct ifl_error){0};
     size_t n =
         (size_t)snprintf(text, sizeof text,
                          "{\"added_tokens\": [%s], \"pre_tokenizer\": %s, \"model\": {\"type\": "
@@ -240,8 +244,22 @@ static struct ifl_error read_with(const char *merges, const char *pre_tokenizer,
                               byte);
     }
     n += (size_t)snprintf(text + n, sizeof text - n, "}}}");
-    if (text_open_memory("t.json", text, n, &tokenizer, &error) == 0)
-        ifl_tokenizer_close(tokenizer);
+    return text_open_memory("t.json", text, n, &tokenizer, error) == 0 ? tokenizer : NULL;
+}
+
+/* What its first reader says of it: its frame is asked for, and its decoder opened. */
+static struct ifl_error read_with(const char *merges, const char *pre_tokenizer, const char *added)
+{
+    struct ifl_error error;
+    struct ifl_token_frame frame;
+    struct ifl_decoder *decoder;
+    struct ifl_tokenizer *tokenizer = open_with(merges, pre_tokenizer, added, &error);
+    if (!tokenizer)
+        return error;
+    if (ifl_tokenizer_frame(tokenizer, &frame, &error) == 0 &&
+        ifl_decoder_open(tokenizer, &decoder, &error) == 0)
+        ifl_decoder_close(decoder);
+    ifl_tokenizer_close(tokenizer);
     return error;
 }
 
@@ -279,14 +297,61 @@ Test(tokenizer, parts_that_are_not_known)
                   ""),
         "the behavior Contiguous, expected Isolated or Removed");
     expect_refused(read_with("", SPLIT("\\\\w+"), ""), "an escape that is none of");
+    expect_refused(read_with("", SPLIT("ab\\\\w+"), ""),
+                   " at byte 4, which engines of patterns read differently");
+    expect_refused(read_with("", SPLIT(""), ""), "has a pattern of 0 bytes, expected 1 to ");
     expect_refused(read_with("", SPLIT("[a-z&&[^b]]"), ""), "a class in a class, or &&");
     expect_refused(read_with("", SPLIT("a*"), ""), "matches the empty text");
-    expect_refused(read_with("", SPLIT("(a"), ""), "PCRE2 refuses");
+    expect_refused(read_with("", SPLIT("(a"), ""), "has a pattern that PCRE2 refuses: missing");
     expect_refused(read_with("", SPLIT("a.b"), ""), "'.', '^' or '$' outside a class");
     expect_refused(read_with("", SPLIT("(?i:ss)"), ""), "a group that is none of");
     expect_refused(read_with("", BYTES, "{\"id\": 1, \"content\": \"x\", \"single_word\": true}"),
                    "added_tokens[0] is a single_word");
     expect_refused(read_with("", BYTES, "{\"content\": \"x\"}"), "added_tokens[0] has no id");
+    expect_refused(read_with("", BYTES, "{\"id\": 99999999, \"content\": \"x\"}"),
+                   "the tokenizer has an id of 99999999, expected less than ");
+    expect_refused(
+        read_with("", BYTES, "], \"post_processor\": {\"type\": \"Bert\"}, \"x\": ["),
+        "the tokenizer's post_processor is Bert, or says what is not known here; expected "
+        "ByteLevel, TemplateProcessing or a Sequence of them");
+}
+
+Test(tokenizer, splits_are_bounded_in_number)
+{
+    char stages[8192] = "{\"type\": \"Sequence\", \"pretokenizers\": [";
+    for (int i = 0; i <= TEXT_MAX_STAGES; i++)
+        strcat(stages, "{\"type\": \"Digits\"}, ");
+    strcat(stages, BYTES "]}");
+    expect_refused(read_with("", stages, ""), "is one split too many, expected at most ");
+}
+
+Test(tokenizer, texts_are_not_made_without_words)
+{
+    struct ifl_error error;
+    struct ifl_tokenizer *tokenizer = open_with("", BYTES, "", &error);
+    cr_assert_not_null(tokenizer, "%s", error.text);
+    struct ifl_encoder *encoder = open_encoder(tokenizer);
+    char *text;
+    cr_expect_eq(ifl_encoder_make_text(encoder, 5, 1, &text, &error), IFL_E_INPUT);
+    expect_refused(error, "words of small letters, expected at least ");
+    ifl_encoder_close(encoder);
+    ifl_tokenizer_close(tokenizer);
+}
+
+/* A pattern that backtracks without end: the text is refused, and the reader does not hang. */
+Test(tokenizer, a_pattern_gives_up_on_a_text)
+{
+    static const char text[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac";
+    struct ifl_error error;
+    struct ifl_tokenizer *tokenizer = open_with("", SPLIT("(?:a+)+[bd]|c"), "", &error);
+    cr_assert_not_null(tokenizer, "%s", error.text);
+    struct ifl_encoder *encoder = open_encoder(tokenizer);
+    const uint32_t *ids;
+    size_t n;
+    cr_expect_eq(ifl_encode(encoder, text, sizeof text - 1, &ids, &n, &error), IFL_E_INPUT);
+    expect_refused(error, "the tokenizer's pattern gives up on the text at byte 1: ");
+    ifl_encoder_close(encoder);
+    ifl_tokenizer_close(tokenizer);
 }
 
 /* Words that are merged here, and kept, against the library, which has the whole text. */
