@@ -136,6 +136,14 @@ with run 'a name of variants is not one line, expected a line of text' linear.ya
 with run 'unknown key zzzqqq.xyzzy, see `inflight list keys`' linear.yaml zzzqqq.xyzzy=3
 grep -v 'preset' linear.yaml >none.yaml
 with run 'none.yaml:1:1: serving.batching.policy is missing, expected serving.preset, or a policy of each kind' none.yaml
+printf 'serving: {kv: {num_blocks: 64}}\n' >some.yaml
+with run 'serving.batching.policy is missing, expected the preset or you to name one' linear.yaml serving.preset=./some.yaml
+printf 'arrival_s,prompt_tokens,output_tokens,samples\n0,30,5,3\n' >samples.csv
+with run 'serving.kv.keep.method gives up K/V and a request has 3 samples, expected 1: they share the K/V of their prompt' \
+    linear.yaml workload.trace=samples.csv workload.arrivals.process=trace serving.kv.keep.method=streaming-llm \
+    serving.kv.keep.budget_tokens=16
+long=$(printf 'x%.0s' $(seq 700))
+refuses ': the path has more than 639 characters' "$inflight" trace generate -n 1 -o "$long"
 printf 'arrival_s,prompt_tokens,output_tokens,session,think_s\n0,10,5,a,\n,10,5,a,9.1e9\n,10,5,a,9.1e9\n' >talk.csv
 with run 'row 3 thinks for 9.1e+09 s from 9.1e+09 s on, expected an arrival before 9.2e9 s' linear.yaml \
     workload.trace=talk.csv workload.arrivals.process=trace
@@ -143,7 +151,7 @@ with run 'row 3 thinks for 9.1e+09 s from 9.1e+09 s on, expected an arrival befo
 # speculation
 with run 'serving.speculation.verify is real, expected drawn where no engine executes' linear.yaml \
     'serving.draft={policy: fixed}' serving.speculation.verify=real
-with run "serving.speculation.clients has 'code', expected NAME=RATES;NAME=RATES" linear.yaml \
+with run "serving.speculation.clients has 'code', expected NAME=RATES;NAME=RATES, where RATES is one rate from 0 to 1, or up to" linear.yaml \
     'serving.draft={policy: fixed}' 'serving.speculation.clients=chat=0.5;code'
 with run 'serving.speculation.clients names absent, expected at most * clients of the trace' linear.yaml \
     'serving.draft={policy: fixed}' 'serving.speculation.clients=absent=0.5'

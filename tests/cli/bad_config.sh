@@ -233,7 +233,7 @@ refuses 'inflight: unknown command trace stat, did you mean trace stats[?]' "$in
 refuses 'inflight: unknown command trace stat, did you mean trace stats[?]' "$inflight" help trace stat
 refuses 'unknown key traces' "$inflight" list keys traces
 refuses 'three.csv: not a plug-in' "$inflight" list keys --plugin three.csv
-refuses 'there is no reports/plot here and none in /nowhere; INFLIGHT_DATA may name' \
+refuses 'there is no reports/plot here and none in /nowhere; INFLIGHT_DATA may name a folder that has it, such as the source tree' \
     env INFLIGHT_DATA=/nowhere "$inflight" plot out
 refuses 'usage: inflight trace stats FILE' "$inflight" trace stats
 refuses 'none.so: there is no such file' "$inflight" run good.yaml --plugin none.so

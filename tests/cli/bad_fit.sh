@@ -110,4 +110,12 @@ refuses 'one is one run or value too many to compare, expected at most 64' "$inf
 refuses 'inflight plot: more than 256 files' "$inflight" plot $(yes one | head -257)
 refuses 'trace.csv: a trace without outcomes, expected a run* or a recorded run (inflight list traces)' \
     "$inflight" validate one trace.csv --no-plots
+cat >many.yaml <<'END2'
+workload: {trace: trace.csv, limit: 5}
+cost: {model: linear, step_s: 0.01}
+serving: {preset: vllm-v0, max_model_len: 4096, kv: {num_blocks: 4096}}
+output: {plots: false}
+END2
+succeeds "$inflight" run many.yaml -q -o many --set "sweep={cost.step_s: [$(seq -s, 65)]}"
+refuses 'step_s has more than 64 values, too many columns' "$inflight" table many --columns cost.step_s
 finish

@@ -53,6 +53,12 @@ mkdir -p out
 refuses "$PWD/run.csv is no folder, expected -o DIR to say where to write" \
     sh -c 'cp trace.csv run.csv; exec "$1" validate "$PWD/run.csv" run.csv --no-plots' sh "$inflight"
 
+# the program alone, without what it loads
+mkdir alone
+cp "$inflight" alone/inflight
+refuses 'there is no module inflight_http.so in * needs inflight built with libcurl' \
+    alone/inflight replay trace.csv --server $nowhere -q -o out
+
 # where a server listens: what was never served is not recorded, so that the folder can be used again
 serve() { # CODE PATTERN OPTION...
     code_wanted=$1

@@ -93,14 +93,20 @@ same "$(awk -F, '
 succeeds "$inflight" run "$INFLIGHT_DATA/configs/quickstart.yaml" --quiet -o out \
     --set workload.limit=50 --set output.plots=false
 mkdir empty
-expect 1 'gnuplot not found' env PATH="$work/empty" "$inflight" plot out -o none
+expect 1 'gnuplot not found: figures need it (on Debian, the package gnuplot-nox)' env PATH="$work/empty" "$inflight" plot out -o none
+mkdir broken
+for says in 'it said nothing' 'out of ink'; do
+    printf '#!/bin/sh\ncat >/dev/null\n%s\nexit 3\n' "$([ "$says" = 'out of ink' ] && echo 'echo out of ink >&2')" >broken/gnuplot
+    chmod +x broken/gnuplot
+    expect 1 "gnuplot failed on *.gp: $says" env PATH="$work/broken:$PATH" "$inflight" plot out -o none
+done
 refuses 'nowhere/summary.csv: cannot open: No such file' "$inflight" plot nowhere
 [ -e nowhere ] && complain 'plot makes the folder that it should read'
 refuses 'empty/summary.csv: cannot open: No such file' "$inflight" plot empty
 awk -F, -v OFS=, 'NR == 2 { for (i = 0; i < 65; i++) { $1 = "series " i; print } } NR == 1' \
     out/summary.csv >empty/summary.csv
 cp out/config.yaml empty
-refuses '65 series, at most 64 fit into a figure' "$inflight" plot empty
+refuses '65 series, at most 64 fit into a figure: sweep fewer keys at a time' "$inflight" plot empty
 for cell in nan inf 1e999 fast; do
     awk -F, -v OFS=, -v cell=$cell 'NR == 3 { $11 = cell } { print }' out/summary.csv >empty/summary.csv
     refuses "empty/summary.csv:3:11: mean_ttft_s is \"$cell\", expected a number" "$inflight" plot empty

@@ -102,7 +102,7 @@ refuses 'usage: inflight compare DIR DIR...' "$inflight" compare
 "$inflight" run md1.yaml --quiet -o short --set workload.limit=100
 "$inflight" trace generate -n 100 --prompt fixed:1000 --output-tokens fixed:2 -o longer.csv
 "$inflight" run md1.yaml --quiet -o longer --set workload.trace=longer.csv
-refuses 'longer: request 0 of point 0 has 1000 prompt and 2 output tokens, in short 1000 and 1' \
+refuses 'longer: request 0 of point 0 has 1000 prompt and 2 output tokens, in short 1000 and 1: expected runs of the same requests' \
     "$inflight" compare short longer
 printf 'requests,finished,saturated\n1,1,false\n' >logs/summary
 mkdir single && cp logs/summary single/summary.csv

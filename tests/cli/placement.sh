@@ -205,8 +205,11 @@ expect 1 'no placement within the budget carries 4000 requests/s; prompts 1 x tp
     "$inflight" capacity opt.yaml --quiet -o none --set capacity.target_rps=4000 --set capacity.placement.max_gpus=8
 expect 1 'the trace is too short to say what a candidate of pool decodes carries, expected more requests: the highest rate meets' \
     "$inflight" capacity opt.yaml --quiet -o none --set workload.limit=60
-expect 1 'no candidate of pool decodes meets the objectives at 0.001 requests/s or more' \
+expect 1 'no candidate of pool decodes meets the objectives at 0.001 requests/s or more, expected one that does' \
     "$inflight" capacity opt.yaml --quiet -o none --set slo.tpot_s=0.001
+
+expect 1 'no placement is within the budget: one replica of each pool takes more' \
+    "$inflight" capacity pencil.yaml --quiet -o none --set capacity.target_rps=null --set capacity.placement.max_gpus=1
 
 # ---- refused, in one line ----
 refuses 'pencil.yaml:13:3: capacity.placement stands beside a sweep, expected one of the two' \
@@ -217,9 +220,9 @@ refuses 'capacity.placement.search is apart or segments, expected two pools in c
     "$inflight" capacity pencil.yaml --set cluster.pools.prompts.role=both
 refuses 'capacity.placement.search is apart, expected a capacity.target_rps, max_gpus or max_usd_per_hour' \
     "$inflight" capacity pencil.yaml --set capacity.target_rps=null
-refuses 'capacity.placement.max_usd_per_hour is set and pool prompts has no price' \
+refuses 'capacity.placement.max_usd_per_hour is set and pool prompts has no price, expected one of its hardware in' \
     "$inflight" capacity pencil.yaml --set capacity.placement.max_usd_per_hour=10
-refuses 'capacity.placement leaves no candidate of 6, expected a larger node_gpus' \
+refuses 'capacity.placement leaves no candidate of 6, expected a larger node_gpus, max_nodes, max_gpus or max_usd_per_hour' \
     "$inflight" capacity pencil.yaml --set capacity.placement.node_gpus=4 --set 'capacity.placement.pipeline=[8, 16]' \
     --set 'capacity.placement.tensor=[4]' --set capacity.placement.max_gpus=16 --set capacity.placement.given=null \
     --set 'capacity.placement.tensor=[1, 2, 4]' --set 'capacity.placement.pipeline=[8]'

@@ -122,9 +122,11 @@ Test(generate, impossible_laws_are_refused)
         const char *says;
     } cases[] = {
         {{.law = IFL_LENGTH_FIXED}, "the mean is 0 tokens"},
-        {{.law = IFL_LENGTH_UNIFORM, .min = 0, .max = 5}, "[0, 5] tokens"},
+        {{.law = IFL_LENGTH_UNIFORM, .min = 0, .max = 5},
+         "lengths are bound to [0, 5] tokens, expected 1 <= min <= max"},
         {{.law = IFL_LENGTH_UNIFORM, .min = 6, .max = 5}, "[6, 5] tokens"},
-        {{.law = IFL_LENGTH_LOGNORMAL, .min = 1, .max = 5, .mean = 3, .cv = -1}, "cv is -1"},
+        {{.law = IFL_LENGTH_LOGNORMAL, .min = 1, .max = 5, .mean = 3, .cv = -1},
+         "cv is -1, expected 0 or more"},
         {{.law = IFL_LENGTH_LOGNORMAL, .min = 1, .max = 5, .mean = NAN}, "the mean is"},
         {{.law = IFL_LENGTH_ZIPF, .min = 1, .max = 5, .exponent = -1},
          "the exponent of zipf is -1"},
