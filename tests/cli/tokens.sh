@@ -77,7 +77,7 @@ same "$(columns again/requests.csv request_id | tr '\n' ' ')" '0 3 ' 'a trace th
 
 refuses 'workload.tokenizer*there is no file none.json, expected a tokenizer' \
     "$inflight" run config.yaml --set workload.tokenizer=none.json
-refuses 'the prompt template has no {}, expected one' \
+refuses 'the prompt template has no {}, expected one, where the prompt stands' \
     "$inflight" run config.yaml --set workload.prompt_template=x
 refuses 'workload.prompt_template is set without a workload.tokenizer' \
     "$inflight" run config.yaml --set workload.prompt_template=x --set workload.tokenizer=null
