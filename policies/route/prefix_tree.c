@@ -8,6 +8,9 @@
  *     came first to where the match ends, of those that still stand there;
  *   - else the replica with the fewest requests.
  *
+ * vLLM's router (the wheel vllm-router 0.1.17 in tests/oracle) is the same but for several replicas
+ * that stand where the match ends: of them it takes the one with the fewest requests.
+ *
  * Equal counts: the first. The tree is the gateway's own. Each evict_every_s the prompts' ends that
  * a replica got longest ago are dropped until it has at most max_tree_tokens. The source counts
  * characters and drops a stretch between two forks at a time; here blocks of block_tokens tokens
@@ -18,9 +21,12 @@
 #include "holders.h"
 #include "prompt_blocks.h"
 
+enum holder { HOLDER_FIRST, HOLDER_FEWEST };
+
 struct tree {
     double min_match_frac, balance_rel;
     int32_t balance_abs, block_tokens, max_tree_tokens;
+    int32_t holder; /* enum holder */
     int64_t evict_every_ns;
 };
 
@@ -37,6 +43,8 @@ static const struct ifl_param params[] = {
      "tokens", "of a replica are left in the tree by an eviction"},
     {"evict_every_s", IFL_TIME, offsetof(struct tree, evict_every_ns), 120, 1e-3, 1e9, NULL, "s",
      "from one eviction to the next"},
+    {"holder", IFL_CHOICE, offsetof(struct tree, holder), HOLDER_FIRST, 0, 0, "first|fewest", "",
+     "of the replicas that have all of the match: the first, or the one with the fewest requests"},
 };
 
 /* The tree: a pair is a block of the tree that a replica has; its parent is the block before. `at`
@@ -103,16 +111,28 @@ static struct extremes survey(const void *self, const struct ifl_fleet *fleet)
     return found;
 }
 
-/* Of the replicas that have the block and may take the request, the one that came first; 0: none.
+/* True if a request goes to replica a rather than to b, of which a has had the block longer. */
+static bool is_better(const struct tree *p, uint32_t a, uint32_t b)
+{
+    const int64_t n_a = ((const struct part *)ifl_at(p, a))->n_active,
+                  n_b = ((const struct part *)ifl_at(p, b))->n_active;
+    return p->holder == HOLDER_FIRST || n_a < n_b || (n_a == n_b && a < b);
+}
+
+/* Of the replicas that have the block and may take the request, the one that would get it; 0: none.
  */
-static uint32_t earliest(const struct tree *p, uint64_t key)
+static uint32_t best_holder(const struct tree *p, uint64_t key)
 {
     const struct state *state = ifl_state(p);
     const struct holders *tree = &state->tree;
-    uint32_t first = 0;
-    for (uint32_t pair = holders_latest(tree, key); pair; pair = holders_before(tree, pair))
-        first = ((const struct part *)ifl_at(p, tree->of[pair].replica))->is_up ? pair : first;
-    return first;
+    uint32_t best = 0;
+    for (uint32_t pair = holders_latest(tree, key); pair; pair = holders_before(tree, pair)) {
+        const uint32_t replica = tree->of[pair].replica;
+        if (((const struct part *)ifl_at(p, replica))->is_up &&
+            (!best || is_better(p, replica, tree->of[best].replica)))
+            best = pair;
+    }
+    return best;
 }
 
 /* The replica at the end of the match; *n_tokens: its length. */
@@ -122,7 +142,7 @@ static size_t follow(const struct tree *p, const struct ifl_fleet *fleet, int64_
     struct prompt_blocks blocks = prompt_blocks(fleet->request, p->block_tokens, 0, true);
     uint32_t pair, end = 0;
     *n_tokens = 0;
-    while (prompt_blocks_next(&blocks) && (pair = earliest(p, blocks.key)) != 0) {
+    while (prompt_blocks_next(&blocks) && (pair = best_holder(p, blocks.key)) != 0) {
         end = pair;
         *n_tokens += p->block_tokens;
     }

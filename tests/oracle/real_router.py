@@ -29,8 +29,8 @@ class Worker(http.server.ThreadingHTTPServer):
     """Answers what gateways ask of a worker; a request to generate is noted and kept until it is let go."""
     daemon_threads = True
 
-    def __init__(self, number, came):
-        super().__init__(('127.0.0.1', 0), Handler)
+    def __init__(self, number, came, handler):
+        super().__init__(('127.0.0.1', 0), handler)
         self.number, self.came = number, came
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -57,39 +57,52 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer({'model_path': 'stub', 'served_model_name': 'stub', 'is_generation': True, 'status': 'ok',
                      'object': 'list', 'data': [{'id': 'stub', 'object': 'model'}]})
 
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
-        text = asked['text']
+    def asked(self):
+        return json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+
+    def keep(self, text):
         go = threading.Event()
         self.server.came(text, self.server.number, go)
         go.wait(WAIT_S)
+
+    def do_POST(self):
+        self.keep(self.asked()['text'])
         self.answer({'text': 'x', 'meta_info': {}})
 
 
+def by_prefix(setting):
+    return ['--policy', 'cache_aware', '--cache-threshold', str(setting['min_match_frac']),
+            '--balance-abs-threshold', str(setting['balance_abs']), '--balance-rel-threshold', str(setting['balance_rel'])]
+
+
 class Gateway:
-    def __init__(self, workers, setting):
+    module, path = 'sglang_router', '/generate'
+
+    def __init__(self, workers, options):
         with socket.socket() as free, socket.socket() as metrics:
             free.bind(('127.0.0.1', 0))
             metrics.bind(('127.0.0.1', 0))
             self.port, metrics_port = free.getsockname()[1], metrics.getsockname()[1]
-        command = [sys.executable, '-m', 'sglang_router.launch_router', '--host', '127.0.0.1', '--port', str(self.port),
-                   '--prometheus-host', '127.0.0.1', '--prometheus-port', str(metrics_port), '--policy', 'cache_aware',
-                   '--cache-threshold', str(setting['min_match_frac']),
-                   '--balance-abs-threshold', str(setting['balance_abs']),
-                   '--balance-rel-threshold', str(setting['balance_rel']), '--worker-startup-timeout-secs', '30',
-                   '--log-level', 'error', '--worker-urls', *(worker.url for worker in workers)]
+        command = [sys.executable, '-m', f'{self.module}.launch_router', '--host', '127.0.0.1', '--port', str(self.port),
+                   '--prometheus-host', '127.0.0.1', '--prometheus-port', str(metrics_port), *options,
+                   '--worker-startup-timeout-secs', '30', '--log-level', 'error',
+                   '--worker-urls', *(worker.url for worker in workers)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def post(self, text):
+    def post(self, text, headers):
         """Ends with the gateway, at the latest."""
         try:
-            return self.ask(text)
+            return self.ask(text, headers)
         except OSError:
             return None
 
-    def ask(self, text):
+    def body(self, text):
+        return {'text': text}
+
+    def ask(self, text, headers):
         connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=WAIT_S)
-        connection.request('POST', '/generate', json.dumps({'text': text}).encode(), {'Content-Type': 'application/json'})
+        connection.request('POST', self.path, json.dumps(self.body(text)).encode(),
+                           {'Content-Type': 'application/json', **headers})
         answer = connection.getresponse()
         answer.read()
         return answer.status
@@ -104,11 +117,12 @@ class Gateway:
 
 class Trial:
     """Requests are sent one at a time, so that the gateway's counts are known."""
+    gateway_class, handler = Gateway, Handler
 
-    def __init__(self, n_workers, setting):
+    def __init__(self, n_workers, options):
         self.lock, self.seen = threading.Condition(), {}
-        self.workers = [Worker(k, self.came) for k in range(n_workers)]
-        self.gateway = Gateway(self.workers, setting)
+        self.workers = [Worker(k, self.came, self.handler) for k in range(n_workers)]
+        self.gateway = self.gateway_class(self.workers, options)
         self.senders = {}
 
     def came(self, text, number, go):
@@ -116,8 +130,8 @@ class Trial:
             self.seen[text] = number, go
             self.lock.notify_all()
 
-    def send(self, i, text):
-        self.senders[i] = threading.Thread(target=self.gateway.post, args=(text,), daemon=True)
+    def send(self, i, text, headers=None):
+        self.senders[i] = threading.Thread(target=self.gateway.post, args=(text, headers or {}), daemon=True)
         self.senders[i].start()
         with self.lock:
             if not self.lock.wait_for(lambda: text in self.seen, WAIT_S):
@@ -153,12 +167,12 @@ def text_of(log, i):
                    for token in tokens)
 
 
-def run(number):
+def run(number, trial_class, rule, **further):
     rng = random.Random(number)
     setting = {'replicas': rng.choice([2, 3, 5]), 'min_match_frac': rng.choice([0.3, 0.5]),
                'balance_abs': rng.choice([1, 3, 64]), 'balance_rel': rng.choice([1.0, 1.5]), 'seed': 0,
-               'block_tokens': 1, 'block_tokens_of_router': 1, 'num_blocks': 1}
-    trial = Trial(setting['replicas'], setting)
+               'block_tokens': 1, 'block_tokens_of_router': 1, 'num_blocks': 1, **further}
+    trial = trial_class(setting['replicas'], by_prefix(setting))
     log, live, order = routers.Log([], setting), [], []
     try:
         trial.wait_until_ready()
@@ -178,7 +192,7 @@ def run(number):
             if worker not in order:
                 order.append(worker)
             where = order.index(worker)
-            expected = routers.PrefixTree.pick(log, i)
+            expected = rule.pick(log, i)
             log.of[i] = log.of[i]._replace(replica=where)
             live.append(i)
             if where != expected:
@@ -197,7 +211,7 @@ def main():
         sys.exit(77)
     os.environ['NO_PROXY'] = '127.0.0.1'
     n_runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    n = sum(run(number) for number in range(n_runs))
+    n = sum(run(number, Trial, routers.PrefixTree) for number in range(n_runs))
     print(f'sglang_router: {n} requests of {n_runs} runs')
 
 

@@ -237,9 +237,17 @@ class PrefixTree:
         size, prompt = s['block_tokens_of_router'], log.of[i].prompt
         matches = [(log.common(i, j, size, True), j) for j in log.sent(i)]
         longest = max((n for n, _ in matches), default=0)
-        if min(longest * size, prompt) / prompt > s['min_match_frac']:
-            return log.of[min(j for n, j in matches if n == longest)].replica
-        return least
+        if min(longest * size, prompt) / prompt <= s['min_match_frac']:
+            return least
+        holders = [log.of[j].replica for n, j in matches if n == longest]
+        return min(holders, key=lambda r: (counts[r], r)) if s.get('holder') == 'fewest' else holders[0]
+
+
+class PrefixTreeFewest(PrefixTree):
+    """The same fleets, with the other rule."""
+    @staticmethod
+    def sets(rng):
+        return {**PrefixTree.sets(rng), 'holder': 'fewest'}
 
 
 class PrefixTrie:
@@ -370,4 +378,4 @@ class ExploitExplore:
         return to
 
 
-ROUTERS = [RotatingLeast, Scores, PrefixTree, PrefixTrie, Cached, BlockCost, ExploitExplore]
+ROUTERS = [RotatingLeast, Scores, PrefixTree, PrefixTreeFewest, PrefixTrie, Cached, BlockCost, ExploitExplore]
