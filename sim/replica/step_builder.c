@@ -71,8 +71,13 @@ static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint
 
 IFL_HOT static void op_promise(struct ifl_step *step, struct ifl_promise promise)
 {
-    if (step_may_change(replica_of(step)))
-        plan_promise(&replica_of(step)->plan, promise);
+    struct replica *replica = replica_of(step);
+    if (!step_may_change(replica))
+        return;
+    if (IFL_RARE(promise.min_free_blocks < 0))
+        step_breach(replica, "it promised to leave less than no block free");
+    else
+        plan_promise(&replica->plan, promise);
 }
 
 static void op_wake(struct ifl_step *step, int64_t at_ns)

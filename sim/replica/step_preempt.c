@@ -307,8 +307,12 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
 void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why)
 {
     struct replica *replica = replica_of(step);
-    if (step_may_change(replica))
+    if (!step_may_change(replica))
+        return;
+    if (why)
         step_note_refusal(replica, request, step_planner(replica), why, true);
+    else
+        step_breach(replica, "it refused a request and gave no reason");
 }
 
 /* Takes r off its list, and gives back its blocks. */

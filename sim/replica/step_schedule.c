@@ -289,6 +289,10 @@ IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
     struct replica *replica = replica_of(step);
     if (!step_may_change(replica) || replica->plan.ready_all)
         return false;
+    if (IFL_RARE(spare_blocks < 0)) {
+        step_breach(replica, "it scheduled all that are ready with less than no block to spare");
+        return false;
+    }
     if (replica_overlaps(replica))
         return schedule_apart(replica, spare_blocks);
     if (replica->here.apart.n > 0 && !gather_cohort(replica))

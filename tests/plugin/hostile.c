@@ -34,7 +34,10 @@ enum batching_way {
     GIVES_UP_KV,
     PREEMPTS_FOR_NO_FATE,
     PREEMPTS_TO_NO_PLACE,
-    STARTS_WITH_LESS_THAN_NOTHING
+    STARTS_WITH_LESS_THAN_NOTHING,
+    PROMISES_LESS_THAN_NOTHING,
+    SCHEDULES_READY_WITH_LESS_THAN_NOTHING,
+    REFUSES_WITHOUT_REASON
 };
 
 static int *volatile nowhere;
@@ -174,6 +177,17 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     case STARTS_WITH_LESS_THAN_NOTHING:
         if (r)
             ifl_start(step, r, -5);
+        return;
+    case PROMISES_LESS_THAN_NOTHING:
+        plan_well(step);
+        ifl_promise(step, INT32_MAX, IFL_NEVER, -1);
+        return;
+    case SCHEDULES_READY_WITH_LESS_THAN_NOTHING:
+        ifl_schedule_ready(step, -1);
+        return;
+    case REFUSES_WITHOUT_REASON:
+        if (r)
+            ifl_refuse(step, r, NULL);
         return;
     case CRASHES_IN_INIT:
     case EXITS_IN_FINISH:
