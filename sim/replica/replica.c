@@ -302,7 +302,8 @@ IFL_APART bool replica_keeps_promise(const struct replica *replica, int64_t now_
     if (promise->n_steps <= 0 || now_ns > promise->until_ns || replica_overlaps(replica))
         return false;
     const int32_t n_new = replica_growing_blocks(replica);
-    return replica_tick_fits(replica, n_new, promise->min_free_blocks) &&
+    const int32_t n_spare = promise->min_free_blocks + replica_blocks_for_ended(replica);
+    return replica_tick_fits(replica, n_new, n_spare) &&
            !replica_tick_may_lose_hits(replica, n_new);
 }
 

@@ -77,6 +77,8 @@ static inline struct replica *replica_of(struct ifl_step *step)
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 /* The same, and one to each request that has ended and is not known to have. */
 bool replica_take_tick_ahead(struct replica *replica, int32_t spare_blocks);
+/* Blocks that the tokens of these take. */
+int32_t replica_blocks_for_ended(const struct replica *replica);
 
 /* ---- replica_blocks.c: all blocks are taken and given back here, where the accounts are kept
  * ---- */

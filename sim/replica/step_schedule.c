@@ -266,7 +266,7 @@ IFL_APART static bool schedule_apart(struct replica *replica, int32_t spare_bloc
     return true;
 }
 
-IFL_APART static int32_t blocks_for_ended(const struct replica *replica)
+IFL_APART int32_t replica_blocks_for_ended(const struct replica *replica)
 {
     int32_t n = 0;
     for (size_t i = 0; i < replica->leaving.n_ended; i++) {
@@ -298,7 +298,7 @@ IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
     if (replica->here.apart.n > 0 && !gather_cohort(replica))
         return false;
     const int32_t n_for_ended =
-        IFL_RARE(replica->leaving.n_ended > 0) ? blocks_for_ended(replica) : 0;
+        IFL_RARE(replica->leaving.n_ended > 0) ? replica_blocks_for_ended(replica) : 0;
     if (n_for_ended > 0 && replica->kv.device.n_free < n_for_ended + spare_blocks)
         return false;
     if (!schedule_members(replica, spare_blocks + n_for_ended))
@@ -310,7 +310,7 @@ IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
 
 IFL_APART bool replica_take_tick_ahead(struct replica *replica, int32_t spare_blocks)
 {
-    if (!replica_take_tick(replica, spare_blocks + blocks_for_ended(replica)))
+    if (!replica_take_tick(replica, spare_blocks + replica_blocks_for_ended(replica)))
         return false;
     schedule_ended(replica);
     return true;

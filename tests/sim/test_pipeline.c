@@ -294,3 +294,43 @@ Test(pipeline, a_promise_outlasts_what_a_plan_made_ahead_does_not_know)
     fixture_free(&planned);
     fixture_free(&checked);
 }
+
+/* Two answers that fill blocks of 4 in the same steps, of 20 and 8 tokens, where more were asked
+ * for. The plan behind the end of the second one, which is made without knowing of it, wants a
+ * block for each, and one is free: it cannot be the plan that was promised. The last step computes
+ * for the first one, which has ended. */
+static struct fixture fly_full(bool no_steady_runs, bool check_steady)
+{
+    struct fixture f = vllm("{max_batched_tokens: 64, max_seqs: 8}");
+    make_prompts(&f, 2, 5, 20);
+    f.trace.max_tokens = calloc(2, sizeof *f.trace.max_tokens);
+    f.trace.n_prompt[1] = 9;
+    f.trace.n_output[1] = 8;
+    f.trace.max_tokens[0] = f.trace.max_tokens[1] = 40;
+    f.limits.n_blocks = 8; /* behind 7 decodes 12 and 16 tokens hold 3 and 4 */
+    f.overlap.hindsight = true;
+    f.no_steady_runs = no_steady_runs;
+    f.check_steady = check_steady;
+    fly(&f);
+    return f;
+}
+
+Test(pipeline, a_promise_ends_where_a_request_that_has_ended_would_lack_a_block)
+{
+    struct fixture run = fly_full(false, false), planned = fly_full(true, false);
+    struct fixture checked = fly_full(false, true);
+    cr_expect_gt(run.n_repeats, 0);
+    cr_assert_eq(run.capture.n_steps, 21);
+    cr_assert_eq(planned.capture.n_steps, 21);
+    cr_assert_eq(checked.capture.n_steps, 21);
+    for (size_t i = 0; i < 21; i++) {
+        const struct ifl_step_record *step = &planned.capture.steps[i];
+        cr_expect(memcmp(&run.capture.steps[i], step, sizeof *step) == 0, "step %zu", i);
+        cr_expect(memcmp(&checked.capture.steps[i], step, sizeof *step) == 0, "step %zu", i);
+    }
+    cr_expect_eq(planned.capture.steps[7].decode_tokens, 2);
+    cr_expect_eq(planned.capture.steps[8].decode_tokens, 1);
+    fixture_free(&run);
+    fixture_free(&planned);
+    fixture_free(&checked);
+}
