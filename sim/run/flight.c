@@ -382,6 +382,7 @@ static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_e
     if (lockstep_end(&loop->lockstep, done->replica))
         fall_due_together(loop, replica);
     routing_note(&loop->routing, replica, loop->now_ns);
+    loop->asks_held = loop->asks_held || routing_holds(&loop->routing);
     return rc;
 }
 

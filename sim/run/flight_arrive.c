@@ -41,15 +41,15 @@ static enum replica_fit fit_of(const struct replica *replica, const struct fleet
     return replica_fit(replica, &prompt);
 }
 
-/* A request that is longer than the model or the K/V pool could never finish. `arrives`: it does
- * so now, and comes to the door. */
+/* A request that is longer than the model or the K/V pool could never finish. `enters`: it is at no
+ * replica yet, and comes to the door. */
 static enum answer ask_pool(const struct flight *flight, const struct fleet_pool *pool,
-                            const struct arrival *a, bool arrives)
+                            const struct arrival *a, bool enters)
 {
     if (pool->n == 0 || (a->said.model > 0 && pool->model > 0 && a->said.model != pool->model))
         return UNSERVED;
     const enum answer answer = answer_of(fit_of(&flight->replicas[pool->first], pool, a));
-    return answer == TAKEN && arrives && door_is_closed(flight, pool, a) ? DOOR_CLOSED : answer;
+    return answer == TAKEN && enters && door_is_closed(flight, pool, a) ? DOOR_CLOSED : answer;
 }
 
 /* Opens the pools of which `taken` has the bit to the router, and no other. Most requests may have
@@ -67,14 +67,14 @@ static void open_pools(struct loop *loop, uint64_t taken)
 
 /* Opens the pools that take the request to the router. The answer of the one that comes furthest;
  * where pools have roles, of the role that comes less far. */
-IFL_APART static enum answer ask_each_pool(struct loop *loop, const struct arrival *a, bool arrives)
+IFL_APART static enum answer ask_each_pool(struct loop *loop, const struct arrival *a, bool enters)
 {
     const struct flight *flight = loop->flight;
     ifl_assert(flight->n_pools <= 64);
     enum answer furthest[] = {[IFL_PREFILLS] = UNSERVED, [IFL_DECODES] = UNSERVED};
     uint64_t taken = 0;
     for (size_t i = 0; i < flight->n_pools; i++) {
-        const enum answer answer = ask_pool(flight, &flight->pools[i], a, arrives);
+        const enum answer answer = ask_pool(flight, &flight->pools[i], a, enters);
         const unsigned roles = fleet_pool_roles(&flight->pools[i]);
         if (answer == TAKEN)
             taken |= UINT64_C(1) << i;
@@ -96,9 +96,9 @@ bool loop_has_one_pool(const struct flight *flight)
 }
 
 /* A single pool was opened to the router for good. */
-static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool arrives)
+static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool enters)
 {
-    return IFL_RARE(!loop->one_pool) ? ask_each_pool(loop, a, arrives)
+    return IFL_RARE(!loop->one_pool) ? ask_each_pool(loop, a, enters)
                                      : answer_of(replica_fit(loop->flight->replicas, a));
 }
 
@@ -316,6 +316,13 @@ static bool gateway_is_shut(struct loop *loop)
     return routing_saturated(&loop->routing, loop->now_ns);
 }
 
+/* Of a request that was held. Where all doors are closed it stays, as it was let in before. */
+static int ask_again(struct loop *loop, struct arrival *a, struct ifl_error *error)
+{
+    return ask_pools(loop, a, true) == TAKEN ? dispatch(loop, a, true, loop->now_ns, error)
+                                             : hold(loop, a, true, loop->now_ns, error);
+}
+
 /* Whether the first request of the class may go, by its tokens: what turns_next is told. */
 static int ask_head(struct loop *loop, int class_of, int64_t *tokens, struct ifl_error *error)
 {
@@ -326,8 +333,7 @@ static int ask_head(struct loop *loop, int class_of, int64_t *tokens, struct ifl
     if (at == routing->n_held)
         return 0;
     struct arrival a = routing->held[at];
-    ask_pools(loop, &a, false);
-    if (routing_saturated(routing, loop->now_ns))
+    if (ask_pools(loop, &a, true) != TAKEN || routing_saturated(routing, loop->now_ns))
         return 0;
     if (routing_ask(routing, &a, loop->now_ns, &route, error) < 0)
         return error->code;
@@ -341,8 +347,7 @@ static int let_head_go(struct loop *loop, int class_of, struct ifl_error *error)
     struct arrival a = routing->held[routing_head(routing, class_of)];
     turns_spend(&routing->turns, &routing->gateway.classes, class_of, a.n_to_compute);
     routing_give_up_held(routing, a.serial, &a);
-    ask_pools(loop, &a, false);
-    return dispatch(loop, &a, true, loop->now_ns, error);
+    return ask_again(loop, &a, error);
 }
 
 /* The classes take turns; of each, the first is asked about alone. */
@@ -374,8 +379,7 @@ int loop_ask_held(struct loop *loop, struct ifl_error *error)
     routing->first_held = routing->n_held = 0;
     for (size_t i = first; i < n && rc == 0; i++) {
         struct arrival a = routing->held[i];
-        ask_pools(loop, &a, false);
-        rc = dispatch(loop, &a, true, loop->now_ns, error);
+        rc = ask_again(loop, &a, error);
     }
     return rc;
 }

@@ -86,7 +86,7 @@ struct loop {
     bool follows_caches;            /* ... as of each step: the router asks what all caches hold */
     bool takes_news;                /* old ones of all replicas at a time, as they fall due */
     bool shares_pipelines;          /* some replicas are virtual engines */
-    bool asks_held; /* requests have left since those at the gateway were last asked about */
+    bool asks_held; /* something has happened since those at the gateway were last asked about */
     int64_t now_ns;
 };
 

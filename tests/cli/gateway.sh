@@ -155,4 +155,25 @@ for list in 1:8 0:8,0:4 0:8, 0:0 0 0:8:4 a 0:8,-1:4; do
     expect 2 "cluster.gateway.classes is $list, expected FROM:QUANTUM of up to 16 classes" "$inflight" run config.yaml "$@" \
         --set cluster.gateway.classes=$list
 done
+# A pool whose door is closed takes nothing that is held. Row 0 runs in `a`, which takes one; row 1 runs in `b` and row 2
+# waits there, which saturates it. Row 3 is held until row 0 leaves at 4, with `a` as with `b` behind its door.
+cat >config.yaml <<'E1'
+workload: {trace: trace.csv}
+serving: {preset: vllm-v0, max_model_len: 256, kv: {num_blocks: 64, swap_gib: 0}}
+cost: {model: linear, step_s: 1}
+cluster:
+  router: least-outstanding
+  pools:
+    a: {count: 1, serving: {max_queued_reqs: 1}}
+    b: {count: 1, serving: {batching: {max_seqs: 1}}}
+  gateway: {hold: true, queue_depth: 1, kv_frac: 1}
+output: {dir: out}
+E1
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,4\n0.1,10,8\n0.2,10,8\n0.3,10,4\n' >trace.csv
+fly '0,finished,0.0 1,finished,0.1 2,finished,8.1 3,finished,4.0 '
+fly '0,finished,0.0 1,finished,0.1 2,finished,8.1 3,finished,4.0 ' --set 'cluster.gateway.classes="0:1"'
+# By prompts without an answer: the door opens as the step of 0 ends at 1, before `a` plans, so that row 3 is in its next step.
+fly '0,finished,0.0 1,finished,0.1 2,finished,8.1 3,finished,1.0 ' --set cluster.pools.a.serving.max_queued_reqs=0 \
+    --set cluster.pools.a.serving.max_queued_tokens=10
+
 finish
