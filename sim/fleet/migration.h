@@ -4,7 +4,7 @@
  * and local_migration_scheduler.py).
  *
  * At each multiple of interval_ns the replicas of a pool are paired. Of a replica's free blocks
- * less those that waiting requests need, there are so many a request:
+ * less those that waiting requests need, each whole ones, there are so many a request:
  *
  *     steps = (free - awaited) / (running + waiting), without requests infinite
  *

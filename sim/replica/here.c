@@ -9,6 +9,7 @@ int here_create(struct here *here, struct kv_block block, size_t parts_bytes,
 {
     live_pool_init(&here->pool, parts_bytes);
     waiting_draw_from(&here->waiting, &here->pool);
+    waiting_set_block(&here->waiting, block);
     const int rc = cohort_create(&here->cohort, block);
     cohort_set_refresh(&here->cohort, refresh);
     return rc;

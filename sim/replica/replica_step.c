@@ -293,6 +293,8 @@ IFL_APART static int end_flown(struct replica *replica, int64_t end_ns,
         if (!p->samples || r->hands_over == HANDS_PROMPT || (r->hands_over && !runs))
             continue;
         r->looked_up = 0; /* with one token more its hit may be longer */
+        if (r->pub.state == IFL_WAITING)
+            waiting_add_token(&replica->here.waiting, r);
         if (first_of_prefill(replica, r, end_ns, recorder, error, &rc))
             leaving_add(&replica->leaving, r);
     }

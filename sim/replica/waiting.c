@@ -36,6 +36,29 @@ void waiting_destroy(struct waiting *waiting)
     *waiting = (struct waiting){0};
 }
 
+/* ---- sums ---- */
+
+static void count_in(struct waiting *waiting, int32_t n_tokens)
+{
+    waiting->n++;
+    waiting->n_tokens += n_tokens;
+    waiting->n_blocks += kv_blocks_for(n_tokens, waiting->block);
+}
+
+static void count_out(struct waiting *waiting, int32_t n_tokens)
+{
+    waiting->n--;
+    waiting->n_tokens -= n_tokens;
+    waiting->n_blocks -= kv_blocks_for(n_tokens, waiting->block);
+}
+
+void waiting_add_token(struct waiting *waiting, const struct live_request *r)
+{
+    ifl_assert(r->ticket != 0);
+    count_out(waiting, r->pub.stale.n_tokens);
+    count_in(waiting, r->pub.stale.n_tokens + 1);
+}
+
 /* ---- tickets ---- */
 
 static struct waiter admit(struct waiting *waiting, struct live_request *r, int64_t key,
@@ -252,8 +275,7 @@ IFL_APART bool waiting_line_up(struct waiting *waiting, const struct arrival *ar
     line_append(waiting, w);
     put_off(waiting, arrival);
     waiting->n_tickets++;
-    waiting->n++;
-    waiting->n_tokens += arrival->n_prompt;
+    count_in(waiting, arrival->n_prompt);
     return true;
 }
 
@@ -292,8 +314,7 @@ void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, 
 {
     ifl_assert(r->ticket == 0 && waiting->n < waiting->cap);
     insert(waiting, r, key, arrival_ns);
-    waiting->n++;
-    waiting->n_tokens += r->pub.stale.n_tokens;
+    count_in(waiting, r->pub.stale.n_tokens);
 }
 
 /* Holes may stand anywhere. */
@@ -311,8 +332,7 @@ static void push_behind_loaded(struct waiting *waiting, struct live_request *r)
     for (; at > 0 && stands_before_loaded(&waiting->front[at - 1]); at--)
         waiting->front[at] = waiting->front[at - 1];
     waiting->front[at] = admit(waiting, r, 0, 0);
-    waiting->n++;
-    waiting->n_tokens += r->pub.stale.n_tokens;
+    count_in(waiting, r->pub.stale.n_tokens);
 }
 
 void waiting_push_front(struct waiting *waiting, struct live_request *r)
@@ -357,8 +377,7 @@ size_t waiting_count_preempted(const struct waiting *waiting)
 void waiting_leave(struct waiting *waiting, struct live_request *r)
 {
     ifl_assert(r->ticket != 0);
-    waiting->n--;
-    waiting->n_tokens -= r->pub.stale.n_tokens;
+    count_out(waiting, r->pub.stale.n_tokens);
     waiting->holes = true;
     waiting->n_near_holes++;
     r->ticket = 0;

@@ -19,6 +19,7 @@
 
 #include "inflight/error.h"
 
+#include "replica/kv/block.h"
 #include "replica/live_request.h"
 
 struct waiter {
@@ -43,9 +44,11 @@ struct waiting {
     size_t n_heap;
     struct live_pool *pool; /* borrowed, with room for a record of every request */
     size_t cap;
-    uint64_t n_tickets;                /* given out so far */
-    size_t n;                          /* requests that wait, holes not counted */
-    int64_t n_tokens;                  /* sum of their n_tokens */
+    uint64_t n_tickets; /* given out so far */
+    size_t n;           /* requests that wait, holes not counted */
+    int64_t n_tokens;   /* sum of their n_tokens */
+    int64_t n_blocks;   /* sum of the blocks that these fill or begin */
+    struct kv_block block;
     bool holes;                        /* a request has left since the last waiting_tidy */
     size_t n_near_holes;               /* at most */
     uint32_t n_rankings;               /* times that all requests got new keys */
@@ -65,6 +68,11 @@ void waiting_destroy(struct waiting *waiting);
 static inline void waiting_draw_from(struct waiting *waiting, struct live_pool *pool)
 {
     waiting->pool = pool;
+}
+/* What n_blocks counts; before the first request comes. */
+static inline void waiting_set_block(struct waiting *waiting, struct kv_block block)
+{
+    waiting->block = block;
 }
 /* moves: keys change within a plan. */
 static inline void waiting_set_moves(struct waiting *waiting, bool moves)
@@ -89,6 +97,8 @@ struct live_request *waiting_next_loaded(const struct waiting *waiting, uint64_t
 size_t waiting_count_preempted(const struct waiting *waiting);
 /* r leaves the queue in this plan; it may come back in the same plan. */
 void waiting_leave(struct waiting *waiting, struct live_request *r);
+/* r, which waits, gets one token more: that of a step that was in flight as it gave way. */
+void waiting_add_token(struct waiting *waiting, const struct live_request *r);
 /* The records of a short queue stay in the caches, so that each request may have one at once. */
 static inline bool waiting_is_short(const struct waiting *waiting)
 {

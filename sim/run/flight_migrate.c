@@ -395,15 +395,15 @@ static int begin(struct migrating *migrating, struct migration_pair pair, struct
     return begin_stage(migrating, slot, error);
 }
 
-static double awaited_blocks(const struct migrating *migrating, struct replica *replica)
+/* Whole ones for each request (llumlet's backends/vllm/scheduler.py,
+ * num_blocks_all_waiting_requests, num_blocks_first_waiting_request). */
+static int64_t awaited_blocks(const struct migrating *migrating, struct replica *replica)
 {
     struct waiting *waiting = &replica->here.waiting;
-    int64_t n_tokens = waiting->n_tokens;
-    if (waiting->n > 0 && migrating->rules->awaited == AWAITED_OF_FIRST) {
-        uint64_t at[2] = {0, 0};
-        n_tokens = waiting_next(waiting, at)->pub.stale.n_tokens;
-    }
-    return (double)n_tokens / replica->fixed.limits.block_tokens;
+    uint64_t at[2] = {0, 0};
+    if (waiting->n == 0 || migrating->rules->awaited == AWAITED_OF_ALL)
+        return waiting->n_blocks;
+    return kv_blocks_for(waiting_next(waiting, at)->pub.stale.n_tokens, replica->fixed.block);
 }
 
 static struct migration_load load_of(const struct migrating *migrating, struct replica *replica)
@@ -414,7 +414,7 @@ static struct migration_load load_of(const struct migrating *migrating, struct r
     const size_t n_waiting = of_all ? here->waiting.n : here->waiting.n > 0;
     return (struct migration_load){
         .replica = replica->fixed.number,
-        .free_blocks = replica->kv.device.n_free - awaited_blocks(migrating, replica),
+        .free_blocks = (double)(replica->kv.device.n_free - awaited_blocks(migrating, replica)),
         .n_requests = (int32_t)(n_running + n_waiting),
         .n_lost = (int32_t)(here->n_swapped + waiting_count_preempted(&here->waiting)),
         .last_blocks = here->running.tail ? ifl_n_blocks(&here->running.tail->pub) : 0,

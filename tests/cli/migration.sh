@@ -80,6 +80,32 @@ for preset in lightllm s-lora vtc vllm-v1; do
     done
 done
 
+# Each of five that wait needs two whole blocks of 16: of 8 free ones less 10 there are fewer than 0 for each request at
+# 0.25, and the one that decodes moves as its step ends at 0.3. Their tokens would fill 5.3 blocks.
+cat >waits.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens,session
+0,16,40,s
+0.001,17,1,s
+0.002,17,1,s
+0.003,17,1,s
+0.004,17,1,s
+0.005,17,1,s
+E1
+cat >waits.yaml <<'E1'
+workload: {trace: waits.csv}
+serving: {preset: vllm-v1-sync, max_model_len: 100, batching: {max_seqs: 1}, kv: {num_blocks: 10, block_tokens: 16}}
+cost: {model: linear, step_s: 0.1}
+cluster:
+  replicas: 2
+  router: session
+  migration: {interval_s: 0.25, threshold: 0, watermark_frac: 0}
+output: {dir: out}
+E1
+succeeds "$inflight" run waits.yaml --quiet
+same "$(columns out/moves.csv request_id,asked_s,blocks | paste -sd ' ')" '0,0.300000000,2' 'whole blocks'
+succeeds "$inflight" run waits.yaml --quiet --set cluster.migration.awaited=first
+same "$(columns out/moves.csv request_id)" '' 'the first that waits needs two of 8'
+
 # ---- refused, in one line ----
 refuses 'cluster.pools has roles, expected none, where running requests move' \
     "$inflight" run base.yaml --quiet --set cluster.replicas=null --set cluster.router=pair \

@@ -341,4 +341,6 @@ void inspector_end(struct inspector *x)
     if (replica->kv.internal_slots != 0 || replica->kv.token_slots != 0 ||
         replica->kv.n_group_saved != 0)
         snprintf(x->complaint, x->complaint_bytes, "the KV accounts do not close");
+    if (replica->here.waiting.n_tokens != 0 || replica->here.waiting.n_blocks != 0)
+        snprintf(x->complaint, x->complaint_bytes, "the sums of the empty queue are not 0");
 }
