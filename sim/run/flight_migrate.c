@@ -217,15 +217,29 @@ static int begin_stage(struct migrating *migrating, uint32_t slot, struct ifl_er
     return send(migrating, slot, n_left - 1, error);
 }
 
+/* Of the requests that wait for the step of that replica the one with the lowest serial; slots.n:
+ * none waits. */
+static uint32_t first_that_awaits(const struct migrating *migrating, uint32_t replica)
+{
+    uint32_t first = migrating->slots.n;
+    for (uint32_t slot = 0; slot < migrating->slots.n; slot++) {
+        const struct migration *m = &migrating->of[slot];
+        if (m->awaits_step && m->from == replica &&
+            (first == migrating->slots.n || m->serial < migrating->of[first].serial))
+            first = slot;
+    }
+    return first;
+}
+
 int migrating_hear_step(struct migrating *migrating, struct replica *replica,
                         struct ifl_error *error)
 {
+    const uint32_t number = replica->fixed.number;
+    uint32_t slot;
     int rc = 0;
-    if (migrating->n_moves[replica->fixed.number] == 0)
-        return 0;
-    for (uint32_t slot = 0; slot < migrating->slots.n && rc == 0; slot++)
-        if (migrating->of[slot].awaits_step && migrating->of[slot].from == replica->fixed.number)
-            rc = begin_last(migrating, slot, error);
+    while (rc == 0 && migrating->n_moves[number] > 0 &&
+           (slot = first_that_awaits(migrating, number)) < migrating->slots.n)
+        rc = begin_last(migrating, slot, error);
     return rc;
 }
 

@@ -106,6 +106,20 @@ same "$(columns out/moves.csv request_id,asked_s,blocks | paste -sd ' ')" '0,0.3
 succeeds "$inflight" run waits.yaml --quiet --set cluster.migration.awaited=first
 same "$(columns out/moves.csv request_id)" '' 'the first that waits needs two of 8'
 
+# Last stages that begin as a step ends pass the link in the order of the requests, whichever was chosen first: there and
+# back.
+printf 'arrival_s,prompt_tokens,output_tokens,session\n0,16,10,s\n0,20,10,s\n0,24,10,s\n' >trio.csv
+for request in shortest longest; do
+    succeeds "$inflight" run waits.yaml --quiet --set workload.trace=trio.csv --set serving.batching.max_seqs=8 \
+        --set cost.step_s=1 --set cluster.links='{gb_per_s: 1, token_bytes: 1000000}' \
+        --set cluster.migration="{interval_s: 0.4, threshold: 5, max_moves: 2, request: $request}"
+    columns out/moves.csv from_replica,asked_s,request_id,start_s >stages
+    [ "$(cut -d, -f1,2 stages | uniq -d | wc -l)" -gt 2 ] || complain 'no stages that are asked for together'
+    sort -t, -k2,2n -k1,1n -k3,3n stages | awk -F, '$1 "," $2 == last && $4 + 0 <= begun { print }
+        { last = $1 "," $2; begun = $4 + 0 }' >overtaken
+    [ ! -s overtaken ] || complain "$request: overtaken" "$(cat overtaken)"
+done
+
 # ---- refused, in one line ----
 refuses 'cluster.pools has roles, expected none, where running requests move' \
     "$inflight" run base.yaml --quiet --set cluster.replicas=null --set cluster.router=pair \
