@@ -258,6 +258,10 @@ struct ifl_policy {
      * know of an arrival, and under to_the_last the one that does not know of an end; and a plan
      * that would be shown no request is left out. */
     bool shown_alone;
+    /* A router that sends requests to two replicas (ifl_send_pair) wherever there are as many: it
+     * is refused as the configuration is read, where no pool has a role. Without this the run ends
+     * with its name when it first does so. */
+    bool sends_pairs;
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
      * init and finish are optional. init may take memory, which finish gives back. The limits stay

@@ -291,5 +291,6 @@ const struct ifl_policy policy_route_conductor = {
     .replica_bytes = sizeof(struct part),
     .init = init,
     .finish = finish,
+    .sends_pairs = true,
     .ops.route = &ops,
 };

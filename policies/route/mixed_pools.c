@@ -276,5 +276,6 @@ const struct ifl_policy policy_route_mixed_pools = {
     .params_bytes = sizeof(struct mixed_pools),
     .state_bytes = sizeof(struct state),
     .replica_bytes = sizeof(struct part),
+    .sends_pairs = true,
     .ops.route = &ops,
 };

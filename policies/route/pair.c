@@ -69,5 +69,6 @@ const struct ifl_policy policy_route_pair = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct pair),
+    .sends_pairs = true,
     .ops.route = &ops,
 };

@@ -10,6 +10,7 @@
 #include "inflight/random.h"
 
 #include "config/check_draws.h"
+#include "config/check_router.h"
 #include "config/keys.h"
 #include "config/layers.h"
 #include "config/migration.h"
@@ -193,8 +194,9 @@ int study_read_layers(const struct study *study, const struct node *upper, size_
     if (code == 0)
         code = pools_n(upper) > 0 ? read_pools(study, upper, config, error)
                                   : read_over_preset(study, upper, config, error);
-    if (code == 0 && (migration_check(upper, config, error) < 0 ||
-                      replications_check(upper, config, error) < 0)) {
+    if (code == 0 &&
+        (migration_check(upper, config, error) < 0 || router_check(upper, config, error) < 0 ||
+         replications_check(upper, config, error) < 0)) {
         code = error->code;
         config_finish(config);
     }

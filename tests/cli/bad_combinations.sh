@@ -169,6 +169,18 @@ with run 'parallel.expert is 3, expected a divisor of the 4 ranks of parallel.te
 with run 'the pool has no block for each of 4 virtual engines (serving.in_flight.batches)' linear.yaml \
     serving.in_flight.batches=engines serving.in_flight.pipelined=true parallel.pipeline=4 serving.kv.num_blocks=3
 
+# a router of two replicas for a request, and no roles
+for router in pair conductor mixed-pools; do
+    with run "--set cluster.router=$router: cluster.router is $router, which sends a request to a replica for its prompt and to another" \
+        linear.yaml cluster.replicas=2 cluster.router=$router
+    with run "--set cluster.router=$router: cluster.router is $router, which sends a request to a replica for its prompt and to another" \
+        pools.yaml cluster.router=$router
+done
+{ cat linear.yaml && printf 'cluster:\n  replicas: 2\n  router:\n    policy: conductor\n'; } >keyed.yaml
+with run 'keyed.yaml:8:5: cluster.router is conductor' keyed.yaml
+succeeds "$inflight" run linear.yaml --quiet --set cluster.router=conductor
+rm -r out
+
 # adapters
 with run 'serving.adapters.memory is pool with serving.kv.allocator buddy, expected paged: adapters take single' \
     linear.yaml workload.trace=adapters.csv adapters.ranks=8 serving.preset=orca-max serving.adapters.memory=pool \
