@@ -43,7 +43,7 @@ static const char *read_range(const char *text, struct range *range)
     if (*text != ':')
         return NULL;
     range->tokens = (int32_t)strtol(text + 1, &end, 10);
-    return end == text + 1 ? NULL : end;
+    return end == text + 1 || range->to < range->from ? NULL : end;
 }
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)

@@ -33,10 +33,20 @@ static const char *against_all(const struct config *config)
     return NULL;
 }
 
+/* Each multiple is an event of the run: far below a step they do nothing, and take for ever. */
+enum { LEAST_INTERVAL_NS = 100000 };
+
 int migration_check(const struct node *root, const struct config *config, struct ifl_error *error)
 {
     const struct node *at = tree_at(root, "cluster.migration");
-    if (!config_migrates(config) || !against_all(config))
+    const struct node *interval = tree_at(root, "cluster.migration.interval_s");
+    if (!config_migrates(config))
+        return 0;
+    if (config->migration.interval_ns < LEAST_INTERVAL_NS)
+        return tree_fail(interval ? interval : root, error,
+                         "cluster.migration.interval_s is below 0.0001, expected 0 or at least "
+                         "that: replicas are looked at as often");
+    if (!against_all(config))
         return 0;
     return tree_fail(at ? at : root, error,
                      "%s, where running requests move (cluster.migration.interval_s)",

@@ -5,7 +5,9 @@ static const struct ifl_param migration_fields[] = {
     TIME(
         "interval_s", migration.interval_ns, 0, 0, A_BILLION,
         "at its multiples the replicas of a pool are paired, and of each pair a request moves from "
-        "one to the other while it decodes (Llumnix); 0: none moves"),
+        "one to the other while it decodes (Llumnix); 0: none moves; else at least 0.0001, since "
+        "each "
+        "multiple is an event of the run"),
     REAL(
         "threshold", migration.threshold, 3, -1e9, 1e9, "blocks",
         "of the free blocks, less those that waiting requests need, so many a request: a replica "

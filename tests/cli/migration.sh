@@ -126,6 +126,9 @@ refuses 'cluster.pools has roles, expected none, where running requests move' \
     --set 'cluster.pools={p: {role: prefill}, d: {role: decode}}'
 refuses 'base.yaml:6:3: parallel.data is above 1, expected 1, where running requests move (cluster.migration.interval_s)' \
     "$inflight" run base.yaml --quiet --set parallel.data=2
+refuses 'cluster.migration.interval_s is below 0.0001, expected 0 or at least that' \
+    "$inflight" run base.yaml --quiet --set cluster.migration.interval_s=1e-9
+succeeds "$inflight" run base.yaml --quiet -o often --set cluster.migration.interval_s=0.0001
 refuses 'serving.kv.allocator is buddy, expected paged' "$inflight" run base.yaml --quiet --set serving.kv.allocator=buddy
 refuses 'cluster.links.token_bytes is missing or 0' "$inflight" run base.yaml --quiet --set cluster.links.token_bytes=0
 refuses 'cluster.migration.request is shortes, expected one of shortest, longest, last' \

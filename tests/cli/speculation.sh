@@ -103,6 +103,7 @@ refused "clients has 'code', expected NAME=RATES" --set "$fixed" --set serving.s
 refused "clients names robot" --set "$fixed" --set workload.trace=clients.csv --set serving.speculation.clients=robot=1
 refused "expected a draft model in serving.speculation.model" --set "$fixed" --set serving.speculation.proposer=model
 refused "expected policy none where serving.kv.allocator is buddy" --set "$fixed" --set serving.kv.allocator=buddy --set serving.kv.prefix_cache=none
+refused "table has '5-4:1', expected" --set 'serving.draft={policy: by-batch, table: "1-4:2,5-4:1"}'
 refused "table has '5', expected" --set 'serving.draft={policy: by-batch, table: "5"}'
 refused "unknown draft policy fix, expected one of adaptive, by-batch, fixed" --set serving.draft=fix
 sed 's/,100$/,101/' own.csv >beyond.csv
