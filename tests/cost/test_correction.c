@@ -83,5 +83,5 @@ Test(correction, wrong_rows_are_named)
     expect_refused("gem,,,1,1\n", 2, "expected gemm, gemm_fp8, prefill");
     expect_refused("gemm,,,0,1\n", 2, "size is \"0\"");
     expect_refused("gemm,,,1,1\ngemm,,,2,-1\n", 3, "factor is \"-1\"");
-    expect_refused("gemm,64,,1,1\ngemm,64,,1,2\n", 0, "two rows for gemm of size 1");
+    expect_refused("gemm,64,,1,1\ngemm,64,,1,2\n", 0, "two rows for gemm of n 64, k 0 and size 1");
 }
