@@ -273,7 +273,7 @@ static int fit(const struct request *request, struct ifl_error *error)
         if (read_hold(request->holds.of[i], &holds[i], error))
             return error->code;
     struct fit_data data;
-    struct fit_report report;
+    struct fit_report report = {.n = 0};
     struct platform like, platform;
     int code = read_data(request, &data, error);
     if (code)
@@ -286,10 +286,9 @@ static int fit(const struct request *request, struct ifl_error *error)
         code = fit_watched(&data, &options, &platform, &report, error);
     if (!code && request->corrections)
         code = correct(request, &data, &options, &platform, &report, error);
-    if (!code) {
+    if (!code)
         code = put_out(request, &platform, &like, &report, error);
-        fit_report_free(&report);
-    }
+    fit_report_free(&report);
     fit_data_free(&data);
     return code;
 }
