@@ -78,8 +78,8 @@ int figure_scan(const struct plot *plot, const char *name, size_t n, const char 
     return figure_scan_some(plot, name, n, n, columns, take, context, error);
 }
 
-int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t n_needed,
-                     const char *const *columns, figure_row_fn *take, void *context,
+static int scan_runs(const struct plot *plot, const char *name, size_t n, size_t n_needed,
+                     const char *const *columns, bool sparse, figure_row_fn *take, void *context,
                      struct ifl_error *error)
 {
     ifl_assert(n > 0 && strcmp(columns[0], "point") == 0);
@@ -89,7 +89,24 @@ int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t
             .plot = plot, .run = run, .number = (double)NAN, .take = take, .context = context};
         char path[4096];
         path_of(plot, run, name, path);
-        code = scan_csv_some(path, n, n_needed, columns, take_row, &sieve, error);
+        if (sparse && access(path, F_OK))
+            continue;
+        code = sparse ? scan_csv_sparse(path, n, columns, take_row, &sieve, error)
+                      : scan_csv_some(path, n, n_needed, columns, take_row, &sieve, error);
     }
     return code;
+}
+
+int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t n_needed,
+                     const char *const *columns, figure_row_fn *take, void *context,
+                     struct ifl_error *error)
+{
+    return scan_runs(plot, name, n, n_needed, columns, false, take, context, error);
+}
+
+int figure_scan_sparse(const struct plot *plot, const char *name, size_t n,
+                       const char *const *columns, figure_row_fn *take, void *context,
+                       struct ifl_error *error)
+{
+    return scan_runs(plot, name, n, n, columns, true, take, context, error);
 }

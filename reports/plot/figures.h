@@ -84,6 +84,10 @@ int figure_scan(const struct plot *plot, const char *name, size_t n, const char 
 int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t n_needed,
                      const char *const *columns, figure_row_fn *take, void *context,
                      struct ifl_error *error);
+/* The same where a run may lack the file, and a cell may be no number: it is NaN then. */
+int figure_scan_sparse(const struct plot *plot, const char *name, size_t n,
+                       const char *const *columns, figure_row_fn *take, void *context,
+                       struct ifl_error *error);
 
 /* ---- from summary.csv: metrics.c ---- */
 

@@ -2,13 +2,15 @@
  * means of bins; and of the requests that arrive in a bin, the share that met every SLO, and of the
  * prompts of those that finished the share that was cached. Many replicas share a row; those of a
  * pool do in stacks. A request with two replicas is at the first until its K/V has come to the
- * second. One that has not finished ends at its left_s; without that column it ends as it arrives.
+ * second; one that migrated is at each in turn, as moves.csv says. One that has not finished ends
+ * at its left_s; without that column it ends as it arrives.
  */
 #include <math.h>
 #include <string.h>
 
 #include "inflight/minmax.h"
 #include "plot/figures.h"
+#include "plot/migrations.h"
 #include "tables/time_bins.h"
 
 enum { N_BINS = 120, N_SHARE_BINS = 60, MAX_ROWS = 32, MAX_STACKS = 8 };
@@ -32,6 +34,8 @@ enum {
     HANDOVER_WAIT,
     TRANSFER,
     TRANSFER_HIDDEN,
+    REQUEST,
+    MIGRATIONS,
     N_COLUMNS
 };
 static const char *const columns[N_COLUMNS] = {"point",
@@ -50,13 +54,18 @@ static const char *const columns[N_COLUMNS] = {"point",
                                                "prompt_s",
                                                "handover_wait_s",
                                                "transfer_s",
-                                               "transfer_hidden_s"};
+                                               "transfer_hidden_s",
+                                               "request_id",
+                                               "migrations"};
 
 enum share { REQUESTS, MET, PROMPT_TOKENS, CACHED_TOKENS, N_SHARES };
 
 /* Of a series. */
 struct fleet {
     size_t n_requests, n_replicas, n_rows;
+    size_t n_migrated; /* requests */
+    size_t n_unknown;  /* of these, without a row in moves.csv */
+    struct migrations migrations;
     size_t n_pools; /* 0: a row is a group of replicas of about the same size; else it is a pool */
     size_t pool_end[MAX_STACKS]; /* [n_pools] the first replica behind the pool */
     char pools[512];             /* their names, a space between two */
@@ -86,6 +95,7 @@ static int count_replicas(void *context, size_t series, size_t replication, cons
     if (replication > 0)
         return IFL_OK;
     fleet->n_requests++;
+    fleet->n_migrated += of[MIGRATIONS] > 0;
     for (size_t i = 0; i < 2; i++) {
         const double replica = i ? of[PREFILL_REPLICA] : of[REPLICA];
         if (replica >= 0)
@@ -116,11 +126,32 @@ static double came_s(const double *of)
            of[TRANSFER_HIDDEN];
 }
 
+/* A move whose next stage, or whose end, is at another replica was not given up. */
+static void take_migrated(struct fleet *fleet, const double *of, double end_s)
+{
+    size_t n;
+    const struct migration_stage *stage = migrations_find(&fleet->migrations, of[REQUEST], &n);
+    double from_s = of[ARRIVAL];
+    fleet->n_unknown += n == 0;
+    for (size_t i = 0; i < n; i++) {
+        const double next = i + 1 < n ? stage[i + 1].from_replica : of[REPLICA];
+        if (next == stage[i].from_replica)
+            continue;
+        stay(fleet, stage[i].from_replica, from_s, stage[i].end_s);
+        from_s = stage[i].end_s;
+    }
+    stay(fleet, of[REPLICA], from_s, end_s);
+}
+
 static void take_stay(struct fleet *fleet, const double *of)
 {
     const double end_s = isnan(of[FINISH]) ? of[LEFT] : of[FINISH];
     const double moved_s = fmin(came_s(of), end_s); /* the end where it did not move */
     const bool hands_over = of[PREFILL_REPLICA] >= 0 && of[PREFILL_REPLICA] != of[REPLICA];
+    if (of[MIGRATIONS] > 0) {
+        take_migrated(fleet, of, end_s);
+        return;
+    }
     if (hands_over)
         stay(fleet, of[PREFILL_REPLICA], of[ARRIVAL], moved_s);
     stay(fleet, of[REPLICA], hands_over ? moved_s : of[ARRIVAL], end_s);
@@ -280,8 +311,42 @@ static void destroy_fleets(struct fleet *fleets, size_t n)
     for (size_t series = 0; fleets && series < n; series++) {
         time_bins_free(&fleets[series].held);
         time_bins_free(&fleets[series].shares);
+        migrations_free(&fleets[series].migrations);
     }
     free(fleets);
+}
+
+/* A replica may have had none but requests that left it for others. */
+static void take_migrations(struct fleet *fleet, struct migrations migrations)
+{
+    fleet->migrations = migrations;
+    for (size_t i = 0; i < migrations.n; i++)
+        fleet->n_replicas = ifl_max(fleet->n_replicas, (size_t)migrations.of[i].from_replica + 1);
+}
+
+/* Where requests that migrated have been, if there are any. */
+static int read_migrations(struct fleet *fleets, const struct plot *plot, struct ifl_error *error)
+{
+    struct migrations of[MAX_CURVES] = {0};
+    size_t n_migrated = 0;
+    for (size_t series = 0; series < figure_n_curves(plot); series++)
+        n_migrated += fleets[series].n_migrated;
+    if (n_migrated == 0)
+        return IFL_OK;
+    const int code = migrations_read(of, plot, error);
+    for (size_t series = 0; series < figure_n_curves(plot); series++)
+        take_migrations(&fleets[series], of[series]);
+    return code;
+}
+
+static void say_unknown(const struct fleet *fleets, const struct plot *plot)
+{
+    size_t n_unknown = 0;
+    for (size_t series = 0; series < figure_n_curves(plot); series++)
+        n_unknown += fleets[series].n_unknown;
+    if (n_unknown > 0)
+        figure_say(plot, "%zu requests, of whose moves no file tells: at their last replica",
+                   n_unknown);
 }
 
 static int write_fleets(struct whole_file *file, const struct plot *plot, size_t max_rows,
@@ -294,6 +359,8 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
     if (!code)
         code = figure_scan_some(plot, "requests.csv", N_COLUMNS, N_NEEDED, columns, count_replicas,
                                 fleets, error);
+    if (!code)
+        code = read_migrations(fleets, plot, error);
     for (size_t series = 0; series < n && !code; series++) {
         most = ifl_max(most, fleets[series].n_replicas);
         code = by_pool ? take_pools(&fleets[series], plot, series, error) : IFL_OK;
@@ -305,6 +372,8 @@ static int write_fleets(struct whole_file *file, const struct plot *plot, size_t
                                 fleets, error);
     if (!code)
         code = figure_write_head(file, plot, header, error);
+    if (!code && write != write_shares)
+        say_unknown(fleets, plot);
     for (size_t series = 0; series < n && !code; series++)
         code = write(file, plot, series, &fleets[series], error);
     destroy_fleets(fleets, n);

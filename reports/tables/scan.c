@@ -16,6 +16,7 @@ struct scan {
     size_t n_columns;
     const char *const *words; /* [n_words] of the last column wanted, if there are any */
     size_t n_words;
+    bool sparse; /* a cell that is no number is NaN */
     double value[SCAN_MAX_COLUMNS];
     scan_row_fn *take;
     void *context;
@@ -71,6 +72,10 @@ static int take_cell(void *context, size_t row, size_t column, const char *text,
     scan->value[place] = n ? strtod(number, &end) : (double)NAN;
     if (n == 0 || (end != number && !*end && n == n_kept && isfinite(scan->value[place])))
         return IFL_OK;
+    if (scan->sparse) {
+        scan->value[place] = (double)NAN;
+        return IFL_OK;
+    }
     return ifl_fail_at(error, scan->path, (int)row + 1, (int)column + 1,
                        "%s is \"%s\", expected a number", scan->names[place], number);
 }
@@ -117,6 +122,19 @@ int scan_csv_some(const char *path, size_t n, size_t n_needed, const char *const
                         .names = names,
                         .n_wanted = n,
                         .n_needed = n_needed,
+                        .take = take,
+                        .context = context};
+    return read_rows(&scan, error);
+}
+
+int scan_csv_sparse(const char *path, size_t n, const char *const *names, scan_row_fn *take,
+                    void *context, struct ifl_error *error)
+{
+    struct scan scan = {.path = path,
+                        .names = names,
+                        .n_wanted = n,
+                        .n_needed = n,
+                        .sparse = true,
                         .take = take,
                         .context = context};
     return read_rows(&scan, error);

@@ -19,6 +19,10 @@ int scan_csv(const char *path, size_t n, const char *const *names, scan_row_fn *
 int scan_csv_some(const char *path, size_t n, size_t n_needed, const char *const *names,
                   scan_row_fn *take, void *context, struct ifl_error *error);
 
+/* The same where a cell may be no number: it is NaN then. */
+int scan_csv_sparse(const char *path, size_t n, const char *const *names, scan_row_fn *take,
+                    void *context, struct ifl_error *error);
+
 /* The same where the last name is of a column of words: its value is the index of the cell's word.
  * Any other cell is an error. */
 int scan_csv_words(const char *path, size_t n, const char *const *names, const char *const *words,

@@ -245,6 +245,39 @@ awk -F, 'FNR == 1 { delete at; for (i = 1; i <= NF; i++) at[$i] = i; n_files++; 
 awk -F, 'NR > 1 { sum[$7] += $9 * ($6 - $5) } END { printf "%.3f\n%.3f\n", sum[0], sum[1] }' roles-1/load_by_replica.csv >by_bin
 same_bytes by_request by_bin
 
+# A request that migrates is at each replica in turn.
+cat >moved.csv <<'Y'
+arrival_s,prompt_tokens,output_tokens,session
+0,16,10,s
+0,20,10,s
+Y
+cat >moved.yaml <<'Y'
+workload: {trace: moved.csv}
+serving: {batching: {policy: unified, max_seqs: 8, max_batched_tokens: 64}, order: fcfs, admit: chunk-fits, preempt: tail, kv: {num_blocks: 10, block_tokens: 16}}
+cost: {model: linear, step_s: 1}
+cluster: {replicas: 2, router: session, migration: {interval_s: 4.5, threshold: 4}, links: {gb_per_s: 1, token_bytes: 1000}}
+output: {dir: moved, plots: false}
+Y
+succeeds "$inflight" run moved.yaml --quiet
+drawn moved
+same "$(awk -F, 'NR > 1 { print $3 "," $4 "," $7 }' moved/moves.csv)" 1,0,5.000032000 'a move'
+for at in 3 7; do
+    same "$(awk -F, -v at=$at 'NR > 1 && $5 <= at && at < $6 { printf "%s ", $9 }' moved-1/load_by_replica.csv)" \
+        "$([ $at = 3 ] && echo '0 2 ' || echo '1 1 ')" "requests at the replicas at $at s"
+    same "$(awk -F, -v at=$at 'NR > 1 && $5 <= at { upto = $7 "," $8 } END { print upto }' moved-1/outstanding_over_time.csv)" \
+        "$([ $at = 3 ] && echo 0,2 || echo 1,2)" "stacks at $at s"
+done
+# What the files do not tell is said: a request that moved while it waited.
+mkdir waited
+cp moved/*.csv moved/config.yaml waited
+head -1 moved/moves.csv >waited/moves.csv
+drawn waited
+grep -q '1 requests, of whose moves no file tells: at their last replica' waited-1/load_by_replica.svg || complain 'no note on moves'
+# A run without moves beside it changes nothing.
+succeeds "$inflight" run moved.yaml --quiet -o unmoved --set cluster.migration=null
+try "$inflight" plot moved unmoved -o beside --figure load_by_replica
+same "$code $(awk -F, 'NR > 1 && $5 <= 3 && 3 < $6 { printf "%s:%s ", $2, $9 }' beside/load_by_replica.csv)" '0 moved:0 moved:2 unmoved:0 unmoved:2 ' 'with a run without moves'
+
 # requests with numbers of five digits
 mkdir five
 printf 'requests,mean_normalized_latency_s,saturated\n4,1,false\n' >five/summary.csv

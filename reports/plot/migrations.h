@@ -1,0 +1,30 @@
+/* Where requests that moved while they ran were, from moves.csv. */
+#ifndef INFLIGHT_REPORTS_PLOT_MIGRATIONS_H
+#define INFLIGHT_REPORTS_PLOT_MIGRATIONS_H
+
+#include <stddef.h>
+
+#include "plot/figures.h"
+
+/* A row of moves.csv. The request may have stayed. */
+struct migration_stage {
+    double request_id, end_s;
+    double from_replica;
+};
+
+/* Of a series. Zeroed memory is valid and has none. */
+struct migrations {
+    struct migration_stage *of; /* [n] by request, in the order of time */
+    size_t n, capacity;
+};
+
+/* Fills migrations[figure_n_curves] from the runs that have moves.csv. */
+int migrations_read(struct migrations *migrations, const struct plot *plot,
+                    struct ifl_error *error);
+void migrations_free(struct migrations *migrations);
+
+/* The stages of the request, *n of them. */
+const struct migration_stage *migrations_find(const struct migrations *migrations,
+                                              double request_id, size_t *n);
+
+#endif
