@@ -289,19 +289,38 @@ static int write_stacks(struct whole_file *file, const struct plot *plot, size_t
     return code;
 }
 
+enum { N_SHARE_CELLS = 3 };
+
+static void fill_shares(const struct fleet *fleet, size_t at, double value[N_SHARE_CELLS])
+{
+    const struct time_bins *bins = &fleet->shares;
+    const size_t bin = ifl_min(at, bins->n_bins - 1);
+    const double n = time_bins_sum(bins, bin, REQUESTS), nan = (double)NAN;
+    const double cached = time_bins_sum(bins, bin, CACHED_TOKENS),
+                 prompts = time_bins_sum(bins, bin, PROMPT_TOKENS);
+    value[0] = (double)at * bins->width_s;
+    value[1] = prompts > 0 ? cached / prompts : nan;
+    value[2] = n > 0 && fleet->has_slo ? time_bins_sum(bins, bin, MET) / n : nan;
+}
+
+/* A bin stands once more at its end where the next has no value, and the last one does. */
 static int write_shares(struct whole_file *file, const struct plot *plot, size_t series,
                         const struct fleet *fleet, struct ifl_error *error)
 {
-    const struct time_bins *bins = &fleet->shares;
+    double before[N_SHARE_CELLS] = {NAN, NAN, NAN};
     int code = IFL_OK;
-    for (size_t i = 0; bins->n_bins && i <= bins->n_bins && !code; i++) {
-        const size_t bin = ifl_min(i, bins->n_bins - 1);
-        const double n = time_bins_sum(bins, bin, REQUESTS), nan = (double)NAN;
-        const double cached = time_bins_sum(bins, bin, CACHED_TOKENS),
-                     prompts = time_bins_sum(bins, bin, PROMPT_TOKENS);
-        const double value[] = {(double)i * bins->width_s, prompts > 0 ? cached / prompts : nan,
-                                n > 0 && fleet->has_slo ? time_bins_sum(bins, bin, MET) / n : nan};
-        code = write_cells(file, plot, series, value, 3, NULL, error);
+    for (size_t i = 0; fleet->shares.n_bins && i <= fleet->shares.n_bins && !code; i++) {
+        double value[N_SHARE_CELLS];
+        bool ends = false;
+        fill_shares(fleet, i, value);
+        for (size_t k = 1; k < N_SHARE_CELLS; k++)
+            ends |= isnan(value[k]) && !isnan(before[k]);
+        before[0] = value[0];
+        if (ends)
+            code = write_cells(file, plot, series, before, N_SHARE_CELLS, NULL, error);
+        if (!code)
+            code = write_cells(file, plot, series, value, N_SHARE_CELLS, NULL, error);
+        memcpy(before, value, sizeof before);
     }
     return code;
 }

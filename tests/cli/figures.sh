@@ -278,6 +278,12 @@ succeeds "$inflight" run moved.yaml --quiet -o unmoved --set cluster.migration=n
 try "$inflight" plot moved unmoved -o beside --figure load_by_replica
 same "$code $(awk -F, 'NR > 1 && $5 <= 3 && 3 < $6 { printf "%s:%s ", $2, $9 }' beside/load_by_replica.csv)" '0 moved:0 moved:2 unmoved:0 unmoved:2 ' 'with a run without moves'
 
+# Bins that an empty one follows are as wide as others.
+printf 'arrival_s,prompt_tokens,output_tokens,session\n0,16,2,s\n30,16,2,s\n60,16,2,s\n' >sparse.csv
+succeeds "$inflight" run moved.yaml --quiet -o sparse --set workload.trace=sparse.csv --set slo.ttft_s=2
+drawn sparse
+same "$(awk -F, 'NR > 1 && $7 != "" { if (n++ % 2) printf "%g-%g ", from, $5; from = $5 }' sparse-1/service_over_time.csv)" '0-2 30-32 60-62 ' 'bins'
+
 # requests with numbers of five digits
 mkdir five
 printf 'requests,mean_normalized_latency_s,saturated\n4,1,false\n' >five/summary.csv
