@@ -139,6 +139,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
         .replica = -1,
         .is_retry = workload_is_retry(flight->workload, a->row, a->attempt),
         .client = a->said.client,
+        .adapter = a->said.adapter,
         .status = status,
         .left_ns = now_ns,
     };

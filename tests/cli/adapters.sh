@@ -28,6 +28,16 @@ awk -F, 'NR > 1 { if ($26 > 2) bad = 1; n += $27 } END { exit bad || n < 8 }' sl
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { gsub("\"", "", $at["adapter"]); print $at["adapter"] }' even.csv >said
 awk -F, 'NR > 1 { print $2 "," $NF }' slots/requests.csv | sort -t, -n | cut -d, -f2 >found
 same_bytes said found
+# So have those of requests that no replica took: shed by the full gateway of the door, and longer than the model.
+cat >turned.csv <<'Y'
+arrival_s,prompt_tokens,output_tokens,adapter
+0,10,100,x
+0.001,10,10,y
+0.002,500,100,z
+Y
+succeeds "$inflight" run config.yaml --quiet -o turned --set workload.trace=turned.csv --set workload.arrivals=null \
+    --set serving.max_queued_reqs=1
+same "$(awk -F, 'NR > 1 { print $4 "," $NF }' turned/requests.csv | tr '\n' ' ')" 'finished,x shed,y rejected,z ' 'adapters of requests turned away'
 # One load is 33,554,432 bytes (4 x 2 x 4096 x 16 x 32 x 2) over 25 GB/s, and 1 GB/s of the disk: the first step has one.
 first() { awk -F, 'NR == 2 { printf "%.6f", $5 }' "$1/steps.csv"; }
 succeeds "$inflight" run config.yaml --quiet -o disk --set serving.adapters.disk_gb_per_s=1
