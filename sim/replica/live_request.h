@@ -121,6 +121,9 @@ struct live_request {
     bool loads_before;       /* the next step waits for its K/V */
     enum hands hands_over;   /* what it gives away here; HANDS_NOTHING: it stays */
     enum swaps swaps;
+    /* Of the record at the decode replica, until the prompt is done: that at the replica which
+     * computes it. Else NULL. */
+    const struct live_request *prompt_at;
     uint32_t handover; /* what the loop knows of it; 0: it has one replica */
     int32_t n_below;   /* tokens of K/V at another replica, that it may load; 0: none. While it
                           waits it shows as computed what will be once they have come */
@@ -213,6 +216,13 @@ struct arrival {
     const struct live_request *goes_on; /* its record at the replica that has computed its prompt;
                                            NULL: it begins here */
 };
+
+/* Whether some of it was computed, here or at the replica that has its prompt. */
+static inline bool live_ran(const struct live_request *r)
+{
+    return r->first_scheduled_ns != IFL_NEVER ||
+           (r->prompt_at && r->prompt_at->first_scheduled_ns != IFL_NEVER);
+}
 
 /* The time at which the request leaves, if it is still there, and as what; IFL_NEVER: never. */
 static inline int64_t arrival_leaves_ns(const struct arrival *a, enum ifl_status *as)

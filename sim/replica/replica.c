@@ -333,7 +333,7 @@ static enum ifl_status how_it_ended(const struct live_request *r)
         return r->cut ? IFL_ABORTED : IFL_FINISHED;
     if (r->left != IFL_FINISHED)
         return r->left;
-    return r->first_scheduled_ns == IFL_NEVER ? IFL_REJECTED : IFL_FAILED;
+    return live_ran(r) ? IFL_FAILED : IFL_REJECTED;
 }
 
 IFL_HOT void replica_report(const struct replica *replica, const struct live_request *r,

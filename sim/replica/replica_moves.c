@@ -87,6 +87,7 @@ bool replica_load(struct replica *replica, struct live_request *r, int32_t hold_
 void replica_go_on(struct replica *replica, struct live_request *r, const struct live_request *from)
 {
     live_go_on(r, from);
+    r->prompt_at = NULL;
     if (r->answered_elsewhere)
         here_answer(&replica->here, r);
 }

@@ -339,7 +339,7 @@ static void take_off(struct replica *replica, struct live_request *r)
 static void drop(struct replica *replica, struct live_request *r)
 {
     const struct refusal *last = &replica->plan.refused[r->pub.state];
-    const bool ran = r->first_scheduled_ns != IFL_NEVER;
+    const bool ran = live_ran(r);
     const bool told = last->r == r;
     const struct refusal_count one = {.by = told ? last->by : step_planner(replica),
                                       .why = told ? last->why : "it drops it",

@@ -17,7 +17,7 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
 {
     struct flight *flight = loop->flight;
     struct ifl_request_record record;
-    if (IFL_RARE(r->silent))
+    if (IFL_RARE(r->silent) || (IFL_RARE(r->handover > 0) && moves_fails_prompt(loop->moves, r)))
         return 0;
     replica_report(replica, r, &record);
     if (IFL_RARE(r->handover > 0))

@@ -68,7 +68,10 @@ static int join_decode(struct moves *moves, uint32_t slot, int64_t now_ns, struc
     a.answers_on_arrival = moves->rules->first_token == TOKEN_ON_ARRIVAL;
     a.answered_elsewhere = !h->computed && moves->rules->first_token == TOKEN_OF_PREFILL;
     a.goes_on = h->computed ? h->p : NULL;
-    return join(moves, h->to, &a, now_ns, &h->d, error);
+    if (join(moves, h->to, &a, now_ns, &h->d, error) < 0)
+        return error->code;
+    h->d->prompt_at = h->computed ? NULL : h->p;
+    return 0;
 }
 
 /* True if the client has all that it asked for from the prefill replica. */

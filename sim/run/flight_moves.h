@@ -30,6 +30,9 @@ int moves_hear_plan(struct moves *moves, struct replica *replica, struct ifl_err
 /* The client of a request at that replica has gone, or its time is up. */
 int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,
                 enum ifl_status status, int64_t now_ns, struct ifl_error *error);
+/* True if the decode replica has dropped r while its prompt is computed: the record at the prefill
+ * replica makes the row, as its step ends. */
+bool moves_fails_prompt(const struct moves *moves, const struct live_request *r);
 /* r, which makes a row, is gone from the replica: what the row says of its moves. */
 void moves_report(const struct moves *moves, const struct live_request *r,
                   struct ifl_request_record *record);

@@ -1,4 +1,5 @@
 /* Requests with two replicas that end, or leave early, and what their rows say of their moves. */
+#include "inflight/minmax.h"
 #include "run/flight_moves_parts.h"
 
 static void give_back(struct moves *moves, uint32_t slot)
@@ -12,7 +13,14 @@ static void give_back(struct moves *moves, uint32_t slot)
 
 /* ---- requests that leave ---- */
 
-/* The other record of the request goes without a word: it is r that makes the row. */
+bool moves_fails_prompt(const struct moves *moves, const struct live_request *r)
+{
+    const struct handover *h = handover_of(moves, r);
+    return r == h->d && r->prompt_at && live_ran(r);
+}
+
+/* The other record of the request goes without a word: it is r that makes the row, unless r is
+ * dropped while the prompt is computed. */
 static int drop_other(struct moves *moves, struct handover *h, const struct live_request *r,
                       struct ifl_error *error)
 {
@@ -20,13 +28,14 @@ static int drop_other(struct moves *moves, struct handover *h, const struct live
     struct replica *replica = replica_at(moves, h->p == r ? h->to : h->from);
     if (!other || other->silent || other->pub.state == IFL_DONE)
         return 0;
-    other->silent = true;
+    const bool fails = moves_fails_prompt(moves, r);
+    other->silent = !fails;
     if (h->n_flying > 0 && other == h->d) { /* its blocks are free when what flies has come */
         h->left = IFL_SHED;
         return 0;
     }
     if (other->left == IFL_FINISHED)
-        replica_leave(replica, other, IFL_SHED, moves->loop->now_ns);
+        replica_leave(replica, other, fails ? IFL_FAILED : IFL_SHED, moves->loop->now_ns);
     return loop_note_gone(moves->loop, replica, error);
 }
 
@@ -60,6 +69,8 @@ void moves_report(const struct moves *moves, const struct live_request *r,
     record->moving_hidden_ns = h->hidden_ns;
     record->resumed_ns = r == h->d ? r->rare->resumed_ns : IFL_NEVER;
     if (r == h->d) {
+        if (r->answered_elsewhere && h->computed)
+            record->output_tokens = ifl_max(record->output_tokens, 1);
         record->preemptions += h->n_preempted;
         record->swap_outs += h->n_swap_outs;
     }
@@ -74,8 +85,11 @@ int moves_forget(struct moves *moves, const struct replica *replica, const struc
     if (!r->silent && drop_other(moves, h, r, error) < 0)
         return error->code;
     h = &moves->of[slot];
-    if (h->p == r)
+    if (h->p == r) {
         h->p = NULL;
+        if (h->d)
+            h->d->prompt_at = NULL;
+    }
     if (h->d == r)
         h->d = NULL;
     give_back(moves, slot);

@@ -61,6 +61,26 @@ columns lost/requests.csv status | awk '{ n[$1]++ } END { exit !(n["failed"] > 7
 same "$(columns anew/requests.csv status | sort -u)" finished 'all are computed anew'
 same "$(columns lost/moves.csv request_id | wc -l)" 200 'what is lost has moved, too'
 
+# With push: the client of a request that fails behind its prompt has the token of the prefill replica, as with pull.
+sed 's/^cluster:/&\n  handover: {first_token: prefill, overlap: none}/; s/, count: 2}/}/; s/0.1,2000,1/0.1,2000,5/' base.yaml >failing.yaml
+for order in pull push; do
+    succeeds "$inflight" run failing.yaml --quiet -o failing --set cluster.handover.order=$order --set cluster.handover.fail_frac=1 \
+        --set cluster.handover.lost=fail --set 'workload={trace: trace.csv, limit: 2}'
+    same "$(columns failing/requests.csv status,output_tokens | tr '\n' ' ')" 'failed,1 failed,1 ' "tokens of requests that fail with $order"
+done
+# One that its decode replica refuses has failed if its prompt had begun, and leaves as that step ends; else it never ran.
+refuse() {
+    expect 0 "$1: 1 by batching unified: the request has more sequences than max_seqs" "$inflight" run failing.yaml -o failing \
+        --set cluster.handover.order=push --set workload.trace=two.csv --set cluster.pools.d.serving.batching.max_seqs=1
+}
+printf 'arrival_s,prompt_tokens,output_tokens,samples\n0,32,6,2\n' >two.csv
+refuse 'failed requests'
+same "$(columns failing/requests.csv replica,status,first_scheduled_s,output_tokens)" '0,failed,0.000000000,0' 'refused while its prompt is computed'
+same "$(columns failing/steps.csv replica,prefill_tokens)" '0,32' 'the step of its prompt'
+printf 'arrival_s,prompt_tokens,output_tokens,samples\n0,3000,1,1\n0.001,32,6,2\n' >two.csv
+refuse 'rejected requests'
+same "$(columns failing/requests.csv request_id,replica,status,first_scheduled_s | grep ^1)" '1,1,rejected,' 'refused before its prompt has begun'
+
 # ---- refused, in one line ----
 # tiers: below prefill pools alone, with loads that a step waits for
 store='cluster.pools.p.serving.kv.tiers.store={blocks: 100, latency_s: 0.01, loads: apart}'
