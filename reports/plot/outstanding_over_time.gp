@@ -14,11 +14,11 @@ stats data using 5 name 'time' nooutput
 stats data using 6 name 'replica' nooutput
 stats data using (column(14)) name 'load' nooutput
 # The replicas of colour k: from first(k) to first(k + 1) - 1.
-# The pools of all series, or of none.
+# The pools of all series, or of none (-).
 pools = ''
 one_set_of_pools = 1
 stats data using (pools eq '' ? (pools = strcol(15), 1) : 1, one_set_of_pools = one_set_of_pools && pools eq strcol(15), 1) nooutput
-by_pool = pools ne '' && one_set_of_pools
+by_pool = pools ne '-' && one_set_of_pools
 n_stacks = by_pool ? words(pools) : int(smaller(8, replica_max))
 first(k) = int(ceil((k - 1) * replica_max / real(n_stacks)))
 same_in_all = replica_min == replica_max

@@ -269,7 +269,8 @@ static int write_held(struct whole_file *file, const struct plot *plot, size_t s
 }
 
 /* Sums of the rows up to each; those that are not there add nothing. The last bin stands once more
- * at its end. */
+ * at its end. Where gnuplot finds the last cell empty it reads that of the row before, or the
+ * header: a run without pools has "-" there. */
 static int write_stacks(struct whole_file *file, const struct plot *plot, size_t series,
                         const struct fleet *fleet, struct ifl_error *error)
 {
@@ -284,7 +285,7 @@ static int write_stacks(struct whole_file *file, const struct plot *plot, size_t
             value[2 + row] = sum;
         }
         code = write_cells(file, plot, series, value, 2 + MAX_STACKS,
-                           fleet->n_pools ? fleet->pools : "", error);
+                           fleet->n_pools ? fleet->pools : "-", error);
     }
     return code;
 }

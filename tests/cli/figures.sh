@@ -260,6 +260,7 @@ output: {dir: moved, plots: false}
 Y
 succeeds "$inflight" run moved.yaml --quiet
 drawn moved
+says moved-1/outstanding_over_time.svg 'replica 0' 'replica 1'
 same "$(awk -F, 'NR > 1 { print $3 "," $4 "," $7 }' moved/moves.csv)" 1,0,5.000032000 'a move'
 for at in 3 7; do
     same "$(awk -F, -v at=$at 'NR > 1 && $5 <= at && at < $6 { printf "%s ", $9 }' moved-1/load_by_replica.csv)" \
