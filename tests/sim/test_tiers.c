@@ -235,6 +235,52 @@ Test(tiers, rules_of_lmcache)
     expect_left(TIER_EVICTS_MRU, true, touched, "ABDE");  /* C */
 }
 
+static void evict_prompt(struct kv_tier *tier, const char *units)
+{
+    int32_t n;
+    for (; *units; units++)
+        kv_tier_put(tier, (uint64_t)*units, true, NULL);
+    kv_tier_land(tier, kv_tier_take_coming(tier, &n));
+}
+
+/* Room for four units of the prompts AB and CD, each evicted from its end on; then E comes, A is
+ * used if it is there, CD evicted once more, and F and G come. */
+static void expect_left_of_evicted(bool begin_older, const char *left)
+{
+    const struct tier_rules rules = {.on = true,
+                                     .n_units = 4,
+                                     .unit_blocks = 1,
+                                     .store_after = 1,
+                                     .stores = TIER_STORES_EVICTED,
+                                     .begin_older = begin_older,
+                                     .keeps = true};
+    static const char *const evicted[] = {"BA", "DC", "E", "DC", "F", "G", NULL};
+    struct kv_tier tier;
+    char found[32] = "";
+    cr_assert_eq(kv_tier_create(&tier, &rules), 0);
+    for (size_t i = 0; evicted[i]; i++) {
+        evict_prompt(&tier, evicted[i]);
+        for (char unit = 'A'; unit <= 'G'; unit++)
+            if (kv_tier_has(&tier, (uint64_t)unit))
+                strncat(found, &unit, 1);
+        strcat(found, " ");
+        if (i == 2) {
+            kv_tier_begin(&tier);
+            kv_tier_use(&tier, 'A');
+        }
+    }
+    cr_expect_str_eq(found, left, "begin older %d: %s is left", begin_older, found);
+    kv_tier_destroy(&tier);
+}
+
+/* The end of a prompt goes before its beginning, as it does where units are stored as they are
+ * computed; what is evicted once more was used then. */
+Test(tiers, evicted)
+{
+    expect_left_of_evicted(false, "AB ABCD ACDE ACDE ACDF CDFG "); /* B; E; A, before CD */
+    expect_left_of_evicted(true, "AB ABCD BCDE BCDE CDEF CDFG ");  /* A; B; E */
+}
+
 /* A tier of 200 million units takes no memory for those that were never stored. */
 Test(tiers, large)
 {

@@ -310,8 +310,12 @@ void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *bloc
         store(tier, add(tier, identity), blocks);
 }
 
+/* A prompt is evicted from its end on, so the unit that was put last was used last. */
 void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks)
 {
+    tier->touched_last = TIER_NONE;
+    tier->clock++;
+    tier->n_touched = 0;
     kv_tier_offer(tier, known ? identity : ifl_mix(~++tier->n_anonymous), blocks);
 }
 
@@ -331,16 +335,6 @@ bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain)
     return true;
 }
 
-int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units)
-{
-    const int32_t chain = tier->coming;
-    *n_units = tier->n_coming;
-    tier->coming = TIER_NONE;
-    tier->n_coming = 0;
-    return chain;
-}
-
-/* The chain begins with the unit that was put last. */
 static int32_t reversed(struct kv_tier *tier, int32_t chain)
 {
     int32_t before = TIER_NONE;
@@ -350,6 +344,17 @@ static int32_t reversed(struct kv_tier *tier, int32_t chain)
         before = chain;
     }
     return before;
+}
+
+int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units)
+{
+    const int32_t chain = tier->coming;
+    *n_units = tier->n_coming;
+    tier->coming = TIER_NONE;
+    tier->n_coming = 0;
+    /* It begins with the unit that was put last: of what was computed the end of a prompt, of what
+     * was evicted the beginning. */
+    return tier->rules.stores == TIER_STORES_EVICTED ? reversed(tier, chain) : chain;
 }
 
 void kv_tier_land(struct kv_tier *tier, int32_t chain)

@@ -136,7 +136,8 @@ int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
 /* Room for a unit that comes from another tier. False: there is none. One that is not there yet is
  * put in front of the chain. */
 bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain);
-/* The units put since the last call, in a chain that kv_tier_land takes; TIER_NONE: none. */
+/* The units put since the last call, in a chain that kv_tier_land takes, the end of a prompt before
+ * its beginning; TIER_NONE: none. */
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
 /* Their K/V has come: they can be found from now on. */
 void kv_tier_land(struct kv_tier *tier, int32_t chain);
