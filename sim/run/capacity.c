@@ -52,21 +52,28 @@ static struct bracket bracket_of(const struct search *search)
     return bracket;
 }
 
+static double start_rps(const struct search *search)
+{
+    const struct config *config = &search->options->configs[0];
+    return fmin(fmax(config->workload.arrivals.rate_rps, config->capacity.min_rate_rps),
+                config->capacity.max_rate_rps);
+}
+
+/* The lowest and the highest rate are tried, too, before they are said to be the end. */
 static enum capacity_status widen(struct search *search, struct bracket *bracket)
 {
     const struct capacity_config *goals = &search->options->configs[0].capacity;
-    const double start_rps = search->options->configs[0].workload.arrivals.rate_rps;
     *bracket = bracket_of(search);
     while (search->code == 0 && (bracket->within_rps == 0 || isinf(bracket->beyond_rps))) {
-        double rate_rps = start_rps;
-        if (!isinf(bracket->beyond_rps))
-            rate_rps = bracket->beyond_rps / 2;
-        else if (bracket->within_rps > 0)
-            rate_rps = bracket->within_rps * 2;
-        if (rate_rps < goals->min_rate_rps)
+        double rate_rps = start_rps(search);
+        if (bracket->beyond_rps <= goals->min_rate_rps)
             return CAPACITY_NONE;
-        if (rate_rps > goals->max_rate_rps)
+        if (bracket->within_rps >= goals->max_rate_rps)
             return CAPACITY_UNBOUNDED;
+        if (!isinf(bracket->beyond_rps))
+            rate_rps = fmax(bracket->beyond_rps / 2, goals->min_rate_rps);
+        else if (bracket->within_rps > 0)
+            rate_rps = fmin(bracket->within_rps * 2, goals->max_rate_rps);
         capacity_try(search, rate_rps, 0);
         *bracket = bracket_of(search);
     }
@@ -94,10 +101,13 @@ static void close_in(const struct search *search, unsigned long long n)
 }
 
 /* Brent's method closes in on a root from one side. Once the root hardly moves, a rate on its other
- * side is tried. */
+ * side is tried. A margin that goes up and down has several roots: where the solver has found
+ * another one than the bracket's, its rates are outside of the bracket, which is halved then. */
 static void narrow(struct search *search, struct bracket *bracket)
 {
     const double tolerance = search->options->configs[0].capacity.tolerance_frac;
+    enum { MOST_OUTSIDE = 8 };
+    int n_outside = 0;
     double log_root = INFINITY;
     gsl_function function = {margin_at, search};
     gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
@@ -112,15 +122,16 @@ static void narrow(struct search *search, struct bracket *bracket)
            gsl_root_fsolver_iterate(solver) == GSL_SUCCESS) {
         const double log_last = log_root, aside = log1p(tolerance / 2);
         const size_t n_trials = search->found->n_trials;
+        const struct bracket last = *bracket;
         log_root = gsl_root_fsolver_root(solver);
         if (fabs(log_root - log_last) < tolerance)
             margin_at(margin_at(log_root, search) > 0 ? log_root - aside : log_root + aside,
                       search);
-        /* A margin that goes up and down has several roots, and the solver may have found another
-         * one than the bracket's. */
-        if (search->found->n_trials == n_trials)
+        if (search->found->n_trials == n_trials || n_outside >= MOST_OUTSIDE)
             margin_at(log(bracket->within_rps * bracket->beyond_rps) / 2, search);
         *bracket = bracket_of(search);
+        n_outside +=
+            bracket->within_rps == last.within_rps && bracket->beyond_rps == last.beyond_rps;
         n_left = foresee(search, bracket, n_left);
     }
     if (search->options->trials)
@@ -179,27 +190,48 @@ static void find_root(struct search *search)
 
 /* ---- the most goodput ---- */
 
+/* True if the first rate has the smaller margin: the more goodput. */
+static bool is_better(struct search *search, double rate_rps, double than_rps)
+{
+    const double of_rate = margin_at(log(rate_rps), search);
+    return of_rate < margin_at(log(than_rps), search);
+}
+
+/* Halves of the rate, down to the goodput that was found: a lower rate has fewer requests than
+ * that. Far above saturation the goodput hardly depends on the rate, so that a rate that is no
+ * better than the last one says nothing of those below. */
+static double best_below(struct search *search, double rate_rps)
+{
+    const struct capacity_config *goals = &search->options->configs[0].capacity;
+    double best_rps = rate_rps;
+    while (search->code == 0 && rate_rps / 2 >= goals->min_rate_rps) {
+        const struct capacity_trial *best = capacity_try(search, best_rps, 0);
+        if (!best || rate_rps / 2 < best->goodput_rps.mean)
+            break;
+        rate_rps /= 2;
+        if (is_better(search, rate_rps, best_rps))
+            best_rps = rate_rps;
+    }
+    return best_rps;
+}
+
 /* Three rates of which the middle one is the best. */
 static enum capacity_status straddle(struct search *search, double rps[3])
 {
     const struct capacity_config *goals = &search->options->configs[0].capacity;
-    double rate_rps = search->options->configs[0].workload.arrivals.rate_rps;
-    const double step =
-        margin_at(log(2 * rate_rps), search) < margin_at(log(rate_rps), search) ? 2 : 0.5;
-    while (search->code == 0 &&
-           margin_at(log(rate_rps * step), search) < margin_at(log(rate_rps), search)) {
-        rate_rps *= step;
-        if (rate_rps * step < goals->min_rate_rps)
-            return CAPACITY_NONE;
-        if (rate_rps * step > goals->max_rate_rps)
-            return CAPACITY_UNBOUNDED;
-    }
-    rps[0] = rate_rps / 2;
+    double rate_rps = best_below(search, start_rps(search));
+    while (search->code == 0 && rate_rps < goals->max_rate_rps &&
+           is_better(search, fmin(rate_rps * 2, goals->max_rate_rps), rate_rps))
+        rate_rps = fmin(rate_rps * 2, goals->max_rate_rps);
+    if (rate_rps >= goals->max_rate_rps)
+        return CAPACITY_UNBOUNDED;
+    rps[0] = fmax(rate_rps / 2, goals->min_rate_rps);
     rps[1] = rate_rps;
-    rps[2] = rate_rps * 2;
+    rps[2] = fmin(rate_rps * 2, goals->max_rate_rps);
     return CAPACITY_FOUND;
 }
 
+/* Where the middle one is an end of the range, or no better than a neighbour, it stays the best. */
 static void minimise(struct search *search, const double rps[3])
 {
     /* Near its maximum the goodput is flat: a share t of it corresponds to about sqrt(t) of the

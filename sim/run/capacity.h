@@ -22,7 +22,8 @@
  *              delay within capacity.delay_s (Agrawal et al., OSDI 2024, section 5)
  *   distserve  attainment of slo.* of at least capacity.attainment_frac (Zhong et al., OSDI 2024)
  *   goodput    the most requests a second that meet slo.*, at whatever rate (vLLM's goodput)
- *   delay      mean scheduling delay within capacity.delay_s (queueing theory) */
+ *   delay      mean scheduling delay within capacity.delay_s (queueing theory)
+ * Where latencies alone have limits (sarathi, delay), 99% of the requests have to finish, too. */
 #ifndef SIM_RUN_CAPACITY_H
 #define SIM_RUN_CAPACITY_H
 

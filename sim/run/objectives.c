@@ -44,7 +44,7 @@ const char *objective_name(const struct objective *objective)
 }
 
 /* Some traces have a request that is longer than the model, on whatever hardware. */
-static const double finished_frac = 0.99;
+static const double least_finished_frac = 0.99;
 
 static struct objective at_row(size_t row, double limit)
 {
@@ -62,6 +62,14 @@ static struct objective named(const char *name, double limit)
     return at_row(row, limit);
 }
 
+/* A latency is that of the requests that were served: of too few it means nothing. */
+static struct objective served(void)
+{
+    struct objective objective = named("finished_frac", least_finished_frac);
+    objective.is_gate = true;
+    return objective;
+}
+
 static size_t from_keys(const struct objectives *of, struct objective asked[MAX_OBJECTIVES])
 {
     size_t n = 0;
@@ -69,7 +77,7 @@ static size_t from_keys(const struct objectives *of, struct objective asked[MAX_
         double limit;
         memcpy(&limit, (const char *)of + table[i].limit, sizeof limit);
         if (table[i].offset == OBJECTIVE_FINISHED && limit == 0)
-            limit = finished_frac;
+            limit = least_finished_frac;
         if (limit == 0)
             continue;
         asked[n] = at_row(i, limit);
@@ -86,10 +94,12 @@ size_t objectives_asked(const struct capacity_config *of, struct objective asked
     case CAPACITY_SARATHI:
         asked[0] = named("p99_tbt_s", of->p99_tbt_s);
         asked[1] = named("p50_queue_s", of->delay_s);
-        return 2;
+        asked[2] = served();
+        return 3;
     case CAPACITY_DELAY:
         asked[0] = named("mean_queue_s", of->delay_s);
-        return 1;
+        asked[1] = served();
+        return 2;
     case CAPACITY_DISTSERVE:
         asked[0] = named("attainment_frac", of->attainment_frac);
         return 1;

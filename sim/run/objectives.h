@@ -18,8 +18,8 @@ struct objective {
 
 #define OBJECTIVE_FINISHED SIZE_MAX
 
-/* Those of the criterion, in the order of the keys: their number. capacity.objectives, where they
- * count, have that requests finish among them. */
+/* Those of the criterion, in the order of the keys: their number. Those with limits for latencies
+ * alone have that requests finish among them. */
 size_t objectives_asked(const struct capacity_config *of, struct objective asked[MAX_OBJECTIVES]);
 
 /* The key below capacity.objectives; "goodput_rps" is none. */

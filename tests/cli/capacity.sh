@@ -104,6 +104,40 @@ succeeds timeout 100 "$inflight" capacity "$INFLIGHT_DATA/configs/quickstart.yam
     --set slo.tpot_s=0.05 --set capacity.criterion=distserve
 same "$(columns rough/capacity.csv status)" found 'the capacity where the margin has several roots'
 
+# goodput: above saturation it hardly depends on the rate, so a search that starts there goes down first
+for rate in 200 5000; do
+    succeeds "$inflight" capacity chats.yaml --quiet --set capacity.criterion=goodput --set sweep=null \
+        --set workload.arrivals.rate_rps=$rate
+    columns chats/capacity.csv capacity_rps | awk -v best="$best" '{ exit !($1 > 0.97 * best) }' ||
+        complain "the most goodput, from $rate requests/s on, is $(columns chats/capacity.csv capacity_rps), not $best"
+done
+
+# the ends of the range are tried: LEAST,MOST,START as multiples of the capacity, and what is found
+succeeds "$inflight" capacity md1.yaml --quiet --set sweep=null --set replications=1
+at=$(columns md1/capacity.csv capacity_rps)
+for range in 0.1,1.02,0.2,found 0.1,0.97,0.2,unbounded 0.1,0.97,3,unbounded 0.9,9,1.5,found 1.1,9,3,none 1.1,9,0.5,none; do
+    set -- $(echo $range | awk -F, -v at="$at" '{ print $1 * at, $2 * at, $3 * at, $4 }')
+    succeeds "$inflight" capacity md1.yaml --quiet --set sweep=null --set replications=1 \
+        --set capacity.min_rate_rps=$1 --set capacity.max_rate_rps=$2 --set workload.arrivals.rate_rps=$3
+    columns md1/capacity.csv status,capacity_rps >found
+    awk -F, -v status=$4 -v at="$at" -v most=$2 '{
+        is = status == "none" ? 0 : status == "found" ? at : most
+        exit !($1 == status && $2 >= 0.995 * is && $2 <= 1.005 * is)
+    }' found || complain "between $1 and $2, from $3 on: $(cat found), not $4"
+done
+
+# a margin that goes up and down: a start at which the solver follows a root outside of the bracket
+succeeds "$inflight" capacity chats.yaml --quiet --set sweep=null --set capacity.min_rate_rps=14.142 \
+    --set capacity.max_rate_rps=141.42 --set workload.arrivals.rate_rps=23.5701
+same "$(columns chats/capacity.csv status)" found 'the capacity where the solver follows another root'
+
+# latencies of requests that were never served are no reason to call a rate met
+for criterion in sarathi delay; do
+    succeeds "$inflight" capacity chats.yaml --quiet --set sweep=null --set capacity.criterion=$criterion \
+        --set serving.kv.num_blocks=2
+    same "$(columns chats/capacity.csv status)" none "the capacity where nothing fits ($criterion)"
+done
+
 # out of reach
 for limit in 0.0001,none 1000,unbounded; do
     succeeds "$inflight" capacity chats.yaml --quiet --set sweep=null \
