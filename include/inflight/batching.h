@@ -116,7 +116,9 @@ static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_
 
 /* `verdict` is that of ifl_start or ifl_ask on r. Rejects r if it never fits. Returns false if r
  * must wait, and so must all requests behind it that would start. Running requests of the same list
- * still have their turn. */
+ * still have their turn. In a walk over IFL_IN_WAITING | IFL_IN_SWAPPED these are swapped ones,
+ * too, also where r waits for room in host memory that they alone would make: let them return
+ * before, as ifl_return_swapped does, where admission looks at that room. */
 static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
                                enum ifl_verdict verdict)
 {

@@ -14,6 +14,8 @@
  *   - `steady`: without it, every step in which the module has a say is planned and told by itself.
  *   - `keys` of an order: without it, keys are asked for again whenever a list is read after any
  *     change.
+ * Four fields are for speed, too, and are not checked: `ignores_depth` and `by_last_use` of an
+ * eviction, `for_all` of a draft, `shown_alone` of a batching module.
  *
  * Out of tree: export one list of policies, build it as a shared object against the installed
  * headers alone, load it with `--plugin FILE.so`:
@@ -85,11 +87,12 @@ enum ifl_keys {
 };
 
 struct ifl_order_ops {
-    /* Sets key[i] for the request of[i], i < n; n may be 0, and any int64_t is a key. The requests
-     * wait, run or are in host memory; on_join has been called for each. Smaller keys go first;
-     * ties go by arrival (while it waits at the back, the time at which it was sent there), then by
-     * serial. May read the step through ifl_plan(view), which is NULL
-     * outside of a plan, for example the requests that this plan has started. */
+    /* Sets every key[i], of the request of[i], i < n; n may be 0, and any int64_t is a key. A key
+     * that is not set is whatever lay there before. The requests wait, run or are in host memory;
+     * on_join has been called for each. Smaller keys go first; ties go by arrival (while it waits
+     * at the back, the time at which it was sent there), then by serial. May read the step through
+     * ifl_plan(view), which is NULL outside of a plan, for example the requests that this plan has
+     * started; not its lists in order (ifl_next), which wait for these keys. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
     /* Optional, for speed; without it IFL_KEYS_MOVE. Called once a plan, before the plan first
@@ -336,7 +339,8 @@ static inline void *ifl_state(const void *self)
 }
 
 /* The instance's own part of a request, of request_bytes. Valid from on_join until on_leave has
- * returned. A router has no parts of requests. */
+ * returned. Of requests of this replica alone: other replicas have instances of their own. A router
+ * has no parts of requests. */
 static inline void *ifl_mine(const void *self, const struct ifl_request *r)
 {
     return (void *)((uintptr_t)r->parts + ((const struct ifl_instance *)self)[-1].part_offset);

@@ -101,8 +101,9 @@ enum ifl_fate {
 enum ifl_place {
     IFL_FRONT,    /* before all waiting requests, whatever its rank */
     IFL_IN_ORDER, /* at the place of its rank */
-    IFL_BACK      /* ranked as if it had arrived now: as long as it waits there, `rank` reads the
-                     present time as its arrival_ns */
+    IFL_BACK /* ranked as if it arrived now: as long as it waits there, `rank` reads the time at
+                which it was sent there as its arrival_ns, so a deadline that counts from
+                arrival_ns moves */
 };
 
 /* Bits: ifl_next takes a union of them. */
