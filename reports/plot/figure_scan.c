@@ -82,7 +82,6 @@ static int scan_runs(const struct plot *plot, const char *name, size_t n, size_t
                      const char *const *columns, bool sparse, figure_row_fn *take, void *context,
                      struct ifl_error *error)
 {
-    ifl_assert(n > 0 && strcmp(columns[0], "point") == 0);
     int code = IFL_OK;
     for (size_t run = 0; run < plot->set->n_runs && !code; run++) {
         struct sieve sieve = {
@@ -101,6 +100,7 @@ int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t
                      const char *const *columns, figure_row_fn *take, void *context,
                      struct ifl_error *error)
 {
+    ifl_assert(n > 0 && strcmp(columns[0], "point") == 0);
     return scan_runs(plot, name, n, n_needed, columns, false, take, context, error);
 }
 
@@ -108,5 +108,6 @@ int figure_scan_sparse(const struct plot *plot, const char *name, size_t n,
                        const char *const *columns, figure_row_fn *take, void *context,
                        struct ifl_error *error)
 {
+    ifl_assert(n > 0 && strcmp(columns[0], "point") == 0);
     return scan_runs(plot, name, n, n, columns, true, take, context, error);
 }
