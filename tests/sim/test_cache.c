@@ -6,6 +6,7 @@
 
 #include "inflight/random.h"
 
+#include "dice.h"
 #include "fixture.h"
 
 static void set_up(struct fixture *f, enum prefix_cache cache, int32_t block_tokens,
@@ -270,17 +271,12 @@ Test(cache, finds_the_tokens_that_prompts_begin_with)
 enum { MAX_PROMPTS = 40, MAX_LENGTH = 64 };
 
 struct forest {
-    uint64_t seed, n_draws, n_ids;
+    struct dice dice;
+    uint64_t n_ids;
     struct ifl_trace *trace;
     uint64_t path[MAX_LENGTH];
     int32_t n_edge_tokens, longest;
 };
-
-static int32_t roll(struct forest *forest, int32_t low, int32_t high)
-{
-    const uint64_t draw = ifl_draw(forest->seed, IFL_DRAW_POLICY, forest->n_draws++, 0);
-    return low + (int32_t)(draw % (uint64_t)(high - low + 1));
-}
 
 /* A prompt is a path from the root and one token of its own. */
 static void add_prompt(struct forest *forest, int32_t length)
@@ -298,16 +294,16 @@ static void add_prompt(struct forest *forest, int32_t length)
 /* Depth first: an edge of some tokens, prompts that end here, and the edges below. */
 static void grow(struct forest *forest, int32_t length, int depth)
 {
-    const int32_t edge = roll(forest, 1, 8);
+    const int32_t edge = roll(&forest->dice, 1, 8);
     for (int32_t i = 0; i < edge; i++)
         forest->path[length++] = forest->n_ids++;
     forest->n_edge_tokens += edge;
     bool used = false;
-    for (int32_t n = roll(forest, 0, 2); n > 0 && forest->trace->n < MAX_PROMPTS; n--) {
+    for (int32_t n = roll(&forest->dice, 0, 2); n > 0 && forest->trace->n < MAX_PROMPTS; n--) {
         add_prompt(forest, length);
         used = true;
     }
-    for (int32_t n = depth < 6 ? roll(forest, 0, 3) : 0;
+    for (int32_t n = depth < 6 ? roll(&forest->dice, 0, 3) : 0;
          n > 0 && forest->trace->n < MAX_PROMPTS - 8; n--) {
         grow(forest, length, depth + 1);
         used = true;
@@ -322,7 +318,7 @@ static void shuffle(struct forest *forest)
     uint64_t *ids = calloc(MAX_PROMPTS * MAX_LENGTH, sizeof *ids);
     size_t order[MAX_PROMPTS], n = 0;
     for (size_t i = 0; i < trace->n; i++) {
-        const size_t k = (size_t)roll(forest, 0, (int32_t)i);
+        const size_t k = (size_t)roll(&forest->dice, 0, (int32_t)i);
         order[i] = order[k];
         order[k] = i;
     }
@@ -358,7 +354,7 @@ static void plant(struct forest *forest, struct fixture *f, bool shuffled)
 static int64_t computed_again(uint64_t seed, bool shuffled)
 {
     struct fixture f;
-    struct forest forest = {.seed = seed};
+    struct forest forest = {.dice = {seed, 0}};
     int64_t n_prompt = 0;
     set_up(&f, PREFIX_CACHE_RADIX, 1, 1);
     plant(&forest, &f, shuffled);
@@ -383,4 +379,54 @@ Test(cache, depth_first_order_computes_every_edge_once)
         in_any_order += computed_again(seed, true);
     }
     cr_expect_gt(in_any_order, 500 * 10, "another order must lose something");
+}
+
+/* ---- blocks that stand for themselves, and in runs ---- */
+
+enum { N_CROWD = 30 };
+
+/* A pool for a few requests, many of which end at the same time. Some prompts begin alike, others
+ * are their own: no lookup asks for their blocks. */
+static void crowd(struct fixture *f, uint64_t seed, bool each_block)
+{
+    struct dice dice = {seed, 0};
+    const enum prefix_cache cache = one_in(&dice, 2) ? PREFIX_CACHE_HASH : PREFIX_CACHE_RADIX;
+    set_up(f, cache, cache == PREFIX_CACHE_HASH ? 4 : 1, roll(&dice, 1, 3) * 48);
+    fixture_module(f, IFL_EVICT, "lru", one_in(&dice, 3) ? NULL : "{by: time}");
+    f->check_blocks = each_block;
+    f->capture.keep_steps = true;
+    fixture_trace(f, N_CROWD);
+    f->trace.prefix_group = calloc(N_CROWD, sizeof *f->trace.prefix_group);
+    f->trace.prefix_tokens = calloc(N_CROWD, sizeof *f->trace.prefix_tokens);
+    for (size_t i = 0; i < N_CROWD; i++) {
+        f->trace.arrival_ns[i] = (int64_t)(i / 3) * 20000000;
+        f->trace.n_prompt[i] = roll(&dice, 1, 40);
+        f->trace.n_output[i] = roll(&dice, 1, 3);
+        f->trace.prefix_group[i] = (uint32_t)roll(&dice, 0, 2);
+        f->trace.prefix_tokens[i] =
+            f->trace.prefix_group[i] ? roll(&dice, 1, f->trace.n_prompt[i]) : 0;
+    }
+}
+
+/* Where rows of work are wanted each block has a number; else runs of blocks have one entry. That
+ * changes neither what is evicted nor what is found. */
+Test(cache, runs_are_evicted_as_their_blocks_would_be)
+{
+    int64_t n_found = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        struct fixture apart, runs;
+        crowd(&apart, seed, true);
+        crowd(&runs, seed, false);
+        must_fly(&apart);
+        must_fly(&runs);
+        for (size_t i = 0; i < N_CROWD; i++)
+            cr_assert_eq(apart.capture.requests[i].cached_tokens,
+                         runs.capture.requests[i].cached_tokens, "seed %llu: %d and %d found",
+                         (unsigned long long)seed, apart.capture.requests[i].cached_tokens,
+                         runs.capture.requests[i].cached_tokens);
+        n_found += cached_tokens(&apart);
+        fixture_free(&apart);
+        fixture_free(&runs);
+    }
+    cr_expect_gt(n_found, 100000, "%lld tokens found", (long long)n_found);
 }
