@@ -411,6 +411,16 @@ static bool stays(const struct replay_stream *stream, enum ifl_status as)
            record_of(stream)->first_token_ns != IFL_NEVER;
 }
 
+/* What is left to a client that stays. */
+static int await_deadline(struct replay_stream *stream, int64_t now_ns, struct ifl_error *error)
+{
+    const int64_t expires_ns = arrival_expires_ns(&stream->arrival);
+    if (now_ns < expires_ns)
+        return set_timer(stream->replay, stream->at, TIMER_LEAVES, expires_ns, error);
+    cancel(stream, IFL_TIMED_OUT, now_ns);
+    return 0;
+}
+
 static int expire(struct replay_stream *stream, enum timer timer, int64_t now_ns,
                   struct ifl_error *error)
 {
@@ -418,8 +428,9 @@ static int expire(struct replay_stream *stream, enum timer timer, int64_t now_ns
     enum ifl_status as = IFL_FAILED;
     if (timer == TIMER_LEAVES) {
         arrival_leaves_ns(&stream->arrival, &as);
-        if (!stays(stream, as))
-            cancel(stream, as, now_ns);
+        if (stays(stream, as))
+            return await_deadline(stream, now_ns, error);
+        cancel(stream, as, now_ns);
         return 0;
     }
     const int64_t quiet_until_ns = after_ns(stream->last_byte_ns, options->stall_s);

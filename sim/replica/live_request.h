@@ -232,6 +232,13 @@ static inline int64_t arrival_leaves_ns(const struct arrival *a, enum ifl_status
     return after_ns > IFL_LAST_NS - a->sent_ns ? IFL_NEVER : a->sent_ns + after_ns;
 }
 
+/* The time at which its deadline passes; IFL_NEVER: it has none. */
+static inline int64_t arrival_expires_ns(const struct arrival *a)
+{
+    const int64_t after_ns = a->said.deadline_ns;
+    return after_ns > IFL_LAST_NS - a->sent_ns ? IFL_NEVER : a->sent_ns + after_ns;
+}
+
 static inline struct live_request *live(const struct ifl_request *r)
 {
     /* Policies get const pointers into records that the loop owns and may change. */

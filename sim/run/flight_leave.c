@@ -4,6 +4,7 @@
 /* A request that is to leave, at a replica, or held at the gateway. */
 struct departure {
     int64_t at_ns;
+    int64_t expires_ns;     /* its deadline, if that is later */
     struct live_request *r; /* NULL: held */
     uint64_t serial;        /* r is another request by now if it has another serial */
     uint32_t replica;
@@ -61,14 +62,14 @@ IFL_APART int loop_note_departure(struct loop *loop, const struct arrival *a, ui
     if (loop->places)
         outside_note_place(loop, &current, replica, r);
     const int64_t at_ns = arrival_leaves_ns(&current, &status);
-    const struct departure of = {at_ns, r, a->serial, replica, status};
+    const struct departure of = {at_ns, arrival_expires_ns(a), r, a->serial, replica, status};
     return at_ns == IFL_NEVER ? 0 : note(&loop->departures, &of, error);
 }
 
 int loop_note_leaving(struct loop *loop, int64_t at_ns, uint64_t serial, uint32_t replica,
                       struct live_request *r, struct ifl_error *error)
 {
-    const struct departure of = {at_ns, r, serial, replica, IFL_ABORTED};
+    const struct departure of = {at_ns, IFL_NEVER, r, serial, replica, IFL_ABORTED};
     return note(&loop->departures, &of, error);
 }
 
@@ -92,6 +93,14 @@ static bool is_content(const struct loop *loop, const struct departure *of)
 {
     return of->status == IFL_ABORTED && loop->flight->workload->patience.until_first_token &&
            of->r && of->r->pub.first_token_ns <= of->at_ns - loop->flight->workload->token_ns;
+}
+
+/* Its patience is over, and it has what it waited for: what is left is its deadline. */
+static int note_deadline(struct loop *loop, struct departure of, struct ifl_error *error)
+{
+    of.at_ns = of.expires_ns;
+    of.status = IFL_TIMED_OUT;
+    return of.at_ns == IFL_NEVER ? 0 : note(&loop->departures, &of, error);
 }
 
 static int leave_gateway(struct loop *loop, const struct departure *of, struct ifl_error *error)
@@ -131,8 +140,10 @@ IFL_APART int loop_let_one_leave(struct loop *loop, struct ifl_error *error)
     const int64_t now_ns = loop->now_ns;
     if (of.r && loop_bring(loop, of.replica, of.at_ns, error) < 0)
         return error->code;
-    if (!is_there(loop, &of) || is_content(loop, &of))
+    if (!is_there(loop, &of))
         return 0;
+    if (is_content(loop, &of))
+        return note_deadline(loop, of, error);
     loop->now_ns = of.at_ns;
     const int rc = of.r ? leave_replica(loop, &of, error) : leave_gateway(loop, &of, error);
     loop->now_ns = now_ns;

@@ -314,6 +314,23 @@ Test(front_end, the_first_token_is_the_clients)
     }
 }
 
+/* It stays beyond its patience, which ends at 1.5, and leaves at its deadline: its third token
+ * would be there at 3.475. */
+Test(front_end, patience_that_is_void_leaves_the_deadline)
+{
+    for (int in_time = 0; in_time < 2; in_time++) {
+        struct fixture f;
+        set_up(&f, 1);
+        say(&f, 0, 0, 1, 3);
+        f.patience = (struct patience){PATIENCE_CONSTANT, .mean_s = 1.5, .until_first_token = true};
+        f.trace.deadline_ns = calloc(1, sizeof *f.trace.deadline_ns);
+        f.trace.deadline_ns[0] = in_time ? S(3.5) : S(3);
+        fly(&f);
+        cr_expect_eq(of_id(&f, 0)->status, in_time ? IFL_FINISHED : IFL_TIMED_OUT);
+        fixture_free(&f);
+    }
+}
+
 /* Each attempt goes through it: sent at 0, gone at 0.2; sent at 1.2, gone at 1.4. The next client
  * of the closed loop sends then, and has its answer. */
 Test(front_end, every_attempt_goes_through_it)
