@@ -189,8 +189,9 @@ enum ifl_engine_pool { IFL_DEVICE_POOL, IFL_HOST_POOL };
 struct ifl_engine {
     uint32_t abi;
     size_t engine_bytes, options_bytes, step_bytes; /* sizes of the three structs */
-    /* Besides describe and measure no function may be NULL: such an engine is refused when it is
-     * loaded. Functions with an error return 0, or a negative code with the error filled in. */
+    /* Of the functions describe, measure, stage, send_blocks and receive_blocks may be NULL; an
+     * engine that lacks another one is refused when it is loaded. Functions with an error return 0,
+     * or a negative code with the error filled in. */
     const char *name; /* names the engine to the user */
     /* Opens an engine: *self, which all other functions are given. The options and what they point
      * to are borrowed until it returns, but `stop` until `close`. The limits (block_tokens to

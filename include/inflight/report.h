@@ -241,7 +241,7 @@ struct ifl_recorder_options {
     int32_t point;              /* number of the point, first column of the CSV files */
     const char *requests_path;  /* NULL: not written */
     const char *steps_path;     /* NULL: not written */
-    const char *work_path;      /* NULL: not written; a row for each request of each step */
+    const char *work_path;      /* NULL: not written; a row for each sequence of each step */
     const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
     const char *timeline_path;  /* NULL: not written; a part for ifl_joint_append */
     bool speculates;            /* steps.csv has columns of guessed tokens */

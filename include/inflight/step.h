@@ -201,7 +201,7 @@ struct ifl_step_ops {
      *   - Requests pushed to the front of waiting come first, before those of all other lists;
      *     those preempted in this plan are included.
      *   - Requests that are LOADED stand in front of all that wait, in the order in which they
-     * came: IFL_IN_WAITING shows them first, IFL_IN_LOADED alone.
+     *     came: IFL_IN_WAITING shows them first, IFL_IN_LOADED shows no others.
      *   - Requests that left their list in this plan are skipped.
      *   - Requests that this plan started are not shown.
      *   - A cursor shows a request once, unless the request has come to wait again since.

@@ -3,15 +3,11 @@
  * A tokenizer is read from the file that comes with the model, plain or gzipped; its kind is seen
  * in its contents:
  *
- *   tokenizer.json   byte-level BPE of Hugging Face's `tokenizers`: GPT-2, Llama 3, Qwen 2 and 3,
- * ...
- *
+ *   tokenizer.json   byte-level BPE of Hugging Face's `tokenizers`, as of GPT-2, Llama 3 and Qwen
  *   tekken.json      Mistral's Tekken
- *
  *   NAME.tiktoken    ranks of tiktoken, a token in base64 and its rank a line. The file does not
- * say how texts are split, so its name does: r50k_base, p50k_base, cl100k_base, o200k_base, llama3
- * or qwen, whatever follows
- *
+ *                    say how texts are split, so its name does, which begins with r50k_base,
+ *                    p50k_base, cl100k_base, o200k_base, llama3 or qwen
  *   tokenizer.model  SentencePiece, unigram or BPE
  *
  * or from a folder with one of tokenizer.json, tekken.json and tokenizer.model, in this order. What

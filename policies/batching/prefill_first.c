@@ -322,7 +322,7 @@ IFL_APART static void swap_in(const struct prefill_first *p, struct ifl_step *st
  *   - Lack of blocks or seats lasts while the same batch decodes.
  *   - The delay factor ends at a known time.
  *   - If the head may preempt, and is held back by the delay or by swapped requests, it may lose
- * its room meanwhile and would then preempt: no promise. */
+ *     its room meanwhile and would then preempt: no promise. */
 static void promise_repeat(const struct prefill_first *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {

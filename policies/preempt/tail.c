@@ -2,7 +2,7 @@
  * none, the needy one itself. Requests that the plan has started are no victims, but as the needy
  * one.
  *   - vLLM v0 takes the last of the requests that it has not scheduled yet, Sarathi-Serve the
- * latest arrival among them.
+ *     latest arrival among them.
  *   - vLLM v1 takes the last of all, or with priorities the least urgent, and undoes what the step
  *     has scheduled for it (vllm/v1/core/sched/scheduler.py).
  * All recompute unless told to swap; vLLM v0 and the vLLM of the paper swap only groups of several

@@ -145,6 +145,10 @@ static void put_overview(FILE *out)
     put_ending(out);
     fputs(".SH ENVIRONMENT\n.TP\n\\fBINFLIGHT_DATA\\fR\n"
           "the folder with configs, traces and figures, in place of the installed one\n"
+          ".TP\n\\fBINFLIGHT_ENGINE_DIR\\fR\n"
+          "the one folder where modules of engines are looked for\n"
+          ".TP\n\\fBXDG_CACHE_HOME\\fR\n"
+          "the folder that keeps counts of tokens, in inflight/tokens (~/.cache)\n"
           ".TP\n\\fBNO_COLOR\\fR\nany value: no colours on a terminal\n.SH SEE ALSO\n",
           out);
     for (size_t i = 0; (command = command_at(i)); i++) {

@@ -223,7 +223,7 @@ static const struct option_spec options[] = {
     {"--max-record", NULL, OPTION_COUNT, offsetof(struct request, max_record_mib), "MIB",
      "the most that a line or JSON object may have (256)", COMPLETE_NOTHING},
     {"--part", NULL, OPTION_TEXT, offsetof(struct request, part), "K/N",
-     "compare every N-th request, from the K-th on", COMPLETE_NOTHING},
+     "compare the requests whose request_id leaves K when divided by N", COMPLETE_NOTHING},
     {"--no-plots", NULL, OPTION_FLAG, offsetof(struct request, no_plots), NULL, "draw no figures",
      COMPLETE_NOTHING},
     {"--live", NULL, OPTION_TEXT, offsetof(struct request, server), "URL",

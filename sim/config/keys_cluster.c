@@ -46,8 +46,8 @@ static const struct ifl_param gateway_fields[] = {
          "are to be computed, from FROM on; they take turns, with QUANTUM tokens of credit a round "
          "(Dynamo); default: one class"),
     INT("max_held", gateway.max_held, 0, 0, ANY, "requests",
-        "one is shed that would make more wait at the gateway (more of its class; order: priority: "
-        "more of its priority); 0: no limit"),
+        "a request is shed that would make more wait at the gateway (more of its class; order: "
+        "priority: more of its priority); 0: no limit"),
     REAL("prefill_tokens_s", gateway.prefill_tokens_s, 0, 0, 1e9, "tokens/s",
          "a request with a ttft_slo_s is shed if its prompt, and those that wait where it is "
          "routed to, would take longer at this rate; 0: none is"),

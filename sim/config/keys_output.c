@@ -6,7 +6,8 @@ static const struct ifl_param slo_fields[] = {
          "the first token of a request without a ttft_slo_s is due so soon: for goodput, and for "
          "policies that know deadlines; 0: no such goal"),
     REAL("tpot_s", tpot_slo_s, 0, 0, A_BILLION, "s",
-         "the same for the mean gap between tokens and tpot_slo_s"),
+         "most mean gap between tokens of a request without a tpot_slo_s: for goodput, and for "
+         "policies that know deadlines; 0: no such goal"),
 };
 
 const struct key_table slo_keys = {FIELDS(slo)};
@@ -15,7 +16,7 @@ static const struct ifl_param output_fields[] = {
     TEXT("dir", output.dir, "results", "the folder that receives the reports"),
     BOOL("requests", output.requests, true, "write requests.csv, a row a request"),
     BOOL("steps", output.steps, false, "write steps.csv, a row a step"),
-    BOOL("work", output.work, false, "write work.csv, a row for each request of each step"),
+    BOOL("work", output.work, false, "write work.csv, a row for each sequence of each step"),
     BOOL("plots", output.plots, false, "draw figures after the run, where gnuplot is there"),
     BOOL("timeline", output.timeline, false,
          "write timeline.json: steps, queues, blocks and requests, for Perfetto"),
@@ -34,7 +35,7 @@ static const struct ifl_param capacity_fields[] = {
            "whose definition of capacity `inflight capacity` searches for; objectives: all of "
            "capacity.objectives hold, the default where one is given"),
     REAL("p99_tbt_s", capacity.p99_tbt_s, 0, 0, A_BILLION, "s",
-         "sarathi: 99% of the gaps between two tokens are within it"),
+         "sarathi, which needs it: 99% of the gaps between two tokens are within it"),
     REAL("delay_s", capacity.delay_s, 2, SMALL, A_BILLION, "s",
          "most delay before a request is first scheduled; sarathi: its median, delay: its mean"),
     REAL("attainment_frac", capacity.attainment_frac, 0.9, SMALL, 1, "of the requests",

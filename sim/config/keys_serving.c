@@ -11,17 +11,17 @@ static const struct ifl_param serving_fields[] = {
     INT("max_model_len", serving.max_model_len, 0, 0, ANY, "tokens",
         "longest prompt and output of a request; 0: the model's (without a model: 2^20)"),
     INT("max_queued_reqs", serving.door.max_queued_reqs, 0, 0, ANY, "sequences",
-        "an arrival is shed that would make it more, waiting or running in the cluster, or pool "
-        "(vLLM's max_num_queued_reqs); 0: no limit"),
+        "an arrival is shed that would make more of them wait or run in the cluster, or in its "
+        "pool (vLLM's max_num_queued_reqs); 0: no limit"),
     INT("max_queued_tokens", serving.door.max_queued_tokens, 0, 0, ANY, "tokens",
         "an arrival is shed while prompts without a first token, cached tokens included, are "
         "so long together (vLLM's max_num_queued_tokens); 0: no limit"),
     INT("max_waiting_reqs", serving.door.max_waiting_reqs, 0, 0, ANY, "requests",
-        "one is shed when more would wait at a replica (SGLang's max_queued_requests); 0: no "
+        "a request is shed when more would wait at a replica (SGLang's max_queued_requests); 0: no "
         "limit"),
     CHOICE("shed", serving.door.shed, "arrival|worst", SHED_ARRIVAL,
-           "which one: the arrival, or a waiting request of a worse priority, the worst and of "
-           "these the latest (SGLang with priorities)"),
+           "which one max_waiting_reqs sheds: the arrival, or a waiting request of a worse "
+           "priority, the worst and of these the latest (SGLang with priorities)"),
     CHOICE(
         "leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
         "an aborted or timed out request on the device leaves as the step in flight ends (vLLM), "

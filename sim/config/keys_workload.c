@@ -88,11 +88,11 @@ const struct key_table predictor_keys = {FIELDS(predictor)};
 static const struct ifl_param patience_fields[] = {
     CHOICE("process", workload.patience.process, "none|constant|exponential|lognormal",
            PATIENCE_NONE,
-           "how long a client waits that names no abort_s: it leaves then, answered or not"),
+           "how long a client without an abort_s waits: it leaves then, answered or not"),
     REAL("mean_s", workload.patience.mean_s, 60, 0, A_BILLION, "s", "of that time"),
     REAL("cv", workload.patience.cv, 1, 0.01, 50, "", "lognormal: its coefficient of variation"),
     BOOL("until_first_token", workload.patience.until_first_token, false,
-         "a client that has its first token stays, one that names an abort_s, too"),
+         "a client that has its first token stays, also one with an abort_s"),
     COUNT("seed", workload.patience.seed, 0, "", "of the draws"),
 };
 
@@ -100,7 +100,8 @@ const struct key_table patience_keys = {FIELDS(patience)};
 
 static const struct ifl_param retry_fields[] = {
     INT("most", workload.retries.most, 0, 0, 100, "times",
-        "a client sends a request again that was shed, timed out or aborted; OpenAI's client: 2"),
+        "how often a client sends a request again that was shed, timed out or aborted; OpenAI's "
+        "client: 2"),
     REAL("backoff_s", workload.retries.backoff_s, 0.5, 0, A_BILLION, "s",
          "before it does so for the first time"),
     REAL("factor", workload.retries.factor, 2, 1, 1000, "", "by which that grows each time"),

@@ -6,8 +6,7 @@
  * adapters to the device before the step computes.
  *
  *   batched  all adapters in two kernels a matrix (BGMV and SGMV: Punica, Chen et al., MLSys 2024,
- *            section 4; S-LoRA, section 5.2): a roofline over what has to be read once and
- * computed,
+ *            section 4; S-LoRA, section 5.2): a roofline over what is read once and computed,
  *
  *                2 M L launch + max(F / (e_c P), B / (e_e W))
  *                F = 2 S L sum over rows of rank

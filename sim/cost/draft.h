@@ -29,9 +29,9 @@ struct draft_cost {
 /* A cost that adds those of guesses to `target`, which it owns from then on, also where it fails. A
  * head's layer is dense: of a model with experts it has as many columns as a token uses.
  *
- * What guesses without experts is tensor-parallel over the t ranks of a data-parallel group, and
- * each group has a copy of it, whatever the target's experts are dealt out over. So does vLLM: the
- * draft's ParallelConfig has the target's tensor_parallel_size (SpeculativeConfig.
+ * A draft model or head without experts is tensor-parallel over the t ranks of a data-parallel
+ * group, and each group has a copy of it, whatever the target's experts are dealt out over. So does
+ * vLLM: the draft's ParallelConfig has the target's tensor_parallel_size (SpeculativeConfig.
  * create_draft_parallel_config), and groups of data-parallel ranks share experts alone. So does
  * SGLang under --enable-dp-attention: the draft of EAGLE-3 runs in the group of
  * get_attention_tp_group() (draft_tp_context in eagle_worker.py). */

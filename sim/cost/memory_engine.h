@@ -65,8 +65,8 @@
  *
  *     weights     of 8 and 4 bits: and W^UK and W^UV in 16, kv_lora_rank h (nope + v) a layer
  *     layer       one row of d more with shared experts, at least T b (3 f_dense + 3 d); in V0 also
- * at least that of attention, T b (2 d + h (4 (nope + rope) + nope + v)) block       (kv_lora_rank
- * + rope) elements for each token and layer; in V0 a multiple of 128
+ *                 at least that of attention, T b (2 d + h (4 (nope + rope) + nope + v))
+ *     block       (kv_lora_rank + rope) elements for each token and layer; in V0 a multiple of 128
  *
  * SGLang (python/sglang/srt/model_executor/model_runner.py, profile_max_num_token): weights and K/V
  * have a share of what is free once the communicators are there; graphs and activations have the

@@ -12,7 +12,7 @@
  *     decodes, latency and rate between GPUs, one lognormal factor each;
  *   - the memory that is left for K/V, where an engine's rule counts it (cost/memory_engine.h);
  *   - the numbers of the deployment that have intervals there, such as blocks, times of the host
- *     and the front end, each by itself;
+ *     and the front end, each by itself or as its correlations say;
  *   - the other times of the host, by host_error_frac, one factor for all.
  *
  * Operations that no table covers (element-wise work in most profiles) are not drawn, so intervals

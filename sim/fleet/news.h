@@ -1,8 +1,8 @@
 /* News of a cluster: the replicas' reports reach the router at intervals, and late.
  *
- * At each multiple of the interval the loads of all replicas are taken together; the router has
- * them a delay later. Behind steps that end at that time, before arrivals. What the router itself
- * has sent is exact at any time. */
+ * At each multiple of the interval the loads of all replicas are taken together, after the steps
+ * that end at that time and before arrivals; the router has them a delay later. What the router
+ * itself has sent is exact at any time. */
 #ifndef SIM_FLEET_NEWS_H
 #define SIM_FLEET_NEWS_H
 

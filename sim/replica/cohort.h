@@ -14,9 +14,10 @@
  *   unused_slots[same]        slots that stay empty for good in the blocks that counted members
  *                             take at t
  *   n_fills[same]             sequences that have all the slots that they ever have after t: from
- * then on each token takes the slot of another one (kv/keep.h) fresh                     members
- * that have not ticked yet and either got their last token at another time than the others, or are
- * groups. Each has a gap of its own; all other members share the time since the last tick
+ *                             then on each token takes the slot of another one (kv/keep.h)
+ *   fresh                     members that have not ticked yet and either got their last token at
+ *                             another time than the others, or are groups. Each has a gap of its
+ *                             own; all other members share the time since the last tick
  *
  * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps that
  * decrease (the usual monotone stack). */

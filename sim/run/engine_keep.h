@@ -2,10 +2,10 @@
  * attention; what they choose is gathered in a step of its own behind the one that they come from,
  * so that nothing that follows sees what was given up.
  *
- *   SnapKV        scores of the window over the prompt are pooled over a kernel of neighbours,
- * zeros beyond the ends (mean) or nothing (maximum) H2O           scores of all tokens so far,
- * those of the prompt included StreamingLLM  none. Positions are not renumbered, as keys are stored
- * with theirs
+ *   SnapKV        scores of the window over the prompt are pooled over a kernel of neighbours, with
+ *                 zeros beyond the ends (mean) or nothing (maximum)
+ *   H2O           scores of all tokens so far, those of the prompt included
+ *   StreamingLLM  none. Positions are not renumbered, as keys are stored with theirs
  *
  * Each KV head of each layer chooses for itself, by the sum over its query heads. Of equal scores
  * the earlier token stays. The loop's thread calls all but engine_keep_choose, for a step that is

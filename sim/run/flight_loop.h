@@ -305,7 +305,8 @@ int loop_let_one_arrive(struct loop *loop, struct ifl_error *error);
 int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
                    enum ifl_status status, struct ifl_error *error);
 
-/* The router is asked again about the requests that it holds back, in order of arrival. */
+/* The gateway and the router are asked again about the requests that are held back, in the order of
+ * the gateway (cluster.gateway.order). */
 int loop_ask_held(struct loop *loop, struct ifl_error *error);
 /* No event is left after which the router would be asked again: drops the first request that it
  * holds back. 1: it has; 0: it holds none. */

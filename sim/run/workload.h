@@ -106,14 +106,14 @@ static inline int64_t workload_next_ns(const struct workload *workload)
     return workload->next_ns;
 }
 
-/* Takes the request of workload_next_ns. False: its client leaves then, while the request is still
- * in the front end. */
 /* True if that attempt at the row repeats a request that was sent before it. */
 static inline bool workload_is_retry(const struct workload *workload, size_t row, int32_t attempt)
 {
     return IFL_RARE(attempt > 0) ||
            (IFL_RARE(workload->trace->retry_of != NULL) && workload->trace->retry_of[row] >= 0);
 }
+/* Takes the request of workload_next_ns. False: its client leaves then, while the request is still
+ * in the front end. */
 bool workload_take(struct workload *workload, struct arrival *arrival);
 /* A request that was taken as the first attempt at that row, once more: as it was then. */
 void workload_recall(const struct workload *workload, size_t row, uint64_t serial, int64_t at_ns,

@@ -1,9 +1,7 @@
 /* Counts that were made before, in $XDG_CACHE_HOME/inflight/tokens (XDG Base Directory
- * Specification 0.8; without it
- * ~/.cache): a file a key, which a rename puts there whole.
+ * Specification 0.8; without it ~/.cache): a file a key, which a rename puts there whole.
  *
- *     key, 512 bytes | number of counts, 8 bytes | counts, 4 bytes each | CRC-32 of all before, 4
- * bytes
+ *     key, 512 bytes | number of counts, 8 bytes | counts, 4 bytes each | CRC-32 of these, 4 bytes
  *
  * in the machine's own byte order. A file with another key, length or checksum counts as none. */
 #include "text/count.h"

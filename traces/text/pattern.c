@@ -5,7 +5,7 @@
  *   \s, \S      become Unicode's White_Space: PCRE2's also holds U+180E
  *   \p{Han}     becomes \p{sc:Han}: PCRE2 10.40 and later take the Script_Extensions
  *   \w \b \h \v \R \X ..., `.`, `^`, `$`, [[:alpha:]], [a&&b], (?i) and what else may differ are
- * refused */
+ *   refused */
 #include "text/text.h"
 
 #include <ctype.h>

@@ -8,7 +8,7 @@
  *   H2O            (Zhang et al., NeurIPS 2023; code ac75c2a)  as each step ends: the `window` last
  *                  tokens and those that have drawn most attention so far
  *   StreamingLLM   (Xiao et al., ICLR 2024; code 2e50426)  as each step ends: the first and the
- * last tokens
+ *                  last tokens
  *
  * No method gives up K/V before the prompt is computed: the votes come from its end.
  *
