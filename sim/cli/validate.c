@@ -117,6 +117,7 @@ static int validate(const struct request *request, FILE *table, atomic_int *stag
                     struct ifl_error *error)
 {
     struct ifl_trace simulated = {0}, measured = {0};
+    struct out_dir out = {0};
     struct ifl_validation v = {.out_dir = request->out_dir,
                                .table = table,
                                .part = request->part_of,
@@ -137,9 +138,10 @@ static int validate(const struct request *request, FILE *table, atomic_int *stag
     else if (rc == 0)
         rc = outputs_check(v.out_dir, ifl_validation_files, error);
     if (rc == 0)
-        rc = out_dir_make(v.out_dir, error);
+        rc = out_dir_make(&out, v.out_dir, error);
     if (rc == 0)
         rc = ifl_validate(&v, error);
+    out_dir_tidy(&out);
     ifl_trace_free(&simulated);
     ifl_trace_free(&measured);
     return rc;

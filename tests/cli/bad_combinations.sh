@@ -37,7 +37,7 @@ with() {
         shift
     done
     refuses "$pattern" "$inflight" "$command" "$file" --quiet "$@"
-    [ -z "$(ls out 2>/dev/null)" ] || complain "$command $file $*: left $(ls out)"
+    [ ! -e out ] || complain "$command $file $*: left out with $(ls out)"
 }
 for file in linear model pools; do
     succeeds "$inflight" run $file.yaml --quiet
