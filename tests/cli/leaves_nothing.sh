@@ -9,6 +9,7 @@ cat >config.yaml <<'END'
 workload: {trace: trace.csv, arrivals: {process: poisson, rate_rps: 1}}
 serving: {preset: vllm-v0, max_model_len: 256, kv: {num_blocks: 64}}
 cost: {model: linear, step_s: 0.01}
+capacity: {criterion: objectives, objectives: {p95_ttft_s: 1}}
 output: {dir: out, plots: false}
 END
 succeeds "$inflight" run config.yaml -q
@@ -39,5 +40,17 @@ leaves_nothing 2 'missing/summary.csv: cannot open' "$inflight" compare out miss
 leaves_nothing 2 'none of which finished' "$inflight" validate out \
     "$INFLIGHT_DATA/tests/traces/fixtures/recorded/vtc.jsonl"
 leaves_nothing 2 'missing/summary.csv: cannot open' "$inflight" plot missing
+leaves_nothing 2 "$none" "$inflight" capacity config.yaml --set workload.trace=empty.csv
+leaves_nothing 2 'no request, expected at least one' "$inflight" capacity config.yaml \
+    --set workload.trace=empty.csv --set capacity.target_rps=3
+leaves_nothing 2 "$none" "$inflight" capacity config.yaml --set workload.trace=empty.csv \
+    --set 'sweep.cost.step_s=[0.01,0.02]'
+same "$(cat logs/out)" '' 'what a search prints that has failed'
+
+# of two searches the one that has an answer is written
+expect 1 '1 of 2 searches failed' "$inflight" capacity config.yaml --quiet -o partly \
+    --set 'sweep.workload.trace=[trace.csv,empty.csv]'
+same "$(columns partly/capacity.csv workload.trace,status | paste -sd' ')" \
+    'trace.csv,unbounded empty.csv,failed' 'the searches of which one fails'
 
 finish
