@@ -205,11 +205,14 @@ static int run_command(int argc, char **argv)
     struct request request = {
         .format = "auto", .max_record_mib = IFL_MAX_RECORD_MIB, .live = live_options_default};
     const struct text_list *runs = &request.runs;
+    struct ifl_error error;
     if (options_read(&command_validate, &request, argc, argv, &request.runs) < 0 ||
         read_part(&request) < 0 || cli_check_max_record("validate", request.max_record_mib) < 0)
         return 2;
     if (runs->n != (request.server ? 1 : 2))
         return usage_fail(&command_validate);
+    if (ifl_trace_check_format(request.format, &error) < 0) /* a folder is read without it */
+        return cli_fail(&error);
     if (request.server)
         return compare_live(&request);
     request.simulated = runs->of[0];
