@@ -5,12 +5,15 @@
 
 #include "inflight/minmax.h"
 
-#include "replica/step_lists.h"
+#include "replica/step_builder.h"
 
 static void refresh(const struct ifl_ticks *ticks, const struct ifl_request *r)
 {
     const size_t offset = offsetof(struct replica, here.cohort.ticks);
-    step_show((struct replica *)((uintptr_t)ticks - offset), live(r));
+    struct replica *replica = (struct replica *)((uintptr_t)ticks - offset);
+    if (!step_knows(replica, r))
+        return;
+    step_show(replica, live(r));
     live(r)->pub.read_at = ticks->n;
 }
 
@@ -30,6 +33,8 @@ static void rerank(const struct ifl_view *view, const struct ifl_request *reques
 {
     struct replica *replica = seen_in(view);
     struct live_request *r = live(request);
+    if (!step_knows(replica, request))
+        return;
     if (request->state == IFL_RUNNING)
         replica_note_rank(replica, RANKED_RUNNING, r);
     if (request->state == IFL_SWAPPED)
