@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "array.h"
 #include "inflight/trace.h"
 #include "inflight/unpack.h"
 

@@ -14,8 +14,8 @@
 #include <pcre2.h>
 #include <stdbool.h>
 
+#include "array.h"
 #include "inflight/tokenizer.h"
-#include "text/array.h"
 #include "text/sentencepiece.h"
 
 #define TEXT_NO_ID UINT32_MAX
