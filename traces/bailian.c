@@ -11,24 +11,14 @@ struct bailian {
     size_t n_chats, cap_chats;
 };
 
-static int grow_chats(struct bailian *bailian, struct ifl_error *error)
-{
-    const size_t cap = bailian->cap_chats ? 2 * bailian->cap_chats : 256;
-    uint32_t *parent = realloc(bailian->parent, cap * sizeof *parent);
-    if (!parent)
-        return ifl_fail_nomem(error);
-    bailian->parent = parent;
-    bailian->cap_chats = cap;
-    return 0;
-}
-
 static int number_chat(struct bailian *bailian, int64_t id, uint32_t *chat, struct ifl_error *error)
 {
     char name[24];
     snprintf(name, sizeof name, "%lld", (long long)id);
     int rc = trace_names_number(&bailian->chats, name, chat, error);
     if (rc == 0 && *chat == bailian->n_chats) {
-        rc = bailian->n_chats == bailian->cap_chats ? grow_chats(bailian, error) : 0;
+        rc = trace_reserve(&bailian->parent, &bailian->cap_chats, bailian->n_chats + 1,
+                           sizeof *bailian->parent, error);
         if (rc == 0)
             bailian->parent[bailian->n_chats++] = *chat;
     }

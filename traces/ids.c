@@ -9,14 +9,8 @@ struct trace_id {
 
 int trace_ids_add(struct trace_ids *ids, uint64_t id, int line, struct ifl_error *error)
 {
-    if (ids->n == ids->cap) {
-        const size_t cap = ids->cap ? 2 * ids->cap : 256;
-        struct trace_id *of = realloc(ids->of, cap * sizeof *of);
-        if (!of)
-            return ifl_fail_nomem(error);
-        ids->of = of;
-        ids->cap = cap;
-    }
+    if (trace_reserve(&ids->of, &ids->cap, ids->n + 1, sizeof *ids->of, error) < 0)
+        return error->code;
     ids->unordered |= ids->n > 0 && id <= ids->of[ids->n - 1].id;
     ids->of[ids->n++] = (struct trace_id){id, line};
     return 0;

@@ -5,14 +5,8 @@
 
 static int append(struct trace_names *names, const char *name, struct ifl_error *error)
 {
-    if (names->n == names->cap) {
-        const size_t cap = names->cap ? 2 * names->cap : 16;
-        char **grown = realloc(names->name, cap * sizeof *grown);
-        if (!grown)
-            return ifl_fail_nomem(error);
-        names->name = grown;
-        names->cap = cap;
-    }
+    if (trace_reserve(&names->name, &names->cap, names->n + 1, sizeof *names->name, error) < 0)
+        return error->code;
     char *copy = strdup(name);
     if (!copy)
         return ifl_fail_nomem(error);

@@ -21,14 +21,9 @@ int trace_rows_gap(struct trace_rows *rows, int64_t gap_ns, struct ifl_error *er
 {
     ifl_assert(rows->trace->n > 0 && rows->trace->gap_at);
     struct ifl_trace *trace = rows->trace;
-    if (rows->n_gaps == rows->cap_gaps) {
-        const size_t cap = 2 * rows->cap_gaps + 1024;
-        int64_t *gap = realloc(trace->gap_ns, cap * sizeof *gap);
-        if (!gap)
-            return ifl_fail_nomem(error);
-        trace->gap_ns = gap;
-        rows->cap_gaps = cap;
-    }
+    if (trace_reserve(&trace->gap_ns, &rows->cap_gaps, rows->n_gaps + 1, sizeof *trace->gap_ns,
+                      error) < 0)
+        return error->code;
     trace->gap_ns[rows->n_gaps++] = gap_ns;
     trace->gap_at[trace->n] = rows->n_gaps;
     return 0;

@@ -108,6 +108,12 @@ static int find_format(const char *name, struct ifl_error *error)
                     names);
 }
 
+int ifl_trace_check_format(const char *name, struct ifl_error *error)
+{
+    const int which = strcmp(name, "auto") == 0 ? 0 : find_format(name, error);
+    return which < 0 ? which : 0;
+}
+
 struct header {
     json_t *names; /* an object: a set */
     bool ended;

@@ -11,14 +11,8 @@ struct trace_retry {
 int trace_retries_add(struct trace_retries *retries, size_t row, int line, int column,
                       struct ifl_error *error)
 {
-    if (retries->n == retries->cap) {
-        const size_t cap = retries->cap ? 2 * retries->cap : 256;
-        struct trace_retry *of = realloc(retries->of, cap * sizeof *of);
-        if (!of)
-            return ifl_fail_nomem(error);
-        retries->of = of;
-        retries->cap = cap;
-    }
+    if (trace_reserve(&retries->of, &retries->cap, retries->n + 1, sizeof *retries->of, error) < 0)
+        return error->code;
     retries->of[retries->n++] = (struct trace_retry){row, line, column};
     return 0;
 }

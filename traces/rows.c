@@ -122,16 +122,9 @@ static int begin_hash_ids(struct trace_rows *rows, struct ifl_error *error)
 
 static int reserve_hash_ids(struct trace_rows *rows, size_t n_more, struct ifl_error *error)
 {
-    const size_t needed = rows->n_hash_ids + n_more;
-    if (needed <= rows->cap_hash_ids && rows->trace->hash_id)
-        return 0;
-    const size_t cap = 2 * needed + 64;
-    uint64_t *id = realloc(rows->trace->hash_id, cap * sizeof *id);
-    if (!id)
-        return ifl_fail_nomem(error);
-    rows->trace->hash_id = id;
-    rows->cap_hash_ids = cap;
-    return 0;
+    /* one more, so that a list without ids has an array, too */
+    return trace_reserve(&rows->trace->hash_id, &rows->cap_hash_ids, rows->n_hash_ids + n_more + 1,
+                         sizeof *rows->trace->hash_id, error);
 }
 
 uint64_t *trace_rows_hash_ids(struct trace_rows *rows, size_t n, struct ifl_error *error)

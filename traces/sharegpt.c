@@ -28,7 +28,7 @@ struct reader {
     struct text_counter *counter; /* NULL: lengths are estimated */
 };
 
-/* Adds a row whose lengths are known only when all texts are counted. */
+/* Adds a row; its lengths are known only when all texts are counted. */
 static int add_counted(struct reader *reader, const json_t *prompt, const json_t *output,
                        struct ifl_error *error)
 {

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "array.h"
 #include "inflight/trace.h"
 #include "inflight/unpack.h"
 
@@ -143,7 +144,7 @@ enum trace_kind {
     TRACE_IS_ROW
 };
 
-/* True for columns whose cells are names in a file and numbers in a trace. */
+/* True for columns with cells that are names in a file and numbers in a trace. */
 static inline bool trace_kind_is_named(enum trace_kind kind)
 {
     return kind == TRACE_IS_CLIENT || kind == TRACE_IS_GROUP || kind == TRACE_IS_MODEL ||

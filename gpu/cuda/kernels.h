@@ -153,8 +153,8 @@ struct attn_args {
 };
 
 /* Sequences with several new tokens: token i of a sequence's q_len sees its first
- * kv_len - q_len + i + 1 tokens, or the window's end of them. Tiles whose context the plan cuts
- * leave their parts in the workspace; the merge then writes their rows. */
+ * kv_len - q_len + i + 1 tokens, or the window's end of them. Tiles with a context that the plan
+ * cuts leave their parts in the workspace; the merge then writes their rows. */
 struct attn_prefill_args {
     struct attn_args attn;
     const int32_t *q_indptr;               /* [seq + 1] rows of q and out */

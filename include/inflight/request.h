@@ -74,7 +74,8 @@ struct ifl_ticks {
 };
 
 /* Only passed by pointer, so the struct may grow at its end. A pointer from a hook or a list stays
- * valid until on_leave. */
+ * valid until on_leave. To the step, to ifl_rerank and as a victim a module names a request by that
+ * pointer: a copy of the struct, or a request of another replica, is a breach of the contract. */
 struct ifl_request {
     uint64_t serial;        /* order of arrival in the run; the last tie-break everywhere */
     int64_t arrival_ns;     /* behind the front end, if there is one */
@@ -114,6 +115,7 @@ struct ifl_request {
     uint64_t read_at;
     const struct ifl_ticks *ticks; /* NULL: stale is current */
     void *parts;                   /* the modules' own parts of it, see ifl_mine in policy.h */
+    uintptr_t seal;                /* the replica tells its own records by it from all others */
 };
 
 /* ---- counts that steps change, always current ---- */

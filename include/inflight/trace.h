@@ -154,6 +154,8 @@ struct ifl_trace_format {
 };
 /* The formats, without `auto`; the last has a NULL name. Constant: not to be freed. */
 const struct ifl_trace_format *ifl_trace_formats(void);
+/* IFL_E_INPUT for what is neither "auto" nor a name of ifl_trace_formats. */
+int ifl_trace_check_format(const char *name, struct ifl_error *error);
 
 /* The names of IFL_ATTRIBUTES_OF_ANY_FORMAT, separated by commas. Constant: not to be freed. */
 const char *ifl_trace_attributes(void);

@@ -53,7 +53,7 @@ static void give_decodes(const struct pausing *p, struct ifl_step *step, int32_t
     }
 }
 
-/* loaded: those whose K/V has come; else the others. */
+/* loaded: those with K/V that has come; else the others. */
 static void start(const struct pausing *p, struct ifl_step *step, enum ifl_list list, bool loaded)
 {
     struct ifl_cursor cursor = {{0}};

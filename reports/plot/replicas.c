@@ -126,7 +126,7 @@ static double came_s(const double *of)
            of[TRANSFER_HIDDEN];
 }
 
-/* A move whose next stage, or whose end, is at another replica was not given up. */
+/* A move was not given up if its next stage, or its end, is at another replica. */
 static void take_migrated(struct fleet *fleet, const double *of, double end_s)
 {
     size_t n;

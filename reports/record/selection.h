@@ -33,7 +33,7 @@ static inline void selection_count(struct selection *selection, int64_t value, u
     selection->held[scale_bin(selection->scale, value)] += times;
 }
 
-/* Behind the first pass, whose samples were from min to max: no more than the result is taken in
+/* Behind the first pass, where samples were from min to max: no more than the result is taken in
  * the second one, the rest included, where each sample occurs once. */
 size_t selection_mark(struct selection *selection, int64_t min, int64_t max);
 

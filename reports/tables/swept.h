@@ -1,4 +1,4 @@
-/* The values of swept keys in a summary.csv, whose first columns they are. */
+/* The values of swept keys: the first columns of a summary.csv. */
 #ifndef INFLIGHT_REPORTS_SWEPT_H
 #define INFLIGHT_REPORTS_SWEPT_H
 

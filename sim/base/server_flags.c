@@ -41,7 +41,7 @@ static bool is_name(const char *word, const struct server_flag *flag)
     return (n > 0 && !word[n] && !flag->name[n]) || is_alias(word, flag->aliases);
 }
 
-/* The one flag whose name starts with the word. */
+/* The one flag that the word begins the name of. */
 static const struct server_flag *find_abbreviated(const struct server_flags *flags,
                                                   const char *word)
 {

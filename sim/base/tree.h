@@ -52,7 +52,7 @@ void tree_drop(struct node *map, const char *key);
 /* The element of a list at the number that `key` is, from "0" on, or the child of a map; NULL if
  * there is none. */
 struct node *tree_element(const struct node *parent, const char *key);
-/* True for a map whose keys are all numbers: of elements of a list. */
+/* True for a map with numbers alone as keys: of elements of a list. */
 bool tree_is_elements(const struct node *node);
 /* The node at "a.b.c", or NULL. */
 struct node *tree_at(const struct node *root, const char *dotted);

@@ -244,9 +244,27 @@ static void fill(const struct quest *quest, const struct record *record, size_t 
         answers->plans[row].error = record->error;
 }
 
-/* Fills the rows. Writes the trials of each row, and its members if there are any, to their files.
- */
-static int gather(struct quest *quest, FILE *trials, FILE *members, struct answers *answers)
+static int get_record(struct quest *quest, size_t row, struct record *record)
+{
+    return parts_get(&quest->files.parts, row, record)
+               ? 0
+               : ifl_fail(&quest->launch.error, IFL_E_IO, "%s: the record of row %zu is gone",
+                          quest->files.parts.dir, row);
+}
+
+static int gather(struct quest *quest, struct answers *answers)
+{
+    struct record *record = new_record(quest);
+    int rc = record ? 0 : ifl_fail_nomem(&quest->launch.error);
+    for (size_t i = 0; i < quest->n_rows && rc == 0; i++)
+        if ((rc = get_record(quest, i, record)) == 0)
+            fill(quest, record, i, answers);
+    free(record);
+    return rc;
+}
+
+/* The trials of each row, and its members if there are any. */
+static int list_searches(struct quest *quest, FILE *trials, FILE *members)
 {
     const struct study *study = quest->launch.study;
     struct record *record = new_record(quest);
@@ -256,12 +274,8 @@ static int gather(struct quest *quest, FILE *trials, FILE *members, struct answe
     if (rc == 0 && members)
         capacity_write_member_head(members, study);
     for (size_t i = 0; i < quest->n_rows && rc == 0; i++) {
-        if (!parts_get(&quest->files.parts, i, record)) {
-            rc = ifl_fail(&quest->launch.error, IFL_E_IO, "%s: the record of row %zu is gone",
-                          quest->files.parts.dir, i);
+        if ((rc = get_record(quest, i, record)) < 0)
             break;
-        }
-        fill(quest, record, i, answers);
         capacity_write_trials(trials, study, i, &record->capacity);
         if (members)
             capacity_write_members(members, study, i, record->members, record->capacity.n_members);
@@ -288,7 +302,7 @@ static size_t count_failed(const struct quest *quest, const struct answers *answ
 }
 
 /* An earlier search may have left a members.csv that this one does not write. */
-static int write_searches(struct quest *quest, struct answers *answers)
+static int write_searches(struct quest *quest)
 {
     struct ifl_error *error = &quest->launch.error;
     char path[IFL_PATH_BYTES];
@@ -301,7 +315,7 @@ static int write_searches(struct quest *quest, struct answers *answers)
     snprintf(path, sizeof path, "%s/trials.csv", quest->files.dir);
     int rc = new_file_open(&trials, path, error);
     if (rc == 0) {
-        rc = gather(quest, trials.out, members.out, answers);
+        rc = list_searches(quest, trials.out, members.out);
         rc = new_file_close(&trials, rc, error);
     }
     return quest->n_members > 0 ? new_file_close(&members, rc, error) : rc;
@@ -352,7 +366,7 @@ static int settle(struct quest *quest, struct answers *answers)
 
 static int write_files(struct quest *quest, struct answers *answers)
 {
-    if (write_searches(quest, answers) < 0 || settle(quest, answers) < 0 ||
+    if (write_searches(quest) < 0 || settle(quest, answers) < 0 ||
         write_answers(quest, answers) < 0)
         return quest->launch.error.code;
     return run_files_write_config(&quest->files, &quest->launch.error);
@@ -403,6 +417,21 @@ static void draw(const struct quest *quest, const struct answers *answers)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 
+/* As a run's: where every search has failed there is nothing to write. */
+static int report(struct quest *quest, struct answers *answers)
+{
+    size_t first;
+    const bool none = count_failed(quest, answers, &first) == quest->n_rows;
+    if (!none && write_files(quest, answers) < 0)
+        return quest->launch.error.code;
+    parts_remove(&quest->files.parts);
+    if (!none && !quest->launch.quiet)
+        print(quest, answers);
+    if (!none)
+        draw(quest, answers);
+    return judge(quest, answers);
+}
+
 static int finish(struct quest *quest)
 {
     struct answers answers = {calloc(quest->n_rows, sizeof *answers.rates),
@@ -410,15 +439,9 @@ static int finish(struct quest *quest)
                               {0}};
     int rc = answers.rates && answers.plans ? 0 : ifl_fail_nomem(&quest->launch.error);
     if (rc == 0)
-        rc = write_files(quest, &answers);
+        rc = gather(quest, &answers);
     if (rc == 0)
-        parts_remove(&quest->files.parts);
-    if (rc == 0 && !quest->launch.quiet)
-        print(quest, &answers);
-    if (rc == 0)
-        draw(quest, &answers);
-    if (rc == 0)
-        rc = judge(quest, &answers);
+        rc = report(quest, &answers);
     free(answers.rates);
     free(answers.plans);
     choices_free(&answers.choices);

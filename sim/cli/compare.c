@@ -83,6 +83,7 @@ static int run_command(int argc, char **argv)
     const struct text_list *runs = &request.runs;
     char path[IFL_PATH_BYTES];
     struct between between = {0};
+    struct out_dir out = {0};
     struct ifl_error error;
     if (options_read(&command_compare, &request, argc, argv, &request.runs) < 0)
         return 2;
@@ -98,11 +99,12 @@ static int run_command(int argc, char **argv)
     }
     snprintf(path, sizeof path, "%s/compare.csv",
              request.out_dir ? request.out_dir : runs->of[runs->n - 1]);
-    int rc = request.out_dir ? out_dir_make(request.out_dir, &error) : 0;
+    int rc = request.out_dir ? out_dir_make(&out, request.out_dir, &error) : 0;
     if (rc == 0)
         rc = (is_pair ? compare_pair : compare_all)(runs, &between, path, &error);
     if (rc == 0 && request.plots)
         rc = ifl_plot_terminal(stdout, runs->n, runs->of, CLI_PLOTTED, &error);
+    out_dir_tidy(&out);
     return rc < 0 ? cli_fail(&error) : 0;
 }
 

@@ -148,13 +148,17 @@ static int draw(const struct fit_report *report, const char *dir, struct ifl_err
                                         .script_dir = script_dir,
                                         .columns = 1,
                                         .source = "inflight " INFLIGHT_VERSION};
-    if (out_dir_make(dir, error) < 0)
-        return error->code;
-    if (data_plot_scripts(script_dir, error) < 0)
-        return error->code;
+    struct out_dir out;
+    int code = out_dir_make(&out, dir, error);
+    if (!code)
+        code = data_plot_scripts(script_dir, error);
     snprintf(path, sizeof path, "%s/measured_vs_fitted.csv", dir);
-    const int code = profile_write_points(report, path, error);
-    return code ? code : ifl_figure(&drawing, "measured_vs_fitted", "measured_vs_fitted", error);
+    if (!code)
+        code = profile_write_points(report, path, error);
+    if (!code)
+        code = ifl_figure(&drawing, "measured_vs_fitted", "measured_vs_fitted", error);
+    out_dir_tidy(&out);
+    return code;
 }
 
 static int read_hold(const char *text, struct fit_hold *hold, struct ifl_error *error)

@@ -45,7 +45,8 @@ static int write_completion(const char *dir, const char *name, void (*write)(FIL
 static int write_all(const char *dir)
 {
     struct ifl_error error;
-    int rc = out_dir_make(dir, &error);
+    struct out_dir out;
+    int rc = out_dir_make(&out, dir, &error);
     if (rc == 0)
         rc = write_page(dir, NULL, &error);
     for (size_t i = 0; rc == 0 && command_at(i); i++)
@@ -56,6 +57,7 @@ static int write_all(const char *dir)
         rc = write_completion(dir, "_inflight", completion_write_zsh, &error);
     if (rc == 0)
         rc = write_completion(dir, "inflight.fish", completion_write_fish, &error);
+    out_dir_tidy(&out);
     return rc < 0 ? cli_fail(&error) : 0;
 }
 

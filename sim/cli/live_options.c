@@ -196,13 +196,15 @@ static void say_odd(const struct replay_result *result)
 int live_replay(struct live *live, const struct live_options *values, struct replay_result *result,
                 struct ifl_error *error)
 {
-    int rc = out_dir_make(live->options.out_dir, error);
+    struct out_dir out;
+    int rc = out_dir_make(&out, live->options.out_dir, error);
     if (rc < 0)
         return rc;
     struct progress progress = {.look = look, .context = live, .quiet = values->quiet};
     progress_start(&progress);
     rc = replay_run(&live->options, result, error);
     progress_stop(&progress);
+    out_dir_tidy(&out);
     if (rc == 0 && result->summary.n_finished == 0 && !result->stopped)
         rc = ifl_fail(error, IFL_E_DEVICE, "%s: none of %llu requests finished; %s", live->url,
                       (unsigned long long)result->summary.n_requests,

@@ -125,11 +125,16 @@ static int draw(const char *dir, struct ifl_error *error)
 int model_files_write(const struct portrait *portrait, const char *dir, struct ifl_error *error)
 {
     static const char *const names[] = {"model.csv", "batches.csv", "roofline.csv", NULL};
-    if (outputs_check(dir, names, error) < 0 || out_dir_make(dir, error) < 0)
+    struct out_dir out;
+    if (outputs_check(dir, names, error) < 0 || out_dir_make(&out, dir, error) < 0)
         return error->code;
-    if (write_one(portrait, dir, "model.csv", write_model, error) ||
-        write_one(portrait, dir, "batches.csv", write_batches, error) ||
-        write_one(portrait, dir, "roofline.csv", write_roofline, error))
-        return error->code;
-    return draw(dir, error);
+    int rc = write_one(portrait, dir, "model.csv", write_model, error);
+    if (rc == 0)
+        rc = write_one(portrait, dir, "batches.csv", write_batches, error);
+    if (rc == 0)
+        rc = write_one(portrait, dir, "roofline.csv", write_roofline, error);
+    if (rc == 0)
+        rc = draw(dir, error);
+    out_dir_tidy(&out);
+    return rc;
 }

@@ -98,6 +98,7 @@ static int read_axes(const struct plot_request *request, struct ifl_plot_options
 static int plot(const struct plot_request *request)
 {
     struct ifl_error error;
+    struct out_dir out = {0};
     char script_dir[512];
     struct ifl_plot_options options = {
         .n_runs = request->dirs.n,
@@ -118,10 +119,13 @@ static int plot(const struct plot_request *request)
     };
     if (read_axes(request, &options) < 0)
         return 2;
-    if (request->out_dir && out_dir_make(request->out_dir, &error) < 0)
+    if (request->out_dir && out_dir_make(&out, request->out_dir, &error) < 0)
         return cli_fail(&error);
-    const int rc = data_plot_scripts(script_dir, &error);
-    return rc < 0 || ifl_plot(&options, &error) < 0 ? cli_fail(&error) : 0;
+    int rc = data_plot_scripts(script_dir, &error);
+    if (rc == 0)
+        rc = ifl_plot(&options, &error);
+    out_dir_tidy(&out);
+    return rc < 0 ? cli_fail(&error) : 0;
 }
 
 static int run_command(int argc, char **argv)

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/outputs.h"
-#include "cli/out_dir.h"
 #include "cli/ranks.h"
 #include "cli/resume.h"
 
@@ -162,7 +161,7 @@ int run_files_open(struct run_files *files, bool resume, const struct ifl_notes 
 {
     int rc = check_outputs(files, error);
     if (rc == 0)
-        rc = out_dir_make(files->dir, error);
+        rc = out_dir_make(&files->out, files->dir, error);
     if (rc == 0)
         rc = lock(files, notes, error);
     if (rc == 0 && resume && run_files_resumable(files))
@@ -376,6 +375,7 @@ void run_files_finish(struct run_files *files)
     for (int kind = 0; kind < N_REPORTS; kind++)
         ifl_joint_destroy(files->joints[kind]);
     dir_lock_release(&files->lock);
+    out_dir_tidy(&files->out);
     study_text_drop(&files->config);
     pthread_mutex_destroy(&files->joining);
 }

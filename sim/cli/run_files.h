@@ -8,6 +8,7 @@
 
 #include "cli/dir_lock.h"
 #include "cli/inputs.h"
+#include "cli/out_dir.h"
 #include "cli/parts.h"
 #include "config/config.h"
 #include "run/point.h"
@@ -31,7 +32,8 @@ struct run_files {
     struct inputs *inputs;    /* borrowed */
     size_t points_a_record;   /* 1; in a search for the capacity, the number of replications */
     struct study_text config; /* of config.yaml */
-    char dir[512];
+    char dir[OUT_DIR_BYTES];
+    struct out_dir out;   /* on rank 0, as the lock */
     struct dir_lock lock; /* on rank 0 */
     struct parts parts;
     bool wanted[N_REPORTS];
@@ -88,7 +90,8 @@ int run_files_close(struct run_files *files, struct ifl_error *error);
 /* For a finished directory: takes over the lock file that a killed run has left, if there is one,
  * so that run_files_finish removes it. */
 void run_files_clear_lock(struct run_files *files);
-/* Removes what was not closed, and unlocks the directory. */
+/* Removes what was not closed, unlocks the directory, and removes it if the run made it and left
+ * nothing there. */
 void run_files_finish(struct run_files *files);
 /* A configuration that is read from its place and has the text already stays as it is. */
 int run_files_write_config(const struct run_files *files, struct ifl_error *error);

@@ -20,6 +20,7 @@ struct serving {
     const char *port, *speed, *host;
     char dir[480];
     const char *address; /* of the server, borrowed */
+    struct out_dir out;
     struct dir_lock lock;
     char *set[MOST_SETS]; /* [n_sets] owned */
     size_t n_sets;
@@ -213,7 +214,7 @@ static int serve(struct serving *s)
     char trace_path[IFL_PATH_BYTES];
     struct launch *launch = &s->launch;
     struct config config;
-    int rc = out_dir_make(s->dir, &launch->error);
+    int rc = out_dir_make(&s->out, s->dir, &launch->error);
     path_in(s, "trace.csv", trace_path);
     if (rc == 0)
         rc = dir_lock_take(&s->lock, s->dir, &launch->error);
@@ -241,6 +242,7 @@ static int run_command(int argc, char **argv)
     snprintf(s.dir, sizeof s.dir, "%s", s.launch.out_dir ? s.launch.out_dir : "results/live");
     const int rc = serve(&s);
     dir_lock_release(&s.lock);
+    out_dir_tidy(&s.out);
     for (size_t i = 0; i < s.n_sets; i++)
         free(s.set[i]);
     return s.has_begun ? launch_end(&s.launch, rc) : cli_fail(&s.launch.error);

@@ -117,6 +117,7 @@ static int validate(const struct request *request, FILE *table, atomic_int *stag
                     struct ifl_error *error)
 {
     struct ifl_trace simulated = {0}, measured = {0};
+    struct out_dir out = {0};
     struct ifl_validation v = {.out_dir = request->out_dir,
                                .table = table,
                                .part = request->part_of,
@@ -137,9 +138,10 @@ static int validate(const struct request *request, FILE *table, atomic_int *stag
     else if (rc == 0)
         rc = outputs_check(v.out_dir, ifl_validation_files, error);
     if (rc == 0)
-        rc = out_dir_make(v.out_dir, error);
+        rc = out_dir_make(&out, v.out_dir, error);
     if (rc == 0)
         rc = ifl_validate(&v, error);
+    out_dir_tidy(&out);
     ifl_trace_free(&simulated);
     ifl_trace_free(&measured);
     return rc;
@@ -203,11 +205,14 @@ static int run_command(int argc, char **argv)
     struct request request = {
         .format = "auto", .max_record_mib = IFL_MAX_RECORD_MIB, .live = live_options_default};
     const struct text_list *runs = &request.runs;
+    struct ifl_error error;
     if (options_read(&command_validate, &request, argc, argv, &request.runs) < 0 ||
         read_part(&request) < 0 || cli_check_max_record("validate", request.max_record_mib) < 0)
         return 2;
     if (runs->n != (request.server ? 1 : 2))
         return usage_fail(&command_validate);
+    if (ifl_trace_check_format(request.format, &error) < 0) /* a folder is read without it */
+        return cli_fail(&error);
     if (request.server)
         return compare_live(&request);
     request.simulated = runs->of[0];

@@ -20,6 +20,7 @@ struct work {
     struct study *study;
     struct config config;
     bool has_config;
+    struct out_dir live, simulated;
     struct replay_result measured;
     struct ifl_error error;
 };
@@ -62,9 +63,10 @@ static int make_dirs(struct work *work)
     const char *dir = work->request->out_dir;
     snprintf(work->live_dir, sizeof work->live_dir, "%.600s/live", dir);
     snprintf(work->simulated_dir, sizeof work->simulated_dir, "%.600s/simulated", dir);
-    const int rc =
-        check_outputs(work) < 0 ? work->error.code : out_dir_make(work->live_dir, &work->error);
-    return rc < 0 ? rc : out_dir_make(work->simulated_dir, &work->error);
+    const int rc = check_outputs(work) < 0
+                       ? work->error.code
+                       : out_dir_make(&work->live, work->live_dir, &work->error);
+    return rc < 0 ? rc : out_dir_make(&work->simulated, work->simulated_dir, &work->error);
 }
 
 /* ---- the simulated run ---- */
@@ -137,6 +139,8 @@ int validate_live(const struct validate_live *request)
     if (work.has_config)
         config_finish(&work.config);
     study_free(work.study);
+    out_dir_tidy(&work.simulated);
+    out_dir_tidy(&work.live);
     return code;
 }
 

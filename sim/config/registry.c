@@ -47,24 +47,30 @@ const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name)
 
 /* ---- checks of a plug-in's modules: they return what is wrong, or NULL ---- */
 
-static size_t bytes_of(const struct ifl_param *param)
+/* What a parameter takes of its struct; 0 bytes: its type or size is unknown. */
+struct place {
+    size_t n_bytes, alignment;
+};
+#define PLACE(type) ((struct place){sizeof(type), _Alignof(type)})
+
+static struct place place_of(const struct ifl_param *param)
 {
     switch (param->type) {
     case IFL_INT:
     case IFL_CHOICE:
-        return sizeof(int32_t);
+        return PLACE(int32_t);
     case IFL_REAL:
-        return sizeof(double);
+        return PLACE(double);
     case IFL_BOOL:
-        return sizeof(bool);
+        return PLACE(bool);
     case IFL_TIME:
-        return sizeof(int64_t);
+        return PLACE(int64_t);
     case IFL_COUNT:
-        return sizeof(uint64_t);
+        return PLACE(uint64_t);
     case IFL_TEXT:
-        return param->max >= 1 && param->max <= 65536 ? (size_t)param->max : 0;
+        return (struct place){param->max >= 1 && param->max <= 65536 ? (size_t)param->max : 0, 1};
     }
-    return 0;
+    return (struct place){0, 1};
 }
 
 static double n_choices(const char *choices)
@@ -94,11 +100,13 @@ static const char *check_param(const struct ifl_param *param, size_t params_byte
         return "has a parameter without name or doc";
     if (strcmp(param->name, "policy") == 0 || strchr(param->name, '.'))
         return "has a parameter named policy, or with a dot in its name";
-    const size_t n_bytes = bytes_of(param);
-    if (n_bytes == 0)
+    const struct place place = place_of(param);
+    if (place.n_bytes == 0)
         return "has a parameter of an unknown type or size";
-    if (param->offset > params_bytes || n_bytes > params_bytes - param->offset)
+    if (param->offset > params_bytes || place.n_bytes > params_bytes - param->offset)
         return "has a parameter that lies outside its parameter struct";
+    if (param->offset % place.alignment != 0)
+        return "has a parameter whose offset is no multiple of its type's alignment";
     if (param->type == IFL_CHOICE && (!param->choices || !*param->choices))
         return "has a choice without choices";
     return check_default(param);
@@ -147,8 +155,26 @@ static bool has_replica_hooks(const struct ifl_policy *policy)
            policy->on_step_start || policy->on_step_end || policy->on_leave || policy->steady;
 }
 
-static const char *check_policy(const struct ifl_policy *policy)
+/* *of: the parameter that is wrong. */
+static const char *check_params(const struct ifl_policy *policy, const struct ifl_param **of)
 {
+    for (size_t i = 0; i < policy->n_params; i++) {
+        const char *wrong = check_param(&policy->params[i], policy->params_bytes);
+        for (size_t j = 0; j < i && !wrong; j++)
+            if (strcmp(policy->params[i].name, policy->params[j].name) == 0)
+                wrong = "has two parameters of one name";
+        *of = &policy->params[i];
+        if (wrong)
+            return wrong;
+    }
+    *of = NULL;
+    return NULL;
+}
+
+/* *of: the parameter that is wrong; NULL: nothing is, or the policy as a whole. */
+static const char *check_policy(const struct ifl_policy *policy, const struct ifl_param **of)
+{
+    *of = NULL;
     if (!policy->name || !*policy->name)
         return "has no name";
     if (!policy->doc)
@@ -168,14 +194,9 @@ static const char *check_policy(const struct ifl_policy *policy)
         return "has request_bytes, and a module of the cluster has no part of a request";
     if (policy->kind != IFL_ROUTE && policy->replica_bytes > 0)
         return "has replica_bytes, and only a router has a part of each replica";
-    for (size_t i = 0; i < policy->n_params; i++) {
-        const char *wrong = check_param(&policy->params[i], policy->params_bytes);
-        for (size_t j = 0; j < i && !wrong; j++)
-            if (strcmp(policy->params[i].name, policy->params[j].name) == 0)
-                wrong = "has two parameters of one name";
-        if (wrong)
-            return wrong;
-    }
+    const char *wrong = check_params(policy, of);
+    if (wrong)
+        return wrong;
     return registry_find(policy->kind, policy->name) ? "is there already" : NULL;
 }
 
@@ -199,7 +220,7 @@ static int check_header(const struct ifl_policy_list *list, const char *path,
 }
 
 static int refuse(const char *path, size_t place, const struct ifl_policy *policy,
-                  const char *wrong, struct ifl_error *error)
+                  const char *wrong, const struct ifl_param *param, struct ifl_error *error)
 {
     if (!policy)
         return ifl_fail_at(error, path, 0, 0, "policy %zu of its list %s", place, wrong);
@@ -207,8 +228,9 @@ static int refuse(const char *path, size_t place, const struct ifl_policy *polic
     if (!policy->name || !*policy->name)
         return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, of kind %s, %s", place, kind,
                            wrong);
-    return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, %s %s, %s", place, kind,
-                       policy->name, wrong);
+    const char *of = param && param->name ? param->name : "";
+    return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, %s %s, %s%s%s", place, kind,
+                       policy->name, wrong, *of ? ": " : "", of);
 }
 
 /* Adds the policies one by one, so that a list cannot name a module twice; all or none. */
@@ -217,7 +239,8 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
     const size_t n_before = n_loaded;
     for (size_t i = 0; i < list->n; i++) {
         const struct ifl_policy *policy = list->of[i];
-        const char *wrong = policy ? check_policy(policy) : "is NULL";
+        const struct ifl_param *param = NULL;
+        const char *wrong = policy ? check_policy(policy, &param) : "is NULL";
         const struct ifl_policy *guarded =
             wrong ? NULL : guarded_policy_create(policy, module_kind_name(policy->kind), path);
         if (guarded) {
@@ -228,7 +251,7 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
             guarded_policy_free(loaded[--n_loaded]);
         if (!wrong)
             return ifl_fail_nomem(error);
-        return refuse(path, i + 1, policy, wrong, error);
+        return refuse(path, i + 1, policy, wrong, param, error);
     }
     return 0;
 }

@@ -274,7 +274,7 @@ static int learn_presets_of_maps(struct study *study, const struct node *axis,
     return code;
 }
 
-/* Those of the key `preset`, one of preset_keys or that of a pool, whose own keys are `own`. */
+/* Those of the key `preset`, one of preset_keys or that of a pool. own: the keys beside it. */
 static int learn_presets_of(struct study *study, const char *preset, const struct node *own,
                             const struct preset_key *of, struct ifl_error *error)
 {

@@ -47,7 +47,7 @@ static bool routers_differ(const struct study *study)
 
 /* Keys that are not written with their resolved values:
  *   - keys of the sweep. Where its maps set them, the file's own keys are copied in their place,
- *     since these apply at points whose maps leave them alone;
+ *     since these apply at points where the maps leave them alone;
  *   - where the sweep changes policies or the preset of the router, the keys of presets. The file's
  *     own keys are copied in their place, since these apply on every preset;
  *   - `live`, which concerns no report, and holds a server's api_key. */

@@ -13,7 +13,7 @@
 
 #include "base/tree.h"
 
-/* True for the axis of the sweep whose values are configurations. */
+/* True for an axis of configurations. */
 bool axis_is_variants(const struct node *axis);
 
 /* True if some value of the axis is a map, so that its values may set different keys. */

@@ -135,7 +135,7 @@ extern const size_t deployment_n_sections;
 
 /* ---- intervals ---- */
 
-/* Reads `intervals` of a map whose other keys are laid already. */
+/* Reads `intervals` of a map; its other keys are laid already. */
 int deployment_lay_intervals(const struct node *map, const char *where,
                              struct deployment *deployment, struct ifl_error *error);
 /* `key` as "host.step_s". -1 if there is no such number, or no room. */
@@ -204,7 +204,7 @@ int deployment_read_old(const struct node *root, struct deployment *deployment,
  * fields that are in none. */
 typedef const char *remark_fn(void *context, const char *section, const char *field);
 /* Writes the sections as a map below `deployment:`, which deployment_lay reads back to the same
- * bits. A section whose fields all have defaults, and have them, is left out. `remark` may be
+ * bits. A section is left out if all its fields have defaults and have them. `remark` may be
  * NULL. */
 void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,
                       FILE *out);

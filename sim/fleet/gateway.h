@@ -5,7 +5,7 @@
  *
  *     mean over them of  max(waiting / queue_depth, share of blocks in use / kv_frac),
  *
- * by the replicas' reports; one whose report is older than stale_s counts as 1. The formula
+ * by the replicas' reports; one with a report older than stale_s counts as 1. The formula
  * holds as it is written, without a rounding error: queues of 3, 4 and 2 of 3 are a mean of 1. */
 #ifndef SIM_FLEET_GATEWAY_H
 #define SIM_FLEET_GATEWAY_H
@@ -27,8 +27,8 @@ struct gateway {
     enum gateway_order order; /* of what is held, within a class */
     struct classes classes;   /* of what is held, by the tokens of a prompt to compute */
     int32_t max_held;         /* requests, of a class, by priority: of one priority; 0: no limit */
-    /* An arrival is dropped whose prompt, with those that wait at its replica, would take longer at
-     * this rate than its first token may; 0: none is. */
+    /* An arrival is dropped if its prompt, with those that wait at its replica, would take longer
+     * at this rate than its first token may; 0: none is. */
     double prefill_tokens_s;
 };
 

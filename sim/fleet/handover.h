@@ -33,7 +33,7 @@ struct handover_rules {
     enum handover_lost lost;
     bool blocks_destination; /* its next step waits for what it loads */
     int64_t lease_ns;        /* K/V is lost if it does not begin to move so soon; 0: never */
-    double fail_frac;        /* of moves, whose K/V is lost as it comes */
+    double fail_frac;        /* of moves: their K/V is lost as it comes */
 };
 
 /* What moves. */

@@ -120,8 +120,8 @@ static inline void routing_open(struct routing *routing, size_t pool)
  * keeps the router's word. */
 int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
                 struct ifl_route *route, struct ifl_error *error);
-/* The number of the replica that goes on with r, whose prompt that replica has computed: as the
- * router says now, or has said (*decode). Open are the pools that can have the request. */
+/* The number of the replica that goes on with r. `replica` has computed its prompt. As the router
+ * says now, or has said (*decode). Open are the pools that can have the request. */
 int routing_pick_decode(struct routing *routing, const struct replica *replica,
                         const struct live_request *r, uint32_t *decode, struct ifl_error *error);
 static inline bool routing_holds(const struct routing *routing)

@@ -59,7 +59,7 @@ static bool is_enough(const struct turns *turns, const int64_t *heads, int i)
     return heads[i] > 0 && heads[i] <= turns->credit_tokens[i];
 }
 
-/* One round: each class whose head may go gets its quantum, until one has enough. */
+/* One round: each class with a head that may go gets its quantum, until one has enough. */
 static int go_round(struct turns *turns, const struct classes *classes, const int64_t *heads)
 {
     for (int k = 0; k < classes->n; k++) {

@@ -30,7 +30,7 @@ struct turns { /* zeroed: before the first turn */
     int served; /* 1 + the class that goes on with what is left of its credit; 0: none */
 };
 
-/* The class whose head goes now, for which its credit is enough; NO_CLASS: no head may go.
+/* The class that sends its head now: its credit is enough for it; NO_CLASS: no head may go.
  * heads_tokens: what the head of each class takes; 0: there is none, or it may not go. */
 int turns_next(struct turns *turns, const struct classes *classes,
                const int64_t heads_tokens[CLASSES_MOST]);

@@ -35,8 +35,8 @@ struct fit {
 
 int fit_open(struct fit *fit, struct residuals *residuals, struct ifl_error *error);
 void fit_close(struct fit *fit);
-/* True of a parameter whose best value is searched, the others fitted anew at each: derivatives by
- * it say little. */
+/* True of a parameter that is searched, the others fitted anew at each value: derivatives by it say
+ * little. */
 bool fit_is_profiled(enum parameter parameter);
 /* The free one of CACHE_HIT and PROMPT_FRAC, which acts on all latencies: the others follow it
  * along its profile. N_PARAMETERS: none. They are not free together: both say how long prompts

@@ -13,7 +13,7 @@ int fit_predict(struct fit *fit, const double value[N_PARAMETERS], struct ifl_er
 size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter of[]);
 /* Host and front end from where they stand, without a descent. */
 int fit_refit(struct fit *fit, struct ifl_error *error);
-/* True of a row whose time to the first token shows the front end. */
+/* True if the front end shows in the row's time to the first token. */
 bool fit_shows_front(const struct fit *fit, size_t row);
 /* How many requests show it, in the mean of the flights. */
 size_t fit_n_front(const struct fit *fit);
@@ -31,7 +31,7 @@ int profile_search(struct fit *fit, enum parameter parameter, size_t n, double l
 /* The score test of PROMPT_FRAC where it is: by how many of its standard deviations,
  * those of the sums of spans, the loss falls along the profile as the parameter grows. */
 int profile_test(struct fit *fit, enum parameter parameter, double *sds, struct ifl_error *error);
-/* Of a profile whose upper end is a value that limits nothing. */
+/* Of a profile that ends above in a value that limits nothing. */
 struct profile_end {
     double low, best; /* low: the least value that the recordings allow */
     double shows; /* part of the draws of spans that the best explains better than the upper end;

@@ -262,7 +262,7 @@ static void fill_sandwich(struct sums *sums)
     gsl_blas_dgemm(CblasNoTrans, CblasTrans, 1, sums->half, sums->inverse, 0, sums->cov);
 }
 
-/* Of a parameter with a profile, whose interval is that of a normal number. */
+/* Of a parameter with a profile: its interval is read as that of a normal number. */
 static double sd_of_profile(const struct fit *fit, enum parameter p)
 {
     return fabs(parameter_distance(p, fit->low[p], fit->high[p])) / fit_unit(fit, p) / 2 /

@@ -13,7 +13,7 @@
 
 enum { MAX_COMMAND_BYTES = 4096 };
 
-/* A server whose scheduler is that of a preset: the version to name, and what starts it. */
+/* A server with the scheduler of a preset: the version to name, and what starts it. */
 static const struct dialect {
     enum server server;
     const char *version, *start;

@@ -154,7 +154,7 @@ static bool begins(const char *name, const char *start)
     return !start[n] && (!name[n] || name[n] == '-' || name[n] == '.' || name[n] == '_');
 }
 
-/* The row whose name is the longest that this one begins with. */
+/* The row with the longest name that this one begins with. */
 static const struct model_name *find_model(const char *name)
 {
     char text[256];

@@ -79,7 +79,7 @@ static const char *width_of_format(const char *format)
     return NULL;
 }
 
-/* Formats whose checkpoints nearly always have four bits. */
+/* Checkpoints in these formats nearly always have four bits. */
 static bool is_of_4_bits(const char *format)
 {
     return format && (strncasecmp(format, "awq", 3) == 0 || strncasecmp(format, "gptq", 4) == 0);

@@ -17,7 +17,7 @@ struct words {
 
 /* Splits as a shell does: at blanks outside quotes; a backslash takes the next character as it is,
  * and with a line's end both away. Comments and redirections are left out, but for "# version
- * 0.9.1", whose # is a break. A line that begins with - goes on with the command before it. 0 or a
+ * 0.9.1": its # is a break. A line that begins with - goes on with the command before it. 0 or a
  * negative code; the caller owes words_free on success. */
 int words_split(const char *line, struct words *words, struct ifl_error *error);
 void words_free(struct words *words);

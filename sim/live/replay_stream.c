@@ -55,7 +55,7 @@ static int32_t wanted_tokens(const struct replay *replay, const struct arrival *
                                  : replay->trace.n_output[arrival->row];
 }
 
-/* True if the next turn's prompt goes on behind this answer, whose ids are then asked for. */
+/* True if the next turn's prompt goes on behind this answer: then its ids are asked for. */
 static bool wants_ids(const struct replay *replay, const struct arrival *arrival)
 {
     return !replay->warming && replay->body.prompts == REPLAY_PROMPT_IDS && !replay->body.chat &&

@@ -52,7 +52,7 @@ struct live_source {
     struct retired {
         size_t row;
         int32_t replica;
-    } * retired; /* [n_places] rows whose requests have ended: a ring of n_retired */
+    } * retired; /* [n_places] rows of requests that have ended: a ring of n_retired */
     size_t first_retired, n_retired;
     struct names clients, sessions;
     struct inbox inbox;

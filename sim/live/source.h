@@ -39,7 +39,7 @@ struct source_options {
     size_t n_models;
     double speed;          /* seconds of the flight per second */
     bool keeps_ids;        /* prompts have an identity, and are recorded with it */
-    bool names_answers;    /* so have the answers, whose tokens are drawn */
+    bool names_answers;    /* so have the answers: their tokens are drawn */
     const uint32_t *words; /* [n_words] that tokens are drawn from; NULL: SOURCE_VOCABULARY */
     size_t n_words;
     const char *trace_path; /* the recording; NULL: none */

@@ -513,7 +513,7 @@ static inline uint32_t next_phase(const struct cohort *cohort, uint32_t phase)
     return phase + 1 < (uint32_t)cohort->block.tokens ? phase + 1 : 0;
 }
 
-/* The tick of *phase, whose blocks are taken, and those behind it that take none, n at most in all.
+/* The tick of *phase (its blocks are taken) and those behind it that take none, n at most in all.
  * Returns how many, and moves *phase behind them. */
 static inline size_t ticks_without_blocks(const struct cohort *cohort, uint32_t *phase, size_t n)
 {

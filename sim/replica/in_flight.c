@@ -330,7 +330,7 @@ static void exchange_work(struct in_flight *in_flight, struct flown *flown)
     flown->left = left;
 }
 
-/* Slots come round in turn, so that the one whose step is in flight is waited for. */
+/* Slots come round in turn, so that one with a step in flight is waited for. */
 static bool next_slot_flies(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;

@@ -87,6 +87,7 @@ IFL_HOT struct live_request *live_take(struct live_pool *pool)
     r->blocks = blocks;
     r->cap_blocks = cap_blocks;
     r->pub.parts = (char *)r + PARTS_AT;
+    r->pub.seal = live_seal(pool, &r->pub);
     pool->n_live++;
     return r;
 }

@@ -346,6 +346,16 @@ struct live_pool {
     size_t n_live;
 };
 
+/* A copy of a record lies elsewhere, and a record of another replica is from another pool. */
+static inline uintptr_t live_seal(const struct live_pool *pool, const struct ifl_request *r)
+{
+    return (uintptr_t)pool ^ (uintptr_t)r;
+}
+static inline bool live_is_of(const struct live_pool *pool, const struct ifl_request *r)
+{
+    return r->seal == live_seal(pool, r);
+}
+
 /* parts_bytes: size of all modules' parts of a request together (pub.parts). */
 void live_pool_init(struct live_pool *pool, size_t parts_bytes);
 void live_pool_finish(struct live_pool *pool);

@@ -80,6 +80,17 @@ IFL_COLD static int fail_nomem(const struct module_config *config, uint32_t n_cl
     return error->code;
 }
 
+/* A module that ships with inflight says no more than that memory is out; what the init of a
+ * plug-in says is told with its name (config/guarded_policy.c). */
+IFL_COLD static void blame_module(const struct ifl_policy *policy, struct ifl_error *error)
+{
+    struct ifl_error bare;
+    ifl_fail_nomem(&bare);
+    if (strcmp(error->text, bare.text) == 0)
+        ifl_fail(error, IFL_E_NOMEM, "%s: init of %s policy %s", bare.text,
+                 module_kind_name(policy->kind), policy->name);
+}
+
 int module_create(struct module *module, const struct module_config *config,
                   const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error)
 {
@@ -106,6 +117,8 @@ int module_create_router(struct module *module, const struct module_config *conf
     if (policy->params_bytes)
         memcpy(module->self, config->params, policy->params_bytes);
     const int rc = policy->init ? policy->init(module->self, limits, error) : 0;
+    if (rc == IFL_E_NOMEM)
+        blame_module(policy, error);
     if (rc < 0)
         blame_key(config, error);
     return rc;

@@ -2,15 +2,19 @@
 #include "replica/replica_parts.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "inflight/minmax.h"
 
-#include "replica/step_lists.h"
+#include "replica/step_builder.h"
 
 static void refresh(const struct ifl_ticks *ticks, const struct ifl_request *r)
 {
     const size_t offset = offsetof(struct replica, here.cohort.ticks);
-    step_show((struct replica *)((uintptr_t)ticks - offset), live(r));
+    struct replica *replica = (struct replica *)((uintptr_t)ticks - offset);
+    if (!step_knows(replica, r))
+        return;
+    step_show(replica, live(r));
     live(r)->pub.read_at = ticks->n;
 }
 
@@ -30,6 +34,8 @@ static void rerank(const struct ifl_view *view, const struct ifl_request *reques
 {
     struct replica *replica = seen_in(view);
     struct live_request *r = live(request);
+    if (!step_knows(replica, request))
+        return;
     if (request->state == IFL_RUNNING)
         replica_note_rank(replica, RANKED_RUNNING, r);
     if (request->state == IFL_SWAPPED)
@@ -205,16 +211,37 @@ static int create_pools(struct replica *replica, const struct replica_options *o
                   : create_pool(&replica->kv.host, limits->n_host_blocks, KV_PAGED, &none, tallies);
 }
 
+/* The module with the largest part of each request, where that is larger than the record that it
+ * stands in; NULL: there is none. */
+static const struct ifl_policy *widest_of(const struct replica *replica)
+{
+    const struct ifl_policy *widest = NULL;
+    size_t n_bytes = sizeof(struct live_request);
+    for (int i = 0; i < N_MODULES; i++) {
+        const struct ifl_policy *policy = replica->fixed.modules[i].policy;
+        if (policy && policy->request_bytes > n_bytes) {
+            widest = policy;
+            n_bytes = policy->request_bytes;
+        }
+    }
+    return widest;
+}
+
 int replica_fail_nomem(const struct replica *replica, struct ifl_error *error)
 {
     const struct ifl_limits *limits = &replica->fixed.limits;
+    const struct ifl_policy *widest = widest_of(replica);
+    char parts[160] = "";
+    if (widest)
+        snprintf(parts, sizeof parts, ", for each of which %s policy %.64s asks for %zu bytes",
+                 module_kind_name(widest->kind), widest->name, widest->request_bytes);
     return ifl_fail(error, IFL_E_NOMEM,
                     "out of memory: replica %u has %d K/V blocks of %d tokens "
                     "(serving.kv.num_blocks), %d more in host memory (serving.kv.swap_gib), %d "
-                    "steps in flight at most, and %zu requests",
+                    "steps in flight at most, and %zu requests%s",
                     replica->fixed.number, limits->n_blocks, limits->block_tokens,
                     limits->n_host_blocks, ifl_max(limits->max_in_flight, 1),
-                    replica_requests(replica));
+                    replica_requests(replica), parts);
 }
 
 int replica_create(struct replica *replica, const struct replica_options *options,

@@ -46,7 +46,8 @@ int32_t step_drafts(struct ifl_step *step, const struct ifl_request *request)
 {
     struct replica *replica = replica_of(step);
     const struct ragged *ragged = &replica->here.cohort.ragged;
-    if (!ragged->options.on || request->state != IFL_RUNNING || !request_decodes(request))
+    if (!step_knows(replica, request) || !ragged->options.on || request->state != IFL_RUNNING ||
+        !request_decodes(request))
         return 0;
     step_sync(replica, live(request));
     return live(request)->ended

@@ -4,7 +4,7 @@
 
 #include "inflight/minmax.h"
 
-/* Slots of a request with n_final tokens in the end, whose prompt of n_prompt tokens has become
+/* Slots of a request with n_final tokens in the end. Its prompt of n_prompt tokens has become
  * *kept. The slot of a step's own token is taken before another one is given up. */
 static int32_t filled_in_the_end(const struct kept *kept, int32_t n_prompt, int32_t n_final)
 {

@@ -193,7 +193,7 @@ IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_rec
                         : 0;
 }
 
-/* Time preempted until now. A request whose token comes late still is. */
+/* Time preempted until now. A request is preempted as well while a token of it comes late. */
 static int64_t stalled_until(const struct live_request *r, int64_t now_ns)
 {
     return r->stalled_ns + (r->stalled_since_ns == IFL_NEVER ? 0 : now_ns - r->stalled_since_ns);

@@ -53,8 +53,8 @@ static bool is_alone_in_step(const struct planned *p)
            r->stalled_since_ns == IFL_NEVER && r->pub.first_token_ns != IFL_NEVER;
 }
 
-/* Turn i, counted from 0, takes a block for each request whose blocks have room for the tokens of i
- * turns. Those with a block in reserve take none as long as that lasts. */
+/* Turn i, counted from 0, takes a block for each request that has room for the tokens of i turns.
+ * Those with a block in reserve take none as long as that lasts. */
 static bool open_step(struct replica *replica, struct flown *flown, int64_t least_turns)
 {
     const int32_t block_tokens = replica->fixed.limits.block_tokens;

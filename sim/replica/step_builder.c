@@ -48,6 +48,14 @@ void step_breach(struct replica *replica, const char *what)
     step_breach_by(replica, step_actor(replica), what);
 }
 
+const char step_stranger[] = "it names a request of another replica, or a copy of a request";
+
+bool step_breach_stranger(struct replica *replica)
+{
+    step_breach(replica, step_stranger);
+    return false;
+}
+
 void step_breach_change(struct replica *replica)
 {
     step_breach(replica, replica->plan.called
@@ -59,6 +67,8 @@ void step_breach_change(struct replica *replica)
 IFL_HOT static int32_t op_need(struct ifl_step *step, const struct ifl_request *r,
                                int32_t hold_tokens)
 {
+    if (!step_knows(replica_of(step), r))
+        return 0;
     step_sync(replica_of(step), live(r));
     replica_look_up(replica_of(step), live(r));
     return replica_need(replica_of(step), live(r), hold_tokens);
@@ -104,7 +114,7 @@ static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t 
 {
     struct replica *replica = replica_of(step);
     struct ifl_error error;
-    if (!step_may_change(replica))
+    if (!step_may_change(replica) || !step_knows(replica, r))
         return;
     step_sync(replica, live(r));
     if (n_slots >= r->stale.n_computed + r->stale.n_now)
@@ -123,7 +133,7 @@ static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request 
                                 enum ifl_load_way way)
 {
     struct replica *replica = replica_of(step);
-    if (!step_may_change(replica))
+    if (!step_may_change(replica) || !step_knows(replica, r))
         return IFL_WAIT;
     const int32_t n_below = step_hit(step, r).n_below;
     if (n == 0)

@@ -18,6 +18,14 @@ IFL_COLD void step_breach_by(struct replica *replica, const struct ifl_policy *b
 /* The module `by` has answered `answer`; `what` says to what, and what was expected. */
 IFL_COLD void step_breach_answer(struct replica *replica, const struct ifl_policy *by,
                                  long long answer, const char *what);
+extern const char step_stranger[]; /* what a module does that names no record of the replica */
+IFL_COLD bool step_breach_stranger(struct replica *replica); /* false */
+/* False: r is no record of this replica, which is a breach. To be asked before anything of it
+ * behind struct ifl_request is read. */
+static inline bool step_knows(struct replica *replica, const struct ifl_request *r)
+{
+    return !IFL_RARE(!live_is_of(&replica->here.pool, r)) || step_breach_stranger(replica);
+}
 /* Only the batching module changes the step, and only in its plan. False: another module, or a hook
  * of its own, tries to, which is a breach, or there has been one. */
 static inline bool step_may_change(struct replica *replica)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "inflight/minmax.h"
+#include "replica/step_builder.h"
 
 void step_show(struct replica *replica, struct live_request *r)
 {
@@ -204,8 +205,10 @@ struct ifl_requests step_scheduled(struct ifl_step *step)
 
 bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
 {
-    const struct replica *replica = replica_of(step);
+    struct replica *replica = replica_of(step);
     const struct live_request *r = live(request);
+    if (!step_knows(replica, request))
+        return false;
     if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->plan.first_start)
         return true;
     for (size_t i = 0; i < replica->plan.n_planned; i++)
@@ -229,6 +232,8 @@ int64_t step_oldest_waiting_ns(struct ifl_step *step)
 struct ifl_hit step_hit(struct ifl_step *step, const struct ifl_request *r)
 {
     struct replica *replica = replica_of(step);
+    if (!step_knows(replica, r))
+        return (struct ifl_hit){0};
     if (r->state != IFL_WAITING)
         return replica->moving.on ? (struct ifl_hit){0} : replica_hit(replica, live(r));
     replica_look_up(replica, live(r));

@@ -232,7 +232,7 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
                               enum ifl_fate fate, enum ifl_place place)
 {
     struct replica *replica = replica_of(step);
-    if (!step_may_swap(replica))
+    if (!step_may_swap(replica) || !step_knows(replica, request))
         return IFL_WAIT;
     return preempt(replica, step_actor(replica), &(struct ifl_victim){request, fate, place});
 }
@@ -271,6 +271,10 @@ static bool take_victim(struct replica *replica, const struct ifl_request *needy
                           "it lacks K/V blocks, and no request gives way", true);
         return false;
     }
+    if (IFL_RARE(!live_is_of(&replica->here.pool, victim.request))) {
+        step_breach_by(replica, module->policy, step_stranger);
+        return false;
+    }
     if (replica->fixed.swaps_apart && victim.fate == IFL_SWAP &&
         would_go_in_vain(replica, live(victim.request), needy)) {
         step_note_refusal(replica, needy, module->policy,
@@ -289,7 +293,7 @@ static bool take_victim(struct replica *replica, const struct ifl_request *needy
 bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
 {
     struct replica *replica = replica_of(step);
-    if (!step_may_change(replica))
+    if (!step_may_change(replica) || !step_knows(replica, needy))
         return false;
     if (!replica->fixed.swaps_apart)
         return take_victim(replica, needy);
@@ -307,7 +311,7 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
 void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why)
 {
     struct replica *replica = replica_of(step);
-    if (!step_may_change(replica))
+    if (!step_may_change(replica) || !step_knows(replica, request))
         return;
     if (why)
         step_note_refusal(replica, request, step_planner(replica), why, true);
@@ -356,7 +360,7 @@ static void drop(struct replica *replica, struct live_request *r)
 void step_reject(struct ifl_step *step, const struct ifl_request *request)
 {
     struct replica *replica = replica_of(step);
-    if (!step_may_change(replica))
+    if (!step_may_change(replica) || !step_knows(replica, request))
         return;
     if (request->state == IFL_WAITING || request->state == IFL_SWAPPED ||
         request->state == IFL_LOADED)

@@ -69,8 +69,9 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
                     int32_t hold_tokens)
 {
     const struct ifl_request *pub = &r->pub;
-    if (replica->plan.ready_all || replica->kv.device.cached || n != 1 || hold_tokens > 0 ||
-        pub->n_seqs > 1 || r->ended || replica->fixed.speculation.on)
+    if (!live_is_of(&replica->here.pool, pub) || replica->plan.ready_all ||
+        replica->kv.device.cached || n != 1 || hold_tokens > 0 || pub->n_seqs > 1 || r->ended ||
+        replica->fixed.speculation.on)
         return false;
     if (r->in_cohort)
         return pub->stale.n_now == 0 && r->grow_phase != replica->here.cohort.phase;
@@ -84,6 +85,8 @@ static enum ifl_verdict schedule(struct ifl_step *step, const struct ifl_request
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
+    if (!step_knows(replica, request))
+        return IFL_NO_BLOCKS;
     step_show(replica, r);
     if (request->state != IFL_RUNNING)
         step_breach(replica, "it scheduled a request that is not on the device");

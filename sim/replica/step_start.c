@@ -134,6 +134,11 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
                           int32_t spare_blocks, int32_t *takes)
 {
     struct replica *replica = replica_of(step);
+    if (!step_knows(replica, request)) {
+        if (takes)
+            *takes = 0;
+        return IFL_WAIT;
+    }
     n = still_to_compute(replica, request, n);
     spare_blocks = step_spare(replica, spare_blocks);
     plan_set_aside(&replica->plan, spare_blocks);
@@ -265,7 +270,8 @@ start(struct replica *replica, const struct ifl_request *request, int32_t n, int
 {
     struct live_request *r = live(request);
     const bool brings_back = request->state == IFL_SWAPPED && n == 0;
-    if (!(brings_back ? step_may_swap(replica) : step_may_change(replica)))
+    if (!(brings_back ? step_may_swap(replica) : step_may_change(replica)) ||
+        !step_knows(replica, request))
         return IFL_WAIT;
     n = still_to_compute(replica, request, n);
     const struct ifl_admission answer = admission(replica, request, n);

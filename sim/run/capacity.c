@@ -11,21 +11,6 @@
 
 /* ---- the root of a margin ---- */
 
-static double margin(const struct capacity_trial *trial)
-{
-    return trial->margin;
-}
-
-static double margin_low(const struct capacity_trial *trial)
-{
-    return trial->margin_low;
-}
-
-static double margin_high(const struct capacity_trial *trial)
-{
-    return trial->margin_high;
-}
-
 static double margin_at(double log_rate, void *context)
 {
     struct search *search = context;
@@ -176,15 +161,15 @@ static void find_root(struct search *search)
 {
     struct capacity *found = search->found;
     enum capacity_status status;
-    found->rps = root_rps(search, margin, &found->status);
+    found->rps = root_rps(search, capacity_margin, &found->status);
     found->at = place_of(search, found->rps);
     found->binding = missed_above(found);
     if (search->options->n_replications < 2 || search->member > 0 ||
         found->status != CAPACITY_FOUND)
         return;
-    const double low_rps = root_rps(search, margin_high, &status);
+    const double low_rps = root_rps(search, capacity_margin_high, &status);
     found->low_rps = status == CAPACITY_FOUND ? low_rps : 0;
-    const double high_rps = root_rps(search, margin_low, &status);
+    const double high_rps = root_rps(search, capacity_margin_low, &status);
     found->high_rps = status == CAPACITY_FOUND ? high_rps : (double)NAN;
 }
 
@@ -257,7 +242,7 @@ static void find_best(struct search *search)
 {
     struct capacity *found = search->found;
     double rps[3];
-    search->margin_of = margin;
+    search->margin_of = capacity_margin;
     found->status = straddle(search, rps);
     if (search->code == 0 && found->status == CAPACITY_FOUND)
         minimise(search, rps);

@@ -21,6 +21,11 @@ const struct capacity_trial *capacity_known(const struct search *search, double 
 /* Flies it, unless it is known. NULL after an error, or after too many trials. */
 const struct capacity_trial *capacity_try(struct search *search, double rate_rps, int32_t replicas);
 
+/* What searches find a root of: the margin of the means, and those of both ends of the intervals.
+ */
+double capacity_margin(const struct capacity_trial *trial);
+double capacity_margin_low(const struct capacity_trial *trial);
+double capacity_margin_high(const struct capacity_trial *trial);
 /* Bit i: the trial misses objective i. */
 uint32_t capacity_missed(const struct capacity *found, const struct capacity_trial *trial);
 

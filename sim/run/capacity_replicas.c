@@ -107,21 +107,6 @@ static double crossing_of(struct search *search, double (*margin_of)(const struc
     return fence->beyond + missed / (missed - margin_with(search, fence->within));
 }
 
-static double margin(const struct capacity_trial *trial)
-{
-    return trial->margin;
-}
-
-static double margin_low(const struct capacity_trial *trial)
-{
-    return trial->margin_low;
-}
-
-static double margin_high(const struct capacity_trial *trial)
-{
-    return trial->margin_high;
-}
-
 static size_t place_of(const struct search *search, int32_t replicas)
 {
     const struct capacity *found = search->found;
@@ -134,7 +119,7 @@ void capacity_find_replicas(struct search *search, int32_t start)
     struct capacity *found = search->found;
     struct fence fence, end;
     found->low_crossing = found->high_crossing = (double)NAN;
-    found->crossing = crossing_of(search, margin, start, &fence);
+    found->crossing = crossing_of(search, capacity_margin, start, &fence);
     found->status = fence.within > 0 ? CAPACITY_FOUND : CAPACITY_NONE;
     found->replicas = fence.within;
     if (search->code < 0)
@@ -144,8 +129,8 @@ void capacity_find_replicas(struct search *search, int32_t start)
         found->binding = capacity_missed(found, &found->trials[place_of(search, fence.beyond)]);
     if (search->options->n_replications < 2 || search->member > 0 || fence.within == 0)
         return;
-    found->low_crossing = crossing_of(search, margin_low, fence.within, &end);
+    found->low_crossing = crossing_of(search, capacity_margin_low, fence.within, &end);
     found->low_replicas = end.within;
-    found->high_crossing = crossing_of(search, margin_high, fence.within, &end);
+    found->high_crossing = crossing_of(search, capacity_margin_high, fence.within, &end);
     found->high_replicas = end.within;
 }

@@ -22,6 +22,21 @@ static void judge_one(const struct objective *objective, struct objective_trial 
         fmax(trial->margin_high, objective_margin(objective, objective->at_least ? low : high));
 }
 
+double capacity_margin(const struct capacity_trial *trial)
+{
+    return trial->margin;
+}
+
+double capacity_margin_low(const struct capacity_trial *trial)
+{
+    return trial->margin_low;
+}
+
+double capacity_margin_high(const struct capacity_trial *trial)
+{
+    return trial->margin_high;
+}
+
 uint32_t capacity_missed(const struct capacity *found, const struct capacity_trial *trial)
 {
     uint32_t missed = 0;

@@ -460,8 +460,8 @@ static int follow_loads(struct loop *loop, bool caches, struct ifl_error *error)
     return rc;
 }
 
-/* Those whose loads, or caches, may have changed by now. The one behind each is warmed meanwhile.
- */
+/* Replicas with loads, or caches, that may have changed by now. The one behind each is warmed
+ * meanwhile. */
 static int bring_changed(struct loop *loop, bool caches, struct ifl_error *error)
 {
     struct tournament *changes = &loop->lone_changes;

@@ -16,7 +16,7 @@
 #include "run/flight_tiers.h"
 #include "run/lockstep.h"
 
-/* Requests whose leaving time is known (flight_leave.c). */
+/* Requests with a known time to leave (flight_leave.c). */
 struct departures {
     struct event_heap at; /* payload: a slot */
     struct departure *of; /* [slots.n] */
@@ -56,7 +56,7 @@ struct loop {
     struct routing routing;
     uint32_t *due, *was_due; /* [n_due] replicas to plan; those that are being planned */
     uint32_t n_due;
-    bool *held;              /* [replicas] whose committed step waits for K/V */
+    bool *held;              /* [replicas] the committed step waits for K/V */
     uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
     bool rotates;            /* steps of a pipeline may begin again without a plan */
@@ -206,7 +206,7 @@ int loop_note_gone(struct loop *loop, struct replica *replica, struct ifl_error 
 /* Records one of them, and tells of it. */
 int loop_report_one(struct loop *loop, const struct replica *replica, const struct live_request *r,
                     struct ifl_error *error);
-/* The same of one whose K/V is still on its way, and which is not told of again. */
+/* The same while its K/V is still on its way; it is not told of again. */
 int loop_report_early(struct loop *loop, const struct replica *replica, struct live_request *r,
                       struct ifl_error *error);
 /* The step in flight has ended. */
@@ -270,7 +270,7 @@ void loop_move_departure(struct loop *loop, const struct live_request *from, uin
                          struct live_request *to);
 /* The request of loop_next_departure_ns leaves. */
 int loop_let_one_leave(struct loop *loop, struct ifl_error *error);
-/* All whose time has come leave. */
+/* All requests that are due leave. */
 int loop_let_leave(struct loop *loop, struct ifl_error *error);
 void loop_drop_departures(struct loop *loop);
 

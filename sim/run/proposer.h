@@ -34,7 +34,7 @@ struct proposer {
 int proposer_open(struct proposer *proposer, const struct proposer_options *options,
                   struct ifl_error *error);
 void proposer_close(struct proposer *proposer);
-/* Fills in the guessed tokens of the job, whose other tokens are known. Where a look-up finds no
+/* Fills in the guessed tokens of the job; its other tokens are known. Where a look-up finds no
  * occurrence, the guess is the last token again. */
 int proposer_guess(struct proposer *proposer, struct engine_job *job, const struct token_ids *ids,
                    struct ifl_error *error);

@@ -37,7 +37,7 @@ with() {
         shift
     done
     refuses "$pattern" "$inflight" "$command" "$file" --quiet "$@"
-    [ -z "$(ls out 2>/dev/null)" ] || complain "$command $file $*: left $(ls out)"
+    [ ! -e out ] || complain "$command $file $*: left out with $(ls out)"
 }
 for file in linear model pools; do
     succeeds "$inflight" run $file.yaml --quiet
@@ -231,6 +231,9 @@ if ! ldd "$inflight" 2>&1 | grep -q san; then
         --set serving.kv.prefix_cache=hash --set serving.kv.tiers.host.blocks=1000000000
     short "--set cluster.router=scores: out of memory: the router's index has 31250 blocks for each of 60000 replicas, 83.6 GB "\
 '(cluster.router.lru_blocks)' --set cluster.replicas=60000 --set cluster.router=scores --set serving.kv.num_blocks=8
+    awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens,client"; for (i = 0; i < 500; i++) print i ",10,5," i }' >clients.csv
+    short 'serving.admit={policy: rate-limit, max_rpm: 1048576}: out of memory: init of admit policy rate-limit' \
+        --set workload.trace=clients.csv --set 'serving.admit={policy: rate-limit, max_rpm: 1048576}'
 fi
 
 # keys that have no effect without another one; they are accepted where that one says that it is off, and at their default

@@ -16,7 +16,7 @@ replay() { # CODE PATTERN OPTION...
     pattern=$2
     shift 2
     expect "$code_wanted" "$pattern" "$inflight" replay trace.csv --server $nowhere -q -o out "$@"
-    [ -z "$(ls out 2>/dev/null)" ] || complain "replay $*: left $(ls out)"
+    [ ! -e out ] || complain "replay $*: left out with $(ls out)"
 }
 
 # what prompts are made of
@@ -48,8 +48,9 @@ replay 1 "$nowhere/v1/models: Failed to connect to 127.0.0.1 port 1"
 expect 1 "$nowhere/metrics: Failed to connect to 127.0.0.1 port 1" "$inflight" import --server $nowhere
 refuses 'an engine flies, expected executor: sim: the server is what is measured' \
     "$inflight" validate --live $nowhere config.yaml -q -o out --set executor=cpu --set model=llama-2-7b
-mkdir -p out
-[ -z "$(ls out)" ] || complain "validate --live: left $(ls out)"
+expect 1 "$nowhere/v1/models: Failed to connect to 127.0.0.1 port 1" \
+    "$inflight" validate --live $nowhere config.yaml -q -o out
+[ ! -e out ] || complain "validate --live: left out with $(ls out)"
 refuses "$PWD/run.csv is no folder, expected -o DIR to say where to write" \
     sh -c 'cp trace.csv run.csv; exec "$1" validate "$PWD/run.csv" run.csv --no-plots' sh "$inflight"
 
@@ -65,7 +66,7 @@ serve() { # CODE PATTERN OPTION...
     pattern=$2
     shift 2
     expect "$code_wanted" "$pattern" "$inflight" serve config.yaml -q -o served "$@"
-    [ -z "$(ls served 2>/dev/null)" ] || complain "serve $*: left $(ls served)"
+    [ ! -e served ] || complain "serve $*: left served with $(ls served)"
 }
 for _ in first second; do
     serve 1 'cannot listen at 192.0.2.1:8000 (live.host, live.port): ' --host 192.0.2.1 --port 8000

@@ -78,6 +78,11 @@ for part in 2/2 1 /2 1/0 x/y 1/2/3; do
     refuses 'expected K/N with K below N' "$inflight" validate slow fast --part "$part"
 done
 
+# a format that there is none of, also where it would not be read: of a folder
+for real in fast recorded.csv missing; do
+    refuses 'unknown trace format "nosuch", expected auto, azure, ' "$inflight" validate slow $real --format nosuch
+done
+
 # the run's steps, replayed one by one, have the same durations; host time between them does not matter
 succeeds "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=slow -o replayed
 same_bytes slow/requests.csv replayed/requests.csv

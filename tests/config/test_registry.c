@@ -76,9 +76,11 @@ Test(registry, bad_plugins_are_refused_whole)
     expect_refused("no_list.so", "no symbol ifl_policies_v3, expected a list of policies");
     expect_refused("wrong_abi.so", "policy ABI 4, expected 3: build it anew");
     expect_refused("wrong_default.so", "policy 2 of its list, order second, has a parameter whose "
-                                       "default is out of its range");
+                                       "default is out of its range: weight");
     expect_refused("outside.so", "policy 1 of its list, order outside, has a parameter that lies "
-                                 "outside its parameter struct");
+                                 "outside its parameter struct: weight");
+    expect_refused("misaligned.so", "policy 1 of its list, order misaligned, has a parameter whose "
+                                    "offset is no multiple of its type's alignment: weight");
     expect_refused("twice.so", "policy 2 of its list, order twin, is there already");
     expect_refused("no_ops.so", "policy 1 of its list, batching mute, is of a kind without an "
                                 "answer: its ops are missing or its kind is unknown");

@@ -468,5 +468,12 @@ static const struct ifl_policy wide = {
     .request_bytes = (size_t)1 << 40,
     .ops.admit = &admit_ops,
 };
+static const struct ifl_policy broad = {
+    .kind = IFL_ADMIT,
+    .name = "broad",
+    .doc = "has as large a part of each request as there may be",
+    .request_bytes = (size_t)1 << 31,
+    .ops.admit = &admit_ops,
+};
 
-IFL_POLICIES(&batching, &admit, &preempt, &route, &order, &draft, &greedy, &wide);
+IFL_POLICIES(&batching, &admit, &preempt, &route, &order, &draft, &greedy, &wide, &broad);

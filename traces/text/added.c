@@ -9,7 +9,7 @@ int text_added_add(struct text_added *added, const struct text_added_token *toke
 {
     if (token->n_bytes == 0)
         return 0;
-    int rc = text_reserve(&added->tokens, &added->cap, added->n + 1, sizeof *added->tokens, error);
+    int rc = trace_reserve(&added->tokens, &added->cap, added->n + 1, sizeof *added->tokens, error);
     if (rc == 0)
         rc = text_vocab_add(&added->of, token->content, token->n_bytes, (uint32_t)added->n, error);
     if (rc == 0)

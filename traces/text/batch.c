@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "text/array.h"
+#include "array.h"
 
 enum { FULL_BYTES = 1 << 25, FULL_TEXTS = 1 << 18, BYTES_A_THREAD = 1 << 17 };
 
@@ -16,8 +16,8 @@ int text_batch_add(struct text_batch *batch, const char *const parts[3], const s
                    size_t record, size_t turn, struct ifl_error *error)
 {
     const size_t n = n_bytes[0] + n_bytes[1] + n_bytes[2];
-    if (text_reserve(&batch->items, &batch->cap, batch->n + 1, sizeof *batch->items, error) < 0 ||
-        text_reserve(&batch->bytes, &batch->cap_bytes, batch->n_bytes + n + 1, 1, error) < 0)
+    if (trace_reserve(&batch->items, &batch->cap, batch->n + 1, sizeof *batch->items, error) < 0 ||
+        trace_reserve(&batch->bytes, &batch->cap_bytes, batch->n_bytes + n + 1, 1, error) < 0)
         return error->code;
     batch->items[batch->n++] =
         (struct text_item){.at = batch->n_bytes, .n_bytes = n, .record = record, .turn = turn};

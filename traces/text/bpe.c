@@ -146,8 +146,8 @@ static void merge_at(struct text_bpe *bpe, const struct text_merges *merges,
 /* Each merge takes one pair and proposes at most two, so 3 n_bytes is room enough. */
 static int begin_long(struct text_bpe *bpe, size_t n_bytes, struct ifl_error *error)
 {
-    if (text_reserve(&bpe->id, &bpe->cap_symbols, 3 * n_bytes, sizeof *bpe->id, error) < 0 ||
-        text_reserve(&bpe->heap, &bpe->cap_heap, 3 * n_bytes, sizeof *bpe->heap, error) < 0)
+    if (trace_reserve(&bpe->id, &bpe->cap_symbols, 3 * n_bytes, sizeof *bpe->id, error) < 0 ||
+        trace_reserve(&bpe->heap, &bpe->cap_heap, 3 * n_bytes, sizeof *bpe->heap, error) < 0)
         return error->code;
     bpe->prev = bpe->id + n_bytes;
     bpe->next = bpe->prev + n_bytes;
@@ -160,7 +160,7 @@ static int word_long(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer
 {
     const struct text_merges *merges = &tokenizer->merges;
     if (begin_long(bpe, n_bytes, error) < 0 ||
-        text_reserve(&ids->of, &ids->cap, ids->n + n_bytes, sizeof *ids->of, error) < 0)
+        trace_reserve(&ids->of, &ids->cap, ids->n + n_bytes, sizeof *ids->of, error) < 0)
         return error->code;
     for (uint32_t i = 0; i < n_bytes; i++) {
         bpe->id[i] = tokenizer->vocab.id_of_byte[(unsigned char)word[i]];
@@ -183,7 +183,7 @@ static int word_long(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer
 
 int text_ids_append(struct text_ids *ids, const uint32_t *of, size_t n, struct ifl_error *error)
 {
-    const int rc = text_reserve(&ids->of, &ids->cap, ids->n + n, sizeof *ids->of, error);
+    const int rc = trace_reserve(&ids->of, &ids->cap, ids->n + n, sizeof *ids->of, error);
     if (rc < 0)
         return rc;
     memcpy(ids->of + ids->n, of, n * sizeof *of);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
+#include "array.h"
 
 struct text_counter {
     struct ifl_tokenizer *tokenizer;
@@ -67,8 +67,8 @@ static int flush(struct text_counter *c, struct ifl_error *error)
 {
     struct text_batch *batch = &c->batch;
     if (text_batch_encode(batch, error) < 0 ||
-        text_reserve(&c->counts, &c->cap_counts, c->n_counts + batch->n, sizeof *c->counts, error) <
-            0)
+        trace_reserve(&c->counts, &c->cap_counts, c->n_counts + batch->n, sizeof *c->counts,
+                      error) < 0)
         return error->code;
     for (size_t i = 0; i < batch->n; i++)
         c->counts[c->n_counts++] = (uint32_t)batch->items[i].n_ids; /* below TEXT_MAX_BYTES */

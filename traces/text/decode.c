@@ -10,10 +10,10 @@
 int text_extras_add(struct text_extras *extras, const char *bytes, size_t n_bytes, uint32_t id,
                     bool is_special, struct ifl_error *error)
 {
-    int rc = text_reserve(&extras->of, &extras->cap, extras->n + 1, sizeof *extras->of, error);
+    int rc = trace_reserve(&extras->of, &extras->cap, extras->n + 1, sizeof *extras->of, error);
     if (rc == 0)
-        rc = text_reserve(&extras->bytes, &extras->cap_bytes, extras->n_bytes + n_bytes + 1, 1,
-                          error);
+        rc = trace_reserve(&extras->bytes, &extras->cap_bytes, extras->n_bytes + n_bytes + 1, 1,
+                           error);
     if (rc < 0)
         return rc;
     memcpy(extras->bytes + extras->n_bytes, bytes, n_bytes);

@@ -67,7 +67,7 @@ static int pass_prefixed(struct ifl_encoder *e, size_t stage, const char *text, 
 {
     if (text[0] == ' ')
         return pass_on(e, stage + 1, text, n, error);
-    if (text_reserve(&e->prefixed, &e->cap_prefixed, n + 1, 1, error) < 0)
+    if (trace_reserve(&e->prefixed, &e->cap_prefixed, n + 1, 1, error) < 0)
         return error->code;
     e->prefixed[0] = ' ';
     memcpy(e->prefixed + 1, text, n);
@@ -176,7 +176,7 @@ static int cut_added(struct ifl_encoder *e, const struct text_added *added, cons
             blank = blank_behind(text, end, n);
         rc = done < begin ? take(e, text + done, begin - done, error) : 0;
         if (rc == 0)
-            rc = text_reserve(&e->ids.of, &e->ids.cap, e->ids.n + 1, sizeof *e->ids.of, error);
+            rc = trace_reserve(&e->ids.of, &e->ids.cap, e->ids.n + 1, sizeof *e->ids.of, error);
         if (rc < 0)
             return rc;
         e->ids.of[e->ids.n++] = token->id;
@@ -216,7 +216,7 @@ static int take_library_ids(void *self, const int *ids, size_t n)
 {
     const struct library_ids *to = self;
     struct text_ids *own = &to->encoder->ids;
-    if (text_reserve(&own->of, &own->cap, own->n + n, sizeof *own->of, to->error) < 0)
+    if (trace_reserve(&own->of, &own->cap, own->n + n, sizeof *own->of, to->error) < 0)
         return -2;
     for (size_t i = 0; i < n; i++)
         own->of[own->n++] = (uint32_t)ids[i];

@@ -58,7 +58,7 @@ struct normal {
 
 static int append(struct normal *to, const char *bytes, size_t n, struct ifl_error *error)
 {
-    const int rc = text_reserve(&to->bytes, &to->cap, to->n + n + 1, 1, error);
+    const int rc = trace_reserve(&to->bytes, &to->cap, to->n + n + 1, 1, error);
     if (rc < 0)
         return rc;
     if (n > 0)

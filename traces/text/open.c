@@ -13,7 +13,7 @@ static int read_all(struct ifl_unpacker *unpacker, struct text_file *file, struc
 {
     size_t cap = 0, n = 1;
     while (n > 0) {
-        if (text_reserve(&file->bytes, &cap, file->n_bytes + (1 << 16) + 1, 1, error) < 0 ||
+        if (trace_reserve(&file->bytes, &cap, file->n_bytes + (1 << 16) + 1, 1, error) < 0 ||
             ifl_unpack(unpacker, file->bytes + file->n_bytes, cap - file->n_bytes - 1, &n, error) <
                 0)
             return error->code;

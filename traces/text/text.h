@@ -14,8 +14,8 @@
 #include <pcre2.h>
 #include <stdbool.h>
 
+#include "array.h"
 #include "inflight/tokenizer.h"
-#include "text/array.h"
 #include "text/sentencepiece.h"
 
 #define TEXT_NO_ID UINT32_MAX
@@ -45,7 +45,7 @@ struct text_vocab {
     uint32_t id_of_byte[256];
 };
 
-/* Adds a token; one whose bytes are there already takes the id of the later one. */
+/* Adds a token. Of two with the same bytes the id of the later one counts. */
 int text_vocab_add(struct text_vocab *vocab, const char *bytes, size_t n_bytes, uint32_t id,
                    struct ifl_error *error);
 /* After the last one is added. Tokens of one byte must all be there: the first byte without is
@@ -73,8 +73,8 @@ int text_merges_begin(struct text_merges *merges, size_t n_expected, struct ifl_
 /* A pair that is there already takes the later rank, as in `tokenizers`. */
 int text_merges_add(struct text_merges *merges, uint32_t left, uint32_t right, uint32_t rank,
                     uint32_t id, struct ifl_error *error);
-/* All pairs of tokens whose bytes together are a token, whose id is the rank: what tiktoken looks
- * up as it merges. */
+/* All pairs of tokens that are a token when joined; its id is the rank: what tiktoken looks up as
+ * it merges. */
 int text_merges_of_ranks(struct text_merges *merges, const struct text_vocab *vocab,
                          struct ifl_error *error);
 const struct text_merge *text_merges_find(const struct text_merges *merges, uint32_t left,

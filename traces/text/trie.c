@@ -48,7 +48,7 @@ static int add_node(struct text_trie *trie, uint32_t *node, struct ifl_error *er
 {
     if (trie->n == MOST_NODES)
         return ifl_fail(error, IFL_E_INPUT, "a vocabulary of more than %d bytes", MOST_NODES);
-    if (text_reserve(&trie->nodes, &trie->cap, trie->n + 1, sizeof *trie->nodes, error) < 0 ||
+    if (trace_reserve(&trie->nodes, &trie->cap, trie->n + 1, sizeof *trie->nodes, error) < 0 ||
         (2 * (trie->n + 1) > trie->n_slots && grow(trie, error) < 0))
         return error->code;
     *node = (uint32_t)trie->n;

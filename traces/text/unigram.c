@@ -197,7 +197,7 @@ static int take_normal(void *self, const char *normal, size_t n)
 {
     const struct normal *to = self;
     struct text_unigram_room *room = to->room;
-    if (text_reserve(&room->normal, &room->cap_normal, room->n_normal + n, 1, to->error) < 0)
+    if (trace_reserve(&room->normal, &room->cap_normal, room->n_normal + n, 1, to->error) < 0)
         return 1;
     room->n_normal += text_with_blanks(normal, n, room->normal + room->n_normal);
     return 0;
@@ -213,7 +213,7 @@ static int put_words(const struct ifl_tokenizer *tokenizer, struct text_unigram_
                                                  take_normal, &to);
         return rc > 0 ? error->code : rc == 0;
     }
-    if (text_reserve(&room->normal, &room->cap_normal, room->n_normal + n + 1, 1, error) < 0)
+    if (trace_reserve(&room->normal, &room->cap_normal, room->n_normal + n + 1, 1, error) < 0)
         return error->code;
     room->normal[room->n_normal++] = ' ';
     memcpy(room->normal + room->n_normal, text + words->from, n);
@@ -314,7 +314,7 @@ static int encode_normal(const struct text_unigram *unigram, struct text_unigram
                          struct text_ids *ids, struct ifl_error *error)
 {
     const size_t n = room->n_normal;
-    if (text_reserve(&room->best, &room->cap_best, n + 1, sizeof *room->best, error) < 0)
+    if (trace_reserve(&room->best, &room->cap_best, n + 1, sizeof *room->best, error) < 0)
         return error->code;
     struct text_best *best = room->best;
     best[0].score = 0;
@@ -325,7 +325,7 @@ static int encode_normal(const struct text_unigram *unigram, struct text_unigram
     size_t most = 0;
     for (size_t end = n; end > 0; end = best[end].from)
         most += 4; /* an unknown character of four bytes */
-    if (text_reserve(&ids->of, &ids->cap, ids->n + most, sizeof *ids->of, error) < 0)
+    if (trace_reserve(&ids->of, &ids->cap, ids->n + most, sizeof *ids->of, error) < 0)
         return error->code;
     uint32_t *own = ids->of + ids->n;
     const size_t at = collect(unigram, best, room->normal, n, own, most);

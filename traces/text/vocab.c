@@ -53,10 +53,10 @@ static int make_room(struct text_vocab *vocab, size_t n_bytes, struct ifl_error 
         make_slots(vocab, vocab->n_slots ? 2 * vocab->n_slots : 1024, error) < 0)
         return error->code;
     const int rc =
-        text_reserve(&vocab->tokens, &vocab->cap, vocab->n + 1, sizeof *vocab->tokens, error);
-    return rc < 0
-               ? rc
-               : text_reserve(&vocab->bytes, &vocab->cap_bytes, vocab->n_bytes + n_bytes, 1, error);
+        trace_reserve(&vocab->tokens, &vocab->cap, vocab->n + 1, sizeof *vocab->tokens, error);
+    return rc < 0 ? rc
+                  : trace_reserve(&vocab->bytes, &vocab->cap_bytes, vocab->n_bytes + n_bytes, 1,
+                                  error);
 }
 
 int text_vocab_add(struct text_vocab *vocab, const char *bytes, size_t n_bytes, uint32_t id,

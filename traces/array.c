@@ -1,10 +1,10 @@
 /* Arrays that grow by doubling. */
-#include "text/array.h"
+#include "array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int text_reserve(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error)
+int trace_reserve(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error)
 {
     void *old;
     if (need <= *cap)

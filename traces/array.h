@@ -1,6 +1,6 @@
 /* Arrays that grow. */
-#ifndef TRACES_TEXT_ARRAY_H
-#define TRACES_TEXT_ARRAY_H
+#ifndef TRACES_ARRAY_H
+#define TRACES_ARRAY_H
 
 #include <stddef.h>
 
@@ -8,6 +8,7 @@
 
 /* Makes room for `need` items of the array, of which `array` is the address; it and *cap change
  * only after a success. */
-int text_reserve(void *array, size_t *cap, size_t need, size_t item_bytes, struct ifl_error *error);
+int trace_reserve(void *array, size_t *cap, size_t need, size_t item_bytes,
+                  struct ifl_error *error);
 
 #endif
