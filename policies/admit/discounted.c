@@ -103,12 +103,18 @@ static double fallen(const struct future *future, double ratio)
     return fmax(ratio - future->fall, future->floor);
 }
 
-/* The ratio before step view->step. */
+/* The number of the step that is planned: of steps that are in flight, none has ended. */
+static uint64_t next_step(const struct ifl_view *view)
+{
+    return view->step + view->n_in_flight;
+}
+
+/* The ratio before the step that is planned. */
 static double ratio_now(const struct discounted *p, const struct ifl_view *view)
 {
     const struct future *future = future_of(p);
     double ratio = future->ratio, before = INFINITY;
-    for (uint64_t step = future->step; step < view->step && ratio != before; step++) {
+    for (uint64_t step = future->step; step < next_step(view) && ratio != before; step++) {
         before = ratio;
         ratio = fallen(future, ratio);
     }
@@ -274,7 +280,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     const struct discounted *p = self;
     struct future *future = future_of(self);
     future->ratio = ratio_now(p, view);
-    future->step = view->step + 1;
+    future->step = next_step(view) + 1;
     if (step->n_preempted > 0)
         future->ratio = estimated_ratio(p, view, step);
     else if (step->n_prefill_tokens == 0)
@@ -293,7 +299,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     if (future->n_live++ > 0 || view->now_ns <= future->last_left_ns)
         return;
     future->ratio = future->first_ratio;
-    future->step = view->step;
+    future->step = next_step(view);
     future->ended_tokens = future->n_ended = 0;
     future->unknown = (struct unknown){0};
 }
