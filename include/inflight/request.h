@@ -116,6 +116,9 @@ struct ifl_request {
     const struct ifl_ticks *ticks; /* NULL: stale is current */
     void *parts;                   /* the modules' own parts of it, see ifl_mine in policy.h */
     uintptr_t seal;                /* the replica tells its own records by it from all others */
+
+    /* Requests with the same number above 0 have the same prompt: one is the retry of the other. */
+    uint64_t repeats;
 };
 
 /* ---- counts that steps change, always current ---- */

@@ -49,7 +49,8 @@ static inline bool prompt_blocks_next(struct prompt_blocks *b)
         for (int64_t id = from / r->hash_id_tokens; id * r->hash_id_tokens < to; id++)
             b->key = prompt_blocks_mix(b->key, 2, r->hash_ids[id], place);
     else
-        b->key = prompt_blocks_mix(b->key, 3, r->serial, place);
+        b->key = r->repeats > 0 ? prompt_blocks_mix(b->key, 0, r->repeats, place)
+                                : prompt_blocks_mix(b->key, 3, r->serial, place);
     return true;
 }
 

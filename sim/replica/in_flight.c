@@ -134,7 +134,7 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
         .blocks = alone ? r->blocks : table_of(replica, r, seq, n_blocks),
         .n_blocks = n_blocks,
         .stream_tokens = r->stream_tokens,
-        .repeats = r->repeats,
+        .repeats = r->pub.repeats,
         .named_tokens = r->named_tokens,
     };
 }

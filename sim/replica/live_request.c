@@ -127,7 +127,7 @@ void live_leave_for(const struct live_request *r, struct arrival *a)
         .cut = r->cut,
         .stream_tokens = r->stream_tokens,
         .named_tokens = r->named_tokens,
-        .repeats = r->repeats,
+        .repeats = pub->repeats,
         .said = {.client = pub->client,
                  .priority = pub->priority,
                  .ttft_slo_ns = pub->ttft_slo_ns,
@@ -177,7 +177,7 @@ IFL_HOT void live_describe(struct live_request *r, const struct arrival *a)
     r->cut = a->cut;
     r->stream_tokens = a->stream_tokens;
     r->named_tokens = a->named_tokens;
-    r->repeats = a->repeats;
+    pub->repeats = a->repeats;
     r->sent_ns = a->sent_ns;
     r->note = a->note;
     r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;

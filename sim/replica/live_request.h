@@ -161,8 +161,6 @@ struct live_request {
     /* with a prefix cache */
     int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
     int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
-    /* Requests with the same number above 0 have the same prompt: one is the retry of the other. */
-    uint64_t repeats;
     int32_t n_hit;         /* blocks that the cache held when it was last looked up */
     int32_t n_published;   /* leading blocks that the cache knows */
     int32_t n_names;       /* entries of `blocks` that stand for these */

@@ -30,8 +30,8 @@ uint64_t kv_identity(const struct live_request *live, uint64_t before, int32_t b
         return chain(before, OF_STREAM, r->prefix_group, (uint64_t)block);
     if (to <= live->named_tokens)
         return chain_ids(r, before, from, to);
-    if (live->repeats > 0 && to <= r->n_prompt)
-        return chain(before, OF_RETRIES, live->repeats, (uint64_t)block);
+    if (r->repeats > 0 && to <= r->n_prompt)
+        return chain(before, OF_RETRIES, r->repeats, (uint64_t)block);
     return chain(before, OF_REQUEST, r->serial, (uint64_t)block);
 }
 
@@ -44,7 +44,7 @@ static int64_t id_covered_tokens(const struct ifl_request *r)
 int32_t kv_shareable_tokens(const struct live_request *r)
 {
     const int32_t n_named = ifl_max(r->named_tokens, r->stream_tokens);
-    return r->repeats > 0 ? ifl_max(n_named, r->pub.n_prompt) : n_named;
+    return r->pub.repeats > 0 ? ifl_max(n_named, r->pub.n_prompt) : n_named;
 }
 
 static int32_t smaller(int64_t a, int64_t b)
