@@ -194,14 +194,17 @@ void in_flight_describe(struct replica *replica)
         list_work(replica);
 }
 
+/* A step that was planned before its request had ended computes K/V into a slot that no token was
+ * to use. */
 IFL_HOT static void record_pool(struct replica *replica)
 {
-    const int64_t held = replica_held_slots(replica);
+    const int64_t empty = replica_held_slots(replica) - replica->kv.token_slots;
+    const int64_t internal = ifl_min(replica->kv.internal_slots, empty);
     struct ifl_step_record *record = &replica->in_flight.record;
     record->kv_used_blocks = kv_used(&replica->kv.device);
     record->kv_token_slots = replica->kv.token_slots;
-    record->kv_reserved_slots = held - replica->kv.token_slots - replica->kv.internal_slots;
-    record->kv_internal_slots = replica->kv.internal_slots;
+    record->kv_reserved_slots = empty - internal;
+    record->kv_internal_slots = internal;
     record->kv_shared_blocks = replica->kv.device.n_shared + replica->kv.n_group_saved;
 }
 
