@@ -13,6 +13,8 @@ struct company {
     const char *or_needed; /* NULL: nothing else does */
 };
 
+#define HOLD_OR_ROUTER "hold beside it, or a router that holds requests back"
+
 static const struct company keys[] = {
     {"workload.patience.mean_s", "workload.patience.process", "a process beside it", NULL},
     {"workload.patience.cv", "workload.patience.process", "a process beside it", NULL},
@@ -22,8 +24,22 @@ static const struct company keys[] = {
     {"workload.retry.jitter_frac", "workload.retry.most", "most beside it", NULL},
     {"serving.shed", "serving.max_waiting_reqs", "serving.max_waiting_reqs beside it", NULL},
     /* A router may hold requests back, too. */
-    {"cluster.gateway.max_held", "cluster.gateway.hold",
-     "hold beside it, or a router that holds requests back", "cluster.router"},
+    {"cluster.gateway.max_held", "cluster.gateway.hold", HOLD_OR_ROUTER, "cluster.router"},
+    {"cluster.gateway.order", "cluster.gateway.hold", HOLD_OR_ROUTER, "cluster.router"},
+    {"cluster.gateway.classes", "cluster.gateway.hold", HOLD_OR_ROUTER, "cluster.router"},
+    {"cluster.gateway.queue_depth", "cluster.gateway.hold", "hold beside it", NULL},
+    {"cluster.gateway.kv_frac", "cluster.gateway.hold", "hold beside it", NULL},
+    {"cluster.gateway.stale_s", "cluster.gateway.hold", "hold beside it", NULL},
+    {"cluster.migration.threshold", "cluster.migration.interval_s", "interval_s beside it", NULL},
+    {"cluster.migration.pairs", "cluster.migration.interval_s", "interval_s beside it", NULL},
+    {"cluster.migration.request", "cluster.migration.interval_s", "interval_s beside it", NULL},
+    {"cluster.migration.awaited", "cluster.migration.interval_s", "interval_s beside it", NULL},
+    {"cluster.migration.max_stages", "cluster.migration.interval_s", "interval_s beside it", NULL},
+    {"cluster.migration.last_stage_blocks", "cluster.migration.interval_s", "interval_s beside it",
+     NULL},
+    {"cluster.migration.max_moves", "cluster.migration.interval_s", "interval_s beside it", NULL},
+    {"cluster.migration.watermark_frac", "cluster.migration.interval_s", "interval_s beside it",
+     NULL},
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 

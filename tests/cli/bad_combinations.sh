@@ -247,6 +247,10 @@ alone 'workload.retry={factor: 3}' workload.retry.factor workload.retry.most 'mo
 alone serving.shed=worst serving.shed serving.max_waiting_reqs 'serving.max_waiting_reqs beside it'
 alone cluster.gateway.max_held=5 cluster.gateway.max_held cluster.gateway.hold \
     'hold beside it, or a router that holds requests back'
+alone cluster.gateway.classes=0:100 cluster.gateway.classes cluster.gateway.hold \
+    'hold beside it, or a router that holds requests back'
+alone cluster.gateway.queue_depth=2 cluster.gateway.queue_depth cluster.gateway.hold 'hold beside it'
+alone cluster.migration.max_moves=2 cluster.migration.max_moves cluster.migration.interval_s 'interval_s beside it'
 with run 'output.timeline_to_s is before output.timeline_from_s, expected a later time, or 0: to the end' linear.yaml \
     output.timeline_from_s=5 output.timeline_to_s=4
 accepts() {
