@@ -44,6 +44,7 @@ struct plan {
     bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
     bool refuses;   /* `refused` names some request */
     bool answering; /* a question that may not be answered with another one */
+    bool ranking;   /* the order is asked for the keys that ranked lists wait for */
     int32_t slot;
     int32_t n_rejected;             /* in this plan */
     int32_t n_ended_victims;        /* ended requests that were preempted in this plan */
@@ -112,6 +113,17 @@ static inline void plan_return(struct plan *plan, const struct ifl_policy *befor
 static inline void plan_set_answering(struct plan *plan, bool answering)
 {
     plan->answering = answering;
+}
+/* The order is called for keys, or for when they change. Returns what plan_ranked takes. */
+static inline bool plan_rank(struct plan *plan)
+{
+    const bool before = plan->ranking;
+    plan->ranking = true;
+    return before;
+}
+static inline void plan_ranked(struct plan *plan, bool before)
+{
+    plan->ranking = before;
 }
 /* From now on a preempt module preempts ahead of need. NULL: it has done so. */
 static inline void plan_set_ahead(struct plan *plan, const struct ifl_policy *ahead)
