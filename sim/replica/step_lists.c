@@ -231,6 +231,12 @@ bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
     const struct live_request *r = live(request);
     if (!step_knows(replica, request))
         return false;
+    if (IFL_RARE(replica->plan.planning)) {
+        step_breach(replica,
+                    "it asks whether a request took part (ifl_took_part) before the plan is "
+                    "made");
+        return false;
+    }
     if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->plan.first_start)
         return true;
     for (size_t i = 0; i < replica->plan.n_planned; i++)
