@@ -21,7 +21,9 @@ static int32_t ask_anew(struct replica *replica, const struct ifl_request *r)
     const bool answered = replica->plan.answering;
     plan_ask(&replica->plan, IFL_DRAFT);
     plan_set_answering(&replica->plan, true);
+    const uint64_t print = replica_print(replica, &r, 1);
     const int32_t n = draft->policy->ops.draft->ask(draft->self, &replica->view, r);
+    replica_compare(replica, draft, print, &r, 1);
     plan_set_answering(&replica->plan, answered);
     plan_return(&replica->plan, before);
     replica_note_said(replica, draft, r->serial, n);

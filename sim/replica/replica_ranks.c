@@ -81,7 +81,9 @@ static void rank(struct replica *replica, const struct ifl_request *const *of, s
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
     const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
     const bool ranked = plan_rank(&replica->plan);
+    const uint64_t print = replica_print(replica, of, n);
     order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+    replica_compare(replica, order, print, of, n);
     plan_ranked(&replica->plan, ranked);
     plan_return(&replica->plan, before);
 }

@@ -88,8 +88,10 @@ static struct ifl_admission answer_of_all(struct replica *replica,
     struct ifl_admission answer = {IFL_YES, 0, 0};
     FOR_EACH_LISTENER (module, &replica->on, &replica->on.admission) {
         const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
+        const uint64_t print = replica_print(replica, &request, 1);
         const struct ifl_admission own = module->policy->ops.admit->ask(
             module->self, &replica->view, &replica->plan.step, request, n);
+        replica_compare(replica, module, print, &request, 1);
         plan_return(&replica->plan, before);
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
