@@ -8,6 +8,9 @@
  *     returns; a request is valid from on_join until on_leave has returned.
  *   - Its state changes in hooks only; planning and answering read it. Two exceptions: sums that no
  *     answer depends on, and what an order brings up to date in `keys`.
+ *   - It has no state but what it finds by ifl_state, ifl_mine, ifl_client and ifl_at, and what
+ *     `init` or a hook of its own has taken memory for: no static variables. Threads call instances
+ *     of several replicas and runs at the same time, and a process makes one run after another.
  *
  * Two optional functions are for speed alone; no result depends on them, and serving.check_steady
  * finds a module that uses them wrongly.
@@ -92,7 +95,8 @@ struct ifl_order_ops {
      * on_join has been called for each. Smaller keys go first; ties go by arrival (while it waits
      * at the back, the time at which it was sent there), then by serial. May read the step through
      * ifl_plan(view), which is NULL outside of a plan, for example the requests that this plan has
-     * started; not its lists in order (ifl_next), which wait for these keys. */
+     * started; not its lists (ifl_next, ifl_last_ranked, ifl_oldest_waiting_ns), which wait for
+     * these keys: that is a breach of the contract, and so it is in `keys`. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
     /* Optional, for speed; without it IFL_KEYS_MOVE. Called once a plan, before the plan first
@@ -110,7 +114,8 @@ struct ifl_admission {
 };
 
 /* The answer without until_ns. hold_tokens is per sequence, 0: blocks for the computed tokens
- * alone. A refusal needs none: nothing is taken for it. */
+ * alone; of a yes it is not negative. A swapped request takes blocks for all that it has in host
+ * memory, whatever hold_tokens. A refusal needs none: nothing is taken for it. */
 static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32_t hold_tokens)
 {
     return (struct ifl_admission){verdict, hold_tokens, 0};
@@ -182,20 +187,23 @@ static inline bool ifl_wanted(const struct ifl_cached *block)
 
 struct ifl_evict_ops {
     /* The block with the smallest key is evicted first; ties go to the deepest, then to the least
-     * recently used. Asked when a block may be evicted: it is unused and, in a tree, has no block
-     * below it. The key stands until the block is used again. May be asked outside of a plan. */
+     * recently used. Asked when a block may be evicted for the first time, long before room is
+     * lacking: as it has become unused and, in a tree, has no block below it. The key stands until
+     * the block is used again. May be asked outside of a plan. */
     int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
     /* True: keys do not read depth_tokens, so that blocks of a prefix that became unused together
      * share one key. */
     bool ignores_depth;
-    /* Optional, for speed. True: the key is last_used; or, if the parameters say so,
-     * last_used_ns. */
+    /* Optional, for speed. True: the key is last_used; or, if the parameters say so, last_used_ns.
+     * Which of the two is asked once before any plan, of a block that has these two alone. */
     bool by_last_use;
 };
 
 /* How many tokens are guessed (speculative decoding). Which ones, and how many of them hold, is the
- * executor's business (serving.speculation). A module hears of the latter in on_step_end; what it
- * answers changes there alone, since the guesses for the next step are made as a step ends. */
+ * executor's business (serving.speculation). A module hears of the latter in on_step_end. What it
+ * answers may change in any hook. It is asked once per request and plan, and that answer stands
+ * until the next plan, so that a change in on_start, on_undo or on_preempt may come too late for
+ * requests of the same plan. */
 struct ifl_draft_ops {
     /* Tokens guessed behind the next token of a request that decodes: 0 to `most`, or the contract
      * is broken. NULL: none ever, and there is no speculation. */

@@ -13,8 +13,9 @@
  * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt, and
  * bring swapped requests back (ifl_start with 0 tokens). All other functions of modules, hooks of
  * the batching module included, ask, and no more: a start, tokens, a preemption, a rejection, a
- * refusal, a promise, a wake or padding of theirs is a breach. No pointer may be NULL unless its
- * comment says so. */
+ * refusal, a promise, a wake or padding of theirs is a breach. So is what a question writes to the
+ * request that it is about, the limits or the view, which serving.check_steady looks for. No
+ * pointer may be NULL unless its comment says so. */
 #ifndef INFLIGHT_STEP_H
 #define INFLIGHT_STEP_H
 
@@ -256,8 +257,8 @@ struct ifl_step_ops {
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* Gives a running request n more tokens, 0 < n <= todo, once a step; none that are guessed. Any
      * other request or n, and a second call in a step, is a breach of the contract. The request
-     * then holds blocks for hold_tokens (0: no more than it needs), or for its slots if these are
-     * more. Returns IFL_YES or IFL_NO_BLOCKS. */
+     * then holds blocks for hold_tokens (0: no more than it needs; below 0: a breach), or for its
+     * slots if these are more. Returns IFL_YES or IFL_NO_BLOCKS. */
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
     /* Gives one token, and what is guessed behind it (see drafts), to every running request that
@@ -307,8 +308,9 @@ struct ifl_step_ops {
      * 1 of them). They depend on workload.arrivals.seed, the request and `index` alone: modules
      * that ask with the same index get the same bits. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
-    /* Only from on_step_start: true if the plan gave the request tokens, or started it (also with 0
-     * tokens) and did not take the start back. */
+    /* Only once the plan is made, from on_step_start; before, it is a breach of the contract. True
+     * if the plan gave the request tokens, or started it (also with 0 tokens) and did not take the
+     * start back. */
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
     /* The requests that this plan has given tokens so far, in no particular order. The next call
      * overwrites the list. */

@@ -26,6 +26,7 @@ static _Thread_local struct mark *own;
 static pthread_key_t ends; /* its destructor sees a thread end */
 static pthread_once_t once = PTHREAD_ONCE_INIT, armed = PTHREAD_ONCE_INIT;
 static const char *volatile eraser = "";
+static _Atomic(const struct guard_call *) last_call; /* NULL: nothing runs at the end */
 
 /* ---- messages, with what a signal handler may call ---- */
 
@@ -236,10 +237,13 @@ static void on_crash(int number)
     raise(number);
 }
 
+/* Destructors of libraries run behind it. */
 static void on_exit(void)
 {
     if (any_call())
         ends_in_call();
+    if (atomic_load(&last_call))
+        (void)guard_enter(atomic_load(&last_call));
 }
 
 static void arm(void)
@@ -254,6 +258,11 @@ static void arm(void)
 void guard_arm(void)
 {
     pthread_once(&armed, arm);
+}
+
+void guard_end_in(const struct guard_call *call)
+{
+    atomic_store(&last_call, call);
 }
 
 void guard_erase_with(const char *text)

@@ -22,6 +22,9 @@ void guard_arm(void);
  */
 void guard_erase_with(const char *text);
 
+/* What runs at the end of the program, behind all that it does itself: destructors of plug-ins. */
+void guard_end_in(const struct guard_call *call);
+
 /* The calling thread is in `call` now. Returns the call that it was in before, for guard_leave;
  * NULL: none. The first call of a thread allocates. */
 const struct guard_call *guard_enter(const struct guard_call *call);

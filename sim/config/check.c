@@ -207,9 +207,7 @@ static int check_in_flight(const struct node *root, const struct config *config,
 
 int32_t config_max_drafts(const struct config *config)
 {
-    const struct module_config *draft = &config->serving.modules[IFL_DRAFT];
-    const struct ifl_draft_ops *ops = draft->policy ? draft->policy->ops.draft : NULL;
-    return ops && ops->ask ? ops->most(draft->params) : 0;
+    return module_most_drafts(&config->serving.modules[IFL_DRAFT]);
 }
 
 /* What speculation goes together with. */

@@ -284,7 +284,7 @@ static void mark_answers(struct guarded *g)
         MARK(&g->ops.route, on_end);
         g->marked.ops.route = &g->ops.route;
         break;
-    case IFL_DRAFT: /* `most` has no instance */
+    case IFL_DRAFT: /* module_most_drafts marks `most`, which has no instance */
         g->ops.draft = *g->bare->ops.draft;
         g->ops.draft.ask = g->ops.draft.ask ? ask_drafts : NULL;
         g->ops.draft.for_all = g->ops.draft.for_all ? drafts_for_all : NULL;

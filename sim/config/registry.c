@@ -233,6 +233,19 @@ static int refuse(const char *path, size_t place, const struct ifl_policy *polic
                        policy->name, wrong, *of ? ": " : "", of);
 }
 
+/* Reads the texts of a policy, which are printed later: one at a wrong address crashes while the
+ * plug-in is loaded, so that the message names it. */
+static void read_texts(const struct ifl_policy *policy)
+{
+    volatile size_t n_chars = strlen(policy->doc);
+    for (size_t i = 0; i < policy->n_params; i++) {
+        const struct ifl_param *param = &policy->params[i];
+        n_chars += strlen(param->doc);
+        n_chars += param->unit ? strlen(param->unit) : 0;
+        n_chars += param->choices ? strlen(param->choices) : 0;
+    }
+}
+
 /* Adds the policies one by one, so that a list cannot name a module twice; all or none. */
 static int add_list(const struct ifl_policy_list *list, const char *path, struct ifl_error *error)
 {
@@ -244,6 +257,7 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
         const struct ifl_policy *guarded =
             wrong ? NULL : guarded_policy_create(policy, module_kind_name(policy->kind), path);
         if (guarded) {
+            read_texts(policy);
             loaded[n_loaded++] = guarded;
             continue;
         }
@@ -283,6 +297,17 @@ static int load_marked(const char *full, const char *path, struct ifl_error *err
     return code; /* otherwise the library stays until the program ends */
 }
 
+/* The library's destructors run as the program ends, and those of others with them. */
+static void note_end(const char *path)
+{
+    static bool others;
+    static char module[600];
+    static const struct guard_call call = {module, "its destructor"};
+    snprintf(module, sizeof module, others ? "a plug-in, perhaps %.560s," : "plug-in %.580s", path);
+    others = true;
+    guard_end_in(&call);
+}
+
 static int load(const char *full, const char *path, struct ifl_error *error)
 {
     static char module[600];
@@ -292,6 +317,8 @@ static int load(const char *full, const char *path, struct ifl_error *error)
     const struct guard_call *before = guard_enter(&call);
     const int code = load_marked(full, path, error);
     guard_leave(before);
+    if (code == 0)
+        note_end(path);
     return code;
 }
 

@@ -79,9 +79,11 @@ struct live_rare {
     size_t swapped_at; /* its place among the swapped ones */
     int32_t n_swap_outs;
     int32_t n_step_draft, n_step_emitted; /* speculation, ragged.h: of its last step */
-    int64_t resumed_ns;                   /* when it first started on what it had loaded */
-    uint64_t parted_in;                   /* the step in which its sequences parted */
-    struct kv_beams beams;                /* of a sequence group, kv/group.h */
+    int32_t n_asked_draft; /* what the draft module has answered in the plan of that number */
+    uint64_t draft_asked_in;
+    int64_t resumed_ns;    /* when it first started on what it had loaded */
+    uint64_t parted_in;    /* the step in which its sequences parted */
+    struct kv_beams beams; /* of a sequence group, kv/group.h */
 };
 
 /* What a request has that has none of it. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guard.h"
+
 /* Stands before the parameters. What modules own begins at multiples of MODULE_ALIGNMENT bytes. */
 enum { MODULE_ALIGNMENT = 16 };
 
@@ -129,6 +131,21 @@ const char *module_kind_name(enum ifl_kind kind)
     static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit", "preempt",
                                                    "evict",    "route", "scale", "draft"};
     return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
+}
+
+/* Plug-ins' calls are marked by the instance (config/guarded_policy.c), and here is none yet. */
+int32_t module_most_drafts(const struct module_config *config)
+{
+    const struct ifl_policy *policy = config->policy;
+    char name[128];
+    if (!policy || !policy->ops.draft->ask)
+        return 0;
+    snprintf(name, sizeof name, "%s policy %.64s", module_kind_name(policy->kind), policy->name);
+    const struct guard_call call = {name, "most"};
+    const struct guard_call *before = guard_enter(&call);
+    const int32_t most = policy->ops.draft->most(config->params);
+    guard_leave(before);
+    return most;
 }
 
 size_t module_bytes_of(const void *self)

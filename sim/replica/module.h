@@ -38,6 +38,10 @@ int module_create_router(struct module *module, const struct module_config *conf
                          struct ifl_error *error);
 void module_destroy(struct module *module);
 
+/* The most tokens that a draft module guesses for a request in a step, as its `most` says; 0: it is
+ * none, or never guesses any. Needs no instance. */
+int32_t module_most_drafts(const struct module_config *config);
+
 /* "batching", "order" and so on. */
 const char *module_kind_name(enum ifl_kind kind);
 /* The policy of an instance that module_create has made. */

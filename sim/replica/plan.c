@@ -103,6 +103,7 @@ void plan_open(struct plan *plan, const struct here *here, const struct accounts
 void plan_begin(struct plan *plan, bool plans_ahead, int64_t known_ns)
 {
     ifl_assert(!plan->planning);
+    plan->n_begun++;
     plan->promise = (struct ifl_promise){0};
     plan->overruled = false;
     plan->padding = (struct ifl_padding){0};

@@ -44,7 +44,9 @@ struct plan {
     bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
     bool refuses;   /* `refused` names some request */
     bool answering; /* a question that may not be answered with another one */
+    bool ranking;   /* the order is asked for the keys that ranked lists wait for */
     int32_t slot;
+    uint64_t n_begun;               /* plans, this one included: its number */
     int32_t n_rejected;             /* in this plan */
     int32_t n_ended_victims;        /* ended requests that were preempted in this plan */
     bool broken;                    /* a policy broke the contract; `error` is filled */
@@ -65,6 +67,8 @@ struct plan {
     struct snapshot scheduled;
     struct ifl_copy *outs, *ins;  /* [host blocks + 1] */
     struct ifl_copy *copies;      /* [device blocks + 1], in the same memory; without groups [0] */
+    int32_t n_asked_draft;        /* for all requests, in the plan of the number draft_asked_in */
+    uint64_t draft_asked_in;      /* 0: in none */
     struct ifl_padding for_ended; /* what the step computes for these, beside `padding` */
     struct refusal refused[IFL_LOADED + 1]; /* the last one in this plan, by the request's state */
     struct ifl_error error;
@@ -112,6 +116,23 @@ static inline void plan_return(struct plan *plan, const struct ifl_policy *befor
 static inline void plan_set_answering(struct plan *plan, bool answering)
 {
     plan->answering = answering;
+}
+/* The order is called for keys, or for when they change. Returns what plan_ranked takes. */
+static inline bool plan_rank(struct plan *plan)
+{
+    const bool before = plan->ranking;
+    plan->ranking = true;
+    return before;
+}
+static inline void plan_ranked(struct plan *plan, bool before)
+{
+    plan->ranking = before;
+}
+/* What the draft module answers for all requests stands until the plan is made. */
+static inline void plan_keep_draft(struct plan *plan, int32_t n)
+{
+    plan->n_asked_draft = n;
+    plan->draft_asked_in = plan->n_begun;
 }
 /* From now on a preempt module preempts ahead of need. NULL: it has done so. */
 static inline void plan_set_ahead(struct plan *plan, const struct ifl_policy *ahead)

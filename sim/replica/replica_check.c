@@ -1,18 +1,20 @@
 /* The checking mode (serving.check_steady). Every key that an order says stands is asked for again
  * in each plan, and every promised step is planned all the same. What modules are asked within a
- * plan, and what they answer, is written down. If a promised plan gets another answer to the same
- * question, the module that gave it is named; if it asks another question, the batching module
- * is.
+ * plan, and what they answer, is written down; and no question may change what it shows. If a
+ * promised plan gets another answer to the same question, the module that gave it is named; if it
+ * asks another question, the batching module is.
  *
  * Where several steps may be in flight no step is promised by itself, but where all of them are,
  * each begins again as it ends (rotation.c). So a plan behind such an end must be the one that this
  * step was planned by, and any other plan before the next end must be empty. */
 #include "replica/replica_parts.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "replica/rotation.h"
+#include "replica/step_builder.h"
 
 void replica_check(struct replica *replica, bool checks)
 {
@@ -77,6 +79,37 @@ void replica_say(struct replica *replica, const struct module *module, uint64_t 
     }
     now->of[now->n++] = (struct said){module, question, answer};
 }
+
+/* ---- what modules may only read ---- */
+
+static uint64_t print_bytes(uint64_t print, const void *of, size_t n)
+{
+    const unsigned char *bytes = of;
+    for (size_t i = 0; i < n; i++)
+        print = (print ^ bytes[i]) * 0x100000001b3u; /* FNV-1a */
+    return print;
+}
+
+/* Counts that steps change are brought up to date as a module reads them, and are left out. */
+uint64_t replica_print_of(const struct replica *replica, const struct ifl_request *const *of,
+                          size_t n)
+{
+    uint64_t print = print_bytes(0xcbf29ce484222325u, &replica->view, sizeof replica->view);
+    print = print_bytes(print, &replica->fixed.limits, sizeof replica->fixed.limits);
+    for (size_t i = 0; i < n; i++)
+        print = print_bytes(print, of[i], offsetof(struct ifl_request, stale));
+    return print | 1;
+}
+
+void replica_compare_print(struct replica *replica, const struct module *module, uint64_t before,
+                           const struct ifl_request *const *of, size_t n)
+{
+    if (replica_print_of(replica, of, n) != before)
+        step_breach_by(replica, module->policy,
+                       "it changes a request, the limits or the view, which it may only read");
+}
+
+/* ---- answers of the plan before ---- */
 
 static void exchange(struct said_plan *a, struct said_plan *b)
 {

@@ -48,10 +48,7 @@ static void rerank(const struct ifl_view *view, const struct ifl_request *reques
 /* What the draft module may guess at most; 0: it never does. */
 static int32_t max_drafts(const struct replica_options *options)
 {
-    const struct module_config *draft = &options->modules[IFL_DRAFT];
-    if (!draft->policy || !draft->policy->ops.draft->ask)
-        return 0;
-    return ifl_min(draft->policy->ops.draft->most(draft->params), RAGGED_MAX_DRAFTS);
+    return ifl_min(module_most_drafts(&options->modules[IFL_DRAFT]), RAGGED_MAX_DRAFTS);
 }
 
 static struct ragged_options speculation_of(const struct replica_options *options,

@@ -14,32 +14,51 @@ static int32_t check_answer(struct replica *replica, int32_t n)
     return 0;
 }
 
-static int32_t ask(struct replica *replica, const struct ifl_request *r)
+static int32_t ask_anew(struct replica *replica, const struct ifl_request *r)
 {
     const struct module *draft = &replica->fixed.modules[IFL_DRAFT];
     const struct ifl_policy *before = plan_call(&replica->plan, draft->policy);
     const bool answered = replica->plan.answering;
     plan_ask(&replica->plan, IFL_DRAFT);
     plan_set_answering(&replica->plan, true);
+    const uint64_t print = replica_print(replica, &r, 1);
     const int32_t n = draft->policy->ops.draft->ask(draft->self, &replica->view, r);
+    replica_compare(replica, draft, print, &r, 1);
     plan_set_answering(&replica->plan, answered);
     plan_return(&replica->plan, before);
     replica_note_said(replica, draft, r->serial, n);
     return check_answer(replica, n);
 }
 
-static int32_t for_all(struct replica *replica)
+/* A plan is told what is guessed, and then gives tokens for it: it is asked for once a plan. */
+static int32_t ask(struct replica *replica, const struct ifl_request *r)
+{
+    struct live_rare *own = live_own(live(r));
+    if (own->draft_asked_in != replica->plan.n_begun) {
+        own->n_asked_draft = ask_anew(replica, r);
+        own->draft_asked_in = replica->plan.n_begun;
+    }
+    return own->n_asked_draft;
+}
+
+static int32_t ask_for_all(struct replica *replica)
 {
     const struct module *draft = &replica->fixed.modules[IFL_DRAFT];
-    const struct ifl_draft_ops *ops = draft->policy->ops.draft;
-    if (!ops->for_all)
-        return -1;
     const struct ifl_policy *before = plan_call(&replica->plan, draft->policy);
     plan_ask(&replica->plan, IFL_DRAFT);
-    const int32_t n = ops->for_all(draft->self, &replica->view);
+    const int32_t n = draft->policy->ops.draft->for_all(draft->self, &replica->view);
     plan_return(&replica->plan, before);
     replica_note_said(replica, draft, UINT64_MAX, n);
     return n < 0 ? -1 : check_answer(replica, n);
+}
+
+static int32_t for_all(struct replica *replica)
+{
+    if (!replica->fixed.modules[IFL_DRAFT].policy->ops.draft->for_all)
+        return -1;
+    if (replica->plan.draft_asked_in != replica->plan.n_begun)
+        plan_keep_draft(&replica->plan, ask_for_all(replica));
+    return replica->plan.n_asked_draft;
 }
 
 int32_t step_drafts(struct ifl_step *step, const struct ifl_request *request)

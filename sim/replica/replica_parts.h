@@ -307,6 +307,23 @@ static inline void replica_note_said(struct replica *replica, const struct modul
     if (IFL_RARE(replica->said.checks))
         replica_say(replica, module, question, answer);
 }
+/* What a module may read and not change, before it is asked about n requests; 0: nothing is
+ * checked. Behind the question a change is a breach. */
+IFL_COLD uint64_t replica_print_of(const struct replica *replica,
+                                   const struct ifl_request *const *of, size_t n);
+IFL_COLD void replica_compare_print(struct replica *replica, const struct module *module,
+                                    uint64_t before, const struct ifl_request *const *of, size_t n);
+static inline uint64_t replica_print(const struct replica *replica,
+                                     const struct ifl_request *const *of, size_t n)
+{
+    return IFL_RARE(replica->said.checks) ? replica_print_of(replica, of, n) : 0;
+}
+static inline void replica_compare(struct replica *replica, const struct module *module,
+                                   uint64_t before, const struct ifl_request *const *of, size_t n)
+{
+    if (IFL_RARE(before != 0))
+        replica_compare_print(replica, module, before, of, n);
+}
 /* A plan begins: the answers of the last one become those of the plan before. stands: nothing has
  * happened since then that voids a promise. */
 void replica_check_plan(struct replica *replica, int64_t now_ns, bool stands);

@@ -80,7 +80,11 @@ static void rank(struct replica *replica, const struct ifl_request *const *of, s
 {
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
     const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
+    const bool ranked = plan_rank(&replica->plan);
+    const uint64_t print = replica_print(replica, of, n);
     order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+    replica_compare(replica, order, print, of, n);
+    plan_ranked(&replica->plan, ranked);
     plan_return(&replica->plan, before);
 }
 
@@ -379,7 +383,9 @@ IFL_HOT void replica_ask_keys(struct replica *replica)
     const bool moved = replica_keys_move(replica);
     replica->ranks.keys_asked = true;
     const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
+    const bool ranked = plan_rank(&replica->plan);
     replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
+    plan_ranked(&replica->plan, ranked);
     plan_return(&replica->plan, before);
     replica->ranks.keys_change = moved || replica_keys_move(replica);
     if (replica->ranks.keys_change)

@@ -5,9 +5,16 @@
 
 /* ---- committing ---- */
 
-/* Members that this step does not schedule leave the cohort. Plans ask for the keys of all members,
- * but for the key of a request outside only after a note. With IFL_KEYS_NAMED the order names the
- * requests with changed keys, so that no note is needed. */
+/* r runs on outside of the cohort. Plans ask for the keys of all members, but for the key of a
+ * request outside only after a note. With IFL_KEYS_NAMED the order names the requests with changed
+ * keys, so that no note is needed. */
+static void note_left_cohort(struct replica *replica, struct live_request *r)
+{
+    if (replica->ranks.order_keys != IFL_KEYS_NAMED)
+        replica_note_rank(replica, RANKED_RUNNING, r);
+}
+
+/* Members that this step does not schedule leave the cohort. */
 IFL_APART static void eject_unscheduled(struct replica *replica)
 {
     for (struct live_request *r = replica->here.cohort.members.head, *next; r; r = next) {
@@ -15,8 +22,7 @@ IFL_APART static void eject_unscheduled(struct replica *replica)
         if (r->pub.stale.n_now > 0)
             continue;
         here_leave_cohort(&replica->here, r);
-        if (replica->ranks.order_keys != IFL_KEYS_NAMED)
-            replica_note_rank(replica, RANKED_RUNNING, r);
+        note_left_cohort(replica, r);
     }
 }
 
@@ -376,6 +382,7 @@ static void let_go(struct replica *replica)
         r->ended = replica->plan.plans_ahead && !r->hands_over; /* a plan knows where prompts go */
         if (IFL_RARE(r->ended)) {
             leaving_keep_ended(&replica->leaving, r);
+            note_left_cohort(replica, r);
             continue;
         }
         if (IFL_RARE(r->pub.n_in_flight > 0))

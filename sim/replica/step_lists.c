@@ -3,6 +3,7 @@
  * cache as they are now. */
 #include "replica/step_lists.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "inflight/minmax.h"
@@ -141,6 +142,22 @@ IFL_APART static const struct ifl_request *next_of_any(struct replica *replica, 
     return best->r;
 }
 
+IFL_COLD static bool breach_ranking(struct replica *replica, const char *call)
+{
+    char text[128];
+    snprintf(text, sizeof text,
+             "it calls %s within `rank` or `keys`, while lists wait for its keys", call);
+    step_breach_by(replica, replica->fixed.modules[IFL_ORDER].policy, text);
+    return false;
+}
+
+/* False: the order looks at a list while that is ranked, which is a breach. A look moves entries of
+ * the queue. */
+static inline bool may_look(struct replica *replica, const char *call)
+{
+    return !IFL_RARE(replica->plan.ranking) || breach_ranking(replica, call);
+}
+
 /* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling requests,
  * at[3] to the swapped ones. Most calls ask for waiting requests alone. */
 IFL_HOT const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
@@ -149,6 +166,8 @@ IFL_HOT const struct ifl_request *step_next(struct ifl_step *step, unsigned list
     struct replica *replica = replica_of(step);
     const struct ifl_request *r = NULL;
     struct live_request *waiting;
+    if (!may_look(replica, "ifl_next"))
+        return NULL;
     replica_settle_keys(replica);
     if (IFL_RARE(replica->plan.broken))
         return NULL;
@@ -187,7 +206,10 @@ struct ifl_requests step_running(struct ifl_step *step)
 
 const struct ifl_request *step_last_ranked(struct ifl_step *step, size_t at)
 {
-    const struct ranking *list = replica_ranking(replica_of(step), RANKED_RUNNING);
+    struct replica *replica = replica_of(step);
+    if (!may_look(replica, "ifl_last_ranked"))
+        return NULL;
+    const struct ranking *list = replica_ranking(replica, RANKED_RUNNING);
     return at < list->n ? list->room[list->first + at].r : NULL;
 }
 
@@ -209,6 +231,12 @@ bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
     const struct live_request *r = live(request);
     if (!step_knows(replica, request))
         return false;
+    if (IFL_RARE(replica->plan.planning)) {
+        step_breach(replica,
+                    "it asks whether a request took part (ifl_took_part) before the plan is "
+                    "made");
+        return false;
+    }
     if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->plan.first_start)
         return true;
     for (size_t i = 0; i < replica->plan.n_planned; i++)
@@ -223,6 +251,8 @@ int64_t step_oldest_waiting_ns(struct ifl_step *step)
     const struct live_request *r;
     uint64_t at[2] = {0, 0};
     int64_t oldest_ns = IFL_NEVER;
+    if (!may_look(replica, "ifl_oldest_waiting_ns"))
+        return IFL_NEVER;
     while ((r = waiting_next(&replica->here.waiting, at)))
         if (r->pub.arrival_ns < oldest_ns)
             oldest_ns = r->pub.arrival_ns;

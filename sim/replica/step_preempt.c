@@ -260,8 +260,10 @@ static bool take_victim(struct replica *replica, const struct ifl_request *needy
     plan_ask(&replica->plan, IFL_PREEMPT);
     const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
     plan_set_answering(&replica->plan, true);
+    const uint64_t print = replica_print(replica, &needy, 1);
     const struct ifl_victim victim =
         module->policy->ops.preempt->pick(module->self, &replica->view, &replica->plan.step, needy);
+    replica_compare(replica, module, print, &needy, 1);
     plan_set_answering(&replica->plan, false);
     plan_return(&replica->plan, before);
     replica_note_said(replica, module, needy->serial,

@@ -70,7 +70,7 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
 {
     const struct ifl_request *pub = &r->pub;
     if (!live_is_of(&replica->here.pool, pub) || replica->plan.ready_all ||
-        replica->kv.device.cached || n != 1 || hold_tokens > 0 || pub->n_seqs > 1 || r->ended ||
+        replica->kv.device.cached || n != 1 || hold_tokens != 0 || pub->n_seqs > 1 || r->ended ||
         replica->fixed.speculation.on)
         return false;
     if (r->in_cohort)
@@ -97,6 +97,8 @@ static enum ifl_verdict schedule(struct ifl_step *step, const struct ifl_request
                     "it scheduled a request of another step in flight, or of another slot");
     else if (n <= 0 || n > request_todo(request))
         step_breach(replica, "it scheduled no token, or more than the request has left");
+    else if (hold_tokens < 0)
+        step_breach(replica, "it has a request hold blocks for less than no token");
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
     if (replica->plan.broken)

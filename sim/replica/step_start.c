@@ -3,21 +3,37 @@
 #include "replica/step_builder.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "inflight/minmax.h"
 #include "replica/step_limits.h"
 
 /* ---- admission ---- */
 
-static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
+/* How many tokens a start may compute is what the request has left. */
+IFL_COLD static void breach_tokens(struct replica *replica, const struct ifl_request *request,
+                                   int32_t n, bool starts)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "it %s request %zu with %d tokens, expected 0 to the %d that are left",
+             starts ? "started" : "asked whether to start", live(request)->row, n,
+             request_todo(request));
+    step_breach(replica, text);
+}
+
+/* starts: false, it is only asked about. */
+static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n,
+                      bool starts)
 {
     if (IFL_RARE(request->state != IFL_WAITING && request->state != IFL_SWAPPED &&
                  request->state != IFL_LOADED))
-        step_breach(replica, "it started a request that neither waits nor is swapped");
-    else if (n < 0)
-        step_breach(replica, "it started a request with a negative number of tokens");
-    else if (n > request_todo(request))
-        step_breach(replica, "it started a request with more tokens than it has left");
+        step_breach(replica, starts
+                                 ? "it started a request that neither waits nor is swapped"
+                                 : "it asked whether to start a request that neither waits nor is "
+                                   "swapped");
+    else if (n < 0 || n > request_todo(request))
+        breach_tokens(replica, request, n, starts);
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
     else if (IFL_RARE(replica->plan.answering))
@@ -72,8 +88,10 @@ static struct ifl_admission answer_of_all(struct replica *replica,
     struct ifl_admission answer = {IFL_YES, 0, 0};
     FOR_EACH_LISTENER (module, &replica->on, &replica->on.admission) {
         const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
+        const uint64_t print = replica_print(replica, &request, 1);
         const struct ifl_admission own = module->policy->ops.admit->ask(
             module->self, &replica->view, &replica->plan.step, request, n);
+        replica_compare(replica, module, print, &request, 1);
         plan_return(&replica->plan, before);
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
@@ -84,6 +102,9 @@ static struct ifl_admission answer_of_all(struct replica *replica,
             note_hour(replica, module->policy, own.until_ns);
             return own;
         }
+        if (IFL_RARE(own.hold_tokens < 0))
+            step_breach_answer(replica, module->policy, own.hold_tokens,
+                               "to how many tokens a start holds blocks for, expected 0 or more");
         if (own.hold_tokens > answer.hold_tokens)
             answer.hold_tokens = own.hold_tokens;
     }
@@ -103,10 +124,10 @@ IFL_APART static bool awaits_prefetch(struct replica *replica, struct live_reque
     return true;
 }
 
-IFL_HOT static struct ifl_admission admission(struct replica *replica,
-                                              const struct ifl_request *request, int32_t n)
+IFL_HOT static struct ifl_admission
+admission(struct replica *replica, const struct ifl_request *request, int32_t n, bool starts)
 {
-    if (!may_start(replica, request, n))
+    if (!may_start(replica, request, n, starts))
         return ifl_admission(IFL_WAIT, 0);
     if (IFL_RARE(request->state == IFL_LOADED)) /* it was admitted as it was loaded */
         return ifl_admission(IFL_YES, 0);
@@ -142,7 +163,7 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
     n = still_to_compute(replica, request, n);
     spare_blocks = step_spare(replica, spare_blocks);
     plan_set_aside(&replica->plan, spare_blocks);
-    const struct ifl_admission answer = admission(replica, request, n);
+    const struct ifl_admission answer = admission(replica, request, n, false);
     plan_set_aside(&replica->plan, -spare_blocks);
     const int32_t slots = replica_slots_for(replica, live(request), n, 0);
     if (takes)
@@ -274,7 +295,7 @@ start(struct replica *replica, const struct ifl_request *request, int32_t n, int
         !step_knows(replica, request))
         return IFL_WAIT;
     n = still_to_compute(replica, request, n);
-    const struct ifl_admission answer = admission(replica, request, n);
+    const struct ifl_admission answer = admission(replica, request, n, true);
     if (answer.verdict != IFL_YES)
         return answer.verdict;
     const int32_t n_slots = live_slots(r) + n;

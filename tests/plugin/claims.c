@@ -1,5 +1,6 @@
 /* An order and an admission with answers that change with time, each in a plain form and in one
- * with a wrong claim that allows faster planning; and a batching module that promises to go on and
+ * with a wrong claim that allows faster planning; an order whose keys change with the request
+ * itself, without a claim and with a right one; and a batching module that promises to go on and
  * does not, where several steps may be in flight. */
 #include <inflight/policy.h>
 
@@ -10,6 +11,16 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     (void)self;
     for (size_t i = 0; i < n; i++)
         key[i] = (int64_t)((of[i]->serial + (uint64_t)(view->now_ns / 100000000)) % 7);
+}
+
+/* The request with the fewest tokens so far is first. */
+static void rank_attained(const void *self, const struct ifl_view *view,
+                          const struct ifl_request *const *of, size_t n, int64_t *key)
+{
+    (void)self;
+    (void)view;
+    for (size_t i = 0; i < n; i++)
+        key[i] = ifl_n_out(of[i]);
 }
 
 /* No request is admitted in the second half of every second. */
@@ -53,6 +64,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 static const struct ifl_batching_ops wrong_rest = {.plan = plan};
 static const struct ifl_order_ops plain_order = {.rank = rank};
 static const struct ifl_order_ops own_order = {.rank = rank, .keys = ifl_own_keys};
+static const struct ifl_order_ops plain_attained = {.rank = rank_attained};
+static const struct ifl_order_ops own_attained = {.rank = rank_attained, .keys = ifl_own_keys};
 static const struct ifl_admit_ops plain_admit = {.ask = ask};
 static const struct ifl_admit_ops silent_admit = {.ask = ask_silently};
 
@@ -65,6 +78,10 @@ static const struct ifl_policy wrong_steady = {.kind = IFL_ORDER,
                                                .doc = "in turn",
                                                .steady = ifl_always_steady,
                                                .ops.order = &plain_order};
+static const struct ifl_policy attained = {
+    .kind = IFL_ORDER, .name = "attained", .doc = "by tokens", .ops.order = &plain_attained};
+static const struct ifl_policy attained_own = {
+    .kind = IFL_ORDER, .name = "attained-own", .doc = "by tokens", .ops.order = &own_attained};
 static const struct ifl_policy halves = {
     .kind = IFL_ADMIT, .name = "halves", .doc = "by the clock", .ops.admit = &plain_admit};
 static const struct ifl_policy wrong_halves = {.kind = IFL_ADMIT,
@@ -76,4 +93,5 @@ static const struct ifl_policy wrong_halves = {.kind = IFL_ADMIT,
 static const struct ifl_policy restless = {
     .kind = IFL_BATCHING, .name = "restless", .doc = "goes on", .ops.batching = &wrong_rest};
 
-IFL_POLICIES(&turns, &wrong_keys, &wrong_steady, &halves, &wrong_halves, &restless);
+IFL_POLICIES(&turns, &wrong_keys, &wrong_steady, &attained, &attained_own, &halves, &wrong_halves,
+             &restless);
