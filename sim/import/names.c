@@ -177,6 +177,11 @@ static double size_b(const struct model_name *model)
     return name_word_next(checkpoint, checkpoint, &word) ? word.params_b : 0;
 }
 
+static bool are_far(double a, double b)
+{
+    return a > 0 && b > 0 && fabs(a / b - 1) > 0.06;
+}
+
 /* A size behind the name of a checkpoint that is not its own is that of another model: of a
  * distilled or a pruned one, or of several in one. Names round, and count an extra layer or not. */
 static bool is_other_size(const struct model_name *model, const char *bare, const char *rest)
@@ -184,7 +189,7 @@ static bool is_other_size(const struct model_name *model, const char *bare, cons
     const double own_b = size_b(model);
     struct name_word word;
     for (; name_word_next(bare, rest, &word); rest = word.at + 1)
-        if (!word.is_len && own_b > 0 && fabs(word.params_b / own_b - 1) > 0.06)
+        if (!word.is_len && are_far(word.params_b, own_b))
             return true;
     return false;
 }
@@ -227,6 +232,24 @@ const char *model_profile(const char *name)
 {
     const struct model_name *model = find_model(name);
     return model ? model->profile : NULL;
+}
+
+/* The first size in a name; 0: none. */
+static double named_size_b(const char *name)
+{
+    char text[256];
+    const char *bare = bare_name(name, text);
+    struct name_word word;
+    for (const char *at = bare; name_word_next(bare, at, &word); at = word.at + 1)
+        if (!word.is_len)
+            return word.params_b;
+    return 0;
+}
+
+bool model_names_contradict(const char *a, const char *b)
+{
+    const char *of_a = model_profile(a), *of_b = model_profile(b);
+    return (of_a && of_b && strcmp(of_a, of_b) != 0) || are_far(named_size_b(a), named_size_b(b));
 }
 
 long long model_checkpoint_len(const char *name)

@@ -30,4 +30,46 @@ unsaid 'serving.max_model_len='
 succeeds "$inflight" import -c "vllm serve x/Llama-2-7b-guanaco-1k $seats"
 unsaid 'max_model_len'
 
+# ---- contradictions ----
+
+# wrong MESSAGE ARGUMENT...: refused with that message in one line
+wrong() {
+    message=$1
+    shift
+    expect 2 "$message" "$inflight" import "$@" --hardware h100-sxm
+}
+# blocks_log MODEL LINE...: a log of V1 with 6,144 tokens a request and blocks of 16
+blocks_log() {
+    echo "INFO [core.py:76] Initializing a V1 LLM engine (v0.10.2) with config: model='$1', max_seq_len=6144"
+    echo "non-default args: {'block_size': 16, 'max_num_seqs': 8, 'max_num_batched_tokens': 2048}"
+    shift
+    printf '%s\n' "$@"
+}
+size='GPU KV cache size: 94,784 tokens'
+requests='Maximum concurrency for 6,144 tokens per request: 15.43x'
+count='num_gpu_blocks is: 5924'
+moe=Qwen/Qwen3-30B-A3B-Instruct-2507
+blocks_log $moe "$size" "$requests" "$count" >whole.log
+succeeds "$inflight" import whole.log --hardware h100-sxm
+printed 'serving.kv.num_blocks=5924'
+succeeds "$inflight" import whole.log --hardware h100-sxm -c 'vllm serve /models/mine' # a path may be of any model
+for other in Qwen/Qwen3-8B Qwen/Qwen2.5-72B-Instruct; do
+    wrong "whole.log:1: the model is $moe, but the command line says $other" whole.log -c "vllm serve $other"
+done
+blocks_log $moe 'GPU KV cache size: 84,784 tokens' "$requests" "$count" >size.log
+wrong 'size.log:5: num_gpu_blocks is 5924, but line 3 says K/V of 84784 tokens, in blocks of 16' size.log
+blocks_log $moe "$size" "$requests" 'num_gpu_blocks is: 6924' >count.log
+wrong 'count.log:5: num_gpu_blocks is 6924, but line 3 says K/V of 94784 tokens, in blocks of 16' count.log
+blocks_log $moe "$size" 'Maximum concurrency for 6,144 tokens per request: 25.43x' "$count" >requests.log
+wrong 'requests.log:4: 25.43 requests of 6144 tokens, but there are 5924 blocks of 16 tokens' requests.log
+# A model that is not known may have several kinds of layers, but not where count and concurrency agree.
+blocks_log x "$size" 'Maximum concurrency for 6,144 tokens per request: 25.43x' "$count" >kinds.log
+succeeds "$inflight" import kinds.log --hardware h100-sxm
+printed 'several kinds of K/V layers'
+blocks_log x 'GPU KV cache size: 84,784 tokens' "$requests" "$count" >kinds.log
+wrong 'kinds.log:5: num_gpu_blocks is 5924, but line 3 says' kinds.log
+# Layers with a window alone need less than max_model_len.
+blocks_log mistralai/Mistral-7B-v0.1 "$size" 'Maximum concurrency for 6,144 tokens per request: 20.00x' "$count" >window.log
+succeeds "$inflight" import window.log --hardware h100-sxm
+
 finish

@@ -110,3 +110,14 @@ Test(names, a_length_behind_the_name_is_told)
     }
     cr_expect_eq(model_checkpoint_len("01-ai/Yi-34B-200K"), 200000);
 }
+
+Test(names, two_names_of_a_log_may_be_one_model)
+{
+    cr_expect(model_names_contradict("Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B-Instruct-2507"));
+    cr_expect(model_names_contradict("Qwen/Qwen2.5-7B", "Qwen/Qwen2.5-72B"));
+    cr_expect(model_names_contradict("Qwen/Qwen3-8B", "meta-llama/Meta-Llama-3-8B"));
+    cr_expect_not(model_names_contradict("Qwen/Qwen3-8B", "/models/mine"));
+    cr_expect_not(model_names_contradict("Qwen/Qwen3-8B", "/models/qwen3-8b-fp8"));
+    cr_expect_not(model_names_contradict("x/my-8b", "Qwen/Qwen3-8B"));
+    cr_expect_not(model_names_contradict("Mistral-7B-v0.1", "x/7.25B"));
+}
