@@ -72,4 +72,29 @@ wrong 'kinds.log:5: num_gpu_blocks is 5924, but line 3 says' kinds.log
 blocks_log mistralai/Mistral-7B-v0.1 "$size" 'Maximum concurrency for 6,144 tokens per request: 20.00x' "$count" >window.log
 succeeds "$inflight" import window.log --hardware h100-sxm
 
+# ---- releases that are not known ----
+
+sglang='python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B'
+for release in 0.9.9=0.5.23 1.0=0.5.23 0.3.9=0.4.0; do
+    succeeds "$inflight" import -c "$sglang" --engine-version ${release%=*} --hardware h100-sxm
+    printed "SGLang ${release%=*}, counted as ${release#*=}: this release is not known"
+    printed 'the default of the nearest release that is known'
+    unsaid 'of this release'
+done
+succeeds "$inflight" import -c "docker run lmsysorg/sglang:v0.9.9 $sglang" --hardware h100-sxm
+printed 'SGLang 0.9.9, counted as 0.5.23: this release is not known'
+for version in 0.4.0 0.5.23; do
+    succeeds "$inflight" import -c "$sglang" --engine-version $version --hardware h100-sxm
+    printed "SGLang $version, NVIDIA H100 80GB HBM3 -> serving.kv.memory_utilization="
+    unsaid 'not known'
+done
+for version in 9.9 1.3; do
+    succeeds "$inflight" import -c 'trtllm-serve Qwen/Qwen3-8B' --engine-version $version --hardware h100-sxm
+    printed "TensorRT-LLM $version: this release is not known: its scheduler is that of 1.2 here"
+done
+for version in 0.13.0 1.2.0rc4; do
+    succeeds "$inflight" import -c 'trtllm-serve Qwen/Qwen3-8B' --engine-version $version --hardware h100-sxm
+    unsaid 'not known'
+done
+
 finish
