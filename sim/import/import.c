@@ -136,7 +136,8 @@ int import_read(const struct import_sources *sources, struct facts *facts, struc
     struct settled s = {.facts = facts,
                         .root = tree_node(NODE_MAP, &nowhere),
                         .error = error,
-                        .from_log = sources->n_logs > 0};
+                        .from_log = sources->n_logs > 0,
+                        .log = sources->n_logs > 0 ? sources->logs[0] : NULL};
     if (!s.root)
         return ifl_fail_nomem(error);
     settle[facts->server](&s);

@@ -280,8 +280,35 @@ static const struct pool_names pool = {
     .dflt = 1,
     .dflt_is = "SGLang's default",
     .tokens = "max_total_tokens",
-    .missing = "no line says how many tokens of K/V there are (\"max_total_num_tokens\")",
+    .missing = "no line says how many tokens of K/V there are (\"max_total_num_tokens\", "
+               "\"KV Cache is allocated\")",
 };
+
+/* Where no list of arguments behind the pools says how many tokens there are, the pool does. Pools
+ * of several sizes are of several kinds of layers, or of a draft model with another size. */
+static void settle_pool_lines(struct settled *s)
+{
+    const struct fact *pool_tokens = facts_get(s->facts, "pool_tokens");
+    if (!pool_tokens || s->code < 0)
+        return;
+    if (facts_get(s->facts, "num_tokens")) {
+        facts_decide(s->facts, "pool_tokens", FOUND_HARMLESS, NULL, NULL);
+        return;
+    }
+    for (size_t i = 0; i < s->facts->n; i++) {
+        const struct fact *other = &s->facts->of[i];
+        if (strcmp(other->name, "other_pool_tokens") != 0 ||
+            strcmp(other->value, pool_tokens->value) == 0)
+            continue;
+        s->code = facts_fail(other->at, s->error,
+                             "a pool of %.40s tokens, but one of %.40s on line %ld, and no line "
+                             "says which counts (\"max_total_num_tokens\")",
+                             other->value, pool_tokens->value, pool_tokens->at.line);
+        return;
+    }
+    const struct fact first = *pool_tokens; /* the list may move */
+    s->code = facts_also(s->facts, "num_tokens", first.value, first.at, s->error);
+}
 
 /* A server has --tp-size GPUs. With attention in parallel (server_args.py, enable_dp_attention)
  * they are dp_size groups that share the experts; without, the groups are replicas of that many
@@ -330,6 +357,7 @@ void settle_sglang(struct settled *s)
     settle_count(s, "max_queued_requests", "serving.max_waiting_reqs");
     settle_conservativeness(s, groups);
     settle_seats(s, guesses, groups);
+    settle_pool_lines(s);
     settle_pool(s, &pool);
     settle_memory(s, groups);
     settle_tiers_sglang(s);

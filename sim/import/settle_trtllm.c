@@ -88,8 +88,23 @@ static void settle_world(struct settled *s)
     }
 }
 
+/* gptSession.cpp, createKvCacheManager: a block that is not full counts. */
+static void settle_session(struct settled *s)
+{
+    const long long tokens = settle_at_least_1(s, "session_tokens", 0);
+    const long long block = settle_number(s, "tokens_per_block", is_pytorch(s) ? 32 : 64);
+    char text[32];
+    if (tokens == 0 || block < 1 || s->code < 0 || facts_get(s->facts, "num_tokens") ||
+        facts_get(s->facts, "num_gpu_blocks"))
+        return;
+    snprintf(text, sizeof text, "%lld", (tokens + block - 1) / block);
+    s->code = facts_also(s->facts, "num_gpu_blocks", text,
+                         facts_get(s->facts, "session_tokens")->at, s->error);
+}
+
 static void settle_blocks(struct settled *s)
 {
+    settle_session(s);
     if (facts_get(s->facts, "measures_memory") && !facts_get(s->facts, "memory_measured"))
         settle_fail(s, "measures_memory",
                     "the K/V blocks of this run are those of a run that measures memory, and no "

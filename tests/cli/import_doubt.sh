@@ -97,4 +97,32 @@ for version in 0.13.0 1.2.0rc4; do
     unsaid 'not known'
 done
 
+# ---- pools that one line tells ----
+
+# sgl-project/sglang #11309 and #18263, vllm-project/vllm #21348
+for pool in '[2025-10-07 23:17:19 DP0 TP0] KV Cache is allocated. #tokens: 975424, KV size: 43.67 GB' \
+    '[2026-07-15 13:14:54] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1669816, K size: 76.44 GB, V size: 76.44 GB' \
+    'KV Cache is allocated. #tokens: 367404, K size: 8.23 GB, V size: 8.23 GB'; do
+    tokens=$(echo "$pool" | sed 's/.*#tokens: \([0-9]*\).*/\1/')
+    echo "$pool" >pool.log
+    succeeds "$inflight" import pool.log --hardware h100-sxm
+    printed "pool.log:1: KV Cache is allocated"
+    printed "-> serving.kv.num_blocks=$tokens"
+    succeeds "$inflight" import pool.log --hardware h100-sxm -c "$sglang --tp 4"
+    printed "num_blocks: $tokens"
+done
+echo 'KV Cache is allocated. #tokens: 367404, K size: 8.23 GB' >>pool.log # of another rank
+succeeds "$inflight" import pool.log --hardware h100-sxm
+echo 'KV Cache is allocated. #tokens: 36740, K size: 8.23 GB' >>pool.log
+wrong 'pool.log:3: a pool of 36740 tokens, but one of 367404 on line 1, and no line says which counts' pool.log
+# The message names the log that says too little.
+echo "[2025-01-23 19:34:55] server_args=ServerArgs(model_path='Qwen/Qwen3-8B', tp_size=1)" >short.log
+wrong 'short.log: no line says how many tokens of K/V there are' short.log -c "$sglang"
+# NVIDIA/TensorRT-LLM #224 and #1400: a block that is not full counts (gptSession.cpp).
+for pool in 10718=168 132608=2072; do
+    echo "[TensorRT-LLM][INFO] Using ${pool%=*} tokens in paged KV cache." >session.log
+    succeeds "$inflight" import session.log --hardware h100-sxm
+    printed "Using ${pool%=*} tokens in paged KV cache -> serving.kv.num_blocks=${pool#*=}"
+done
+
 finish
