@@ -247,7 +247,9 @@ static const char *asked(const struct server_flag *flag, const char *value)
 {
     static const char *const same[][2] = {
         {"half", "float16"}, {"float", "float32"}, {"true", "True"}, {"false", "False"}};
-    const bool fits_itself = strcmp(flag->name, "max_model_len") == 0 && strcmp(value, "-1") == 0;
+    const bool fits_itself =
+        strcmp(value, "-1") == 0 && (strcmp(flag->name, "max_model_len") == 0 ||
+                                     strcmp(flag->name, "moe_expert_parallel_size") == 0);
     if (says_nothing(value) || strcmp(value, "auto") == 0 || fits_itself)
         return NULL;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)

@@ -125,4 +125,27 @@ for pool in 10718=168 132608=2072; do
     printed "Using ${pool%=*} tokens in paged KV cache -> serving.kv.num_blocks=${pool#*=}"
 done
 
+# ---- what TensorRT-LLM was started with ----
+
+cat >args.log <<'END'
+[12/07/2025-00:20:20] [TRT-LLM] [I] Using LLM with PyTorch backend
+[TensorRT-LLM][INFO] Max KV cache blocks per sequence: 33 [window size=1025], tokens per block=32, primary blocks=28150, secondary blocks=0, max sequence length=1025
+[12/07/2025-00:21:00] [TRT-LLM] [I] max_seq_len=1025, max_num_requests=32, max_num_tokens=1024, max_batch_size=32
+[12/07/2025-00:21:01] [TRT-LLM] [I] LLM Args:
+model='meta-llama/Meta-Llama-3-8B-Instruct' tokenizer=None tokenizer_mode='auto' skip_tokenizer_init=False tensor_parallel_size=2 dtype='auto' moe_expert_parallel_size=-1 load_format=<LoadFormat.AUTO: 0> kv_cache_config=KvCacheConfig(enable_block_reuse=True, max_tokens=900796, free_gpu_memory_fraction=0.8, host_cache_size=None, dtype='fp8', tokens_per_block=32) enable_chunked_prefill=True scheduler_config=SchedulerConfig(capacity_scheduler_policy=<CapacitySchedulerPolicy.MAX_UTILIZATION: 'MAX_UTILIZATION'>, context_chunking_policy=None) max_batch_size=32 max_seq_len=1024 max_num_tokens=1024 backend='pytorch'
+[12/07/2025-00:21:01] [TRT-LLM] [I] get signal from executor worker
+END
+succeeds "$inflight" import args.log --hardware h100-sxm
+printed 'args.log:5: model=meta-llama/Meta-Llama-3-8B-Instruct -> model=llama-3-8b'
+printed 'args.log:5: tensor_parallel_size=2 -> parallel.tensor=2'
+printed 'args.log:5: free_gpu_memory_fraction=0.8 -> serving.kv.memory_utilization=0.8'
+printed 'not modelled  args.log:5: enable_block_reuse=True'
+printed '-> serving.preset=trtllm-1.2-max-utilization'
+printed 'args.log:5: enable_chunked_prefill=True -> serving.batching.chunking=first-come'
+printed 'args.log:5: kv_cache_dtype=fp8 -> engine.kv_dtype=fp8'
+printed '    num_blocks: 28150'
+unsaid 'unknown'
+wrong 'args.log:5: the model is meta-llama/Meta-Llama-3-8B-Instruct, but the command line says Qwen/Qwen3-8B' \
+    args.log -c 'trtllm-serve Qwen/Qwen3-8B'
+
 finish
