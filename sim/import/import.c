@@ -52,6 +52,21 @@ static int read_logs(const struct import_sources *sources, struct facts *facts,
     return code;
 }
 
+/* An answer is read by the rules of a server that a later one may name. */
+static int read_answers(const struct import_sources *sources, struct facts *facts,
+                        struct ifl_error *error)
+{
+    size_t n_unread = 0;
+    int code = 0;
+    for (size_t i = 0; i < sources->n_answers && code == 0; i++) {
+        code = answer_read(&sources->answers[i], facts, error);
+        n_unread += !facts->has_server;
+    }
+    for (size_t i = 0; i < n_unread && code == 0 && facts->has_server; i++)
+        code = answer_read(&sources->answers[i], facts, error);
+    return code;
+}
+
 static int read_sources(const struct import_sources *sources, struct facts *facts,
                         struct ifl_error *error)
 {
@@ -60,8 +75,8 @@ static int read_sources(const struct import_sources *sources, struct facts *fact
         code = command_read(sources->command, facts, error);
     if (code == 0)
         code = read_logs(sources, facts, error);
-    for (size_t i = 0; i < sources->n_answers && code == 0; i++)
-        code = answer_read(&sources->answers[i], facts, error);
+    if (code == 0)
+        code = read_answers(sources, facts, error);
     if (code == 0 && !facts->has_server && sources->n_answers > 0)
         code = ifl_fail_at(error, sources->answers[0].name, 0, 0,
                            "no sample is of a server that is known, expected the /metrics of vLLM "

@@ -148,4 +148,29 @@ unsaid 'unknown'
 wrong 'args.log:5: the model is meta-llama/Meta-Llama-3-8B-Instruct, but the command line says Qwen/Qwen3-8B' \
     args.log -c 'trtllm-serve Qwen/Qwen3-8B'
 
+# ---- answers ----
+
+echo 'sglang:max_total_num_tokens{m="x"} 12345.0' >metrics.txt
+for owner in sglang inflight; do # the latter names no server that is known
+    echo '{"object":"list","data":[{"id":"x","owned_by":"'$owner'","root":"llama-3-8b","max_model_len":4096}]}' >models.json
+    for order in 'models.json metrics.txt' 'metrics.txt models.json'; do
+        succeeds "$inflight" import --answer "${order% *}" --answer "${order#* }" --hardware h100-sxm
+        printed 'models.json:1: model=llama-3-8b -> model=llama-3-8b'
+        printed 'models.json:1: max_model_len=4096 -> serving.max_model_len=4096'
+    done
+done
+
+# The null block is one of num_gpu_blocks and of serving.kv.num_blocks.
+printf 'model: llama-3-8b\nhardware: h100-sxm\nserving: {preset: vllm-v1-2026-08, kv: {num_blocks: 12345}}\n' >live.yaml
+"$inflight" serve live.yaml --port 0 -o served >serve.log 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+within_a_minute grep -q 'serving at' serve.log || complain 'the server did not start' "$(cat serve.log)"
+url=$(sed -n 's|.*serving at \(http://[^/]*\)/.*|\1|p' serve.log)
+succeeds "$inflight" import --server "$url" --hardware h100-sxm --engine-version 0.30
+printed 'num_gpu_blocks=12345 -> serving.kv.num_blocks=12345'
+kill "$server"
+wait "$server" 2>/dev/null
+trap 'rm -rf "$work"' EXIT
+
 finish
