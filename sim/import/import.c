@@ -185,10 +185,25 @@ static const char *key_of(const struct finding *f, const struct node *root)
     return shares ? "parallel.data" : f->key;
 }
 
+/* Of a list of modules the first that has the key. */
+static const struct node *value_at(const struct node *root, const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    const struct node *value = tree_at(root, key), *list = NULL;
+    char parent[128];
+    if (!value && dot) {
+        snprintf(parent, sizeof parent, "%.*s", (int)(dot - key), key);
+        list = tree_at(root, parent);
+    }
+    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n && !value; i++)
+        value = tree_child(list->of[i], dot + 1);
+    return value;
+}
+
 static void print_key(const struct finding *f, const struct node *root, FILE *out)
 {
     const char *key = key_of(f, root);
-    const struct node *value = tree_at(root, key);
+    const struct node *value = value_at(root, key);
     const char *arrow = *f->what ? " -> " : "";
     if (value && value->kind == NODE_SCALAR)
         fprintf(out, "%s%s=%s", arrow, key, value->text);

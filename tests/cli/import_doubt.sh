@@ -173,4 +173,10 @@ kill "$server"
 wait "$server" 2>/dev/null
 trap 'rm -rf "$work"' EXIT
 
+# ---- what a key has become ----
+
+succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B --enable-lora --watermark 0.1 $seats" --engine-version 0.30.0
+printed '--enable-lora -> serving.admit.policy=adapter-slots'
+printed '--watermark 0.1 -> serving.admit.watermark_frac=0.1'
+
 finish
