@@ -179,4 +179,22 @@ succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B --enable-lora --waterma
 printed '--enable-lora -> serving.admit.policy=adapter-slots'
 printed '--watermark 0.1 -> serving.admit.watermark_frac=0.1'
 
+# ---- what an export loses ----
+
+# The share of a rule that no server has comes back as another number of blocks.
+printf 'model: llama-3-8b\nserving: {preset: sglang-overlap, kv: {memory_utilization: 0.7}}\n' >share.yaml
+expect 0 'note: no argument of SGLang says serving.kv.sizing=memory, serving.kv.memory_utilization=0.7' \
+    "$inflight" export --server sglang share.yaml
+printf 'model: llama-3-8b\nserving: {preset: vllm-v0}\n' >rule.yaml
+expect 0 'note: no argument of vLLM says serving.kv.sizing=memory' "$inflight" export --server vllm rule.yaml
+printf 'model: llama-3-8b\nserving: {preset: sglang-overlap, kv: {sizing: sglang, memory_utilization: 0.7}}\n' >share.yaml
+succeeds "$inflight" export --server sglang share.yaml
+printed '--mem-fraction-static 0.7'
+
+# ---- a key of another module ----
+
+printf 'model: llama-3-8b\nhardware: h100-sxm\nserving: {preset: vllm-v1-2026-11, batching: {max_long_partial_prefills: 1}}\n' >key.yaml
+refuses 'key.yaml:3:*: unknown key serving.batching.max_long_partial_prefills, expected one of max_seqs, ' \
+    "$inflight" run key.yaml --dry-run
+
 finish
