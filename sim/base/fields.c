@@ -375,9 +375,12 @@ static int fail_unknown(const struct node *child, const char *where, const struc
     for (size_t i = 0, length = 0; i < n_known && length < sizeof list; i++)
         length +=
             (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", known[i]);
+    char path[MAX_DESCRIPTION];
+    snprintf(path, sizeof path, "%s%s%.100s", where, dot(where), child->key);
     enum server server;
     const struct server_flag *flag = server_flag_meant(child->key, &server);
-    if (flag)
+    const bool is_this = flag && flag->key && strcmp(flag->key, path) == 0; /* of another module */
+    if (flag && !is_this)
         return tree_fail(child, error, "unknown key %s%s%.100s, %s here", where, dot(where),
                          child->key, server_flag_describe(flag, server, list, sizeof list));
     if (near)

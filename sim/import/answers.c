@@ -124,12 +124,13 @@ static int read_metrics(const struct import_answer *answer, struct facts *facts,
 
 /* ---- JSON ---- */
 
-static int take_argument(const char *name, const char *value, struct place at, struct facts *facts,
-                         struct ifl_error *error)
+/* A member of an answer that says what the server's argument does. */
+static int take_argument(const char *member, const char *name, const char *value, struct place at,
+                         struct facts *facts, struct ifl_error *error)
 {
     char written[320];
     const struct server_flag *flag = server_flag_find(facts->server, name, false);
-    snprintf(written, sizeof written, "%s=%.200s", name, value);
+    snprintf(written, sizeof written, "%s=%.200s", member, value);
     return flag ? facts_argument(facts, flag, value, written, at, false, error) : 0;
 }
 
@@ -149,10 +150,12 @@ static int read_models(const json_t *model, struct place at, struct facts *facts
     if (rc < 0 || !facts->has_server)
         return rc;
     if (path)
-        rc = take_argument("model", path, at, facts, error);
+        rc = take_argument("model", "model", path, at, facts, error);
     snprintf(text, sizeof text, "%lld", (long long)json_integer_value(length));
-    return rc == 0 && json_is_integer(length) && facts->server == SERVER_VLLM
-               ? take_argument("max_model_len", text, at, facts, error)
+    return rc == 0 && json_is_integer(length)
+               ? take_argument("max_model_len",
+                               facts->server == SERVER_SGLANG ? "context_length" : "max_model_len",
+                               text, at, facts, error)
                : rc;
 }
 

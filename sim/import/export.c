@@ -317,11 +317,13 @@ static bool is_no_tier(const struct node *map)
     return true;
 }
 
-/* The rule `memory` of serving.kv and its share are inflight's own: no server counts so. */
-static bool is_own_rule(const struct node *map, const char *key)
+/* The rule `memory` of serving.kv and its share are inflight's own: no server counts so. Where
+ * serving.kv says how many blocks there are, nothing is counted. */
+static bool is_idle_rule(const struct node *map, const char *key)
 {
     return key && (strcmp(key, "sizing") == 0 || strcmp(key, "memory_utilization") == 0) &&
-           key_is(map, "sizing", "memory");
+           key_is(map, "sizing", "memory") && *key_text(map, "num_blocks") &&
+           !key_is(map, "num_blocks", "0");
 }
 
 /* Keys of a server that differ, as "key=value, ...". Returns how many. */
@@ -347,7 +349,7 @@ static size_t list_differences(const struct node *a, const struct node *b, const
         if (other && child->kind == NODE_SCALAR && other->kind == NODE_SCALAR &&
             strcmp(child->text, other->text) == 0)
             continue;
-        if (is_own_rule(a, child->key))
+        if (is_idle_rule(a, child->key))
             continue;
         const size_t used = strlen(list);
         snprintf(list + used, n_bytes - used, "%s%s=%s", used ? ", " : "", path,

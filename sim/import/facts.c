@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "import/names.h"
 #include "import/secrets.h"
 
 void facts_free(struct facts *facts)
@@ -246,7 +247,9 @@ static const char *asked(const struct server_flag *flag, const char *value)
 {
     static const char *const same[][2] = {
         {"half", "float16"}, {"float", "float32"}, {"true", "True"}, {"false", "False"}};
-    const bool fits_itself = strcmp(flag->name, "max_model_len") == 0 && strcmp(value, "-1") == 0;
+    const bool fits_itself =
+        strcmp(value, "-1") == 0 && (strcmp(flag->name, "max_model_len") == 0 ||
+                                     strcmp(flag->name, "moe_expert_parallel_size") == 0);
     if (says_nothing(value) || strcmp(value, "auto") == 0 || fits_itself)
         return NULL;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
@@ -259,6 +262,17 @@ static const char *asked(const struct server_flag *flag, const char *value)
 static bool is_model(const struct server_flag *flag)
 {
     return flag->key && strcmp(flag->key, "model") == 0;
+}
+
+static int check_model(const struct facts *facts, const char *name, struct place at,
+                       struct ifl_error *error)
+{
+    const struct fact *before = facts_get(facts, facts_model_name(facts));
+    char words[320];
+    if (!before || !model_names_contradict(before->value, name))
+        return 0;
+    return facts_fail(at, error, "the model is %.200s, but %s says %.200s", name,
+                      place_words(before->at, words), before->value);
 }
 
 /* A log may repeat the value in other words, so that two of them are no contradiction. */
@@ -308,8 +322,8 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
         return depends(facts, flag, says, written, at, error);
     if (flag->sense != FLAG_MAPS || !says)
         return facts_find(facts, FOUND_HARMLESS, at, written, NULL, NULL, error);
-    int code = 0;
-    if (!is_model(flag) || !facts_get(facts, flag->name))
+    int code = is_model(flag) ? check_model(facts, says, at, error) : 0;
+    if (code == 0 && (!is_model(flag) || !facts_get(facts, flag->name)))
         code = facts_say(facts, flag->name, says, at, forced, error);
     if (code == 0)
         code = facts_find(facts, FOUND_MAPS, at, written, flag->key, NULL, error);

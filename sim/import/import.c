@@ -52,6 +52,21 @@ static int read_logs(const struct import_sources *sources, struct facts *facts,
     return code;
 }
 
+/* An answer is read by the rules of a server that a later one may name. */
+static int read_answers(const struct import_sources *sources, struct facts *facts,
+                        struct ifl_error *error)
+{
+    size_t n_unread = 0;
+    int code = 0;
+    for (size_t i = 0; i < sources->n_answers && code == 0; i++) {
+        code = answer_read(&sources->answers[i], facts, error);
+        n_unread += !facts->has_server;
+    }
+    for (size_t i = 0; i < n_unread && code == 0 && facts->has_server; i++)
+        code = answer_read(&sources->answers[i], facts, error);
+    return code;
+}
+
 static int read_sources(const struct import_sources *sources, struct facts *facts,
                         struct ifl_error *error)
 {
@@ -60,8 +75,8 @@ static int read_sources(const struct import_sources *sources, struct facts *fact
         code = command_read(sources->command, facts, error);
     if (code == 0)
         code = read_logs(sources, facts, error);
-    for (size_t i = 0; i < sources->n_answers && code == 0; i++)
-        code = answer_read(&sources->answers[i], facts, error);
+    if (code == 0)
+        code = read_answers(sources, facts, error);
     if (code == 0 && !facts->has_server && sources->n_answers > 0)
         code = ifl_fail_at(error, sources->answers[0].name, 0, 0,
                            "no sample is of a server that is known, expected the /metrics of vLLM "
@@ -136,7 +151,8 @@ int import_read(const struct import_sources *sources, struct facts *facts, struc
     struct settled s = {.facts = facts,
                         .root = tree_node(NODE_MAP, &nowhere),
                         .error = error,
-                        .from_log = sources->n_logs > 0};
+                        .from_log = sources->n_logs > 0,
+                        .log = sources->n_logs > 0 ? sources->logs[0] : NULL};
     if (!s.root)
         return ifl_fail_nomem(error);
     settle[facts->server](&s);
@@ -169,10 +185,25 @@ static const char *key_of(const struct finding *f, const struct node *root)
     return shares ? "parallel.data" : f->key;
 }
 
+/* Of a list of modules the first that has the key. */
+static const struct node *value_at(const struct node *root, const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    const struct node *value = tree_at(root, key), *list = NULL;
+    char parent[128];
+    if (!value && dot) {
+        snprintf(parent, sizeof parent, "%.*s", (int)(dot - key), key);
+        list = tree_at(root, parent);
+    }
+    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n && !value; i++)
+        value = tree_child(list->of[i], dot + 1);
+    return value;
+}
+
 static void print_key(const struct finding *f, const struct node *root, FILE *out)
 {
     const char *key = key_of(f, root);
-    const struct node *value = tree_at(root, key);
+    const struct node *value = value_at(root, key);
     const char *arrow = *f->what ? " -> " : "";
     if (value && value->kind == NODE_SCALAR)
         fprintf(out, "%s%s=%s", arrow, key, value->text);

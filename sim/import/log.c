@@ -164,10 +164,21 @@ static bool is_forced(const struct reader *r, enum line_form form, const struct 
     return is_changed;
 }
 
+/* Python's enums are printed as <Policy.FIRST: 'FIRST'>: the value is behind the colon. */
+static const char *enum_value(const char *value, char text[64])
+{
+    const char *colon = value[0] == '<' ? strchr(value, ':') : NULL;
+    if (!colon)
+        return value;
+    colon += strspn(colon, ": '");
+    snprintf(text, 64, "%.*s", (int)strcspn(colon, "'>"), colon);
+    return text;
+}
+
 /* One argument of a list. */
 static int take_argument(struct reader *r, enum line_form form, const struct argument *argument)
 {
-    char written[256];
+    char written[256], text[64];
     const char *value = argument->value ? argument->value : "";
     const struct server_flag *flag = server_flag_find(r->facts->server, argument->name, false);
     snprintf(written, sizeof written, "%s%s%.180s", argument->name, argument->value ? "=" : "",
@@ -184,6 +195,7 @@ static int take_argument(struct reader *r, enum line_form form, const struct arg
         return facts_find(r->facts, FOUND_UNKNOWN, r->at, written, NULL, NULL, r->error);
     if (strncmp(value, "torch.", 6) == 0)
         value += 6;
+    value = enum_value(value, text);
     return facts_argument(r->facts, flag, value, written, r->at, is_forced(r, form, flag),
                           r->error);
 }
@@ -218,7 +230,7 @@ static int refuse_open(const struct reader *r, bool has_next)
  * lines behind go on with it; else it is refused, since flags would be missing. */
 static int join_list(struct reader *r, const char *at)
 {
-    const bool has_bracket = strchr("([{", at[-1]) != NULL;
+    const bool has_bracket = at > r->line && strchr("([{", at[-1]);
     const long first = r->text.at;
     char what[96];
     int code = 0;
@@ -241,6 +253,33 @@ static int join_list(struct reader *r, const char *at)
                       "the list of arguments goes on behind the line's end", r->error);
 }
 
+/* Objects whose members are arguments (llmapi/llm_args.py); of the others, the table has the whole.
+ */
+static bool has_members(const struct reader *r, const struct argument *argument)
+{
+    static const char *const names[] = {"kv_cache_config", "scheduler_config"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (r->facts->server == SERVER_TRTLLM && argument->value &&
+            strcmp(argument->name, names[i]) == 0 && strchr(argument->value, '('))
+            return true;
+    return false;
+}
+
+/* Members that no flag is called by say more of what one of them sets. */
+static int take_members(struct reader *r, enum line_form form, const struct argument *object)
+{
+    char *at = strchr(object->value, '(') + 1, kv_dtype[] = "kv_cache_dtype";
+    struct argument member;
+    int code = 0;
+    while (code == 0 && argument_next(&at, &member)) {
+        if (strcmp(member.name, "dtype") == 0)
+            member.name = kv_dtype;
+        if (server_flag_find(r->facts->server, member.name, false))
+            code = take_argument(r, form, &member);
+    }
+    return code;
+}
+
 static int take_list(struct reader *r, enum line_form form, char *at)
 {
     struct argument argument;
@@ -250,7 +289,8 @@ static int take_list(struct reader *r, enum line_form form, char *at)
     if (code == 0 && r->text.is_cut && n > 0 && !strchr(")]}>", at[n - 1]))
         code = refuse_cut(r);
     while (code == 0 && argument_next(&at, &argument))
-        code = take_argument(r, form, &argument);
+        code = has_members(r, &argument) ? take_members(r, form, &argument)
+                                         : take_argument(r, form, &argument);
     return code;
 }
 
@@ -313,6 +353,7 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
         return take_anew(r, line);
     case LINE_LIST:
         return take_list(r, line->form, r->line + groups[0].rm_eo);
+    case LINE_WHOLE:
     case LINE_RESOLVED:
         return take_list(r, line->form, r->line + groups[0].rm_so);
     case LINE_START:
@@ -405,7 +446,7 @@ static int read_line(struct reader *r)
         if (take(r, &log_lines[i], groups) < 0)
             return r->error->code;
         if (log_lines[i].form == LINE_LIST || log_lines[i].form == LINE_RESOLVED ||
-            log_lines[i].form == LINE_START)
+            log_lines[i].form == LINE_WHOLE || log_lines[i].form == LINE_START)
             break; /* the list is cut into pieces */
     }
     if (!known && !gpu && r->line[strspn(r->line, " \t")])

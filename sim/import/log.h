@@ -9,6 +9,8 @@
  *   cp_world_size     vLLM: kv_tokens is multiplied by it
  *   token_budget      vLLM: max_num_batched_tokens, as asked for or by default
  *   num_tokens        SGLang, TensorRT-LLM: tokens of K/V
+ *   pool_tokens       SGLang: of the first pool that is allocated; other_pool_tokens: of later ones
+ *   session_tokens    TensorRT-LLM: tokens of K/V, of which the last block may have but a part
  *   gpu, gpu_gib      what a GPU is called, its memory in GiB
  *   world_size        TensorRT-LLM: processes, one a GPU
  *   llm_backend       TensorRT-LLM: PyTorch, or another one

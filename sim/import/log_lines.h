@@ -13,6 +13,7 @@ enum line_form {
     LINE_ANEW,     /* takes back what was said of the facts before */
     LINE_LIST,     /* behind the pattern stands a list of arguments */
     LINE_RESOLVED, /* the same; what it says counts in place of what the server was asked for */
+    LINE_WHOLE,    /* with the pattern begins a list of arguments */
     LINE_START,    /* a server starts: facts, then a list of arguments */
     LINE_HARMLESS, /* the pattern is not used */
     LINE_UNMODELLED

@@ -1,10 +1,13 @@
 #include "import/names.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "import/name_words.h"
 
 /* Names by the driver (nvidia-smi, and device_name in the names of vLLM's tuned kernels); memory
  * from the data sheets, and what nvidia-smi says of it with current drivers. A longer name stands
@@ -112,6 +115,7 @@ static const struct model_name {
     {"opt-175b", "opt-175b", 0},
     {"bloom-176b", "bigscience/bloom", 0},
     {"yi-34b", "01-ai/Yi-34B", 0},
+    {"yi-34b", "Yi-34B-200K", 200000},
     {"deepseek-v3", "deepseek-ai/DeepSeek-V3", 0},
     {"deepseek-v3", "DeepSeek-R1", 0},
     {NULL, "DeepSeek-R1-Distill", 0},
@@ -154,11 +158,45 @@ static bool begins(const char *name, const char *start)
     return !start[n] && (!name[n] || name[n] == '-' || name[n] == '.' || name[n] == '_');
 }
 
-/* The row with the longest name that this one begins with. */
-static const struct model_name *find_model(const char *name)
+/* Sizes of the models whose checkpoints' names say none, in billions of parameters. */
+static double size_b(const struct model_name *model)
 {
-    char text[256];
-    const char *bare = bare_name(name, text);
+    static const struct {
+        const char *profile;
+        double params_b;
+    } sizes[] = {{"bloom-176b", 176},
+                 {"deepseek-v3", 671},
+                 {"deepseek-v2-lite", 16},
+                 {"deepseek-v2", 236},
+                 {"kimi-k2", 1000}};
+    const char *checkpoint = last_part(model->checkpoint);
+    struct name_word word;
+    for (size_t i = 0; model->profile && i < sizeof sizes / sizeof *sizes; i++)
+        if (strcmp(sizes[i].profile, model->profile) == 0)
+            return sizes[i].params_b;
+    return name_word_next(checkpoint, checkpoint, &word) ? word.params_b : 0;
+}
+
+static bool are_far(double a, double b)
+{
+    return a > 0 && b > 0 && fabs(a / b - 1) > 0.06;
+}
+
+/* A size behind the name of a checkpoint that is not its own is that of another model: of a
+ * distilled or a pruned one, or of several in one. Names round, and count an extra layer or not. */
+static bool is_other_size(const struct model_name *model, const char *bare, const char *rest)
+{
+    const double own_b = size_b(model);
+    struct name_word word;
+    for (; name_word_next(bare, rest, &word); rest = word.at + 1)
+        if (!word.is_len && are_far(word.params_b, own_b))
+            return true;
+    return false;
+}
+
+/* The row whose name is the longest that this one begins with; `*rest` is what stands behind it. */
+static const struct model_name *find_row(const char *bare, const char **rest)
+{
     const struct model_name *found = NULL;
     size_t most = 0;
     for (size_t i = 0; i < N_MODELS; i++) {
@@ -169,8 +207,25 @@ static const struct model_name *find_model(const char *name)
             continue;
         found = &models[i];
         most = is_profile ? SIZE_MAX : strlen(checkpoint); /* the profile's own row is the first */
+        *rest = bare + strlen(is_profile ? bare : checkpoint);
     }
     return found;
+}
+
+static const struct model_name *find_model(const char *name)
+{
+    char text[256];
+    const char *rest, *bare = bare_name(name, text);
+    const struct model_name *found = find_row(bare, &rest);
+    return found && !is_other_size(found, bare, rest) ? found : NULL;
+}
+
+bool model_has_other_size(const char *name)
+{
+    char text[256];
+    const char *rest, *bare = bare_name(name, text);
+    const struct model_name *found = find_row(bare, &rest);
+    return found && found->profile && is_other_size(found, bare, rest);
 }
 
 const char *model_profile(const char *name)
@@ -179,10 +234,44 @@ const char *model_profile(const char *name)
     return model ? model->profile : NULL;
 }
 
+/* The first size in a name; 0: none. */
+static double named_size_b(const char *name)
+{
+    char text[256];
+    const char *bare = bare_name(name, text);
+    struct name_word word;
+    for (const char *at = bare; name_word_next(bare, at, &word); at = word.at + 1)
+        if (!word.is_len)
+            return word.params_b;
+    return 0;
+}
+
+bool model_names_contradict(const char *a, const char *b)
+{
+    const char *of_a = model_profile(a), *of_b = model_profile(b);
+    return (of_a && of_b && strcmp(of_a, of_b) != 0) || are_far(named_size_b(a), named_size_b(b));
+}
+
 long long model_checkpoint_len(const char *name)
 {
     const struct model_name *model = find_model(name);
     return model ? model->max_tokens : 0;
+}
+
+bool model_named_len(const char *name, double *thousands, long long *n_tokens)
+{
+    char text[256];
+    const char *rest, *bare = bare_name(name, text);
+    struct name_word word;
+    if (!find_row(bare, &rest))
+        return false;
+    for (; name_word_next(bare, rest, &word); rest = word.at + 1)
+        if (word.is_len) {
+            *thousands = word.thousands;
+            *n_tokens = word.n_tokens;
+            return true;
+        }
+    return false;
 }
 
 /* Words of names of checkpoints. Those of the width come first: "GPTQ-Int8", "W4A16-AWQ". */

@@ -22,6 +22,15 @@ const char *model_profile(const char *name);
 /* The most tokens of a request that this checkpoint allows (max_position_embeddings), where they
  * are not those of the profile; else 0. */
 long long model_checkpoint_len(const char *name);
+/* True if the name begins as that of a profile's checkpoint and has another size behind it
+ * ("deepseek-r1-14b"): model_profile has none for it. */
+bool model_has_other_size(const char *name);
+/* True if two names cannot be of one model: they find different profiles, or have different sizes.
+ * Two paths may be of one. */
+bool model_names_contradict(const char *a, const char *b);
+/* True if a length stands behind the checkpoint's name ("Llama-2-7B-32K"): its thousands, as
+ * written, and its tokens, 0 where the word does not tell them exactly ("100k"). */
+bool model_named_len(const char *name, double *thousands, long long *n_tokens);
 /* What a checkpoint's name says of its weights: "fp8", "int8" or "int4", "" if they are quantised
  * in another way, NULL if it says nothing. */
 const char *model_width(const char *name);

@@ -38,7 +38,8 @@ void settle_assume(struct settled *s, const char *key, const char *value, const 
 void settle_fail(struct settled *s, const char *name, const char *format, ...)
 {
     const struct fact *fact = name ? facts_get(s->facts, name) : NULL;
-    const struct place at = fact ? fact->at : (struct place){s->facts->server_at.file, 0};
+    const char *file = s->log ? s->log : s->facts->server_at.file;
+    const struct place at = fact ? fact->at : (struct place){file, 0};
     char text[512];
     va_list args;
     if (s->code < 0)

@@ -12,7 +12,8 @@ struct settled {
     struct node *root;
     struct ifl_error *error;
     int code;
-    bool from_log; /* a log was read: what it does not say is missing, or a default */
+    bool from_log;   /* a log was read: what it does not say is missing, or a default */
+    const char *log; /* the first one, NULL: none */
 };
 
 /* Puts a key, its value in YAML. */

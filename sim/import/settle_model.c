@@ -2,6 +2,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cost/model.h"
+
 #include "import/names.h"
 #include "import/settle.h"
 
@@ -20,25 +22,61 @@ void settle_model(struct settled *s)
     else
         settle_find(s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named",
                     NULL,
-                    "no model of configs/models has this name: set model, `inflight model` reads "
-                    "a config.json");
+                    model && model_has_other_size(model)
+                        ? "the model of configs/models whose name begins so has another size: set "
+                          "model, `inflight model` reads a config.json"
+                        : "no model of configs/models has this name: set model, `inflight model` "
+                          "reads a config.json");
+}
+
+/* The length of the profile that the name finds; 0: it finds none. */
+static long long profile_len(const char *name)
+{
+    const char *profile = model_profile(name);
+    struct ifl_error wrong;
+    struct model model;
+    return profile && model_load(profile, &model, &wrong) == 0 ? model.max_model_len : 0;
+}
+
+/* The length of the checkpoint that its name tells; *is_vague: it tells one beyond that of the
+ * table or the profile, but not how many tokens that is. */
+static long long checkpoint_len(const char *name, bool *is_vague)
+{
+    const long long listed = model_checkpoint_len(name);
+    const long long known = listed > 0 ? listed : profile_len(name);
+    double thousands;
+    long long n_tokens;
+    *is_vague = false;
+    if (known == 0 || !model_named_len(name, &thousands, &n_tokens))
+        return listed;
+    *is_vague = n_tokens == 0 && 1000 * thousands > (double)known;
+    return n_tokens > known ? n_tokens : listed;
 }
 
 long long settle_checkpoint_len(const struct settled *s)
 {
     const char *model = name_of(s);
-    return model ? model_checkpoint_len(model) : 0;
+    bool is_vague;
+    return model ? checkpoint_len(model, &is_vague) : 0;
 }
 
 void settle_length(struct settled *s)
 {
+    const char *model = name_of(s);
     char text[32];
-    const long long len = settle_checkpoint_len(s);
-    if (len == 0 || s->code < 0 || tree_at(s->root, "serving.max_model_len"))
+    bool is_vague = false;
+    if (!model || s->code < 0 || tree_at(s->root, "serving.max_model_len"))
         return;
+    const long long len = checkpoint_len(model, &is_vague);
     snprintf(text, sizeof text, "%lld", len);
-    settle_assume(s, "serving.max_model_len", text,
-                  "the checkpoint's length, which is not that of the profile");
+    if (is_vague)
+        settle_find(s, FOUND_UNKNOWN, facts_get(s->facts, facts_model_name(s->facts))->at, model,
+                    NULL,
+                    "the name may tell a length beyond the profile's, which counts here: set "
+                    "serving.max_model_len to that of its config.json");
+    else if (len > 0)
+        settle_assume(s, "serving.max_model_len", text,
+                      "the checkpoint's length, which is not that of the profile");
 }
 
 /* FlashMLA, the default for latent K/V on GPUs that it has kernels for, has blocks of 64 tokens

@@ -64,16 +64,35 @@ static void settle_share(struct settled *s, const char *name, const char *key, l
 
 /* ---- defaults that go by the GPU ---- */
 
-/* The newest release where none is said, and the oldest known one for those before it. */
-static int version_of(const struct settled *s)
+/* The newest release where none is said; one that is not known is counted as the nearest that is,
+ * and *is_known is false. */
+static int version_of(const struct settled *s, bool *is_known)
 {
     const char *text = facts_text(s->facts, "version");
     int major = -1, minor = 0, patch = 0;
-    if (!text || sscanf(text, "%d.%d.%d", &major, &minor, &patch) < 2 || major != 0 || minor > 99 ||
-        patch > 99)
-        return SGLANG_NEWEST;
-    const int version = 100 * minor + patch;
-    return version < SGLANG_OLDEST ? SGLANG_OLDEST : version;
+    const bool is_read = text && sscanf(text, "%d.%d.%d", &major, &minor, &patch) >= 2 &&
+                         major == 0 && minor >= 0 && minor <= 99 && patch >= 0 && patch <= 99;
+    const int version = is_read ? 100 * minor + patch : SGLANG_NEWEST;
+    *is_known = is_read && version >= SGLANG_OLDEST && version <= SGLANG_NEWEST;
+    return version < SGLANG_OLDEST   ? SGLANG_OLDEST
+           : version > SGLANG_NEWEST ? SGLANG_NEWEST
+                                     : version;
+}
+
+/* A release that is named and not known. */
+static void check_version(struct settled *s)
+{
+    const struct fact *fact = facts_get(s->facts, "version");
+    bool is_known;
+    const int version = version_of(s, &is_known);
+    char what[96];
+    if (!fact || is_known)
+        return;
+    snprintf(what, sizeof what, "SGLang %.60s, counted as 0.%d.%d", fact->value, version / 100,
+             version % 100);
+    settle_find(s, FOUND_ASSUMED, fact->at, what, NULL,
+                "this release is not known: its memory and its chunk are those of the nearest one "
+                "that is");
 }
 
 /* The GPU that is named, else NULL. */
@@ -140,8 +159,9 @@ static struct sglang_server server_of(struct settled *s, long long groups)
     const struct gpu_name *gpu = gpu_of(s);
     const struct fact *chunk = facts_get(s->facts, "chunked_prefill_size");
     const char *profile = tree_text(tree_at(s->root, "model"));
+    bool is_known;
     struct sglang_server server = {
-        .version = version_of(s),
+        .version = version_of(s, &is_known),
         .gpu_mib = (gpu ? gpu : &usual)->smi_mib,
         .tensor = settle_number(s, "tp_size", 1),
         .pipeline = settle_number(s, "pp_size", 1),
@@ -213,16 +233,21 @@ static void assume_share(struct settled *s, long long groups)
 {
     const struct sglang_server server = server_of(s, groups);
     const struct gpu_name *gpu = gpu_of(s);
-    const bool is_named = facts_get(s->facts, "version");
+    bool is_named; /* the release, and it is known */
+    version_of(s, &is_named);
+    const bool is_told = is_named || !facts_get(s->facts, "version");
     char what[96];
     snprintf(what, sizeof what, "SGLang %d.%d.%d, %.40s", 0, server.version / 100,
              server.version % 100, gpu ? gpu->name : "NVIDIA H100 80GB HBM3");
     settle_put(s, "serving.kv.memory_utilization", "%.15g", sglang_static_share(&server));
     settle_find(s, FOUND_ASSUMED, (struct place){0}, what, "serving.kv.memory_utilization",
-                gpu && is_named ? "the default of this release on this GPU"
-                : gpu           ? "no version is named: the default of the newest that is known"
-                : is_named      ? "no GPU is named: the default of this release on an H100; give "
-                                  "--hardware or --mem-fraction-static"
+                !is_told          ? gpu ? "the default of the nearest release that is known"
+                                        : "the default of the nearest release that is known on an "
+                                          "H100; give --hardware or --mem-fraction-static"
+                : gpu && is_named ? "the default of this release on this GPU"
+                : gpu             ? "no version is named: the default of the newest that is known"
+                : is_named        ? "no GPU is named: the default of this release on an H100; give "
+                                    "--hardware or --mem-fraction-static"
                            : "no GPU and no version is named: the default of the newest that is "
                              "known on an H100; give --hardware or --mem-fraction-static");
 }
@@ -255,8 +280,35 @@ static const struct pool_names pool = {
     .dflt = 1,
     .dflt_is = "SGLang's default",
     .tokens = "max_total_tokens",
-    .missing = "no line says how many tokens of K/V there are (\"max_total_num_tokens\")",
+    .missing = "no line says how many tokens of K/V there are (\"max_total_num_tokens\", "
+               "\"KV Cache is allocated\")",
 };
+
+/* Where no list of arguments behind the pools says how many tokens there are, the pool does. Pools
+ * of several sizes are of several kinds of layers, or of a draft model with another size. */
+static void settle_pool_lines(struct settled *s)
+{
+    const struct fact *pool_tokens = facts_get(s->facts, "pool_tokens");
+    if (!pool_tokens || s->code < 0)
+        return;
+    if (facts_get(s->facts, "num_tokens")) {
+        facts_decide(s->facts, "pool_tokens", FOUND_HARMLESS, NULL, NULL);
+        return;
+    }
+    for (size_t i = 0; i < s->facts->n; i++) {
+        const struct fact *other = &s->facts->of[i];
+        if (strcmp(other->name, "other_pool_tokens") != 0 ||
+            strcmp(other->value, pool_tokens->value) == 0)
+            continue;
+        s->code = facts_fail(other->at, s->error,
+                             "a pool of %.40s tokens, but one of %.40s on line %ld, and no line "
+                             "says which counts (\"max_total_num_tokens\")",
+                             other->value, pool_tokens->value, pool_tokens->at.line);
+        return;
+    }
+    const struct fact first = *pool_tokens; /* the list may move */
+    s->code = facts_also(s->facts, "num_tokens", first.value, first.at, s->error);
+}
 
 /* A server has --tp-size GPUs. With attention in parallel (server_args.py, enable_dp_attention)
  * they are dp_size groups that share the experts; without, the groups are replicas of that many
@@ -288,6 +340,7 @@ static void settle_parallel(struct settled *s)
 void settle_sglang(struct settled *s)
 {
     settle_ranks(s, "tp_size");
+    check_version(s);
     settle_put(s, "serving.preset", "sglang"); /* in front of the other keys */
     const bool guesses = settle_drafts_sglang(s);
     settle_loop(s, guesses);
@@ -304,6 +357,7 @@ void settle_sglang(struct settled *s)
     settle_count(s, "max_queued_requests", "serving.max_waiting_reqs");
     settle_conservativeness(s, groups);
     settle_seats(s, guesses, groups);
+    settle_pool_lines(s);
     settle_pool(s, &pool);
     settle_memory(s, groups);
     settle_tiers_sglang(s);

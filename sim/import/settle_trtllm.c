@@ -1,4 +1,5 @@
 /* TensorRT-LLM: presets of 2024-09 for the C++ executor, of 1.2 for the PyTorch one. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,6 +19,25 @@ static bool is_pytorch(const struct settled *s)
     if (facts_get(s->facts, "memory_measured"))
         return true; /* the PyTorch backend alone measures memory by a run */
     return version ? strtol(version, NULL, 10) >= 1 : !s->from_log;
+}
+
+/* The newest release whose scheduler a preset has. */
+enum { NEWEST_MAJOR = 1, NEWEST_MINOR = 2 };
+
+static void check_version(struct settled *s)
+{
+    const struct fact *version = facts_get(s->facts, "version");
+    int major = -1, minor = 0;
+    if (!version)
+        return;
+    const bool is_read = sscanf(version->value, "%d.%d", &major, &minor) == 2 && major >= 0;
+    char what[96];
+    snprintf(what, sizeof what, "TensorRT-LLM %.60s", version->value);
+    if (!is_read || major > NEWEST_MAJOR || (major == NEWEST_MAJOR && minor > NEWEST_MINOR))
+        settle_find(s, FOUND_ASSUMED, version->at, what, NULL,
+                    is_pytorch(s) ? "this release is not known: its scheduler is that of 1.2 here"
+                                  : "this release is not known: its scheduler is that of 2024-09 "
+                                    "here, the C++ executor's");
 }
 
 static void settle_capacity(struct settled *s)
@@ -68,8 +88,23 @@ static void settle_world(struct settled *s)
     }
 }
 
+/* gptSession.cpp, createKvCacheManager: a block that is not full counts. */
+static void settle_session(struct settled *s)
+{
+    const long long tokens = settle_at_least_1(s, "session_tokens", 0);
+    const long long block = settle_number(s, "tokens_per_block", is_pytorch(s) ? 32 : 64);
+    char text[32];
+    if (tokens == 0 || block < 1 || s->code < 0 || facts_get(s->facts, "num_tokens") ||
+        facts_get(s->facts, "num_gpu_blocks"))
+        return;
+    snprintf(text, sizeof text, "%lld", (tokens + block - 1) / block);
+    s->code = facts_also(s->facts, "num_gpu_blocks", text,
+                         facts_get(s->facts, "session_tokens")->at, s->error);
+}
+
 static void settle_blocks(struct settled *s)
 {
+    settle_session(s);
     if (facts_get(s->facts, "measures_memory") && !facts_get(s->facts, "memory_measured"))
         settle_fail(s, "measures_memory",
                     "the K/V blocks of this run are those of a run that measures memory, and no "
@@ -87,6 +122,7 @@ static void settle_blocks(struct settled *s)
 
 void settle_trtllm(struct settled *s)
 {
+    check_version(s);
     settle_capacity(s);
     settle_chunking(s);
     settle_common(s, "tensor_parallel_size", "pipeline_parallel_size", "no such fact");

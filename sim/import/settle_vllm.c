@@ -1,20 +1,10 @@
 /* vLLM 0.6 to 0.33, engines V0 and V1. Defaults: vllm/engine/arg_utils.py and vllm/config of each.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "import/names.h"
-#include "import/settle.h"
-
-/* What is known so far. Versions are numbers: 0.9.1 is 901. */
-struct vllm {
-    struct settled *s;
-    int version;
-    bool v1, chunked;
-    long long max_model_len; /* 0: not said */
-    long long block_size, world;
-};
+#include "import/settle_vllm.h"
 
 enum { FIRST_VERSION = 600, LAST_VERSION = 3399, NEWEST = 3300 };
 
@@ -61,141 +51,7 @@ static void read_engine(struct vllm *v)
                                                         "--engine-version)");
 }
 
-/* ---- blocks ---- */
-
-/* Of what the workers say the least: all take as many blocks as the poorest. */
-static const struct fact *least_kv(struct vllm *v, const struct fact **other)
-{
-    const struct facts *facts = v->s->facts;
-    const struct fact *least = NULL;
-    long long of_least = 0, count, n = 0;
-    *other = NULL;
-    for (size_t i = 0; i < facts->n; i++) {
-        const struct fact *fact = &facts->of[i];
-        if (strcmp(fact->name, "kv_tokens") != 0)
-            continue;
-        if ((!count_read(fact->value, &count) || count < 1) && v->s->code == 0)
-            v->s->code = facts_fail(fact->at, v->s->error,
-                                    "K/V of %.40s tokens, expected a whole number from 1 to 2^30",
-                                    fact->value);
-        if (v->s->code < 0)
-            return NULL;
-        n++;
-        if (least && count != of_least)
-            *other = count < of_least ? least : fact;
-        if (!least || count < of_least) {
-            least = fact;
-            of_least = count;
-        }
-    }
-    if (n <= v->world)
-        *other = NULL;
-    return least;
-}
-
-static long long least_tokens(struct vllm *v)
-{
-    const struct fact *other, *least = least_kv(v, &other);
-    long long count = 0;
-    if (other && v->s->code == 0)
-        v->s->code = facts_fail(other->at, v->s->error,
-                                "K/V of %.40s tokens, but line %ld of %.200s says %.40s, expected "
-                                "one size of all replicas",
-                                other->value, least->at.line, least->at.file, least->value);
-    if (least)
-        count_read(least->value, &count);
-    return count;
-}
-
-static double least_concurrency(const struct facts *facts)
-{
-    double least = 0;
-    for (size_t i = 0; i < facts->n; i++)
-        if (strcmp(facts->of[i].name, "max_concurrency") == 0) {
-            const double x = strtod(facts->of[i].value, NULL);
-            least = !(least > 0) || x < least ? x : least;
-        }
-    return least;
-}
-
-static long long blocks_a_request(const struct vllm *v)
-{
-    return (v->max_model_len + v->block_size - 1) / v->block_size;
-}
-
-/* Since 0.21, the size is int(blocks / blocks a request * max_model_len). */
-static long long blocks_of(const struct vllm *v, long long tokens)
-{
-    if (v->version < 2100 || v->max_model_len == 0)
-        return tokens % v->block_size == 0 ? tokens / v->block_size : 0;
-    const long long a_request = blocks_a_request(v);
-    const long long blocks = (tokens * a_request + v->max_model_len - 1) / v->max_model_len;
-    return blocks * v->max_model_len / a_request - tokens <= 1 ? blocks : 0;
-}
-
-/* What the log says of concurrency, to two decimals, is that of the blocks. */
-static bool agrees(const struct vllm *v, long long blocks, double concurrency)
-{
-    if (v->max_model_len == 0 || !(concurrency > 0))
-        return true;
-    const double by_tokens = (double)(blocks * v->block_size) / (double)v->max_model_len;
-    const double by_blocks = (double)blocks / (double)blocks_a_request(v);
-    return fabs(by_tokens - concurrency) < 0.0051 || fabs(by_blocks - concurrency) < 0.0051;
-}
-
-/* A size of blocks that no line names, but that count and concurrency give. */
-static void guess_block_size(struct vllm *v, long long blocks, double concurrency)
-{
-    const long long said = v->block_size;
-    if (facts_get(v->s->facts, "block_size") || agrees(v, blocks, concurrency))
-        return;
-    for (v->block_size = 1; v->block_size <= 1024; v->block_size *= 2)
-        if (agrees(v, blocks, concurrency))
-            return;
-    v->block_size = said;
-}
-
-/* Blocks for as many tokens as fit in requests of max_model_len: since 0.21 the logged size is that
- * of them, before it is that of one kind of layers, and the concurrency says how many requests.
- * Layers with windows or states take blocks of the same pool (kv_cache_utils.py,
- * get_max_concurrency_for_kv_cache_config). */
-static long long blocks_of_kinds(struct vllm *v, long long tokens, double concurrency)
-{
-    const char *name = tokens > 0 ? "kv_tokens" : "num_gpu_blocks";
-    const double fit =
-        v->version >= 2100 && tokens > 0 ? (double)tokens : concurrency * (double)v->max_model_len;
-    const long long blocks = (long long)fmin(fit, MOST_COUNT) / v->block_size;
-    if (blocks < 1)
-        settle_fail(v->s, name,
-                    "the size of the K/V and the concurrency of %.4g do not fit blocks of %lld "
-                    "tokens",
-                    concurrency, v->block_size);
-    const struct fact *fact = facts_get(v->s->facts, name);
-    settle_find(v->s, FOUND_UNMODELLED, fact->at, "several kinds of K/V layers", NULL,
-                "size and concurrency are not those of one kind. There are as many blocks here as "
-                "requests of max_model_len fill by the log; layers with a window or a state give "
-                "a shorter one more of the pool than it takes here");
-    return blocks;
-}
-
-static long long blocks_from_log(struct vllm *v)
-{
-    const double concurrency = least_concurrency(v->s->facts);
-    const long long tokens = least_tokens(v);
-    long long blocks = settle_at_least_1(v->s, "num_gpu_blocks", 0);
-    if (settle_number(v->s, "cp_world_size", 1) > 1)
-        settle_fail(v->s, "cp_world_size",
-                    "context parallelism is not modelled: its blocks hold more tokens");
-    if (blocks > 0)
-        guess_block_size(v, blocks, concurrency);
-    if (blocks == 0 && tokens > 0)
-        blocks = blocks_of(v, tokens);
-    if (v->s->code < 0)
-        return 0;
-    if ((tokens > 0 && blocks == 0) || (blocks > 0 && !agrees(v, blocks, concurrency)))
-        return blocks_of_kinds(v, tokens, concurrency);
-    return blocks;
-}
+/* ---- memory ---- */
 
 static const char *sizing_of_v0(int version)
 {
@@ -224,7 +80,7 @@ static void settle_kv(struct vllm *v)
         settle_fail(s, "block_size", "block_size is %lld, expected at least 1", v->block_size);
     if (s->code < 0)
         return;
-    long long blocks = blocks_from_log(v);
+    long long blocks = vllm_logged_blocks(v);
     if (asked > 0 && blocks > 0 && asked != blocks)
         settle_fail(s, "num_gpu_blocks_override",
                     "num_gpu_blocks_override is %lld, but the log says %lld blocks of %lld tokens",

@@ -72,6 +72,8 @@ static int list_replicas(struct serve *serve)
         for (size_t k = 0; k < flight->pools[i].n; k++) {
             const struct replica *replica = &flight->replicas[flight->pools[i].first + k];
             serve->model_of_replica[flight->pools[i].first + k] = model->name;
+            serve->metrics.of[flight->pools[i].first + k].null_blocks =
+                config_of_pool(serve->config, i)->serving.kv.null_blocks;
             model->max_model_tokens =
                 ifl_max(model->max_model_tokens, replica->fixed.limits.max_model_tokens);
         }
@@ -84,7 +86,7 @@ static void on_begin(void *context, const struct flight *flight)
     struct serve *serve = context;
     struct ifl_error error;
     serve->flight = flight;
-    if (list_replicas(serve) < 0 || metrics_open(&serve->metrics, flight->n_replicas) < 0) {
+    if (metrics_open(&serve->metrics, flight->n_replicas) < 0 || list_replicas(serve) < 0) {
         ifl_fail_nomem(&error);
         source_fail(serve->source, &error);
         return;

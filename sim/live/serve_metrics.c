@@ -383,7 +383,7 @@ static void put_cache_config(const struct writer *w)
     for (size_t i = 0; i < w->metrics->n_replicas; i++) {
         const struct ifl_limits *limits = &replica_at(w, i)->fixed.limits;
         snprintf(labels, sizeof labels, "block_size=\"%d\",num_gpu_blocks=\"%d\",",
-                 limits->block_tokens, limits->n_blocks);
+                 limits->block_tokens, limits->n_blocks + w->metrics->of[i].null_blocks);
         put_value(w, "vllm:cache_config_info", labels, i, 1);
     }
 }

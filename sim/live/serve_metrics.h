@@ -42,6 +42,7 @@ struct replica_metrics {
     struct histogram of[N_HISTOGRAMS];
     uint64_t n_prompt_tokens, n_cached_tokens, n_answer_tokens, n_preemptions;
     uint64_t n_stopped, n_at_limit, n_aborted, n_failed, n_ended;
+    int32_t null_blocks; /* that vLLM counts and no request gets */
 };
 
 enum { RECENT = 256 };

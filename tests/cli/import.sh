@@ -401,7 +401,7 @@ printf 'serving: {preset: orca-max}\n' >orca.yaml
 expect 0 'note: no argument of vLLM says *serving.kv.allocator=buddy' "$inflight" export --server vllm orca.yaml
 refuses 'orca.yaml: serving.batching.policy is mixed, which SGLang has not' \
     "$inflight" export --server sglang orca.yaml
-printf 'model: llama-2-7b\nserving: {preset: sglang, max_waiting_reqs: 40}\n' >queue.yaml
+printf 'model: llama-2-7b\nserving: {preset: sglang, max_waiting_reqs: 40, kv: {num_blocks: 100}}\n' >queue.yaml
 expect 0 '' "$inflight" export --server sglang queue.yaml
 printed ' --max-queued-requests 40'
 refuses 'inflight export: --server is trtllm, expected vllm or sglang' "$inflight" export --server trtllm odd.yaml

@@ -169,7 +169,7 @@ divides
 succeeds "$inflight" import -c 'sglang serve x --tp 8 --dp 4 --enable-dp-attention --speculative-algorithm NGRAM'
 printed 'assumed       serving.batching.chunk_tokens=2048: '
 printed 'assumed       serving.batching.max_seqs=12: '
-printf 'model: qwen3-30b-a3b\nparallel: {data: 4, expert: 4}\nserving: {preset: sglang-overlap, batching: {max_seqs: 24, chunk_tokens: 1024}}\n' >there.yaml
+printf 'model: qwen3-30b-a3b\nparallel: {data: 4, expert: 4}\nserving: {preset: sglang-overlap, batching: {max_seqs: 24, chunk_tokens: 1024}, kv: {num_blocks: 100}}\n' >there.yaml
 expect 0 '' "$inflight" export --server sglang there.yaml
 printed ' --chunked-prefill-size 4096 '
 printed ' --max-running-requests 96 '
@@ -227,7 +227,7 @@ printed 'kv_cache_quant_algo=FP8 -> engine.kv_dtype=fp8'
 printed 'dtype: fp8'
 for server in vllm sglang; do
     preset=$([ $server = vllm ] && echo vllm-v1 || echo sglang-overlap)
-    printf 'model: qwen3-32b\ndtype: fp8\nserving: {preset: %s}\n' "$preset" >fp8.yaml
+    printf 'model: qwen3-32b\ndtype: fp8\nserving: {preset: %s, kv: {num_blocks: 100}}\n' "$preset" >fp8.yaml
     expect 0 '' "$inflight" export --server $server fp8.yaml
     printed ' --quantization fp8'
     sed -i s/fp8/int4/ fp8.yaml

@@ -183,19 +183,19 @@ exported() {
     grep -qF -- "$words" command || complain "$*" "    is written as $(cat command)"
 }
 moe='model: qwen3-30b-a3b'
-exported sglang '' ' --ep-size 8 --max' "$moe" 'parallel: {tensor: 8, expert: 8}' 'serving: {preset: sglang-overlap}'
+exported sglang '' ' --ep-size 8 --max' "$moe" 'parallel: {tensor: 8, expert: 8}' 'serving: {preset: sglang-overlap, kv: {num_blocks: 100}}'
 if grep -q moe-a2a command; then complain 'a number as a backend' "    $(cat command)"; fi
-exported sglang '' ' --dp-size 2 ' "$moe" 'parallel: {tensor: 4, data: 2, expert: 8}' 'serving: {preset: sglang-overlap}'
+exported sglang '' ' --dp-size 2 ' "$moe" 'parallel: {tensor: 4, data: 2, expert: 8}' 'serving: {preset: sglang-overlap, kv: {num_blocks: 100}}'
 grep -q -- '--tp-size 8 .*--enable-dp-attention' command || complain 'attention in parallel' "    $(cat command)"
-exported sglang '' ' --dp-size 2 ' 'model: qwen3-8b' 'cluster: {replicas: 2}' 'serving: {preset: sglang-overlap}'
+exported sglang '' ' --dp-size 2 ' 'model: qwen3-8b' 'cluster: {replicas: 2}' 'serving: {preset: sglang-overlap, kv: {num_blocks: 100}}'
 exported vllm '' ' --data-parallel-size 2 ' "$moe" 'parallel: {tensor: 8, data: 2, expert: 16}' 'serving: {preset: vllm-v1}'
 for server in vllm sglang; do
     preset=$([ $server = vllm ] && echo vllm-v1 || echo sglang-overlap)
-    exported $server 'note: no argument of * says engine.dtype=fp8' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {dtype: fp8}' "serving: {preset: $preset}"
+    exported $server 'note: no argument of * says engine.dtype=fp8' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {dtype: fp8}' "serving: {preset: $preset, kv: {num_blocks: 100}}"
     if grep -q fp8 command; then complain 'a dtype of eight bits' "    $(cat command)"; fi
-    exported $server 'note: no argument of * says engine.kv_dtype=int8' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: int8}' "serving: {preset: $preset}"
-    exported $server '' '--kv-cache-dtype fp8_e4m3' 'model: qwen3-8b' 'engine: {kv_dtype: fp8}' "serving: {preset: $preset}"
-    printf 'model: "x y.yaml"\nserving: {preset: %s}\n' "$preset" >path.yaml
+    exported $server 'note: no argument of * says engine.kv_dtype=int8' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: int8}' "serving: {preset: $preset, kv: {num_blocks: 100}}"
+    exported $server '' '--kv-cache-dtype fp8_e4m3' 'model: qwen3-8b' 'engine: {kv_dtype: fp8}' "serving: {preset: $preset, kv: {num_blocks: 100}}"
+    printf 'model: "x y.yaml"\nserving: {preset: %s, kv: {num_blocks: 100}}\n' "$preset" >path.yaml
     refuses 'path.yaml: there is no file x y.yaml, expected a model' "$inflight" export --server $server path.yaml
     cp "$INFLIGHT_DATA/configs/models/qwen3-8b.yaml" 'x y.yaml'
     expect 0 'note: MODEL stands for the checkpoint of model x y.yaml' "$inflight" export --server $server path.yaml
@@ -203,7 +203,7 @@ for server in vllm sglang; do
     rm 'x y.yaml'
 done
 # SGLang's --kv-cache-dtype: auto, fp8_e5m2, fp8_e4m3, bf16, bfloat16, fp4_e2m1 (server_args.py)
-exported sglang 'note: no argument of SGLang says engine.kv_dtype=fp16' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: fp16}' 'serving: {preset: sglang-overlap}'
+exported sglang 'note: no argument of SGLang says engine.kv_dtype=fp16' Qwen/Qwen3-8B 'model: qwen3-8b' 'engine: {kv_dtype: fp16}' 'serving: {preset: sglang-overlap, kv: {num_blocks: 100}}'
 exported vllm '' ' --async-scheduling' 'model: qwen3-8b' 'parallel: {pipeline: 2}' 'serving: {preset: vllm-v1, in_flight: {ahead: 1}}'
 exported vllm '' ' --async-scheduling' 'model: qwen3-8b' 'serving: {preset: vllm-v1-ngram, in_flight: {ahead: 1}}'
 exported vllm '' ' --no-async-scheduling' 'model: qwen3-8b' 'serving: {preset: vllm-v1-eagle, in_flight: {ahead: 0}}'

@@ -1,0 +1,20 @@
+/* vLLM, as settle_vllm.c has it. */
+#ifndef SIM_IMPORT_SETTLE_VLLM_H
+#define SIM_IMPORT_SETTLE_VLLM_H
+
+#include "import/settle.h"
+
+/* What is known so far. Versions are numbers: 0.9.1 is 901. */
+struct vllm {
+    struct settled *s;
+    int version;
+    bool v1, chunked;
+    long long max_model_len; /* 0: not said */
+    long long block_size, world;
+};
+
+/* The blocks that the log says there are, 0: it says none. Needs everything of `v`, and sets the
+ * block size where count and concurrency alone tell it. */
+long long vllm_logged_blocks(struct vllm *v);
+
+#endif
