@@ -2,6 +2,8 @@
 #ifndef SIM_IDENTIFY_FIT_PARTS_H
 #define SIM_IDENTIFY_FIT_PARTS_H
 
+#include <gsl/gsl_matrix.h>
+
 #include "identify/fit.h"
 
 /* Moves a value by so many units of its parameter. */
@@ -61,6 +63,11 @@ void slopes_close(struct slopes *slopes);
 /* The step of Newton in units, for the residuals of TTFT, or those of TPOT and end to end. */
 int slopes_newton(const struct slopes *slopes, const struct fit *fit, enum latency latency,
                   double by[], struct ifl_error *error);
+/* Adds the scores at fit->value, [n_spans][k], their derivatives by the parameters, [k][k], and, if
+ * levels is not NULL, those by the logarithm of a factor that all latencies of a kind have,
+ * [N_LATENCIES][k]. */
+void slopes_score(const struct slopes *slopes, const struct fit *fit, gsl_matrix *scores,
+                  gsl_matrix *bread, gsl_matrix *levels);
 /* Fills the intervals and the covariance of all free parameters without a profile. What a share in
  * a cache leaves open is added to both. */
 int interval_bound(struct fit *fit, struct ifl_error *error);

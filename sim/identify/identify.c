@@ -30,16 +30,19 @@ static void keep_findings(struct quest *quest)
     found->n_spans = quest->residuals.n_spans;
 }
 
-/* Less a step than nothing is less a layer. */
+/* Less a step than nothing is less a layer. Of an interval around more the part below is left out.
+ */
 static void split_host(struct quest *quest)
 {
     struct finding *step = &quest->found->of[HOST_STEP], *layer = &quest->found->of[HOST_LAYER];
+    if (step->value >= 0)
+        step->low = fmax(0, step->low);
     if (step->value >= 0 || quest->layers <= 0)
         return;
     const double start = quest->found->start[HOST_LAYER], per = 1 / quest->layers;
     const double value = step->state == AT_BOUND ? 0 : fmax(0, start + step->value * per);
-    *layer = (struct finding){step->state, value, fmax(0, start + step->low * per),
-                              start + step->high * per, ""};
+    const double low = fmax(0, start + step->low * per);
+    *layer = (struct finding){step->state, value, fmin(value, low), start + step->high * per, ""};
     quest->found->value[HOST_LAYER] = layer->value;
     quest->found->value[HOST_STEP] = 0;
     *step = (struct finding){.state = GIVEN, .why = "0: host.layer_s stands for both"};
@@ -193,7 +196,7 @@ int identify(const struct identify_options *options, struct identified *found,
         rc = solve(&quest, error);
     }
     if (rc == 0)
-        rc = apart_check(options, quest.fit.value, quest.residuals.trials, error);
+        rc = apart_check(options, &quest.fit, error);
     if (rc == 0) {
         keep_findings(&quest);
         split_host(&quest);

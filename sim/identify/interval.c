@@ -165,9 +165,10 @@ static double mean_curvature(const struct fit *fit, enum latency l, double scale
     return sum / (double)(n ? n : 1);
 }
 
-/* Adds the scores of a latency, a row a span, and their derivatives. */
+/* Adds the scores of a latency, a row a span, and their derivatives; to `levels`, if it is not
+ * NULL, those by the logarithm of a factor that all the latencies have. */
 static void add_latency(const struct slopes *s, const struct fit *fit, enum latency l,
-                        gsl_matrix *scores, gsl_matrix *bread)
+                        gsl_matrix *scores, gsl_matrix *bread, gsl_matrix *levels)
 {
     const double scale = l == TTFT ? fit->front_scale : fit->scale[l];
     const double curved = mean_curvature(fit, l, scale) / (scale * scale);
@@ -181,8 +182,17 @@ static void add_latency(const struct slopes *s, const struct fit *fit, enum late
                 z * loss_score(r / scale) / scale;
             for (size_t m = 0; z != 0 && m < s->k; m++)
                 *gsl_matrix_ptr(bread, j, m) += curved * z * slope_of(s, fit, m, l, i);
+            if (levels)
+                *gsl_matrix_ptr(levels, l, j) += curved * z;
         }
     }
+}
+
+void slopes_score(const struct slopes *slopes, const struct fit *fit, gsl_matrix *scores,
+                  gsl_matrix *bread, gsl_matrix *levels)
+{
+    for (enum latency l = TTFT; l < N_LATENCIES; l++)
+        add_latency(slopes, fit, l, scores, bread, levels);
 }
 
 /* Sums of scores, and what is made of them. */
@@ -232,9 +242,9 @@ int slopes_newton(const struct slopes *slopes, const struct fit *fit, enum laten
     struct sums sums;
     const int rc = open_sums(&sums, n_spans, k, error);
     if (rc == 0) {
-        add_latency(slopes, fit, latency, sums.scores, sums.bread);
+        add_latency(slopes, fit, latency, sums.scores, sums.bread, NULL);
         if (latency == TPOT)
-            add_latency(slopes, fit, E2E, sums.scores, sums.bread);
+            add_latency(slopes, fit, E2E, sums.scores, sums.bread, NULL);
         const bool ok = invert(&sums);
         for (size_t j = 0; j < k; j++) {
             by[j] = 0;
@@ -333,8 +343,7 @@ int interval_bound(struct fit *fit, struct ifl_error *error)
     if (rc == 0) {
         rc = slopes_open(&slopes, fit, of, k, error);
         if (rc == 0) {
-            for (enum latency l = TTFT; l < N_LATENCIES; l++)
-                add_latency(&slopes, fit, l, sums.scores, sums.bread);
+            slopes_score(&slopes, fit, sums.scores, sums.bread, NULL);
             const bool ok = invert(&sums);
             fill_sandwich(&sums);
             store(fit, of, k, sums.cov, ok);
