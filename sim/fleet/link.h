@@ -57,6 +57,7 @@ struct link_load {
     int64_t at_ns; /* not before any earlier call's time */
     uint64_t rank; /* of transfers that end at one time the lowest comes first */
     uint64_t tag;  /* the caller's own word */
+    double passed; /* part of it, latency included, that has passed before at_ns: beside a step */
 };
 
 /* What has come. */
