@@ -21,7 +21,7 @@ const struct key_table tiers_keys = {0};
         CHOICE("sharing", serving.kv.tiers[of].link.sharing, "fifo|shared|frozen|unshared",        \
                LINK_FIFO,                                                                          \
                "loads go one after the other; share the link equally; keep the share that they "   \
-               "began with; do not hinder one another"),                                           \
+               "began with, of all that have not come (BLIS); do not hinder one another"),         \
         INT("unit_tokens", serving.kv.tiers[of].unit_tokens, 0, 0, 1048576, "tokens",              \
             "K/V is stored and loaded in units of so many tokens, of whole blocks; 0: a block"),   \
         INT("min_tokens", serving.kv.tiers[of].min_tokens, 0, 0, ANY, "tokens",                    \

@@ -50,6 +50,31 @@ Test(link, latency_takes_no_part_of_a_link)
     expect_pair(LINK_SHARED, 7 * MS, 157 * MS, 207 * MS);
 }
 
+/* BLIS counts a transfer from its start until it has come, its base latency included
+ * (pd_events.go). 1 GB is sent at 0 and has left the link at 100 ms; one that is sent at 103 ms,
+ * before the first has come at 107, gets half of the rate, and one that is sent at 107 ms with the
+ * second a half, too. */
+Test(link, a_frozen_part_is_of_all_that_have_not_come)
+{
+    const struct link_spec spec = {7 * MS, 10e9, 0, LINK_FROZEN};
+    static const int64_t sent_ns[] = {0, 103 * MS, 107 * MS};
+    static const int64_t expected_ns[] = {107 * MS, 310 * MS, 314 * MS};
+    struct links links;
+    struct link_arrival arrival;
+    int n_come = 0;
+    cr_assert_eq(links_create(&links, 1, &spec), 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        const struct link_load load = {{0, LINK_NONE}, GB, 1, sent_ns[i], i, i, 0};
+        while (links_take(&links, sent_ns[i], &arrival) == 1)
+            cr_assert_eq(arrival.end_ns, expected_ns[n_come++]);
+        cr_assert_eq(links_send(&links, &load), 0);
+    }
+    while (links_take(&links, IFL_LAST_NS, &arrival) == 1)
+        cr_assert_eq(arrival.end_ns, expected_ns[n_come++]);
+    cr_assert_eq(n_come, 3);
+    links_destroy(&links);
+}
+
 /* 8 ns of latency, 30 of pieces and 1000 of bytes, of which three quarters have passed: 2 and
  * 257.5 ns are left; the next transfer finds the link free behind the latter. */
 Test(link, what_has_passed_takes_nothing)
