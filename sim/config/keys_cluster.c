@@ -43,8 +43,8 @@ static const struct ifl_param gateway_fields[] = {
            "fewest tokens to compute, as counted when it is first held"),
     TEXT("classes", gateway_classes, "",
          "FROM:QUANTUM,FROM:QUANTUM,...: classes of what is held, by how many tokens of the prompt "
-         "are to be computed, from FROM on; they take turns, with QUANTUM tokens of credit a round "
-         "(Dynamo); default: one class"),
+         "are to be computed, from FROM on; they take turns until no request may go, with QUANTUM "
+         "tokens of credit a round (Dynamo); default: one class"),
     INT("max_held", gateway.max_held, 0, 0, ANY, "requests",
         "a request is shed that would make more wait at the gateway (more of its class; order: "
         "priority: more of its priority); 0: no limit"),
@@ -85,7 +85,8 @@ static const struct ifl_param links_fields[] = {
     TEXT("preset", links.preset, NULL,
          "a link of configs/links, or a path; keys beside it override its own"),
     TIME("latency_s", links.spec.latency_ns, 0, 0, 3600,
-         "from the start of a move until its first byte has come; the link is free meanwhile"),
+         "from the start of a move until its first byte has come; the link is free meanwhile, but "
+         "with sharing frozen"),
     REAL(
         "gb_per_s", links.gb_per_s, 0, 0, 1e9, "GB/s",
         "rate of the link out of each replica, and of that into it, of all its GPUs; 0: bytes take "
@@ -96,7 +97,7 @@ static const struct ifl_param links_fields[] = {
            "a move is one piece; one a block; for each block, K and V of each layer and GPU"),
     CHOICE("sharing", links.spec.sharing, "fifo|shared|frozen|unshared", LINK_FIFO,
            "moves on one link go one after the other; share it equally; keep the share that they "
-           "began with; do not hinder one another"),
+           "began with, of all that have not come (BLIS); do not hinder one another"),
     REAL("token_bytes", links.token_bytes, 0, 0, 1e9, "bytes", "K/V of a token; 0: the model's"),
 };
 

@@ -21,7 +21,7 @@ const struct key_table tiers_keys = {0};
         CHOICE("sharing", serving.kv.tiers[of].link.sharing, "fifo|shared|frozen|unshared",        \
                LINK_FIFO,                                                                          \
                "loads go one after the other; share the link equally; keep the share that they "   \
-               "began with; do not hinder one another"),                                           \
+               "began with, of all that have not come (BLIS); do not hinder one another"),         \
         INT("unit_tokens", serving.kv.tiers[of].unit_tokens, 0, 0, 1048576, "tokens",              \
             "K/V is stored and loaded in units of so many tokens, of whole blocks; 0: a block"),   \
         INT("min_tokens", serving.kv.tiers[of].min_tokens, 0, 0, ANY, "tokens",                    \
@@ -56,7 +56,8 @@ const struct key_table tiers_keys = {0};
            "come when its turn comes; all, before which it is passed over; all, or what has come " \
            "in prefetch_timeout_s from its turn on. none: it is loaded as the request starts"),    \
         INT("prefetch_tokens", serving.kv.tiers[of].prefetch_tokens, 256, 0, ANY, "tokens",        \
-            "of a prompt behind what lies nearer: fewer are not prefetched"),                      \
+            "of a prompt, in whole blocks without its last token, behind what lies nearer, there " \
+            "or not: fewer are not prefetched"),                                                   \
         TIME("prefetch_timeout_s", serving.kv.tiers[of].prefetch_timeout_ns, 1, 0, A_BILLION,      \
              "prefetch timeout: how long a request whose turn has come is passed over"),           \
         REAL("prefetch_token_s", serving.kv.tiers[of].prefetch_token_s, 0.000244140625, 0, 3600,   \

@@ -81,7 +81,7 @@ static int64_t busy_ns(const struct links *links, const struct link_load *load, 
     FOR_EACH_LINK(i, load)
     piece_ns = ifl_max(piece_ns, links->of[load->path[i]].spec.piece_ns);
     const double bytes_ns = rate > 0 ? (double)load->n_bytes / rate * 1e9 : 0;
-    return whole_ns(bytes_ns + (double)load->n_pieces * (double)piece_ns);
+    return whole_ns((1 - load->passed) * (bytes_ns + (double)load->n_pieces * (double)piece_ns));
 }
 
 static int64_t latency_of(const struct links *links, const struct link_load *load)
@@ -89,7 +89,7 @@ static int64_t latency_of(const struct links *links, const struct link_load *loa
     int64_t ns = 0;
     FOR_EACH_LINK(i, load)
     ns = ifl_max(ns, links->of[load->path[i]].spec.latency_ns);
-    return ns;
+    return load->passed > 0 ? whole_ns((1 - load->passed) * (double)ns) : ns;
 }
 
 int64_t links_alone_ns(const struct links *links, const struct link_load *load)
@@ -199,6 +199,7 @@ int links_send(struct links *links, const struct link_load *load)
 {
     ifl_assert(load->path[0] < links->n && load->n_bytes >= 0 && load->n_pieces >= 0);
     ifl_assert(load->path[1] == LINK_NONE || load->path[1] != load->path[0]);
+    ifl_assert(load->passed >= 0 && load->passed <= 1);
     if (slots_reserve(&links->slots, &links->transfers, sizeof *links->transfers) < 0)
         return IFL_E_NOMEM;
     const uint32_t slot = slots_take(&links->slots);

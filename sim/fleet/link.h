@@ -9,7 +9,9 @@
  *   fifo      one after the other, in the order in which they were sent (a NIC's queue)
  *   shared    each gets an equal part of the rate, at any time (processor sharing; Dynamo's mocker,
  *             bandwidth_sharing_model.rs, 1.6.1)
- *   frozen    each keeps the part that it got when it was sent (BLIS f90a1e3)
+ *   frozen    each keeps the part that it got when it was sent, of those that were sent and have
+ *             not come, in their latency too (BLIS f90a1e3, pd_events.go: activeTransfers falls
+ *             with KVTransferCompletedEvent)
  *   unshared  none (splitwise-sim 8f99e7d, DummyLink)
  *
  * Times of transfers on fifo, frozen and unshared links are known when they are sent. All memory is
@@ -57,6 +59,7 @@ struct link_load {
     int64_t at_ns; /* not before any earlier call's time */
     uint64_t rank; /* of transfers that end at one time the lowest comes first */
     uint64_t tag;  /* the caller's own word */
+    double passed; /* part of it, latency included, that has passed before at_ns: beside a step */
 };
 
 /* What has come. */

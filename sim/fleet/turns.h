@@ -2,7 +2,14 @@
  * (Shreedhar and Varghese 1996), as Dynamo's router has it (lib/kv-router/src/scheduling/
  * policy_queue.rs, pop_next, main branch of 2026). Where requests are larger than quanta, rounds
  * are given whole and at once, so that a class behind the one that goes has its next round early:
- * shares differ from the quanta by some percent. */
+ * shares differ from the quanta by some percent.
+ *
+ * A class goes on with its credit, as in the paper, only as long as a request goes each time that
+ * it is asked: where none may go the round passes to the next class (carry_class is taken, and is
+ * not set again; queue.rs asks until none may go). Credit stays. So where the gateway lets one
+ * request go at a time, a class whose requests need n quanta gets one with each request of another
+ * class, and goes behind n of these: of two classes the shares are the size of a request of the
+ * one to the quantum of the other, and classes whose requests need one quantum go in turns. */
 #ifndef SIM_FLEET_TURNS_H
 #define SIM_FLEET_TURNS_H
 
@@ -27,7 +34,8 @@ int classes_of(const struct classes *classes, int32_t n_tokens);
 struct turns { /* zeroed: before the first turn */
     int64_t credit_tokens[CLASSES_MOST];
     int first;  /* class that the next round begins with */
-    int served; /* 1 + the class that goes on with what is left of its credit; 0: none */
+    int served; /* 1 + the class that goes on with what is left of its credit; 0: none, or no head
+                   could go meanwhile */
 };
 
 /* The class that sends its head now: its credit is enough for it; NO_CLASS: no head may go.

@@ -121,10 +121,12 @@ static inline void moving_await_room(struct moving *moving)
 {
     moving->room_awaited = true;
 }
-/* True: n blocks are on their way to the host that no other request of this plan waits for. */
+/* True: n blocks are on their way to the host that no other request of this plan waits for. With
+ * n 0 there is one, which stays for others: the request only asks for a free block beside its own.
+ */
 static inline bool moving_claim(struct moving *moving, int32_t n)
 {
-    if (moving->n_leaving_blocks - moving->n_claimed_blocks < n)
+    if (moving->n_leaving_blocks - moving->n_claimed_blocks < ifl_max(n, 1))
         return false;
     moving->n_claimed_blocks += n;
     return true;

@@ -60,7 +60,7 @@ bool replica_room_comes(struct replica *replica, const struct live_request *need
     const int32_t n_more = runs ? 1 : needy->pub.stale.n_tokens - needy->pub.stale.n_computed;
     const int32_t n_slots = replica_slots_for(replica, needy, n_more, 0);
     const int32_t n_lacking = replica_need(replica, needy, n_slots) - replica->kv.device.n_free;
-    return moving_claim(&replica->moving, ifl_max(n_lacking, 1));
+    return moving_claim(&replica->moving, ifl_max(n_lacking, 0));
 }
 
 /* ---- what has come ---- */

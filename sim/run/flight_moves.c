@@ -115,13 +115,17 @@ IFL_APART int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode,
 
 /* ---- sending K/V ---- */
 
-/* The part of a transfer that is left when the step which has computed its K/V ends, where each
- * layer was sent as soon as it was there: of T + x / L and T / L + x the later, less T. */
-static double left_of_layers(const struct moves *moves, int64_t alone_ns, int64_t step_ns)
+/* The part of a transfer that has passed when the step which has computed its K/V ends, where each
+ * layer was sent as soon as it was there and had blocks, which the decode replica took at A in the
+ * step: of T + x / L and max(T / L, A) + x the later, less T, is left. */
+static double passed_by_layer(const struct moves *moves, const struct handover *h,
+                              const struct ifl_done *step, int64_t alone_ns)
 {
-    const double n = moves->flight->moved.n_layers, x = (double)alone_ns, t = (double)step_ns;
-    const double left = fmax(x / n, x + t / n - t);
-    return x > 0 ? left / x : 1;
+    const double n = moves->flight->moved.n_layers, x = (double)alone_ns;
+    const double t = (double)(step->end_ns - step->start_ns);
+    const double a = (double)ifl_max(h->asked_ns - step->start_ns, 0);
+    const double left = fmax(x / n, x + fmax(t / n, a) - t);
+    return x > 0 ? 1 - left / x : 0;
 }
 
 /* The next n blocks of the prompt, behind those that its decode replica has or that were sent: the
@@ -136,9 +140,10 @@ static int list_blocks(struct moves *moves, const struct handover *h, int32_t n)
     return rc;
 }
 
-/* Sends that many blocks, of which those of a step that lasted step_ns went layer by layer. */
-static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int64_t step_ns,
-                       struct ifl_error *error)
+/* Sends that many blocks. step: what has computed the last of them, where they went layer by layer
+ * beside it; else NULL. */
+static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks,
+                       const struct ifl_done *step, struct ifl_error *error)
 {
     struct handover *h = &moves->of[slot];
     const struct ifl_limits *limits = &replica_at(moves, h->to)->fixed.limits;
@@ -154,11 +159,9 @@ static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, int
     const uint32_t tag = slots_take(&moves->flying_slots);
     moves->flying[tag] =
         (struct flying){.handover = slot, .n_blocks = n_blocks, .n_bytes = load.n_bytes};
-    if (step_ns > 0 && !carrier_copies(&moves->carrier)) { /* copies begin behind the step */
+    if (step && !carrier_copies(&moves->carrier)) { /* copies begin behind the step */
         const int64_t alone_ns = links_alone_ns(&moves->carrier.links, &load);
-        const double left = left_of_layers(moves, alone_ns, step_ns);
-        load.n_bytes = (int64_t)(left * (double)load.n_bytes);
-        load.n_pieces = (int64_t)(left * (double)load.n_pieces);
+        load.passed = passed_by_layer(moves, h, step, alone_ns);
         moves->flying[tag].hidden_ns = alone_ns - links_alone_ns(&moves->carrier.links, &load);
     }
     load.tag = tag;
@@ -180,12 +183,13 @@ static int32_t blocks_to_send(const struct moves *moves, const struct handover *
 }
 
 /* The prompt is done, and there are blocks for it: what is left of it moves. */
-static int send_rest(struct moves *moves, uint32_t slot, int64_t step_ns, struct ifl_error *error)
+static int send_rest(struct moves *moves, uint32_t slot, const struct ifl_done *step,
+                     struct ifl_error *error)
 {
     struct handover *h = &moves->of[slot];
     const int32_t n_blocks = blocks_to_send(moves, h, h->arrival.n_prompt);
     const bool by_layer = moves->rules->overlap == MOVE_BY_LAYER;
-    return send_blocks(moves, slot, n_blocks, by_layer ? step_ns : 0, error);
+    return send_blocks(moves, slot, n_blocks, by_layer ? step : NULL, error);
 }
 
 /* ---- what replicas have done ---- */
@@ -229,7 +233,7 @@ static int hand_over(struct moves *moves, struct replica *replica, struct live_r
             return error->code;
     }
     if (h->asked)
-        return send_rest(moves, slot, done->end_ns - done->start_ns, error);
+        return send_rest(moves, slot, done, error);
     return expect_lease(moves, slot, error);
 }
 
@@ -246,8 +250,7 @@ static int send_chunks(struct moves *moves, const struct replica *replica,
         struct handover *h = handover_of(moves, r);
         const int32_t n = h->asked ? blocks_to_send(moves, h, r->pub.stale.n_computed) : 0;
         if (n > 0)
-            rc = send_blocks(moves, r->handover, n, by_layer ? done->end_ns - done->start_ns : 0,
-                             error);
+            rc = send_blocks(moves, r->handover, n, by_layer ? done : NULL, error);
     }
     return rc;
 }
@@ -278,8 +281,9 @@ static int hear_load(struct moves *moves, struct live_request *r, struct ifl_err
     if (r->n_below == 0)
         return h->p ? release(moves, h, error) : 0;
     h->asked = true;
+    h->asked_ns = moves->loop->now_ns;
     if (h->computed)
-        return send_rest(moves, r->handover, 0, error);
+        return send_rest(moves, r->handover, NULL, error);
     struct replica *from = replica_at(moves, h->from);
     replica_reserved(from, h->p, moves->loop->now_ns);
     loop_note_change(moves->loop, from);

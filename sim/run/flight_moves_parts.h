@@ -16,6 +16,7 @@ struct handover {
     bool asked;      /* the decode replica has blocks for it */
     int32_t n_flying, n_sent_blocks;
     int64_t prefilled_ns, begun_ns, loaded_ns; /* IFL_NEVER before */
+    int64_t asked_ns;                          /* that the decode replica took them */
     int64_t busy_ns, hidden_ns;                /* of its transfers */
     int32_t n_preempted, n_swap_outs;          /* at the prefill replica */
     enum ifl_status left;                      /* while K/V is on its way */

@@ -157,8 +157,7 @@ static int send(struct tiering *tiering, struct flying flying, uint64_t rank, do
     struct link_load load = load_of(tiering, &flying, rank);
     if (hides > 0) {
         const int64_t alone_ns = links_alone_ns(&tiering->carrier.links, &load);
-        load.n_bytes = (int64_t)((1 - hides) * (double)load.n_bytes);
-        load.n_pieces = (int64_t)((1 - hides) * (double)load.n_pieces);
+        load.passed = hides;
         flying.hidden_ns = alone_ns - links_alone_ns(&tiering->carrier.links, &load);
     }
     load.tag = tag;
@@ -237,13 +236,15 @@ static void tell_changes(struct tiering *tiering, const struct replica *replica)
 
 /* ---- loads ---- */
 
-/* What the loads of a plan from one tier, layer by layer, hide beside the step of T: x in all, of
- * which max(x / L, x - T (L - 1) / L) is waited for. */
-static double hidden_part(const struct tiering *tiering, const struct replica *replica, int tier,
-                          int64_t step_ns)
+/* What the loads of a plan from one tier take, the first byte of the first to the last of all.
+ * Those on a link without sharing go beside one another; others, with one latency, one behind
+ * another. */
+static double loads_ns(const struct tiering *tiering, const struct replica *replica, int tier)
 {
-    const double n_layers = links_of(tiering, replica->fixed.number)->n_layers;
-    double x = 0;
+    const struct links *links = &tiering->carrier.links;
+    const bool apart =
+        links_of(tiering, replica->fixed.number)->spec[tier].sharing == LINK_UNSHARED;
+    double x = 0, latency = 0;
     for (size_t i = 0; i < replica->tiers.n_asked; i++) {
         const struct tier_ask *ask = &replica->tiers.asked[i];
         const struct flying flying = {
@@ -251,10 +252,24 @@ static double hidden_part(const struct tiering *tiering, const struct replica *r
             .tier = tier,
             .n_blocks = ask->n_blocks[tier],
             .n_bytes = bytes_of(tiering, replica->fixed.number, ask->n_blocks[tier])};
-        const struct link_load load = load_of(tiering, &flying, 0);
-        if (ask->at_once && ask->n_blocks[tier] > 0)
-            x += (double)links_alone_ns(&tiering->carrier.links, &load);
+        const struct link_load load = load_of(tiering, &flying, 0),
+                               none = {.path = {load.path[0], LINK_NONE}};
+        if (!ask->at_once || ask->n_blocks[tier] == 0)
+            continue;
+        latency = (double)links_alone_ns(links, &none);
+        const double busy = (double)links_alone_ns(links, &load) - latency;
+        x = apart ? fmax(x, busy) : x + busy;
     }
+    return x + latency;
+}
+
+/* What these loads, layer by layer, hide beside the step of T: x in all, of which
+ * max(x / L, x - T (L - 1) / L) is waited for. */
+static double hidden_part(const struct tiering *tiering, const struct replica *replica, int tier,
+                          int64_t step_ns)
+{
+    const double n_layers = links_of(tiering, replica->fixed.number)->n_layers;
+    const double x = loads_ns(tiering, replica, tier);
     const double exposed = fmax(x / n_layers, x - (double)step_ns * (n_layers - 1) / n_layers);
     return x > 0 ? 1 - exposed / x : 0;
 }

@@ -456,9 +456,9 @@ Test(handover, the_decode_replica_is_named_as_the_prompt_ends)
 
 /* ---- layers move beside the step that computes them ---- */
 
-/* A prompt of ten blocks of 16 tokens is computed in one step of 1 s, in four layers; `gb_per_s` in
- * bytes a second. */
-static void check_layers(double bytes_per_s, int64_t arrives_ns, int64_t hidden_ns)
+/* A prompt of ten blocks of 16 tokens, each a piece and a byte a token, is computed in one step of
+ * 1 s, in four layers. */
+static void check_layers(struct link_spec link, int64_t arrives_ns, int64_t hidden_ns)
 {
     const struct ifl_limits limits = {
         .block_tokens = 16, .n_blocks = 100, .max_model_tokens = 2000, .n_clients = 1};
@@ -467,8 +467,8 @@ static void check_layers(double bytes_per_s, int64_t arrives_ns, int64_t hidden_
                         .handover = {.order = HANDOVER_PUSH,
                                      .first_token = TOKEN_ON_ARRIVAL,
                                      .overlap = MOVE_BY_LAYER},
-                        .link = {.bytes_per_s = bytes_per_s},
-                        .moved = {.token_bytes = 1, .n_layers = 4},
+                        .link = link,
+                        .moved = {.token_bytes = 1, .block_pieces = 1, .n_layers = 4},
                         .max_samples = 1,
                         .limits = limits};
     fixture_vllm(&f, NULL, NULL);
@@ -490,9 +490,12 @@ static void check_layers(double bytes_per_s, int64_t arrives_ns, int64_t hidden_
 }
 
 /* max(T + x / L, T / L + x), Splitwise, section 4.2: x 0.4 s, max(1.1, 0.65); x 2 s,
- * max(1.5, 2.25). */
+ * max(1.5, 2.25). Whatever makes x up: bytes, pieces or latency. */
 Test(handover, layers_move_beside_their_step)
 {
-    check_layers(400, 1100000000, 300000000);
-    check_layers(80, 2250000000, 750000000);
+    check_layers((struct link_spec){.bytes_per_s = 400}, 1100000000, 300000000);
+    check_layers((struct link_spec){.bytes_per_s = 80}, 2250000000, 750000000);
+    check_layers((struct link_spec){.piece_ns = 40000000}, 1100000000, 300000000);
+    check_layers((struct link_spec){.latency_ns = 2000000000}, 2250000000, 750000000);
+    check_layers((struct link_spec){1000000000, 320, 50000000, LINK_FIFO}, 2250000000, 750000000);
 }

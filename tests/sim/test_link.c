@@ -17,7 +17,7 @@ static void expect_pair(enum link_sharing sharing, int64_t latency_ns, int64_t f
     struct link_arrival arrival;
     cr_assert_eq(links_create(&links, 1, &spec), 0);
     for (uint64_t i = 0; i < 2; i++) {
-        const struct link_load load = {{0, LINK_NONE}, GB, 1, (int64_t)i * 50 * MS, i, i};
+        const struct link_load load = {{0, LINK_NONE}, GB, 1, (int64_t)i * 50 * MS, i, i, 0};
         cr_assert_eq(links_take(&links, load.at_ns, &arrival), 0);
         cr_assert_eq(links_send(&links, &load), 0);
     }
@@ -50,6 +50,52 @@ Test(link, latency_takes_no_part_of_a_link)
     expect_pair(LINK_SHARED, 7 * MS, 157 * MS, 207 * MS);
 }
 
+/* BLIS counts a transfer from its start until it has come, its base latency included
+ * (pd_events.go). 1 GB is sent at 0 and has left the link at 100 ms; one that is sent at 103 ms,
+ * before the first has come at 107, gets half of the rate, and one that is sent at 107 ms with the
+ * second a half, too. */
+Test(link, a_frozen_part_is_of_all_that_have_not_come)
+{
+    const struct link_spec spec = {7 * MS, 10e9, 0, LINK_FROZEN};
+    static const int64_t sent_ns[] = {0, 103 * MS, 107 * MS};
+    static const int64_t expected_ns[] = {107 * MS, 310 * MS, 314 * MS};
+    struct links links;
+    struct link_arrival arrival;
+    int n_come = 0;
+    cr_assert_eq(links_create(&links, 1, &spec), 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        const struct link_load load = {{0, LINK_NONE}, GB, 1, sent_ns[i], i, i, 0};
+        while (links_take(&links, sent_ns[i], &arrival) == 1)
+            cr_assert_eq(arrival.end_ns, expected_ns[n_come++]);
+        cr_assert_eq(links_send(&links, &load), 0);
+    }
+    while (links_take(&links, IFL_LAST_NS, &arrival) == 1)
+        cr_assert_eq(arrival.end_ns, expected_ns[n_come++]);
+    cr_assert_eq(n_come, 3);
+    links_destroy(&links);
+}
+
+/* 8 ns of latency, 30 of pieces and 1000 of bytes, of which three quarters have passed: 2 and
+ * 257.5 ns are left; the next transfer finds the link free behind the latter. */
+Test(link, what_has_passed_takes_nothing)
+{
+    const struct link_spec spec = {8, 1e9, 3, LINK_FIFO};
+    const struct link_load part = {{0, LINK_NONE}, 1000, 10, 0, 0, 0, 0.75};
+    const struct link_load whole = {{0, LINK_NONE}, 1000, 10, 0, 1, 1, 0};
+    struct links links;
+    struct link_arrival arrival;
+    cr_assert_eq(links_create(&links, 1, &spec), 0);
+    cr_assert_eq(links_alone_ns(&links, &part), 2 + 258);
+    cr_assert_eq(links_send(&links, &part), 0);
+    cr_assert_eq(links_send(&links, &whole), 0);
+    cr_assert_eq(links_take(&links, IFL_LAST_NS, &arrival), 1);
+    cr_assert_eq(arrival.end_ns, 2 + 258);
+    cr_assert_eq(links_take(&links, IFL_LAST_NS, &arrival), 1);
+    cr_assert_eq(arrival.begun_ns, 258);
+    cr_assert_eq(arrival.end_ns, 258 + 1030 + 8);
+    links_destroy(&links);
+}
+
 /* Out of replicas 0 and 1, into replica 2: one byte a ns each, half of that where the way in is
  * shared. */
 Test(link, a_path_is_as_slow_as_its_slowest_link)
@@ -60,7 +106,7 @@ Test(link, a_path_is_as_slow_as_its_slowest_link)
     cr_assert_eq(links_create(&links, 3, &fast), 0);
     links_set(&links, 2, &slow);
     for (uint32_t i = 0; i < 2; i++) {
-        const struct link_load load = {{i, 2}, 1000 + 1000 * i, 1, 0, i, i};
+        const struct link_load load = {{i, 2}, 1000 + 1000 * i, 1, 0, i, i, 0};
         cr_assert_eq(links_alone_ns(&links, &load), 1000 + 1000 * i);
         cr_assert_eq(links_send(&links, &load), 0);
     }
@@ -74,7 +120,7 @@ Test(link, a_path_is_as_slow_as_its_slowest_link)
 Test(link, pieces_cost_time_beside_their_bytes)
 {
     const struct link_spec spec = {5, 1e9, 3, LINK_FIFO};
-    const struct link_load load = {{0, LINK_NONE}, 1000, 10, 0, 0, 0};
+    const struct link_load load = {{0, LINK_NONE}, 1000, 10, 0, 0, 0, 0};
     struct links links;
     cr_assert_eq(links_create(&links, 1, &spec), 0);
     cr_assert_eq(links_alone_ns(&links, &load), 5 + 10 * 3 + 1000);
@@ -93,7 +139,7 @@ Test(link, sharing_loses_no_time)
     cr_assert_eq(links_create(&links, 1, &spec), 0);
     for (uint64_t i = 0; i < N; i++) {
         const struct link_load load = {
-            {0, LINK_NONE}, 1000 * (int64_t)(1 + (i * 37) % N), 1, 0, i, i};
+            {0, LINK_NONE}, 1000 * (int64_t)(1 + (i * 37) % N), 1, 0, i, i, 0};
         n_bytes += load.n_bytes;
         cr_assert_eq(links_send(&links, &load), 0);
     }
@@ -123,7 +169,7 @@ Test(link, a_line_meets_mooncakes_table)
         double mb, ms;
         if (sscanf(row, "%lf,%lf", &mb, &ms) != 2)
             continue;
-        const struct link_load load = {{0, LINK_NONE}, llround(mb * 1e6), 1, 0, 0, 0};
+        const struct link_load load = {{0, LINK_NONE}, llround(mb * 1e6), 1, 0, 0, 0, 0};
         const double simulated_ms = (double)links_alone_ns(&links, &load) / 1e6;
         cr_assert_lt(fabs(simulated_ms / ms - 1), 0.06, "%g MB: %g ms, published %g", mb,
                      simulated_ms, ms);

@@ -40,6 +40,39 @@ Test(turns, classes_are_served_as_their_quanta)
     }
 }
 
+/* Tokens of class 0 for each token of class 1, where so many requests go until none may. */
+static double share(const char *list, int64_t a, int64_t b, int n_at_a_time)
+{
+    const struct classes classes = of_list(list);
+    const int64_t heads[CLASSES_MOST] = {a, b}, none[CLASSES_MOST] = {0, 0};
+    struct turns turns = {0};
+    int64_t served[2] = {0};
+    for (int k = 0; k < 60000; k++) {
+        const int i = turns_next(&turns, &classes, heads);
+        cr_assert(i == 0 || i == 1);
+        turns_spend(&turns, &classes, i, heads[i]);
+        served[i] += heads[i];
+        if ((k + 1) % n_at_a_time == 0)
+            cr_assert_eq(turns_next(&turns, &classes, none), NO_CLASS);
+    }
+    return (double)served[0] / (double)served[1];
+}
+
+/* As capacity is freed, Dynamo's router takes requests until none may go; with that the class that
+ * was served last loses its turn (policy_queue.rs, carry_class, and queue.rs, handle_update). Where
+ * one goes at a time, each request of class 0 gives class 1 a quantum, which needs several for its
+ * own requests: shares are a request of class 0 to a quantum of class 1. Where all may go they are
+ * those of the quanta. */
+Test(turns, a_turn_ends_where_no_request_may_go)
+{
+    static const char list[] = "0:4096,2048:1024";
+    cr_expect_float_eq(share(list, 1000, 3000, INT32_MAX), 4, 0.01);
+    cr_expect_float_eq(share(list, 1000, 3000, 1), 1000.0 / 1024, 0.01);
+    cr_expect_float_eq(share(list, 100, 2100, 1), 100.0 / 1024, 0.01);
+    cr_expect_float_eq(share(list, 1000, 3000, 8), 2.909, 0.001); /* by a model in Python */
+    cr_expect_float_eq(share(list, 1000, 3000, 64), 3.813, 0.001);
+}
+
 Test(turns, a_class_that_may_not_go_gets_nothing)
 {
     const struct classes classes = of_list("0:10,5:10");
