@@ -117,16 +117,10 @@ static inline void plan_set_answering(struct plan *plan, bool answering)
 {
     plan->answering = answering;
 }
-/* The order is called for keys, or for when they change. Returns what plan_ranked takes. */
-static inline bool plan_rank(struct plan *plan)
+/* The order is called for keys, or for when they change. */
+static inline void plan_set_ranking(struct plan *plan, bool ranking)
 {
-    const bool before = plan->ranking;
-    plan->ranking = true;
-    return before;
-}
-static inline void plan_ranked(struct plan *plan, bool before)
-{
-    plan->ranking = before;
+    plan->ranking = ranking;
 }
 /* What the draft module answers for all requests stands until the plan is made. */
 static inline void plan_keep_draft(struct plan *plan, int32_t n)

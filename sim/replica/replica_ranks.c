@@ -75,16 +75,25 @@ static bool waits_at_back(const struct ifl_request *r)
     return r->state == IFL_WAITING && r->queued_serial != r->serial;
 }
 
+IFL_COLD static void rank_checked(struct replica *replica, const struct module *order,
+                                  const struct ifl_request *const *of, size_t n, int64_t *key)
+{
+    const uint64_t print = replica_print(replica, of, n);
+    order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+    replica_compare(replica, order, print, of, n);
+}
+
 static void rank(struct replica *replica, const struct ifl_request *const *of, size_t n,
                  int64_t *key)
 {
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
     const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
-    const bool ranked = plan_rank(&replica->plan);
-    const uint64_t print = replica_print(replica, of, n);
-    order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
-    replica_compare(replica, order, print, of, n);
-    plan_ranked(&replica->plan, ranked);
+    plan_set_ranking(&replica->plan, true);
+    if (IFL_RARE(replica->said.checks))
+        rank_checked(replica, order, of, n, key);
+    else
+        order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+    plan_set_ranking(&replica->plan, false);
     plan_return(&replica->plan, before);
 }
 
@@ -383,9 +392,9 @@ IFL_HOT void replica_ask_keys(struct replica *replica)
     const bool moved = replica_keys_move(replica);
     replica->ranks.keys_asked = true;
     const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
-    const bool ranked = plan_rank(&replica->plan);
+    plan_set_ranking(&replica->plan, true);
     replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
-    plan_ranked(&replica->plan, ranked);
+    plan_set_ranking(&replica->plan, false);
     plan_return(&replica->plan, before);
     replica->ranks.keys_change = moved || replica_keys_move(replica);
     if (replica->ranks.keys_change)
