@@ -103,18 +103,18 @@ static double fallen(const struct future *future, double ratio)
     return fmax(ratio - future->fall, future->floor);
 }
 
-/* The number of the step that is planned: of steps that are in flight, none has ended. */
+/* The number of the step that is planned, or is planned next. */
 static uint64_t next_step(const struct ifl_view *view)
 {
     return view->step + view->n_in_flight;
 }
 
-/* The ratio before the step that is planned. */
-static double ratio_now(const struct discounted *p, const struct ifl_view *view)
+/* The ratio before step number `number`. */
+static double ratio_before(const struct discounted *p, uint64_t number)
 {
     const struct future *future = future_of(p);
     double ratio = future->ratio, before = INFINITY;
-    for (uint64_t step = future->step; step < next_step(view) && ratio != before; step++) {
+    for (uint64_t step = future->step; step < number && ratio != before; step++) {
         before = ratio;
         ratio = fallen(future, ratio);
     }
@@ -169,7 +169,7 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
                         struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
-    const double ratio = ratio_now(p, view);
+    const double ratio = ratio_before(p, next_step(view));
     double tokens = of_ended(p, view, ratio);
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
@@ -279,8 +279,8 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
 {
     const struct discounted *p = self;
     struct future *future = future_of(self);
-    future->ratio = ratio_now(p, view);
-    future->step = next_step(view) + 1;
+    future->ratio = ratio_before(p, next_step(view) - 1); /* this one is in flight */
+    future->step = next_step(view);
     if (step->n_preempted > 0)
         future->ratio = estimated_ratio(p, view, step);
     else if (step->n_prefill_tokens == 0)
