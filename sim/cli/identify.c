@@ -35,22 +35,47 @@ struct work {
     struct ifl_error error;
 };
 
+/* `set`: the settings, and behind them those of a trace that the configuration lacks. */
+static int read_config(struct work *work, const char *const set[], size_t n_sets)
+{
+    const struct study_options study = {work->config_path, set, n_sets};
+    int rc = study_load(&study, &work->study, &work->error);
+    if (rc == 0 && study_n_points(work->study) > 1)
+        rc =
+            ifl_fail_at(&work->error, work->request->words.of[0], 0, 0,
+                        "%zu points, expected one: a recorded run has no sweep and no replications",
+                        study_n_points(work->study));
+    return rc == 0 ? study_read(work->study, 0, &work->config, &work->error) : rc;
+}
+
+/* A configuration without a trace is of the first recording's requests. Whatever else is wrong with
+ * it is said as of the configuration by itself. */
+static int read_config_or_add_trace(struct work *work)
+{
+    const struct request *request = work->request;
+    const char *set[sizeof request->sets.of / sizeof *request->sets.of + 2];
+    char trace[600], format[64];
+    memcpy(set, request->sets.of, request->sets.n * sizeof *set);
+    const int rc = read_config(work, set, request->sets.n);
+    if (rc == 0 || !strstr(work->error.text, "workload.trace is missing"))
+        return rc;
+    snprintf(trace, sizeof trace, "workload.trace=%s", request->words.of[1]);
+    snprintf(format, sizeof format, "workload.format=%s", request->format);
+    set[request->sets.n] = trace;
+    set[request->sets.n + 1] = format;
+    study_free(work->study);
+    work->study = NULL;
+    return read_config(work, set, request->sets.n + 2);
+}
+
 static int load(struct work *work)
 {
     const struct request *request = work->request;
-    const struct study_options study = {work->config_path, request->sets.of, request->sets.n};
     int rc = data_find_config(request->words.of[0], work->config_path, &work->error);
     for (size_t i = 0; rc == 0 && i < request->plugins.n; i++)
         rc = registry_load_plugin(request->plugins.of[i], &work->error);
     if (rc == 0)
-        rc = study_load(&study, &work->study, &work->error);
-    if (rc == 0 && study_n_points(work->study) > 1)
-        rc =
-            ifl_fail_at(&work->error, request->words.of[0], 0, 0,
-                        "%zu points, expected one: a recorded run has no sweep and no replications",
-                        study_n_points(work->study));
-    if (rc == 0)
-        rc = study_read(work->study, 0, &work->config, &work->error);
+        rc = read_config_or_add_trace(work);
     work->has_config = rc == 0;
     if (rc == 0 &&
         (work->config.executor != EXECUTOR_SIM || work->config.cost.model != COST_ROOFLINE))

@@ -29,12 +29,13 @@ static void print_finding(const struct identified *found, enum parameter p, FILE
     if (row->is_asked && f->state == GIVEN && f->value == 0)
         return;
     fprintf(out, "%-26s %10.5g %-6s ", row->key, f->value * by, row->unit);
+    const char *determined = *found->rival ? "of a wrong model" : "determined";
     if (f->state == FOUND)
         fprintf(out, "%8.5g to %-8.5g %s%s\n", f->low * by, f->high * by,
-                *f->why ? "not alone: " : "determined", f->why);
+                *f->why ? "not alone: " : determined, f->why);
     else if (f->state == AT_BOUND)
-        fprintf(out, "%8.5g to %-8.5g determined: as small as it can be\n", f->low * by,
-                f->high * by);
+        fprintf(out, "%8.5g to %-8.5g %s: as small as it can be\n", f->low * by, f->high * by,
+                determined);
     else if (f->state == GIVEN)
         fprintf(out, "%20s given: %s\n", "", f->why);
     else
@@ -271,6 +272,10 @@ static void describe(const struct identify_report *report, struct deployment *de
         }
     append(deployment->assumed, sizeof deployment->assumed, "%s",
            *before ? " (not determined by these runs)" : "");
+    if (*report->found->rival)
+        append(deployment->assumed, sizeof deployment->assumed,
+               "%sall, of a wrong model: the runs are those of a server without a prefix cache",
+               *before ? "; " : "");
 }
 
 /* What was found replaces the intervals that the deployment began with. Blocks are whole. */

@@ -1,6 +1,7 @@
 #include "identify/apart.h"
 #include "identify/fit_parts.h"
 #include "identify/quest.h"
+#include "identify/rival.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -55,6 +56,14 @@ static void keep_deployment(struct quest *quest)
     found->deployment = quest->machine->platform.deployment;
     if (found->of[BLOCKS].state != UNKNOWN)
         found->deployment.num_blocks = (int32_t)lround(found->value[BLOCKS]);
+}
+
+/* Of prompts that share nothing a share in a cache is but one reading. */
+static void doubt_share(struct quest *quest)
+{
+    if (quest->fit.is_free[CACHE_HIT] && quest->cached_frac == 0)
+        quest_leave(quest->found, CACHE_HIT, FOUND,
+                    "the requests share nothing; faster prompts or another preset act alike");
 }
 
 /* 1: a number was left out or bound, so that the others may be found anew; 0: none. */
@@ -170,41 +179,57 @@ static int solve(struct quest *quest, struct ifl_error *error)
     return rc == 0 ? settle_pool(quest, error) : rc;
 }
 
+int quest_search(struct quest *quest, const struct identify_options *options,
+                 struct identified *found, struct ifl_error *error)
+{
+    *quest = (struct quest){.options = options,
+                            .found = found,
+                            .residuals = {.setting = &options->setting,
+                                          .recordings = options->recordings,
+                                          .n_recordings = options->n_recordings}};
+    *found = (struct identified){0};
+    int rc = residuals_open(&quest->residuals, error);
+    if (rc == 0)
+        rc = fit_open(&quest->fit, &quest->residuals, error);
+    if (rc == 0)
+        rc = quest_start(quest, error);
+    if (rc == 0)
+        rc = quest_look_for_waits(quest, error);
+    if (rc == 0) {
+        quest_choose(quest);
+        memcpy(quest->fit.value, found->start, sizeof found->start);
+        if (quest->fit.is_free[BLOCKS])
+            quest->fit.value[BLOCKS] = sqrt(quest->peak_blocks * quest->whole_blocks);
+        else if (found->of[BLOCKS].state == UNKNOWN)
+            quest->fit.value[BLOCKS] = fmax(found->start[BLOCKS], ceil(quest->peak_blocks));
+        rc = solve(quest, error);
+    }
+    return rc;
+}
+
+void quest_close(struct quest *quest)
+{
+    free(quest->machine);
+    fit_close(&quest->fit);
+    residuals_close(&quest->residuals);
+}
+
 int identify(const struct identify_options *options, struct identified *found,
              struct ifl_error *error)
 {
-    struct quest quest = {.options = options,
-                          .found = found,
-                          .residuals = {.setting = &options->setting,
-                                        .recordings = options->recordings,
-                                        .n_recordings = options->n_recordings}};
-    *found = (struct identified){0};
-    int rc = residuals_open(&quest.residuals, error);
+    struct quest quest;
+    int rc = quest_search(&quest, options, found, error);
     if (rc == 0)
-        rc = fit_open(&quest.fit, &quest.residuals, error);
-    if (rc == 0)
-        rc = quest_start(&quest, error);
-    if (rc == 0)
-        rc = quest_look_for_waits(&quest, error);
-    if (rc == 0) {
-        quest_choose(&quest);
-        memcpy(quest.fit.value, found->start, sizeof found->start);
-        if (quest.fit.is_free[BLOCKS])
-            quest.fit.value[BLOCKS] = sqrt(quest.peak_blocks * quest.whole_blocks);
-        else if (found->of[BLOCKS].state == UNKNOWN)
-            quest.fit.value[BLOCKS] = fmax(found->start[BLOCKS], ceil(quest.peak_blocks));
-        rc = solve(&quest, error);
-    }
-    if (rc == 0)
+        rc = rival_without_cache(&quest, error);
+    if (rc == 0 && !*found->rival)
         rc = apart_check(options, &quest.fit, error);
     if (rc == 0) {
+        doubt_share(&quest);
         keep_findings(&quest);
         split_host(&quest);
         keep_deployment(&quest);
         rc = identify_depend(options, found, error);
     }
-    free(quest.machine);
-    fit_close(&quest.fit);
-    residuals_close(&quest.residuals);
+    quest_close(&quest);
     return rc;
 }

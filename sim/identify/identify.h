@@ -48,6 +48,7 @@ struct identified {
     struct deployment deployment; /* what the configuration says, with what was found */
     double scale[N_LATENCIES];
     size_t n_flights, n_fitted, n_spans;
+    char rival[480]; /* what explains the runs better than the configuration; "": nothing does */
     char notices[IDENTIFY_NOTICES][480]; /* where the configuration may be another deployment's */
     size_t n_notices;
 };

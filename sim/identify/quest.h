@@ -15,7 +15,13 @@ struct quest {
     double low_blocks, high_blocks;           /* 90% of what the engine may count */
     bool has_blocks;                          /* the configuration says how many */
     bool waits;                               /* requests wait for memory in some recording */
+    double cached_frac; /* of the prompts' tokens, found in a pool without an end */
 };
+
+/* Finds the parameters. The caller owes quest_close, also after an error. */
+int quest_search(struct quest *quest, const struct identify_options *options,
+                 struct identified *found, struct ifl_error *error);
+void quest_close(struct quest *quest);
 
 /* ---- start.c ---- */
 

@@ -62,6 +62,26 @@ static int check_pauses(const struct recording *recording, struct ifl_error *err
                        ifl_s_from_ns(pause_ns), at, ifl_s_from_ns(mean_ns));
 }
 
+/* The same of a wait for the first token, or for the next ones, in the middle of an answer. */
+static int check_waits(const struct recording *recording, struct ifl_error *error)
+{
+    static const char *const what[] = {[TTFT] = "first token", [TPOT] = "next token, in the mean"};
+    const double least_s = 600, most = 100;
+    for (enum latency l = TTFT; l <= TPOT; l++) {
+        const double usual_s = l == TTFT ? recording->ttft_s : recording->tpot_s;
+        for (size_t i = 0; i < recording->n; i++) {
+            const double tokens = l == TTFT ? 1 : recording->trace.n_output[i] - 1;
+            const double wait_s = recording->of[l][i];
+            if (wait_s * tokens >= least_s && wait_s > most * usual_s)
+                return ifl_fail_at(error, recording->path, 0, 0,
+                                   "a request waits %.6g s for its %s, and the median one %.3g s: "
+                                   "a clock that jumps, expected stamps of one clock",
+                                   wait_s, what[l], usual_s);
+        }
+    }
+    return 0;
+}
+
 static int check_outcome(const struct recording *recording, size_t i, struct ifl_error *error)
 {
     const struct ifl_trace *trace = &recording->trace;
@@ -318,6 +338,8 @@ int recording_take(struct recording *recording, const char *path, struct ifl_tra
     if (rc == 0 && recording->tpot_s <= 0)
         rc = ifl_fail_at(error, path, 0, 0,
                          "no request has two tokens, expected answers that show a time per token");
+    if (rc == 0)
+        rc = check_waits(recording, error);
     if (rc == 0 && recording->n_fit < RECORDING_LEAST)
         rc = ifl_fail_at(error, path, 0, 0,
                          "%zu requests to fit, of %zu, expected at least %d: they say too little",

@@ -79,6 +79,7 @@ static size_t count_waiting(const struct recording *r, const struct trial *trial
  * deployment's share in a cache is left out: it lies in blocks of each request's own. */
 int quest_look_for_waits(struct quest *quest, struct ifl_error *error)
 {
+    double cached_tokens = 0, prompt_tokens = 0;
     const struct identify_options *options = quest->options;
     const int32_t block_tokens = options->setting.config->serving.kv.block_tokens;
     double value[N_PARAMETERS], blocks, whole;
@@ -94,9 +95,14 @@ int quest_look_for_waits(struct quest *quest, struct ifl_error *error)
         if (trial_fly(&options->setting, r, value, 0, trial, error) < 0 ||
             recording_peak_blocks(r, trial->cached_tokens, block_tokens, &blocks, error) < 0)
             return error->code;
+        for (size_t i = 0; i < r->n_fit; i++) {
+            cached_tokens += trial->cached_tokens[i];
+            prompt_tokens += recording_prompt(r, i);
+        }
         quest->waits |= count_waiting(r, trial) >= ifl_max((size_t)5, r->n_fit / 50);
         quest->peak_blocks = fmax(quest->peak_blocks, blocks);
         quest->whole_blocks = fmax(quest->whole_blocks, whole);
     }
+    quest->cached_frac = cached_tokens / prompt_tokens;
     return 0;
 }

@@ -135,54 +135,6 @@ static bool suspect_lacking_cache(const struct identify_options *options, const 
     return true;
 }
 
-/* The median of |log(measured / simulated)| time to the first token over the hits of `with`. */
-static double off_of_hits(const struct recording *r, const struct trial *with,
-                          const struct trial *trial)
-{
-    double *off = malloc((r->n + 1) * sizeof *off);
-    size_t n = 0;
-    for (size_t i = 0; off && i < r->n; i++)
-        if (is_hit(r, with, i) && isfinite(trial->of[TTFT][i]))
-            off[n++] = fabs(log(r->of[TTFT][i] / trial->of[TTFT][i]));
-    const double median = n ? gsl_stats_median(off, 1, n) : INFINITY;
-    free(off);
-    return median;
-}
-
-/* Prompts that the simulation finds in a cache, and the server did not: without the cache, and
- * without the front end that stands for the prompts' time then, they come nearer. */
-static bool suspect_needless_cache(const struct identify_options *options,
-                                   const struct recording *r, const struct trial *after,
-                                   struct identified *found)
-{
-    const size_t hits = count_hits(r, after);
-    struct config config = *options->setting.config;
-    struct trial_setting setting = options->setting;
-    double value[N_PARAMETERS];
-    struct trial without = {0};
-    struct ifl_error error;
-    bool notices = false;
-    if (hits <= r->n / 20 || config_has_tiers(&config) || found->value[CACHE_HIT] > 0)
-        return false;
-    config.serving.kv.prefix_cache = PREFIX_CACHE_NONE;
-    setting.config = &config;
-    memcpy(value, found->value, sizeof value);
-    value[FRONT_PROMPT_TOKEN] = found->start[FRONT_PROMPT_TOKEN];
-    value[PROMPT_FRAC] = found->start[PROMPT_FRAC];
-    if (trial_open(&without, r->n, &error) == 0 &&
-        trial_fly(&setting, r, value, 0, &without, &error) == 0) {
-        const double with_it = off_of_hits(r, after, after), none = off_of_hits(r, after, &without);
-        notices = none < 0.8 * with_it && with_it > 0.05;
-        if (notices)
-            notice(found,
-                   "%s: the first tokens of %zu requests that find their prompt in the simulated "
-                   "cache are %.0f%% off, and %.0f%% without it: the deployment has no such cache",
-                   r->path, hits, 100 * expm1(with_it), 100 * expm1(none));
-    }
-    trial_close(&without);
-    return notices;
-}
-
 /* ---- load, and halves ---- */
 
 /* Requests between their arrivals and last tokens when each ran, by Little's count. */
@@ -274,6 +226,10 @@ int identify_suspect(const struct identify_options *options, const struct trial 
                      struct identified *found, struct ifl_error *error)
 {
     int rc = 0;
+    if (*found->rival) { /* all else follows from it */
+        notice(found, "%s", found->rival);
+        return 0;
+    }
     suspect_pool(found);
     if (found->of[HOST_LAYER].state == AT_BOUND)
         notice(found,
@@ -285,8 +241,7 @@ int identify_suspect(const struct identify_options *options, const struct trial 
         if (!alone)
             return ifl_fail_nomem(error);
         find_alone(r, &after[k], alone);
-        const bool is_cache = suspect_lacking_cache(options, r, &after[k], alone, found) ||
-                              suspect_needless_cache(options, r, &after[k], found);
+        const bool is_cache = suspect_lacking_cache(options, r, &after[k], alone, found);
         free(alone);
         rc = suspect_load(r, &after[k], found, error);
         suspect_halves(r, &after[k], is_cache, found);

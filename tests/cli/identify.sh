@@ -30,6 +30,12 @@ succeeds "$inflight" run config.yaml -q --set deployment=./found.yaml -o with-fo
 succeeds "$inflight" identify config.yaml run.csv --share 1 --predict run.csv
 printed '240 requests predicted'
 
+# ---- a configuration without a trace is of the recorded requests ----
+grep -v '^workload' config.yaml >bare.yaml
+cp first kept
+succeeds "$inflight" identify bare.yaml run.csv
+cmp -s logs/out kept || complain 'the table is another without workload.trace'
+
 # ---- prompts of one length, nearly of one length, and steps of one sequence: what acts alike is not told apart ----
 of_lengths() { # PROMPTS OUTPUTS PROCESS: identifies a run of them
     succeeds "$inflight" trace generate -n 240 --seed 3 --prompt "$1" --output-tokens "$2" --process "$3" --rate "$4" -o trace.csv
@@ -86,6 +92,10 @@ awk -F, -v OFS=, -v c="$(column arrival_s)" 'NR == 121 { $c -= 20 } 1' run.csv >
 refuses 'a clock that jumps' "$inflight" identify config.yaml jumps.csv
 awk -F, -v OFS=, -v c="$(column arrival_s)" 'NR > 121 { $c += 3600 } 1' run.csv >forward.csv
 refuses 'a clock that jumps, or two runs' "$inflight" identify config.yaml forward.csv
+awk -F, -v OFS=, -v c="$(column e2e_s)" 'NR == 21 { $c += 1e9 } 1' run.csv >gap.csv
+refuses 'for its next token, in the mean, and the median one 0.0' "$inflight" identify config.yaml gap.csv
+awk -F, -v OFS=, -v t="$(column ttft_s)" -v c="$(column e2e_s)" 'NR == 201 { $t += 3600; $c += 3600 } 1' run.csv >late.csv
+refuses 'for its first token, and the median one 0.0' "$inflight" identify config.yaml late.csv
 succeeds "$inflight" run config.yaml -q --set serving.max_model_len=900 -o failing
 refuses 'a run with failures' "$inflight" identify config.yaml failing/requests.csv
 refuses 'without measured latencies' "$inflight" identify config.yaml trace.csv

@@ -99,6 +99,19 @@ Test(recorded, bench_serve_with_errors)
     ifl_trace_free(&trace);
 }
 
+/* A run that counts more failures than its requests show. */
+Test(recorded, bench_serve_with_failures_that_have_answers)
+{
+    static const char text[] = "{\"completed\": 0, \"failed\": 2, \"input_lens\": [7, 8], "
+                               "\"output_lens\": [2, 0], \"ttfts\": [0.5, 0], "
+                               "\"itls\": [[0.25], []], \"start_times\": [0, 1]}";
+    struct ifl_trace trace;
+    struct ifl_error error;
+    cr_assert_eq(read_text(text, "auto", &trace, &error), IFL_E_INPUT);
+    cr_expect(strstr(error.text, "failed is 2, but 1 requests have no answer"), "%s", error.text);
+    ifl_trace_free(&trace);
+}
+
 Test(recorded, sglang_bench_serving_has_no_stamps)
 {
     struct notebook notebook = {0};

@@ -116,6 +116,18 @@ static int find_lists(struct run *run, struct ifl_error *error)
     return 0;
 }
 
+/* More failures than requests without an answer: some of the answers are none. */
+static int check_failed(const struct run *run, size_t n_failed, struct ifl_error *error)
+{
+    const json_t *failed = json_object_get(run->record->value, "failed");
+    return json_integer_value(failed) > (json_int_t)n_failed
+               ? ifl_fail_at(error, run->record->path, run->record->line, 0,
+                             "failed is %lld, but %zu requests have no answer, or a text among the "
+                             "errors",
+                             (long long)json_integer_value(failed), n_failed)
+               : 0;
+}
+
 static int take_run(void *self, const struct trace_record *record, struct ifl_error *error)
 {
     struct run run = {
@@ -130,9 +142,10 @@ static int take_run(void *self, const struct trace_record *record, struct ifl_er
         trace_rows_next_run(run.rows);
     else
         run.rows->trace->has_stamps = run.list[START_TIMES];
+    const size_t n_before = run.rows->n_skipped;
     for (size_t i = 0; rc >= 0 && i < json_array_size(run.list[0]); i++)
         rc = take_request(&run, i, error);
-    return rc;
+    return rc < 0 ? rc : check_failed(&run, run.rows->n_skipped - n_before, error);
 }
 
 int trace_read_bench(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
