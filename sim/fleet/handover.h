@@ -21,8 +21,8 @@ enum handover_order { HANDOVER_PULL, HANDOVER_PUSH };
 enum handover_token { TOKEN_OF_PREFILL, TOKEN_ON_ARRIVAL, TOKEN_OF_DECODE };
 /* K/V moves once the prompt is done; chunk by chunk, each as its step ends; layer by layer beside
  * the step that computes it (Splitwise, section 4.2; of L layers of a step that lasts T, with x to
- * move, latency included, the last has come at max(T + x / L, T / L + x); where there are blocks
- * for it only from A on, at max(T + x / L, max(T / L, A) + x)). */
+ * move, the last has come a latency behind max(T + x / L, T / L + x); where there are blocks
+ * for it only from A on, behind max(T + x / L, max(T / L, A) + x)). */
 enum handover_overlap { MOVE_AT_END, MOVE_BY_CHUNK, MOVE_BY_LAYER };
 /* What becomes of a request whose K/V is lost before it has moved, or as it moves. */
 enum handover_lost { LOST_RECOMPUTE, LOST_FAIL };

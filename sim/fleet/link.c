@@ -89,12 +89,17 @@ static int64_t latency_of(const struct links *links, const struct link_load *loa
     int64_t ns = 0;
     FOR_EACH_LINK(i, load)
     ns = ifl_max(ns, links->of[load->path[i]].spec.latency_ns);
-    return load->passed > 0 ? whole_ns((1 - load->passed) * (double)ns) : ns;
+    return ns;
+}
+
+int64_t links_busy_ns(const struct links *links, const struct link_load *load)
+{
+    return busy_ns(links, load, rate_of(links, load, false));
 }
 
 int64_t links_alone_ns(const struct links *links, const struct link_load *load)
 {
-    return latency_of(links, load) + busy_ns(links, load, rate_of(links, load, false));
+    return latency_of(links, load) + links_busy_ns(links, load);
 }
 
 static int expect_end(struct links *links, uint32_t slot, int64_t end_ns)

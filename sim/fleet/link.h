@@ -59,7 +59,8 @@ struct link_load {
     int64_t at_ns; /* not before any earlier call's time */
     uint64_t rank; /* of transfers that end at one time the lowest comes first */
     uint64_t tag;  /* the caller's own word */
-    double passed; /* part of it, latency included, that has passed before at_ns: beside a step */
+    double passed; /* part of its bytes and pieces that takes no time any more: it went, or goes,
+                      beside a step */
 };
 
 /* What has come. */
@@ -87,5 +88,7 @@ static inline int64_t links_next_ns(const struct links *links)
 int links_take(struct links *links, int64_t until_ns, struct link_arrival *arrival);
 /* What a transfer takes that meets no other one, latency included. */
 int64_t links_alone_ns(const struct links *links, const struct link_load *load);
+/* The same without the latency. */
+int64_t links_busy_ns(const struct links *links, const struct link_load *load);
 
 #endif

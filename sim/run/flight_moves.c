@@ -117,11 +117,12 @@ IFL_APART int moves_send(struct moves *moves, uint32_t prefill, uint32_t decode,
 
 /* The part of a transfer that has passed when the step which has computed its K/V ends, where each
  * layer was sent as soon as it was there and had blocks, which the decode replica took at A in the
- * step: of T + x / L and max(T / L, A) + x the later, less T, is left. */
+ * step: of T + x / L and max(T / L, A) + x the later, less T, is left, and the latency, which
+ * follows the last byte. */
 static double passed_by_layer(const struct moves *moves, const struct handover *h,
-                              const struct ifl_done *step, int64_t alone_ns)
+                              const struct ifl_done *step, int64_t busy_ns)
 {
-    const double n = moves->flight->moved.n_layers, x = (double)alone_ns;
+    const double n = moves->flight->moved.n_layers, x = (double)busy_ns;
     const double t = (double)(step->end_ns - step->start_ns);
     const double a = (double)ifl_max(h->asked_ns - step->start_ns, 0);
     const double left = fmax(x / n, x + fmax(t / n, a) - t);
@@ -160,9 +161,9 @@ static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks,
     moves->flying[tag] =
         (struct flying){.handover = slot, .n_blocks = n_blocks, .n_bytes = load.n_bytes};
     if (step && !carrier_copies(&moves->carrier)) { /* copies begin behind the step */
-        const int64_t alone_ns = links_alone_ns(&moves->carrier.links, &load);
-        load.passed = passed_by_layer(moves, h, step, alone_ns);
-        moves->flying[tag].hidden_ns = alone_ns - links_alone_ns(&moves->carrier.links, &load);
+        const int64_t busy_ns = links_busy_ns(&moves->carrier.links, &load);
+        load.passed = passed_by_layer(moves, h, step, busy_ns);
+        moves->flying[tag].hidden_ns = busy_ns - links_busy_ns(&moves->carrier.links, &load);
     }
     load.tag = tag;
     h->n_flying++;

@@ -156,9 +156,9 @@ static int send(struct tiering *tiering, struct flying flying, uint64_t rank, do
     const uint32_t tag = slots_take(&tiering->flying_slots);
     struct link_load load = load_of(tiering, &flying, rank);
     if (hides > 0) {
-        const int64_t alone_ns = links_alone_ns(&tiering->carrier.links, &load);
+        const int64_t busy_ns = links_busy_ns(&tiering->carrier.links, &load);
         load.passed = hides;
-        flying.hidden_ns = alone_ns - links_alone_ns(&tiering->carrier.links, &load);
+        flying.hidden_ns = busy_ns - links_busy_ns(&tiering->carrier.links, &load);
     }
     load.tag = tag;
     tiering->flying[tag] = flying;
@@ -236,15 +236,13 @@ static void tell_changes(struct tiering *tiering, const struct replica *replica)
 
 /* ---- loads ---- */
 
-/* What the loads of a plan from one tier take, the first byte of the first to the last of all.
- * Those on a link without sharing go beside one another; others, with one latency, one behind
- * another. */
+/* What the loads of a plan from one tier take behind their latency: the longest of them where links
+ * are not shared, else all together. */
 static double loads_ns(const struct tiering *tiering, const struct replica *replica, int tier)
 {
-    const struct links *links = &tiering->carrier.links;
     const bool apart =
         links_of(tiering, replica->fixed.number)->spec[tier].sharing == LINK_UNSHARED;
-    double x = 0, latency = 0;
+    double x = 0;
     for (size_t i = 0; i < replica->tiers.n_asked; i++) {
         const struct tier_ask *ask = &replica->tiers.asked[i];
         const struct flying flying = {
@@ -252,19 +250,17 @@ static double loads_ns(const struct tiering *tiering, const struct replica *repl
             .tier = tier,
             .n_blocks = ask->n_blocks[tier],
             .n_bytes = bytes_of(tiering, replica->fixed.number, ask->n_blocks[tier])};
-        const struct link_load load = load_of(tiering, &flying, 0),
-                               none = {.path = {load.path[0], LINK_NONE}};
-        if (!ask->at_once || ask->n_blocks[tier] == 0)
-            continue;
-        latency = (double)links_alone_ns(links, &none);
-        const double busy = (double)links_alone_ns(links, &load) - latency;
-        x = apart ? fmax(x, busy) : x + busy;
+        const struct link_load load = load_of(tiering, &flying, 0);
+        const double one = (double)links_busy_ns(&tiering->carrier.links, &load);
+        if (ask->at_once && ask->n_blocks[tier] > 0)
+            x = apart ? fmax(x, one) : x + one;
     }
-    return x + latency;
+    return x;
 }
 
 /* What these loads, layer by layer, hide beside the step of T: x in all, of which
- * max(x / L, x - T (L - 1) / L) is waited for. */
+ * max(x / L, x - T (L - 1) / L) is waited for. The first byte is waited for, too: nothing hides the
+ * latency. */
 static double hidden_part(const struct tiering *tiering, const struct replica *replica, int tier,
                           int64_t step_ns)
 {

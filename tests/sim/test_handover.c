@@ -490,12 +490,12 @@ static void check_layers(struct link_spec link, int64_t arrives_ns, int64_t hidd
 }
 
 /* max(T + x / L, T / L + x), Splitwise, section 4.2: x 0.4 s, max(1.1, 0.65); x 2 s,
- * max(1.5, 2.25). Whatever makes x up: bytes, pieces or latency. */
+ * max(1.5, 2.25); bytes or pieces. The latency follows the last byte. */
 Test(handover, layers_move_beside_their_step)
 {
     check_layers((struct link_spec){.bytes_per_s = 400}, 1100000000, 300000000);
     check_layers((struct link_spec){.bytes_per_s = 80}, 2250000000, 750000000);
     check_layers((struct link_spec){.piece_ns = 40000000}, 1100000000, 300000000);
-    check_layers((struct link_spec){.latency_ns = 2000000000}, 2250000000, 750000000);
+    check_layers((struct link_spec){.latency_ns = 2000000000}, 3000000000, 0);
     check_layers((struct link_spec){1000000000, 320, 50000000, LINK_FIFO}, 2250000000, 750000000);
 }

@@ -75,8 +75,8 @@ Test(link, a_frozen_part_is_of_all_that_have_not_come)
     links_destroy(&links);
 }
 
-/* 8 ns of latency, 30 of pieces and 1000 of bytes, of which three quarters have passed: 2 and
- * 257.5 ns are left; the next transfer finds the link free behind the latter. */
+/* 30 ns of pieces and 1000 of bytes, of which three quarters have passed: 257.5 ns are left, and
+ * all of the latency. The next transfer finds the link free behind the former. */
 Test(link, what_has_passed_takes_nothing)
 {
     const struct link_spec spec = {8, 1e9, 3, LINK_FIFO};
@@ -85,11 +85,12 @@ Test(link, what_has_passed_takes_nothing)
     struct links links;
     struct link_arrival arrival;
     cr_assert_eq(links_create(&links, 1, &spec), 0);
-    cr_assert_eq(links_alone_ns(&links, &part), 2 + 258);
+    cr_assert_eq(links_busy_ns(&links, &part), 258);
+    cr_assert_eq(links_alone_ns(&links, &part), 258 + 8);
     cr_assert_eq(links_send(&links, &part), 0);
     cr_assert_eq(links_send(&links, &whole), 0);
     cr_assert_eq(links_take(&links, IFL_LAST_NS, &arrival), 1);
-    cr_assert_eq(arrival.end_ns, 2 + 258);
+    cr_assert_eq(arrival.end_ns, 258 + 8);
     cr_assert_eq(links_take(&links, IFL_LAST_NS, &arrival), 1);
     cr_assert_eq(arrival.begun_ns, 258);
     cr_assert_eq(arrival.end_ns, 258 + 1030 + 8);
