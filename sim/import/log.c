@@ -253,7 +253,8 @@ static int join_list(struct reader *r, const char *at)
                       "the list of arguments goes on behind the line's end", r->error);
 }
 
-/* Objects whose members are arguments (llmapi/llm_args.py); of the others, the table has the whole.
+/* Objects with members that are arguments (llmapi/llm_args.py); of the others, the table has the
+ * whole.
  */
 static bool has_members(const struct reader *r, const struct argument *argument)
 {

@@ -35,7 +35,7 @@ static double read_amount(const char *at, const char **end)
     return times * amount;
 }
 
-/* Of tokens: 2^n whose thousands, or whose parts of 1024, the word counts ("262k", "256K"). */
+/* Of tokens: the 2^n with as many thousands, or times 1024, as the word says ("262k", "256K"). */
 static long long tokens_of(double thousands)
 {
     for (long long n = 1024; n <= 1LL << 30; n *= 2)

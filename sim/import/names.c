@@ -158,7 +158,7 @@ static bool begins(const char *name, const char *start)
     return !start[n] && (!name[n] || name[n] == '-' || name[n] == '.' || name[n] == '_');
 }
 
-/* Sizes of the models whose checkpoints' names say none, in billions of parameters. */
+/* Sizes of models that no checkpoint's name tells, in billions of parameters. */
 static double size_b(const struct model_name *model)
 {
     static const struct {
@@ -194,7 +194,7 @@ static bool is_other_size(const struct model_name *model, const char *bare, cons
     return false;
 }
 
-/* The row whose name is the longest that this one begins with; `*rest` is what stands behind it. */
+/* The row with the longest name that this one begins with; `*rest` is what stands behind it. */
 static const struct model_name *find_row(const char *bare, const char **rest)
 {
     const struct model_name *found = NULL;

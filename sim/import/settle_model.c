@@ -20,13 +20,13 @@ void settle_model(struct settled *s)
     if (profile)
         settle_put(s, "model", "%s", profile);
     else
-        settle_find(s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named",
-                    NULL,
-                    model && model_has_other_size(model)
-                        ? "the model of configs/models whose name begins so has another size: set "
-                          "model, `inflight model` reads a config.json"
-                        : "no model of configs/models has this name: set model, `inflight model` "
-                          "reads a config.json");
+        settle_find(
+            s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named", NULL,
+            model && model_has_other_size(model)
+                ? "the model of configs/models with a name that begins so has another size: set "
+                  "model, `inflight model` reads a config.json"
+                : "no model of configs/models has this name: set model, `inflight model` "
+                  "reads a config.json");
 }
 
 /* The length of the profile that the name finds; 0: it finds none. */

@@ -21,7 +21,7 @@ static bool is_pytorch(const struct settled *s)
     return version ? strtol(version, NULL, 10) >= 1 : !s->from_log;
 }
 
-/* The newest release whose scheduler a preset has. */
+/* The newest release with a preset of its scheduler. */
 enum { NEWEST_MAJOR = 1, NEWEST_MINOR = 2 };
 
 static void check_version(struct settled *s)

@@ -15,7 +15,7 @@ seats='--max-num-seqs 8 --max-num-batched-tokens 2048'
 # A size behind the name is that of another model.
 for name in /opt/llm/deepseek-r1-14b DeepSeek-R1-70B bigscience/bloom-7b1 bigscience/bloom-560m; do
     succeeds "$inflight" import -c "vllm serve $name $seats"
-    printed "unknown       $name: the model of configs/models whose name begins so has another size"
+    printed "unknown       $name: the model of configs/models with a name that begins so has another size"
     unsaid '-> model='
 done
 # A length is taken, or said not to be.

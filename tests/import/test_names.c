@@ -1,4 +1,4 @@
-/* Names of checkpoints, as hubs, caches and folders have them: whose model each is, and its length
+/* Names of checkpoints, as hubs, caches and folders have them: the model of each, and its length
  * (max_position_embeddings of its config.json) where that is not the profile's. */
 #include <criterion/criterion.h>
 #include <string.h>
