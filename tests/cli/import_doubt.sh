@@ -193,8 +193,8 @@ printed '--mem-fraction-static 0.7'
 
 # ---- a key of another module ----
 
-printf 'model: llama-3-8b\nhardware: h100-sxm\nserving: {preset: vllm-v1-2026-11, batching: {max_long_partial_prefills: 1}}\n' >key.yaml
-refuses 'key.yaml:3:*: unknown key serving.batching.max_long_partial_prefills, expected one of max_seqs, ' \
+printf 'model: llama-3-8b\nhardware: h100-sxm\nworkload: {trace: none.csv}\nserving: {preset: vllm-v1-2026-11, batching: {max_long_partial_prefills: 1}}\n' >key.yaml
+refuses 'key.yaml:4:*: unknown key serving.batching.max_long_partial_prefills, expected one of max_seqs, ' \
     "$inflight" run key.yaml --dry-run
 
 finish
