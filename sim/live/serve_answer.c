@@ -1,4 +1,5 @@
 /* Answers, in the form of vLLM's OpenAI server (0.32.0): streamed, a chunk a token, or whole. */
+#include <event2/bufferevent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -426,6 +427,17 @@ static bool is_to_drop(const struct serve *serve, const struct exchange *e)
     return serve->live->faults.drop_frac > 0 && ifl_uniform(draw) < serve->live->faults.drop_frac;
 }
 
+/* The connection ends; what was written before has gone out, however busy the machine is. */
+static void drop(struct exchange *e)
+{
+    struct evhttp_connection *link = evhttp_request_get_connection(e->http);
+    struct bufferevent *socket = evhttp_connection_get_bufferevent(link);
+    struct evbuffer *output = bufferevent_get_output(socket);
+    evbuffer_unfreeze(output, 1); /* a socket's buffer is written by its event alone, otherwise */
+    (void)evbuffer_write(output, bufferevent_getfd(socket));
+    evhttp_connection_free(link); /* answer_gone hears it */
+}
+
 void answer_token(void *context, void *owner, const struct source_token *token)
 {
     struct serve *serve = context;
@@ -450,7 +462,7 @@ void answer_token(void *context, void *owner, const struct source_token *token)
     if (!e->started)
         start(e);
     if (token->index == 1 && is_to_drop(serve, e)) {
-        evhttp_connection_free(evhttp_request_get_connection(e->http));
+        drop(e);
         return;
     }
     put_token(part, choice, token);
