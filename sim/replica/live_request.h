@@ -224,19 +224,22 @@ static inline bool live_ran(const struct live_request *r)
            (r->prompt_at && r->prompt_at->first_scheduled_ns != IFL_NEVER);
 }
 
+static inline int64_t arrival_after_sent_ns(const struct arrival *a, int64_t after_ns)
+{
+    return after_ns > IFL_LAST_NS - a->sent_ns ? IFL_NEVER : a->sent_ns + after_ns;
+}
+
 /* The time at which the request leaves, if it is still there, and as what; IFL_NEVER: never. */
 static inline int64_t arrival_leaves_ns(const struct arrival *a, enum ifl_status *as)
 {
-    const int64_t after_ns = ifl_min(a->said.abort_ns, a->said.deadline_ns);
     *as = a->said.abort_ns <= a->said.deadline_ns ? IFL_ABORTED : IFL_TIMED_OUT;
-    return after_ns > IFL_LAST_NS - a->sent_ns ? IFL_NEVER : a->sent_ns + after_ns;
+    return arrival_after_sent_ns(a, ifl_min(a->said.abort_ns, a->said.deadline_ns));
 }
 
 /* The time at which its deadline passes; IFL_NEVER: it has none. */
 static inline int64_t arrival_expires_ns(const struct arrival *a)
 {
-    const int64_t after_ns = a->said.deadline_ns;
-    return after_ns > IFL_LAST_NS - a->sent_ns ? IFL_NEVER : a->sent_ns + after_ns;
+    return arrival_after_sent_ns(a, a->said.deadline_ns);
 }
 
 static inline struct live_request *live(const struct ifl_request *r)
