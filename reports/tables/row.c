@@ -70,6 +70,11 @@ IFL_HOT static char *put_fraction(char *at, uint32_t ns)
 
 IFL_HOT char *row_seconds(char *at, int64_t ns)
 {
+    static const char zero[] = "0.000000000,"; /* as most waits and stalls */
+    if (ns == 0) {
+        memcpy(at, zero, sizeof zero - 1);
+        return at + sizeof zero - 1;
+    }
     const uint64_t of = magnitude(ns), s = of / IFL_NS_PER_S;
     const uint32_t rest_ns = (uint32_t)(of % IFL_NS_PER_S);
     if (ns >= 0 && s < 10) { /* as most latencies */
