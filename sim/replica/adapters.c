@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
+
 /* Those of S-LoRA's server, and those of a vLLM without max_cpu_loras, are in host memory from the
  * start; a host with fewer slots than adapters begins empty. */
 static bool begins_on_host(const struct adapters_options *options)
@@ -121,6 +123,7 @@ void adapters_add(struct adapters *adapters, uint32_t adapter, int32_t n_tokens,
         return;
     state->used_in = adapters->n_steps;
     adapters->step[adapters->n_step++] = adapter;
+    adapters->most_step = ifl_max(adapters->most_step, adapters->n_step);
     totals->n++;
     totals->ranks += rank;
     if (rank > totals->most_rank)
@@ -166,18 +169,25 @@ static void bring_to_host(struct adapters *adapters, uint32_t adapter,
     totals->disk_bytes += adapters->fixed.of[adapter].n_bytes;
 }
 
-static void bring_to_slots(struct adapters *adapters, struct ifl_adapter_totals *totals)
+/* A slot for one more. A step of more adapters than slots has all of them on the device; those that
+ * the next step does not use leave then. */
+static void free_a_slot(struct adapters *adapters)
 {
     const int32_t slots = adapters->fixed.device_slots;
+    uint32_t victim;
+    while (slots > 0 && adapters->n_on_device >= slots &&
+           (victim = least_recent(adapters, false)) > 0)
+        leave_device(adapters, victim);
+}
+
+static void bring_to_slots(struct adapters *adapters, struct ifl_adapter_totals *totals)
+{
     for (size_t i = 0; i < adapters->n_step; i++) {
         const uint32_t adapter = adapters->step[i];
         bring_to_host(adapters, adapter, totals);
         if (adapters->of[adapter].on_device)
             continue;
-        const uint32_t victim =
-            slots > 0 && adapters->n_on_device >= slots ? least_recent(adapters, false) : 0;
-        if (victim > 0)
-            leave_device(adapters, victim);
+        free_a_slot(adapters);
         load(adapters, adapter);
     }
 }

@@ -51,7 +51,8 @@ struct adapters {
     uint32_t *step;  /* [n_step] different ones of the step that is described, in its order */
     uint32_t *loads; /* [n_loads] that the next step brings to the device */
     size_t n_step, n_loads;
-    uint32_t last; /* of the step that is described */
+    size_t most_step; /* of a step so far */
+    uint32_t last;    /* of the step that is described */
 };
 
 /* 0, or IFL_E_NOMEM. Zeroed memory is valid for adapters_destroy, and has no adapters. */

@@ -17,14 +17,14 @@
 
 struct cohort;
 
-enum { RAGGED_MAX_DRAFTS = 64, RAGGED_MAX_DEPTH = 16 };
+enum { RAGGED_MAX_DRAFTS = 64 };
 
 /* How likely guesses hold, by their place. The j-th of a step is looked at only if all before it
  * held. Behind the last place none does: the depth of a tree of guesses, all nodes of
  * which are computed. */
 struct acceptance {
     int32_t depth;
-    uint64_t below[RAGGED_MAX_DEPTH]; /* it holds if the draw, shifted right by one, is below */
+    uint64_t below[RAGGED_MAX_DRAFTS]; /* it holds if the draw, shifted right by one, is below */
 };
 
 /* rate: of 1. */

@@ -449,8 +449,10 @@ static int fly(const struct point_options *options, struct point *point,
     const double flown_s = wall_s();
     if (rc == 0)
         point_explain_refusals(options, point, &flight, &result->limits);
-    if (rc == 0)
+    if (rc == 0) {
         point_tell_dummies(options, &flight);
+        point_tell_adapters(options, point);
+    }
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
     adapter_names_keep(&point->adapter_names, &point->trace);
     ifl_trace_free(&point->trace);

@@ -94,6 +94,8 @@ void point_explain_differences(const struct point_options *options, const struct
                                struct ifl_summary *summary);
 /* How many steps data-parallel ranks without work ran. */
 void point_tell_dummies(const struct point_options *options, const struct flight *flight);
+/* Of how many adapters a step was, where that is more than serving.adapters.max_loras. */
+void point_tell_adapters(const struct point_options *options, const struct point *point);
 /* Adds to summary->assumed which durations rest on no measurement, by pools. */
 void point_disclose(const struct config *config, const struct point *point,
                     struct ifl_summary *summary);

@@ -150,6 +150,23 @@ void point_tell_dummies(const struct point_options *options, const struct flight
         options->notes.say(options->notes.context, note);
 }
 
+void point_tell_adapters(const struct point_options *options, const struct point *point)
+{
+    for (uint32_t i = 0; i < point->n_replicas; i++) {
+        const struct adapters *adapters = &point->replicas[i].adapters;
+        const int32_t slots = adapters->fixed.in_pool ? 0 : adapters->fixed.device_slots;
+        char note[160];
+        if (slots == 0 || adapters->most_step <= (size_t)slots)
+            continue;
+        snprintf(note, sizeof note,
+                 "a step was of %zu adapters, more than serving.adapters.max_loras (%" PRId32
+                 "): the admission adapter-slots keeps to it",
+                 adapters->most_step, slots);
+        point_say(options, note);
+        return;
+    }
+}
+
 /* Which durations rest on no measurement, by pools. */
 void point_disclose(const struct config *config, const struct point *point,
                     struct ifl_summary *summary)

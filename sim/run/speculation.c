@@ -14,7 +14,7 @@ static const char *read_rates(const char *text, struct acceptance *accepts)
     *accepts = (struct acceptance){0};
     for (;;) {
         const double rate = strtod(text, &end);
-        if (end == text || !(rate >= 0 && rate <= 1) || accepts->depth == RAGGED_MAX_DEPTH)
+        if (end == text || !(rate >= 0 && rate <= 1) || accepts->depth == RAGGED_MAX_DRAFTS)
             return NULL;
         accepts->below[accepts->depth++] = acceptance_below(rate);
         if (*end != ',')
@@ -23,9 +23,9 @@ static const char *read_rates(const char *text, struct acceptance *accepts)
     }
     if (accepts->depth > 1)
         return end;
-    for (int32_t i = 1; i < RAGGED_MAX_DEPTH; i++)
+    for (int32_t i = 1; i < RAGGED_MAX_DRAFTS; i++)
         accepts->below[i] = accepts->below[0];
-    accepts->depth = RAGGED_MAX_DEPTH;
+    accepts->depth = RAGGED_MAX_DRAFTS;
     return end;
 }
 
@@ -36,7 +36,7 @@ static int fail_rates(const char *key, const char *text, struct ifl_error *error
                     "%d with commas between them",
                     key, text,
                     strcmp(key, "clients") == 0 ? "NAME=RATES;NAME=RATES, where RATES is " : "",
-                    RAGGED_MAX_DEPTH);
+                    RAGGED_MAX_DRAFTS);
 }
 
 /* Calls `hear`, unless it is NULL, for each client's rates. */
@@ -121,7 +121,7 @@ int speculation_create(struct speculation *speculation, const struct config *con
     for (int32_t i = 0; i <= 100; i++) {
         struct acceptance *accepts = &speculation->of_percent[i];
         accepts->depth = speculation->all.depth;
-        for (int32_t k = 0; k < RAGGED_MAX_DEPTH; k++)
+        for (int32_t k = 0; k < RAGGED_MAX_DRAFTS; k++)
             accepts->below[k] = acceptance_below(i / 100.0);
     }
     speculation->of_client = calloc(trace->n_clients + (size_t)1, sizeof *speculation->of_client);

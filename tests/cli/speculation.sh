@@ -57,6 +57,11 @@ for draft in '{policy: by-batch, tokens: 5, table: "1-4:5,5-8:2,9-:0"}' '{policy
     same on checked
 done
 
+# one rate stands for every place: of 64 guesses that all hold a step yields 65 tokens
+write vllm-v1
+fly all --set 'serving.draft={policy: fixed, tokens: 64}' --set serving.speculation.acceptance=1
+awk -F, 'NR == 2 { exit $9 != 65 }' all/speculation.csv || complain "64 sure guesses: $(sed -n 2p all/speculation.csv)"
+
 # newcomers whose prompt is cached but for a token, with room and without: the same in all modes, and slower than
 # those that are not filled up, by the rows
 awk -F, -v OFS=, 'NR == 1 { print $0, "prefix_group", "prefix_tokens"; next } { n = 16 * (NR % 3 + 1); print n + 1, $2, NR % 3 + 1, n }' \

@@ -20,10 +20,10 @@ static struct acceptance rates(int32_t depth, const double *of)
 
 static struct acceptance all_alike(double rate)
 {
-    double of[RAGGED_MAX_DEPTH];
-    for (int32_t i = 0; i < RAGGED_MAX_DEPTH; i++)
+    double of[RAGGED_MAX_DRAFTS];
+    for (int32_t i = 0; i < RAGGED_MAX_DRAFTS; i++)
         of[i] = rate;
-    return rates(RAGGED_MAX_DEPTH, of);
+    return rates(RAGGED_MAX_DRAFTS, of);
 }
 
 static void set_up(struct fixture *f, const char *batching, const char *draft,
