@@ -194,11 +194,11 @@ static void engine_close(void *self)
     if (!engine)
         return;
     cuda_drain(engine);
-    if (!engine->is_lost) { /* to free memory is to wait; what is lost goes with the process */
+    if (!engine->is_lost) { /* CUDA waits before it frees; a lost one's memory stays */
         cuda_give_memory(engine);
         gemm_finish(&engine->gemm);
-        free(engine);
     }
+    free(engine);
 }
 
 static int engine_open(const struct ifl_engine_options *options, void **self,
