@@ -179,10 +179,13 @@ int loop_check_stop(const struct loop *loop, struct ifl_error *error)
     return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;
 }
 
-/* True if the plan has changed more than the step. */
+/* True if the plan has changed more than the step. A request that comes back beside steps leaves
+ * the swapped list, for which prompts may wait. */
 static bool has_moved(const struct replica *replica)
 {
-    return replica->plan.n_rejected > 0 || replica->plan.step.n_preempted > 0;
+    const struct ifl_step *step = &replica->plan.step;
+    return replica->plan.n_rejected > 0 || step->n_preempted > 0 ||
+           (replica->fixed.swaps_apart && step->n_swapped_in > 0);
 }
 
 /* What the plan has asked of K/V that moves beside steps. */
