@@ -228,7 +228,7 @@ struct ifl_draft_ops {
     int32_t (*for_all)(const void *self, const struct ifl_view *);
 };
 
-/* ---- the end of a step, as on_step_end is told of it ---- */
+/* ---- the end of a step, the argument of on_step_end ---- */
 
 struct ifl_result {
     const struct ifl_request *request;
@@ -348,7 +348,7 @@ struct ifl_instance {
     uint64_t client_stride;  /* from the part of a client to that of the next */
     uint64_t replica_offset; /* from self to the instance's part of replica 0 */
     uint32_t replica_stride; /* from the part of a replica to that of the next */
-    uint32_t n_replicas;     /* of the cluster; 0 where the module is no router */
+    uint32_t n_replicas;     /* of the cluster; 0 if the module is no router */
 };
 
 /* The next four return the bytes that the module asked for in its struct ifl_policy, 16-byte

@@ -230,8 +230,8 @@ struct ifl_step_ops {
      * holds `hold_tokens` tokens, counted in K/V slots (ifl_n_slots) if it has given some up:
      *   - the blocks that it lacks;
      *   - of a waiting request, also the blocks of its hit that no other request uses;
-     *   - of a waiting request, also those of its adapter if the pool holds adapters and this one
-     *     is not on the device.
+     *   - of a request that does not run, also those of its adapter if the pool holds adapters and
+     *     this one is not on the device.
      * With limits->contiguous it is rounded up as the allocator does; it exceeds n_free_blocks if
      * no place is free, or if the request has blocks and would have to grow. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
