@@ -1,9 +1,8 @@
-/* Preconditions: what a function needs of its caller, checked at its head.
+/* Preconditions of functions, checked at their beginning.
  *
- * The checks are there for debugging. They are compiled where IFL_ASSERTS is 1, as the build sets
- * it with a sanitizer and without optimisation (option `asserts`); elsewhere they are no code at
- * all. They are no substitute for errors (error.h): a file, a key or a policy that is wrong is
- * named to the user in every build. */
+ * The checks are for debugging. They are compiled if IFL_ASSERTS is 1, which the build sets with a
+ * sanitizer or without optimisation (option `asserts`); otherwise they generate no code. They do
+ * not replace errors (error.h): every build reports a wrong file, key or policy to the user. */
 #ifndef INFLIGHT_ASSERT_H
 #define INFLIGHT_ASSERT_H
 
@@ -39,7 +38,7 @@ ifl_assert_fail(const char *file, int line, const char *function, const char *co
 #define ifl_assert(condition) ((void)sizeof((condition) ? 1 : 0))
 #endif
 
-/* In front of a function that conditions alone use: no warning where they are off. */
+/* Before a function that only conditions use: no warning if they are off. */
 #define IFL_FOR_ASSERTS __attribute__((unused))
 
 /* ---- conditions over arrays ---- */

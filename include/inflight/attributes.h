@@ -1,11 +1,11 @@
-/* The columns of a trace that have one number a request: one line each. Its line is all that a
- * column needs to be read, cut, sorted, written and freed, and to be a member of struct ifl_trace
- * and, for an attribute, of struct ifl_attributes.
+/* The columns of a trace with one number per request, one line per column. A column needs only its
+ * line to be read, cut, sorted, written and freed, and to be a member of struct ifl_trace and, if
+ * it is an attribute, of struct ifl_attributes.
  *
  *     X(COLUMN, KIND, member, "name in the CSV", least, absent, "what it says", "an empty cell")
  *
- * `absent` is the number of a row that says nothing, and of all rows without the column. `least` is
- * the least number that a row may say. The texts are those of docs/formats.md. */
+ * `absent` is the number of a row with an empty cell, and of all rows without the column. `least`
+ * is the smallest number that a row may have. The texts are those of docs/formats.md. */
 #ifndef INFLIGHT_ATTRIBUTES_H
 #define INFLIGHT_ATTRIBUTES_H
 
@@ -93,7 +93,7 @@
 #define IFL_ATTRIBUTES(X) IFL_ATTRIBUTES_OF_ANY_FORMAT(X) IFL_ATTRIBUTES_OF_OWN_FORMAT(X)
 #define IFL_COLUMNS(X) IFL_BASIC_COLUMNS(X) IFL_ATTRIBUTES(X)
 
-/* What a row says beside its stamp, its lengths and its id. */
+/* The columns of a row except its stamp, its lengths and its id. */
 struct ifl_attributes {
 #define IFL_ATTRIBUTE(column, kind, member, ...) IFL_CELL_##kind member;
     IFL_ATTRIBUTES(IFL_ATTRIBUTE)

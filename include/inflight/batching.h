@@ -1,5 +1,5 @@
-/* What most batching modules do in a plan: combinations of the calls of step.h, each in one
- * function. A module may do without them. */
+/* What most batching modules do in a plan: functions that combine calls of step.h. A module need
+ * not use them. */
 #ifndef INFLIGHT_BATCHING_H
 #define INFLIGHT_BATCHING_H
 
@@ -19,7 +19,7 @@ static inline int32_t ifl_widest_group(struct ifl_step *s)
     return n;
 }
 
-/* What requests would take of a step at most, or what the step has. */
+/* The most that requests would take of a step, or what the step has. */
 struct ifl_demand {
     int64_t n_seqs, n_tokens, n_blocks;
 };
@@ -48,8 +48,8 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
-/* What a running request could be given in a step: all that is to be computed before its next
- * token, and what is guessed behind it. */
+/* The most tokens that a step can give a running request: all that are to be computed before its
+ * next token, and those guessed after it. */
 static inline int32_t ifl_todo_and_drafts(struct ifl_step *s, const struct ifl_request *r)
 {
     return ifl_todo(r) + ifl_drafts(s, r);
@@ -64,11 +64,11 @@ static inline enum ifl_verdict ifl_schedule_all(struct ifl_step *s, const struct
                         : ifl_schedule_drafts(s, r, n - n_draft, n_draft, 0);
 }
 
-/* Gives a running request n tokens, n at most its todo and its drafts, once a step; n <= 0 gives
- * none, nor does any n where a step in flight computes all that there is to compute. While fewer
- * than spare_blocks blocks are free, or fewer than the n tokens need, the preempt module picks a
- * victim. When it finds no further victim, blocks for the n tokens suffice. Returns false if the
- * request was preempted itself or got no blocks. */
+/* Gives a running request n tokens, at most its todo and its drafts, once a step. Gives none if n
+ * <= 0, or if steps in flight compute all that there is to compute. While fewer than spare_blocks
+ * blocks are free, or fewer than the n tokens need, the preempt module picks a victim. If it finds
+ * no further victim, spare_blocks is ignored: free blocks for the n tokens are enough. Returns
+ * false if the request was preempted itself or got no blocks. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
                             int32_t spare_blocks)
 {
@@ -82,9 +82,9 @@ static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int
     return r->state == IFL_RUNNING;
 }
 
-/* One token, and what is guessed behind it, for each running request that decodes, in order of
- * start, each by ifl_give. None of
- * them may have got tokens in this plan before: `schedule` would break the contract. */
+/* Gives one token, and those guessed after it, to each running request that decodes, in order of
+ * start, each by ifl_give. The plan must not have given them tokens before: a second `schedule` is
+ * a breach of the contract. */
 static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_blocks)
 {
     const struct ifl_requests running = ifl_running(s);
@@ -94,7 +94,7 @@ static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_block
 }
 
 /* The batching module's verdict on a request that it could never start, for ifl_settled. `why` is
- * that of ifl_refuse. */
+ * as in ifl_refuse. */
 static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_request *r,
                                          const char *why)
 {
@@ -115,10 +115,10 @@ static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_
 }
 
 /* `verdict` is that of ifl_start or ifl_ask on r. Rejects r if it never fits. Returns false if r
- * must wait, and so must all requests behind it that would start. Running requests of the same list
- * still have their turn. In a walk over IFL_IN_WAITING | IFL_IN_SWAPPED these are swapped ones,
- * too, also where r waits for room in host memory that they alone would make: let them return
- * before, as ifl_return_swapped does, where admission looks at that room. */
+ * must wait; then no request behind it may start, but running requests of the same list still have
+ * their turn. In a walk over IFL_IN_WAITING | IFL_IN_SWAPPED, swapped requests behind r must not
+ * start either, even if only their return would make the room in host memory that r waits for. If
+ * the admission looks at that room, bring swapped requests back first (ifl_return_swapped). */
 static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
                                enum ifl_verdict verdict)
 {
@@ -127,7 +127,7 @@ static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
     return verdict == IFL_YES || verdict == IFL_SKIP || verdict == IFL_NEVER_FITS;
 }
 
-/* True if this plan has preempted r by recompute: it waits again, from now on. */
+/* True if this plan has preempted r by recompute, so that it waits again. */
 static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct ifl_step *s,
                                     const struct ifl_request *r)
 {
@@ -135,15 +135,15 @@ static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct if
            r->queued_ns == view->now_ns;
 }
 
-/* Tokens that r had generated when the step that has just ended began: all that a plan made at that
- * time can know of. */
+/* Tokens that r had generated when the step that has just ended began, as a plan made at that time
+ * knows them. */
 static inline int32_t ifl_out_before(const struct ifl_view *view, const struct ifl_request *r)
 {
     return ifl_n_out(r) - (ifl_last_end_ns(r) == view->now_ns);
 }
 
-/* Tokens that r has generated, as far as a plan can know them: one that is made ahead does not know
- * that of the last step. */
+/* Tokens that r has generated, as far as the plan can know them: a plan that is made ahead does not
+ * know the token of the last step. */
 static inline int32_t ifl_known_out(const struct ifl_view *view, const struct ifl_request *r)
 {
     return view->limits->plans_ahead ? ifl_out_before(view, r) : ifl_n_out(r);
@@ -168,7 +168,7 @@ static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)
             return;
 }
 
-/* The prompts that this plan has started are computed as long as the longest of them. */
+/* Pads the prompts that this plan has started to the longest of them. */
 static inline void ifl_pad_prompts(struct ifl_step *s)
 {
     const struct ifl_requests started = ifl_started(s);

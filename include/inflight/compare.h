@@ -32,7 +32,7 @@ typedef int ifl_compare_row_fn(void *context, const struct ifl_compare_row *row,
                                struct ifl_error *error);
 
 struct ifl_comparison {
-    const char *base_dir, *other_dir; /* of runs; the same if `key` tells their points apart */
+    const char *base_dir, *other_dir; /* of runs; the same if `key` distinguishes their points */
     /* NULL, or a swept key, by its full name or the last part of it: compare the points of the base
      * with base_value of this key with the points of the other run with other_value. Without a key
      * the two values are not read, else neither is NULL. */
@@ -83,8 +83,8 @@ struct ifl_all_pairs {
  *     p_value,lower_frac,higher_frac,p_holm,comparisons
  *
  * p_holm is p_value after Holm's step-down correction (Scandinavian Journal of Statistics 6(2),
- * 1979) for all `comparisons` with a p-value of the metric, of all pairs at all points: where those
- * below 0.05 are taken for differences, the probability that any of them is none is at most 0.05.
+ * 1979) for all `comparisons` with a p-value of the metric, of all pairs at all points. If values
+ * below 0.05 are called differences, the probability that any of them is wrong is at most 0.05.
  *
  * Errors are those of ifl_compare. */
 int ifl_compare_all_pairs(const struct ifl_all_pairs *of, struct ifl_error *error);

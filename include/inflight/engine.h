@@ -7,12 +7,13 @@
  *                                              sizeof(struct ifl_engine_step), "cpu", ...};
  *
  * It holds a Llama-style decoder, a paged KV pool and a host pool for swapped blocks. Both pools
- * have the layout [block][layer][K|V][kv_head][token][dim]. `open` takes all memory; a step
+ * have the layout [block][layer][K|V][kv_head][token][dim]. `open` allocates all memory; a step
  * allocates nothing. Calls to an open engine come from one thread at a time, which may change;
- * stages and the copies of send_blocks and receive_blocks go on beside one another.
+ * stages, send_blocks and receive_blocks run concurrently.
  *
- * `executor: NAME` loads inflight_NAME.so (cpu or cuda). An engine built elsewhere, against the
- * installed headers alone, is found in the folder that the environment's INFLIGHT_ENGINE_DIR names.
+ * `executor: NAME` loads inflight_NAME.so (cpu or cuda). An engine that was built elsewhere,
+ * against the installed headers alone, is searched for in the folder that the environment variable
+ * INFLIGHT_ENGINE_DIR names.
  *
  * Options and steps start zeroed: a field that is 0 or NULL turns its feature off. An engine
  * refuses a feature that it lacks with one line. At `open` that is IFL_E_INPUT; at `step` it is
@@ -63,10 +64,10 @@ enum ifl_engine_dtype {
     IFL_DTYPE_FP8, /* e4m3, of K and V alone: without a scale, beyond 448 it is 448 */
 };
 
-/* Ways of an engine to be fast, each of which may be left out: a wrong result that goes away
- * without one of them comes from it. An engine that has no such way ignores its bit. */
+/* Optimisations of an engine that can be switched off one by one: if a wrong result disappears
+ * without one of them, it is the cause. An engine without an optimisation ignores its bit. */
 enum ifl_engine_without {
-    IFL_WITHOUT_DEPENDENT_LAUNCH = 1, /* a kernel starts beside the end of the one before */
+    IFL_WITHOUT_DEPENDENT_LAUNCH = 1, /* a kernel starts while the previous one ends */
     IFL_WITHOUT_GRAPHS = 2,           /* kernels of a step are captured and launched at once */
     IFL_WITHOUT_BATCHED_COPIES = 4,   /* many swaps are one call */
     IFL_WITHOUT_TIMED_ALGORITHMS = 8, /* the fastest algorithm of a matrix product is measured */
@@ -75,8 +76,8 @@ enum ifl_engine_without {
 /* Which products of a layer an adapter changes. */
 enum ifl_engine_adapter_matrices {
     IFL_ADAPTER_QV,   /* query and value */
-    IFL_ADAPTER_QKVO, /* and key and output */
-    IFL_ADAPTER_ALL   /* and those of the MLP */
+    IFL_ADAPTER_QKVO, /* also key and output */
+    IFL_ADAPTER_ALL   /* also those of the MLP */
 };
 
 struct ifl_engine_options {
@@ -85,7 +86,7 @@ struct ifl_engine_options {
     enum ifl_engine_dtype kv_dtype; /* of K and V in their blocks; AUTO: that of activations */
     const char *weights_dir;      /* config.json and safetensors of this very shape; NULL: random */
     uint64_t seed;                /* of random weights */
-    int32_t window_tokens;        /* random weights: attention reads so many tokens back; 0: all */
+    int32_t window_tokens;        /* random weights: length of the attention window; 0: all */
     int32_t n_adapters;           /* LoRA adapters (Hu et al. 2021) */
     const int32_t *adapter_ranks; /* [n_adapters] borrowed until `open` returns */
     int32_t n_threads;            /* that compute on the host */
@@ -96,9 +97,9 @@ struct ifl_engine_options {
     uint32_t without;   /* of enum ifl_engine_without */
     size_t bench_bytes; /* of device memory for `measure` to work on; 0: `measure` is not called */
     const volatile sig_atomic_t *stop; /* not 0: open and step soon return IFL_E_INTERRUPTED */
-    struct ifl_notes notes; /* `open` notes what is odd about a checkpoint, in the calling thread */
+    struct ifl_notes notes; /* `open` notes oddities of a checkpoint, in the calling thread */
     /* A pipeline: each stage has some layers, the first also the embedding, the last the rows of
-     * logits. 0 stages: there is none, and `stage` is not called. */
+     * logits. 0 stages: there is no pipeline, and `stage` is not called. */
     int32_t n_stages;
     const int32_t *stage_layers; /* [n_stages] 1 or more each; borrowed until `open` returns */
     int32_t max_in_flight;       /* steps between the first stage and the last */
@@ -123,10 +124,10 @@ struct ifl_engine_keep {
  * - Without `slots`, K and V of a token go to the slot of its position. The token attends to the
  *   slots up to its own.
  * - With `slots`, the last new token of a sequence attends to its first n_slots slots, the token
- *   before it to one slot fewer, and so on. A token's slot is the last one that it attends to. The
- *   first new token alone may have any slot that it attends to: it replaces the token there.
+ *   before it to one slot fewer, and so on. A token's slot is the last one that it attends to. Only
+ *   the first new token may have any slot that it attends to: it replaces the token there.
  * - Positions rotate queries and keys; a rotated key may be in any slot.
- * - A model with a window of attention takes no slots, which do not tell how far back they are. */
+ * - A model with a window of attention must have no slots, since slots do not give distances. */
 struct ifl_engine_step {
     int32_t n_seqs, n_tokens;
     const int32_t *token_ids;            /* [n_tokens] */
@@ -142,7 +143,7 @@ struct ifl_engine_step {
     const struct ifl_copy *outs, *ins;   /* device to host, host to device */
     const struct ifl_copy *copies;       /* device to device */
     const struct ifl_engine_keep *keeps; /* no two of them with a block in common */
-    const uint32_t *spoilt; /* freed device blocks: filled with NaN, so that a stray read shows */
+    const uint32_t *spoilt; /* freed device blocks, filled with NaN to reveal stray reads */
     size_t n_outs, n_ins, n_copies, n_keeps, n_spoilt;
     /* out; rows: the sum of n_rows, in the order of sequences and of their tokens */
     int32_t *sampled; /* [rows] the likeliest token after the row's token */
@@ -189,22 +190,22 @@ enum ifl_engine_pool { IFL_DEVICE_POOL, IFL_HOST_POOL };
 struct ifl_engine {
     uint32_t abi;
     size_t engine_bytes, options_bytes, step_bytes; /* sizes of the three structs */
-    /* Of the functions describe, measure, stage, send_blocks and receive_blocks may be NULL; an
-     * engine that lacks another one is refused when it is loaded. Functions with an error return 0,
+    /* The functions describe, measure, stage, send_blocks and receive_blocks may be NULL; an engine
+     * that lacks any other function is refused when it is loaded. Functions with an error return 0,
      * or a negative code with the error filled in. */
     const char *name; /* names the engine to the user */
-    /* Opens an engine: *self, which all other functions are given. The options and what they point
-     * to are borrowed until it returns, but `stop` until `close`. The limits (block_tokens to
-     * max_step_seqs, and n_threads) are 1 or more, n_host_blocks is 0 or more; any other number, an
-     * unreadable checkpoint and too little memory are errors. After an error *self is NULL and all
-     * is given back. */
+    /* Opens an engine and sets *self, which is passed to all other functions. The options and what
+     * they point to are borrowed until it returns, except `stop`, which is borrowed until `close`.
+     * The limits (block_tokens to max_step_seqs, and n_threads) are 1 or more, n_host_blocks is 0
+     * or more; any other number, an unreadable checkpoint and too little memory are errors. After
+     * an error *self is NULL and everything is freed. */
     int (*open)(const struct ifl_engine_options *, void **self, struct ifl_error *);
     /* Computes the step and returns when it has ended, with its `out` members filled in. Steps come
      * one at a time. n_seqs, n_tokens and counts of blocks may be 0. Every sequence has at least
      * one token, n_rows and n_voters at most its tokens, and a block table for all its slots. An
-     * array may be NULL where its count is 0. Wrong input (a limit exceeded, a block out of range)
-     * is IFL_E_DEVICE; nothing is computed. After IFL_E_INTERRUPTED, or a failure of the device,
-     * the contents of the blocks are undefined. */
+     * array may be NULL if its count is 0. Wrong input (a limit exceeded, a block out of range) is
+     * IFL_E_DEVICE; nothing is computed. After IFL_E_INTERRUPTED, or a failure of the device, the
+     * contents of the blocks are undefined. */
     int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
     /* Bytes of one block of all layers, the same in both pools; does not change after `open`. */
     size_t (*block_bytes)(const void *self);
@@ -217,30 +218,30 @@ struct ifl_engine {
                       struct ifl_error *);
     int (*write_block)(void *self, enum ifl_engine_pool, uint32_t block, const void *bytes,
                        struct ifl_error *);
-    void (*close)(void *self); /* gives all back; accepts NULL */
+    void (*close)(void *self); /* frees everything; accepts NULL */
     /* Fills in the machine that the engine runs on; texts are cut to their arrays. NULL: the engine
      * cannot be calibrated. */
     int (*describe)(const void *self, struct ifl_engine_machine *, struct ifl_error *);
-    /* Runs one operation, waits for its end and sets its `ns`. Of m, n, k, n_bytes and `step` it
-     * reads what its kind names; `step` is borrowed until it returns. The contents of all blocks
-     * are lost. An operation that does not fit into bench_bytes, or exceeds the limits, is
-     * IFL_E_DEVICE. NULL: the engine cannot be calibrated. */
+    /* Runs one operation, waits for its end and sets its `ns`. It reads those of m, n, k, n_bytes
+     * and `step` that the comment of its kind names; `step` is borrowed until it returns. The
+     * contents of all blocks are lost. An operation that does not fit into bench_bytes, or exceeds
+     * the limits, is IFL_E_DEVICE. NULL: the engine cannot be calibrated. */
     int (*measure)(void *self, struct ifl_engine_op *, struct ifl_error *);
-    /* Computes one stage of the step, in place of `step`: moves of blocks and tokens, for the K/V
-     * of its layers alone. A stage gets all steps, one at a time and in the same order as every
-     * other; a step comes to a stage when the one before has returned. Different stages are called
-     * at the same time, each by a thread of its own. `slot`, below max_in_flight, is of the step
+    /* Computes one stage of the step, in place of `step`: copies of blocks and tokens, for the K/V
+     * of its layers alone. Every stage gets all steps, one at a time, all stages in the same order.
+     * A step comes to a stage when the previous stage has returned. Different stages are called at
+     * the same time, each by a thread of its own. `slot`, below max_in_flight, belongs to the step
      * until its last stage returns. Each stage adds its time to device_ns. NULL: the engine has no
      * stages, and is not opened with any. */
     int (*stage)(void *self, int32_t stage, int32_t slot, struct ifl_engine_step *,
                  struct ifl_error *);
-    /* Copy n blocks of the device's pool to `bytes`, and from there, in the pool's layout: [n]
-     * [block_bytes]. Beside each other, and beside a step or its stages, which write none of the
-     * blocks that are sent and touch none of those that are received; each is called by one thread
-     * at a time. They return when the bytes are there: a step that is called then sees them. A
-     * block number beyond the pool is IFL_E_DEVICE, and nothing is copied. The bytes are valid in
-     * other engines as those of read_block are. Both NULL: K/V does not move beside the steps of
-     * this engine. */
+    /* send_blocks copies n blocks of the device's pool to `bytes`, receive_blocks from `bytes` to
+     * the pool, in the pool's layout: [n][block_bytes]. Each is called by one thread at a time,
+     * while the other, a step or its stages may run; these write none of the blocks that are sent
+     * and touch none of those that are received. They return when the bytes have been copied: a
+     * step that is called then sees them. A block number beyond the pool is IFL_E_DEVICE, and
+     * nothing is copied. The bytes are valid in the same engines as those of read_block. Both NULL:
+     * the engine cannot copy K/V while steps run. */
     int (*send_blocks)(void *self, const uint32_t *blocks, size_t n, void *bytes,
                        struct ifl_error *);
     int (*receive_blocks)(void *self, const uint32_t *blocks, size_t n, const void *bytes,

@@ -1,9 +1,9 @@
 /* Errors: a negative code and one line for the user. Notes: one line that is no error.
  *
  * Functions that can fail return 0 or a negative `enum ifl_code` and fill the caller's struct
- * ifl_error, which must not be NULL and need not be zeroed; after a success it is undefined. One
- * that has none to fill, since only memory can fail, returns 0 or IFL_E_NOMEM. Libraries never
- * print and never exit; only the command line does.
+ * ifl_error, which must not be NULL and need not be zeroed; after a success it is undefined. A
+ * function without an error parameter, in which only memory can fail, returns 0 or IFL_E_NOMEM.
+ * Libraries never print and never exit; only the command line does.
  *
  *     return ifl_fail_at(error, path, line, 0, "rate_rps is -4, expected a number above 0");
  */
@@ -29,8 +29,8 @@ enum ifl_code {
 
 struct ifl_error {
     int code;
-    int line, column; /* 1-based, 0 where unknown */
-    char file[256];   /* path, empty where the error is in no file */
+    int line, column; /* 1-based, 0 if unknown */
+    char file[256];   /* path, empty if the error is in no file */
     char text[768];   /* what was found, what was expected */
 };
 
@@ -41,16 +41,16 @@ struct ifl_error {
 #define IFL_PRINTF(format_index, first_index)
 #endif
 
-/* IFL_COLD, in front of a function: what leads to a call of it lies apart from the code that runs.
- * IFL_APART, in front of the rare path of a short function, or of what several paths share: it is
- * called, not inlined, so that the short function saves no registers for it, and the event loop
+/* IFL_COLD, before a function: branches that call it are placed apart from the code that runs.
+ * IFL_APART, before the rare path of a short function, or before code that several paths share: it
+ * is called, not inlined. The short function then saves no registers for it, and the event loop
  * stays within the instruction cache (32 KiB on most processors; a step touches about as much).
- * IFL_HOT, in front of the definition of a function that each step or each request runs: these lie
- * side by side and are inlined up to a larger size (a call costs ten instructions and more). Where
+ * IFL_HOT, before the definition of a function that each step or each request runs: such functions
+ * are placed together and inlined up to a larger size (a call costs ten instructions and more). If
  * a header declares the function without it, `inline` still leaves an external definition (C17,
  * 6.7.4).
- * IFL_RARE, around a condition: the code that it leads to lies behind the rest of its function and
- * is kept small, so that features that are off take little room in the instruction cache. */
+ * IFL_RARE, around a condition: its branch is placed behind the rest of the function and kept
+ * small, so that features that are off take little room in the instruction cache. */
 #if defined(__GNUC__)
 #define IFL_COLD __attribute__((cold))
 #define IFL_APART __attribute__((noinline))
@@ -117,8 +117,9 @@ struct ifl_notes {
     void *context;
 };
 
-/* Aborts with file and line if a condition of inflight itself does not hold; in every build. For
- * conditions that are cheap beside what they protect; ifl_assert (assert.h) is for all others. */
+/* Aborts with file and line if an internal condition of inflight does not hold, in every build. For
+ * conditions that are cheap compared with the work that they protect; ifl_assert (assert.h) is for
+ * all others. */
 #define ifl_require(condition)                                                                     \
     ((condition) ? (void)0                                                                         \
                  : (fprintf(stderr, "inflight: %s:%d: broken invariant: %s\n", __FILE__, __LINE__, \

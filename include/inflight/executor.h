@@ -11,7 +11,7 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-/* ---- what an executor is told ---- */
+/* ---- the input of an executor ---- */
 
 struct ifl_work { /* one sequence */
     const struct ifl_request *request;
@@ -19,33 +19,33 @@ struct ifl_work { /* one sequence */
     int32_t n_new;          /* tokens to compute */
     int32_t n_context;      /* tokens before them, with K/V already computed */
     bool samples;           /* the step ends with a token for it */
-    bool decodes;           /* its prompt, and what a preemption dropped, were computed before */
+    bool decodes;           /* its prompt, and tokens that a preemption dropped, have K/V */
     const uint32_t *blocks; /* [n_blocks] its block table: token i is in block i / block_tokens */
     int32_t n_blocks;
     /* Leading tokens of the sequence (prompt and answer) with a known identity: */
-    int32_t stream_tokens; /* those that the stream of its prefix group begins with */
-    int32_t named_tokens;  /* those that its hash ids stand for */
+    int32_t stream_tokens; /* the first tokens of the stream of its prefix group */
+    int32_t named_tokens;  /* tokens under its hash ids */
     uint64_t
-        repeats; /* above 0: the others of its prompt are those of all requests with this number */
-    int32_t n_draft; /* of n_new, the last ones: guessed, to be verified */
-    int32_t n_holds; /* of these, as drawn for the executors that do not verify them really */
+        repeats; /* above 0: all requests with this number have the same other tokens of a prompt */
+    int32_t n_draft; /* the last ones of n_new: guessed, to be verified */
+    int32_t n_holds; /* of these, the drawn number that hold, for executors that do not verify */
 };
 
-/* Of low-rank adapters (Hu et al. 2021) in a step; all 0 where no sequence has one. */
+/* Low-rank adapters (Hu et al. 2021) of a step; all 0 if no sequence has one. */
 struct ifl_adapter_totals {
-    int32_t n;            /* different ones */
-    int32_t n_tokens;     /* new tokens that are computed with one */
-    int32_t n_runs;       /* runs of sequences with the same one, in the step's order */
-    int32_t most_rank;    /* of any of them */
-    int64_t ranks;        /* sum of the different ones' ranks */
-    int64_t rank_tokens;  /* sum over these tokens of the rank of their adapter */
-    int32_t n_loads;      /* brought to the device before the step computes */
-    int32_t n_disk_loads; /* of them, those that were not in host memory */
+    int32_t n;            /* different adapters */
+    int32_t n_tokens;     /* new tokens that are computed with an adapter */
+    int32_t n_runs;       /* runs of adjacent sequences with one adapter, in the step's order */
+    int32_t most_rank;    /* largest rank */
+    int64_t ranks;        /* sum of the ranks of the different adapters */
+    int64_t rank_tokens;  /* sum over n_tokens of the rank of their adapter */
+    int32_t n_loads;      /* adapters loaded to the device before the step computes */
+    int32_t n_disk_loads; /* of n_loads, those that were not in host memory */
     int64_t load_bytes, disk_bytes;
 };
 
 struct ifl_copy {      /* of one block */
-    uint32_t from, to; /* its numbers in the source pool and in the target pool */
+    uint32_t from, to; /* block numbers in the source pool and in the target pool */
 };
 
 /* Sums and maxima over the step's sequences. A simulated duration depends on nothing else. */
@@ -61,14 +61,14 @@ struct ifl_step_totals {
     int64_t prefill_kv_64;  /* sum of contexts before, each rounded up to 64, over the same */
     int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
     int32_t n_blocks_copied;           /* within the device */
-    int32_t n_full_seqs;  /* of n_decode_seqs those that give up as much K/V as they add: a step
-                             behind this one reads no more of it */
-    int32_t n_slots_kept; /* of prompts that give up K/V as the step ends: slots of a token that are
+    int32_t n_full_seqs;  /* of n_decode_seqs, those that give up as much K/V as they add: the next
+                             step reads no more of it */
+    int32_t n_slots_kept; /* of prompts that give up K/V at the end of the step: slots that are
                              copied within the device */
-    int32_t n_keys_voted; /* tokens whose keys are read once more to choose them */
+    int32_t n_keys_voted; /* tokens whose keys are read a second time for the votes */
     struct ifl_padding padding; /* not part of the sums above */
-    /* of n_tokens and n_sampled, those that were guessed, of n_draft_seqs sequences that decode,
-     * at most max_drafts of each; decode_context counts them, too */
+    /* Guessed tokens, included in n_tokens, n_sampled and decode_context: of n_draft_seqs decoding
+     * sequences, at most max_drafts of each. */
     int32_t n_draft_tokens, n_draft_seqs, max_drafts;
     struct ifl_adapter_totals adapters;
 };
@@ -94,7 +94,7 @@ struct ifl_kv_move {
     size_t n_copies;
 };
 
-/* ---- what an executor answers ---- */
+/* ---- the results of an executor ---- */
 
 struct ifl_stage_time { /* of a step in a stage of a pipeline */
     int64_t start_ns, end_ns;
@@ -114,17 +114,17 @@ struct ifl_done {             /* a step that has ended */
                                  the sum over its stages */
     const struct ifl_stage_times *stages; /* NULL: there is no pipeline. Borrowed until the next
                                              call of the executor */
-    /* [n_work], as the step was submitted: the guessed tokens that the target would have sampled,
-     * too. NULL: the loop draws how many hold. Borrowed until the next call of the executor */
+    /* [n_work] in the order of the submitted work: number of guessed tokens that equal the target's
+     * own. NULL: the loop draws how many hold. Borrowed until the next call of the executor. */
     const int32_t *n_accepted;
 };
 
 struct ifl_kv_moved {
     uint64_t tag;
-    int64_t sent_ns, start_ns, end_ns; /* submitted; the copy began, and ended */
+    int64_t sent_ns, start_ns, end_ns; /* submitted; the copy began; the copy ended */
 };
 
-/* What `next` answers where a move has ended before any step. */
+/* Result of `next` if a move has ended before any step. */
 enum { IFL_NEXT_MOVED = 3 };
 
 enum { IFL_MOST_LOGPROBS = 20 };
@@ -133,37 +133,39 @@ enum { IFL_MOST_LOGPROBS = 20 };
 struct ifl_logprobs {
     double of_token;
     int32_t n;                        /* of the likeliest */
-    int32_t token[IFL_MOST_LOGPROBS]; /* falling; of equals the lower number first */
+    int32_t token[IFL_MOST_LOGPROBS]; /* by falling probability; of equals the lower number first */
     double of[IFL_MOST_LOGPROBS];
 };
 
 struct ifl_executor_ops {
     size_t size_bytes; /* sizeof(struct ifl_executor_ops): it may grow at its end */
     const char *name;
-    bool wants_work; /* descriptions carry one ifl_work a sequence, with block tables */
-    /* Time since the start of the run; in a simulation, that of its last answer of `next`: the end
-     * of that step, or until_ns. Never falls. */
+    bool wants_work; /* descriptions have one ifl_work per sequence, with block tables */
+    /* Time since the start of the run; in a simulation, the time of the last result of `next`: the
+     * end of that step, or until_ns. Never falls. */
     int64_t (*now)(void *self);
-    /* Takes the step and returns 0; the steps of a replica execute in the order they were
-     * submitted, each stage of a pipeline with the K/V of its layers, and their ends are told in
-     * that order. There is more than one at a time only where the replica's limits->max_in_flight
-     * says so. What the description points to is borrowed until `submit` returns. A step with
-     * copies alone, or with padding alone, is possible. */
+    /* Takes the step and returns 0. The steps of a replica execute in the order in which they were
+     * submitted, each stage of a pipeline with the K/V of its layers, and `next` returns them in
+     * that order. More than one step of a replica is in flight only if its limits->max_in_flight
+     * allows it. Memory that the description points to is borrowed until `submit` returns. A step
+     * may have only copies, or only padding. */
     int (*submit)(void *self, const struct ifl_step_desc *, struct ifl_error *);
-    /* 1: *done is the earliest completion, not after until_ns; each step is told once. 0: there is
-     * none by then, and now() >= until_ns. Negative: an error, also that of a step that failed.
-     * until_ns may be in the past: what has ended is told and nothing is waited for. It is
-     * IFL_NEVER only while a step is in flight. Of an executor that moves K/V, IFL_NEXT_MOVED: a
-     * move has ended at done->end_ns, and `moved` tells of it. */
+    /* Waits for a completion until until_ns, which may be in the past: then it does not wait. It is
+     * IFL_NEVER only while a step is in flight. Returns
+     *   - 1: *done is the earliest completion, not after until_ns; each step is returned once;
+     *   - 0: there is none until then, and now() >= until_ns;
+     *   - IFL_NEXT_MOVED, of an executor that moves K/V: a move has ended at done->end_ns; `moved`
+     *     returns it;
+     *   - a negative code: an error, also of a step that failed. */
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
     /* Optional. The request of this serial has left the run: it has finished, or a plan has dropped
      * it, perhaps before any step computed it. No step in flight and no later step names it. */
     void (*forget)(void *self, uint64_t serial);
     /* Optional, for speed: the loop then need not submit steps that repeat one another. Predicts
      * the durations of up to n steps in a row: `first`, and steps that each compute one more token
-     * of the same sequences, n_decode_seqs - n_full_seqs of which read one more. `first` is
-     * borrowed as by `submit`; nothing is submitted. Fills duration_ns[0..k), room for n, and
-     * returns k. It may stop early; it must stop
+     * of the same sequences; n_decode_seqs - n_full_seqs of them read one token more than before.
+     * `first` is borrowed as by `submit`; nothing is submitted. Fills duration_ns[0..k), which has
+     * room for n, and returns k. It may stop early; it must stop
      *   - before a duration that is known only by submitting the step (k may be 0);
      *   - before a duration of 2^31 ns or more that is not the first, so that sums stay in
      *     range. */
@@ -173,25 +175,26 @@ struct ifl_executor_ops {
      * together, at the start_ns of the first, and end together. */
     int (*submit_group)(void *self, const struct ifl_step_desc *const *, size_t n,
                         struct ifl_error *);
-    /* Optional. The token behind `index` others of that answer of r, which the end of a step has
-     * told. */
+    /* Optional. The token at place `index`, from 0, of answer `seq` of r. The step that sampled it
+     * has ended. */
     int32_t (*token)(void *self, const struct ifl_request *r, int32_t seq, int32_t index);
-    /* Optional, both or none: the executor really moves K/V, for as long as that takes. `move`
-     * returns at once. What goes to a tier is read before a step that is submitted later begins;
-     * what comes to a replica is written when all has been read that went to its tiers before, and
-     * what goes to another replica is read before a step or a move that came later writes there.
-     * No step in flight writes the blocks, nor does a later one touch those that come before the
-     * move has ended. `moved`: 1: *moved is the earliest move that has ended by until_ns,
-     * each told once; 0: none has. */
+    /* Optional, both or none: the executor copies K/V itself and measures the time. `move` returns
+     * at once. The executor must
+     *   - read blocks that go to a tier before a later submitted step begins;
+     *   - write blocks that come to a replica after earlier blocks for its tiers have been read;
+     *   - read blocks that go to another replica before a later step or move writes them.
+     * The loop ensures that no step in flight writes the blocks, and that no later step touches
+     * blocks that come before the move has ended. `moved` returns 1: *moved is the earliest move
+     * that has ended by until_ns, each returned once; or 0: none has. */
     int (*move)(void *self, const struct ifl_kv_move *, struct ifl_error *);
     int (*moved)(void *self, int64_t until_ns, struct ifl_kv_moved *, struct ifl_error *);
-    /* Optional. Of the token, which `token` tells of that answer of r, in the step of the replica
-     * whose end was told last; borrowed until the next call. NULL: nothing asked for it as the step
-     * was submitted. */
+    /* Optional. Probabilities of the token that `token` returns for answer `seq` of r, in the step
+     * of the replica that `next` returned last; borrowed until the next call. NULL: they were not
+     * requested when the step was submitted. */
     const struct ifl_logprobs *(*logprobs)(void *self, uint32_t replica,
                                            const struct ifl_request *r, int32_t seq, int32_t token);
-    /* Optional, where it is known. When the step begins that the replica has submitted last, which
-     * those in flight may keep from beginning at once. */
+    /* Optional, if it is known: the start of the step that the replica has submitted last. Steps in
+     * flight may delay it. */
     int64_t (*begins)(void *self, uint32_t replica);
 };
 

@@ -1,28 +1,28 @@
 /* What a router and a scaling rule see: the replicas of a cluster, by number.
  *
- * Numbers are never reused: a replica that has gone keeps its number. The fleet answers from books
- * that the loop keeps, so that no module walks over ten thousand replicas. A load is reached by
- * pointer and may grow at its end. No pointer that a module is given is NULL but where its comment
- * says so; all are borrowed until the module returns.
+ * Numbers are never reused: a replica that has gone keeps its number. The loop keeps counts and
+ * indices up to date for the fleet, so that no module walks over ten thousand replicas. A load is
+ * passed by pointer and may grow at its end. No pointer that a module is given is NULL unless its
+ * comment says so; all are borrowed until the module returns.
  *
  * Replicas of a cluster with pools differ: each load has its replica's limits and its pool.
  *
  * In this version a cluster keeps its size and running requests stay where they are: every replica
  * is up, and a router with `balance` and every scaling rule are refused when they are loaded.
- * Replicas have both roles unless their pools say a role (cluster.pools.NAME.role). */
+ * Replicas have both roles unless their pool has a role (cluster.pools.NAME.role). */
 #ifndef INFLIGHT_FLEET_H
 #define INFLIGHT_FLEET_H
 
 #include "inflight/assert.h"
 #include "inflight/step.h"
 
-/* What a replica is for: bits. Both, where the cluster has no hand-over. */
+/* What a replica is for: bits. Both if the cluster has no hand-over. */
 enum ifl_role { IFL_PREFILLS = 1, IFL_DECODES = 2 };
 
 enum ifl_replica_state {
     IFL_UP,       /* takes requests */
     IFL_DRAINING, /* finishes those it has, and takes no other */
-    IFL_GONE      /* has ended, or was lost with all it had */
+    IFL_GONE      /* has ended, or was lost with all its requests */
 };
 
 struct ifl_load {
@@ -32,17 +32,17 @@ struct ifl_load {
     int64_t n_waiting_tokens; /* of the waiting requests: prompts, and tokens generated before a
                                  preemption */
     /* The router's own counts, exact at any time. */
-    uint64_t n_routed; /* requests that were ever sent to it */
-    /* What does not change. */
+    uint64_t n_routed; /* all requests that were sent to it so far */
+    /* Constant during a run. */
     const struct ifl_limits *limits;
     unsigned roles; /* bits of enum ifl_role */
     int64_t taken_ns;
-    uint64_t n_sent;  /* of n_routed, those that the report does not know of; 0 where it is exact */
+    uint64_t n_sent;  /* of n_routed, those that the report does not include; 0 if it is exact */
     uint32_t pool;    /* number of its pool (cluster.pools, in the order of the file), from 0 */
-    int32_t n_moving; /* of the report: requests on their way to it from other replicas */
+    int32_t n_moving; /* of the report: requests that are being moved to it from other replicas */
 };
 
-/* Requests at a replica, by its own report: running, waiting, swapped, and on their way to it. */
+/* Requests at a replica, by its own report: running, waiting, swapped, and being moved to it. */
 static inline int32_t ifl_outstanding(const struct ifl_load *load)
 {
     return load->n_running + load->n_waiting + load->n_swapped + load->n_moving;
@@ -54,7 +54,7 @@ static inline int64_t ifl_outstanding_and_sent(const struct ifl_load *load)
     return ifl_outstanding(load) + (int64_t)load->n_sent;
 }
 
-/* Of a load, what only changes as requests come and end. */
+/* The part of a load that changes only when requests arrive or end. */
 struct ifl_load_counts {
     int64_t n_outstanding; /* ifl_outstanding_and_sent */
     uint64_t n_routed;
@@ -67,19 +67,19 @@ struct ifl_fleet_ops {
     size_t size_bytes; /* sizeof(struct ifl_fleet_ops): it may grow at its end */
     /* The load of replica i, below fleet->n. */
     const struct ifl_load *(*load)(const struct ifl_fleet *, size_t i);
-    /* The number of the k-th of the replicas that are up, have all of these roles (bits of enum
-     * ifl_role; 0: any) and, where fleet->request is asked about (`pick`), may get it: their pool
-     * serves its model and has room for it. In order of number. k must be below `up`. With every
-     * replica up it costs a look at each pool. */
+    /* The number of the k-th eligible replica, in order of number. A replica is eligible if it is
+     * up, has all of these roles (bits of enum ifl_role; 0: any), and, in `pick`, may get
+     * fleet->request: its pool serves the model and has room for the request. k must be below `up`.
+     * With every replica up it costs a look at each pool. */
     size_t (*nth)(const struct ifl_fleet *, unsigned roles, size_t k);
-    /* How many such replicas there are: in `pick` at least one. */
+    /* How many eligible replicas there are: in `pick` at least one. */
     size_t (*up)(const struct ifl_fleet *, unsigned roles);
-    /* Of the replicas that `up` counts, the one with the fewest requests
-     * (ifl_outstanding_and_sent), ties by number; fleet->n: there is none. */
+    /* The eligible replica with the fewest requests (ifl_outstanding_and_sent), ties by number;
+     * fleet->n: there is none. */
     size_t (*least)(const struct ifl_fleet *, unsigned roles);
     /* Tokens of the prompt of fleet->request that the prefix cache of replica i holds now, however
      * old the news; 0 without a cache. Costs one look-up for each cached block of the prompt. Only
-     * from `pick` and on_sent; elsewhere it is 0. */
+     * from `pick` and on_sent; elsewhere it returns 0. */
     int32_t (*cached)(const struct ifl_fleet *, size_t i);
     /* 64 random bits that depend on (workload.arrivals.seed, request, index) alone: the same index
      * gives the same number again. Only where fleet->request is not NULL. */
@@ -88,28 +88,27 @@ struct ifl_fleet_ops {
      * this pointer and the next one are NULL. */
     struct ifl_requests (*running)(const struct ifl_fleet *, size_t i);
     /* Moves a running request to replica `to`, below fleet->n, while it goes on decoding. From
-     * `balance` alone. False: it is on its way already, or the replica takes none. */
+     * `balance` alone. False: it is being moved already, or the replica takes none. */
     bool (*migrate)(const struct ifl_fleet *, const struct ifl_request *, size_t to);
-    /* The same as in the load of replica i, below fleet->n. Costs less: most steps of a replica
-     * need not be simulated to know it. */
+    /* The same numbers as in the load of replica i, below fleet->n. Costs less: most steps of a
+     * replica need not be simulated to know them. */
     struct ifl_load_counts (*counts)(const struct ifl_fleet *, size_t i);
-    /* As `least`: the one with the most requests; the one that was sent the fewest ever
-     * (n_routed). */
+    /* As `least`: the replica with the most requests; the one with the smallest n_routed. */
     size_t (*most)(const struct ifl_fleet *, unsigned roles);
     size_t (*least_routed)(const struct ifl_fleet *, unsigned roles);
-    /* Of the same replicas, the one for which `cached` is the largest, ties by number, and how many
-     * tokens; fleet->n and 0: none holds any. Costs a look-up for each block that it holds, and a
-     * look at each replica that holds as much. */
+    /* The eligible replica with the largest `cached`, ties by number, and that number of tokens;
+     * fleet->n and 0: no replica has any. Costs a look-up for each block that it holds, and a look
+     * at each replica that holds as much. */
     size_t (*longest)(const struct ifl_fleet *, unsigned roles, int32_t *n_tokens);
 };
 
 struct ifl_fleet {
     const struct ifl_fleet_ops *ops;
     int64_t now_ns;
-    size_t n;                          /* replicas that there ever were */
+    size_t n;                          /* replicas so far, those that are gone included */
     uint64_t n_routed;                 /* requests of the run that were routed before */
-    const struct ifl_request *request; /* that is asked about; NULL where none is */
-    /* The router's own word of that request: 0 when `pick` is asked, then what `pick` or
+    const struct ifl_request *request; /* of this call; NULL if it has none */
+    /* The router's own word for that request: 0 when `pick` is called, then what `pick` or
      * on_first_token wrote last; what on_sent writes is lost. */
     uint64_t *note;
 };
@@ -185,28 +184,28 @@ static inline bool ifl_migrate(const struct ifl_fleet *fleet, const struct ifl_r
 /* ---- what a router answers ---- */
 
 enum ifl_destination {
-    IFL_SEND, /* to the replicas named */
-    IFL_HOLD, /* not yet: the request waits at the gateway and is asked about again when a step has
-                 ended or a plan has been made, or news have come; if no event is left, the first
-                 of those held is dropped, and reports count it as shed */
+    IFL_SEND, /* to the named replicas */
+    IFL_HOLD, /* not yet: the request waits at the gateway, and `pick` is called again when a step
+                 has ended, a plan has been made, or news have come; if no event is left, the first
+                 held request is dropped, and reports count it as shed */
     IFL_REFUSE_ARRIVAL /* drop it; reports count it as shed */
 };
 
 struct ifl_route {
     enum ifl_destination what;
     size_t prefill, decode; /* below fleet->n; equal: one replica computes all of it */
-    const char *why; /* of a refusal: a constant text that reads on behind the name and stays valid
+    const char *why; /* of a refusal: a constant text that follows the router's name and stays valid
                         until the run ends; NULL: "it drops it" */
 };
 
-/* One replica computes all of the request. It must be one of those that `nth` shows: another one
- * ends the run with IFL_E_POLICY, and so does one that lacks a role. */
+/* One replica computes all of the request. It must be one of those that `nth` shows, with both
+ * roles: any other replica ends the run with IFL_E_POLICY. */
 static inline struct ifl_route ifl_send(size_t replica)
 {
     return (struct ifl_route){IFL_SEND, replica, replica, NULL};
 }
 
-/* The prompt is computed by one replica and handed over to another one, which goes on
+/* One replica computes the prompt and hands the request over to another one, which decodes
  * (cluster.handover). Without roles in cluster.pools two different numbers end the run with
  * IFL_E_POLICY. */
 static inline struct ifl_route ifl_send_pair(size_t prefill, size_t decode)
@@ -214,44 +213,46 @@ static inline struct ifl_route ifl_send_pair(size_t prefill, size_t decode)
     return (struct ifl_route){IFL_SEND, prefill, decode, NULL};
 }
 
-/* Asks for IFL_HOLD. */
+/* The answer IFL_HOLD. */
 static inline struct ifl_route ifl_hold_back(void)
 {
     return (struct ifl_route){IFL_HOLD, 0, 0, NULL};
 }
 
-/* Drops the request; `why` is that of struct ifl_route. */
+/* Drops the request; `why` is as in struct ifl_route. */
 static inline struct ifl_route ifl_shed(const char *why)
 {
     return (struct ifl_route){IFL_REFUSE_ARRIVAL, 0, 0, why};
 }
 
 struct ifl_route_ops {
-    /* The destination of fleet->request, which has just arrived, or was held. It is not yet at a
-     * replica: it waits, and only what the trace says of it is set. */
+    /* Returns the destination of fleet->request, which has just arrived, or was held. The request
+     * is not yet at a replica: it waits, and only the fields that come from the trace are set. */
     struct ifl_route (*pick)(const void *self, const struct ifl_fleet *);
-    /* Optional: the number of the replica that decodes, asked once the whole prompt has been
-     * computed where `pick` named two replicas and the order is pull. It is another one than that
-     * of the prompt. Without it the answer of `pick` stands. */
+    /* Optional. Returns the number of the replica that decodes, another one than that of the
+     * prompt. Called when the whole prompt has been computed, if `pick` named two replicas and the
+     * order is pull. Without it the answer of `pick` counts. */
     size_t (*pick_decode)(const void *self, const struct ifl_fleet *);
     /* Optional hooks. The request is fleet->request, and `replica` the number of its replica. For
-     * each request that `pick` has sent, on_sent and on_end come once, and on_first_token at most
-     * once between them; for one that was shed or left while it was held, none comes.
-     * Of a request with two replicas on_sent names that of the prompt, on_first_token the one that
-     * gives it, on_end the one where it ends. Where requests move while they decode
-     * (cluster.migration) on_end names the one that on_sent named.
-     *   - on_sent: it has joined the replica, and loads that are not old count it.
+     * each request that `pick` has sent, on_sent and on_end are called once, and on_first_token at
+     * most once between them. For a request that was shed, or left while it was held, none is
+     * called.
+     *   - on_sent: the request has joined the replica, and loads that are not old count it. Of two
+     *     replicas, `replica` is that of the prompt.
      *   - on_first_token: a step with its first token has ended; the request may have ended, too.
-     *   - on_end: it has its last token, was dropped, or has left. */
+     *     `replica` is the one that gives the token.
+     *   - on_end: the request has its last token, was dropped, or has left. `replica` is the one
+     *     where it ends; if requests move while they decode (cluster.migration), the one of
+     *     on_sent. */
     void (*on_sent)(void *self, const struct ifl_fleet *, size_t replica);
     void (*on_first_token)(void *self, const struct ifl_fleet *, size_t replica);
     void (*on_end)(void *self, const struct ifl_fleet *, size_t replica);
-    /* The replica has come to that state. Not called in this version. */
+    /* The replica has entered that state. Not called in this version. */
     void (*on_replica)(void *self, const struct ifl_fleet *, size_t replica,
                        enum ifl_replica_state);
-    /* Optional: moves requests between replicas (ifl_migrate). Returns when to be asked again,
-     * later than fleet->now_ns. Asked first at time 0. fleet->request is NULL. A router that has it
-     * is refused when it is loaded in this version. */
+    /* Optional: moves requests between replicas (ifl_migrate). Returns the time of the next call,
+     * later than fleet->now_ns. First called at time 0. fleet->request is NULL. In this version a
+     * router that has it is refused when it is loaded. */
     int64_t (*balance)(void *self, const struct ifl_fleet *);
 };
 
@@ -259,9 +260,9 @@ struct ifl_route_ops {
 
 struct ifl_scale_ops {
     /* Returns the number of replicas that should be up. The loop boots missing ones and drains
-     * surplus ones, the highest numbers first. *again_ns: when to be asked again, later than
-     * fleet->now_ns; not NULL, and always set. fleet->request is NULL. In this version a module of
-     * this kind is refused when it is loaded. */
+     * surplus ones, the highest numbers first. Always sets *again_ns, which is not NULL, to the
+     * time of the next call, later than fleet->now_ns. fleet->request is NULL. In this version a
+     * module of this kind is refused when it is loaded. */
     int32_t (*want)(void *self, const struct ifl_fleet *, int64_t *again_ns);
 };
 

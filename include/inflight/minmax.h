@@ -2,10 +2,10 @@
  *
  *     const int32_t n_new = ifl_min(ifl_todo(r), budget_tokens);
  *
- * The type is that of a sum of both: an int32_t and an int64_t are compared as int64_t, and the
- * compiler warns where the result is then stored in less. A signed number beside an unsigned one of
- * its width or more must not be negative. Each argument is evaluated once. Doubles have fmin and
- * fmax of <math.h>. */
+ * The type is that of the sum of both: an int32_t and an int64_t are compared as int64_t, and the
+ * compiler warns if the result is then stored in a smaller type. A signed number must not be
+ * negative if the other one is unsigned and at least as wide. Each argument is evaluated once. For
+ * doubles use fmin and fmax of <math.h>. */
 #ifndef INFLIGHT_MINMAX_H
 #define INFLIGHT_MINMAX_H
 

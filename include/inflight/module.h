@@ -9,13 +9,13 @@
 
 struct ifl_module {
     const char *name;         /* of the file, and of the symbol inflight_NAME in it */
-    const char *built;        /* the folder that it is built in, below that of the program */
+    const char *built;        /* its build folder, relative to that of the program */
     const char *what, *needs; /* "the load client", "libcurl (-Dreplay=enabled)" */
     size_t n_bytes;           /* of the struct of that symbol, which begins with its size */
 };
 
-/* That struct, for good; NULL, and one line that says what is missing, where there is none. Threads
- * may call it side by side. */
+/* Returns that struct, which stays valid; NULL and one line that says what is missing if it cannot
+ * be loaded. Threads may call it at the same time. */
 typedef const void *ifl_module_load_fn(const struct ifl_module *module, struct ifl_error *error);
 
 #endif

@@ -5,11 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The candidate nearest to `word` by edit distance, at most one slip in three letters (below six
- * letters one), of several the first; else the first candidate that goes on with _ or - after a
- * word of two letters or more ("ttft_s" for "ttft"); else NULL, as for n = 0. The result is one of
- * the candidates, borrowed. No distance is measured to words of more than 63 bytes. Upper and lower
- * case differ. */
+/* Returns, borrowed, the first of these that exists:
+ *   - the candidate nearest to `word` by edit distance, at most one slip in three letters (below
+ *     six letters one); of equals the first;
+ *   - if the word has two letters or more, the first candidate that continues it with _ or -
+ *     ("ttft_s" for "ttft");
+ *   - NULL.
+ * No distance is measured to words of more than 63 bytes. Upper and lower case differ. */
 const char *ifl_nearest(const char *word, const char *const *candidates, size_t n);
 
 /* The candidates near to `word` among names that come in families, such as llama-2-7b or vllm-v1.

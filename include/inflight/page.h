@@ -15,13 +15,12 @@ struct ifl_page_options {
     double from_s;       /* single steps are shown from then on, since the start of a run */
 };
 
-/* Most of what a page holds, over all runs. What lies above is down-sampled by a rule that the page
- * states:
+/* Limits of a page, over all runs. Larger data are reduced by a rule that the page states:
  * - requests: every k-th row of requests.csv, k the least power of two that leaves few enough;
- * - steps over time: means of bins of equal width, as many a point as there is room for;
- * - single steps, and the work of requests in them: the first ones behind from_s, the same number a
- *   point;
- * - distributions, and all over time: of the first IFL_PAGE_POINTS points. */
+ * - steps over time: means of bins of equal width, as many per point as there is room for;
+ * - single steps, and the work of requests in them: the first ones after from_s, the same number
+ *   for each point;
+ * - distributions and all times: those of the first IFL_PAGE_POINTS points. */
 enum {
     IFL_PAGE_REQUESTS = 100000,
     IFL_PAGE_BINS = 32768,

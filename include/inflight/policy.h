@@ -1,27 +1,29 @@
-/* Policy modules: a configuration names modules of each kind, which together are a scheduler.
+/* Policy modules. A configuration names modules of each kind, which together are a scheduler.
  *
- * The batching module plans each step. Modules of the other kinds answer questions, which the step
- * asks for the batching module. A module is one `struct ifl_policy`.
+ * The batching module plans each step. The step asks modules of the other kinds questions on its
+ * behalf. A module is one `struct ifl_policy`.
  *   - It sees only the view and acts only through the step.
  *   - It has no clock, no I/O and no random numbers but ifl_policy_draw.
  *   - No pointer that it is given is NULL. The view, the step and lists are borrowed until it
  *     returns; a request is valid from on_join until on_leave has returned.
- *   - Its state changes in hooks only; planning and answering read it. Two exceptions: sums that no
- *     answer depends on, and what an order brings up to date in `keys`.
- *   - It has no state but what it finds by ifl_state, ifl_mine, ifl_client and ifl_at, and what
- *     `init` or a hook of its own has taken memory for: no static variables. Threads call instances
- *     of several replicas and runs at the same time, and a process makes one run after another.
+ *   - It changes its state in hooks only; `plan` and the functions that answer questions read it.
+ *     Two exceptions: sums that no answer depends on, and what an order brings up to date in
+ *     `keys`.
+ *   - Its state is what ifl_state, ifl_mine, ifl_client and ifl_at return, and memory that its
+ *     `init` or its hooks allocated. It has no static variables: threads call instances of several
+ *     replicas and runs at the same time, and a process makes one run after another.
  *
  * Two optional functions are for speed alone; no result depends on them, and serving.check_steady
  * finds a module that uses them wrongly.
- *   - `steady`: without it, every step in which the module has a say is planned and told by itself.
- *   - `keys` of an order: without it, keys are asked for again whenever a list is read after any
+ *   - `steady`: without it, every step in which the module is asked or has a step hook is planned,
+ *     and on_step_end is called for each.
+ *   - `keys` of an order: without it, `rank` is called again whenever a list is read after any
  *     change.
- * Four fields are for speed, too, and are not checked: `ignores_depth` and `by_last_use` of an
+ * Four members are for speed, too, and are not checked: `ignores_depth` and `by_last_use` of an
  * eviction, `for_all` of a draft, `shown_alone` of a batching module.
  *
- * Out of tree: export one list of policies, build it as a shared object against the installed
- * headers alone, load it with `--plugin FILE.so`:
+ * A module out of tree exports one list of policies, is built as a shared object against the
+ * installed headers alone, and is loaded with `--plugin FILE.so`:
  *
  *     IFL_POLICIES(&my_policy);
  */
@@ -68,54 +70,62 @@ struct ifl_param {
 
 struct ifl_batching_ops {
     /* Decides which requests run in this step, each with how many tokens. Called when a further
-     * step may be in flight and a request waits, runs or is swapped out. With several in flight
-     * (limits->max_in_flight above 0) n_computed is ahead of what has been computed, and a request
-     * may run and have nothing to do (ifl_todo 0): its token is not known yet. Requests that this
-     * step may not hold are not shown. It may give no token: the next plan is made
-     * at the next event or wake (ifl_wake), or at once if this one preempted or rejected; if it
-     * copies blocks, by a swap, the copies are a step without tokens. A plan that gives none,
-     * changes nothing and asks for no wake drops a request that it refused for want of blocks, for
-     * good or by ifl_refuse. What it refused with IFL_WAIT or IFL_SKIP is dropped when no event is
-     * left. If it refused nothing then, the run ends with IFL_E_STALLED. */
+     * step may be in flight and a request waits, runs or is swapped out.
+     *
+     * With several steps in flight (limits->max_in_flight above 0) n_computed includes tokens of
+     * steps in flight. A running request may have nothing to do (ifl_todo 0): its token is not
+     * known yet. Requests that this step may not hold are not shown.
+     *
+     * A plan may give no token. The next plan is then made at the next event or wake (ifl_wake), or
+     * at once if this plan preempted or rejected a request. If this plan swaps blocks, the copies
+     * are a step without tokens.
+     *
+     * If a plan gives no token, changes nothing and asks for no wake, the loop drops a request:
+     *   - at once, one that the plan refused for want of blocks, as never fitting, or by
+     *     ifl_refuse;
+     *   - when no event is left, one that the plan refused with IFL_WAIT or IFL_SKIP.
+     * If the plan refused no request then, the run ends with IFL_E_STALLED. */
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-/* When keys of an order may change, and so when they are asked for again. The key of a request that
- * joins a list is asked for in any case. */
+/* When keys of an order may change, and so when `rank` is called again. It is always called for a
+ * request that joins a list. */
 enum ifl_keys {
     IFL_KEYS_MOVE, /* any key at any time: with time, a hook, a change that the plan makes */
-    IFL_KEYS_PLAN, /* any key, but not within a plan: all keys are asked for once a plan */
+    IFL_KEYS_PLAN, /* any key, but not within a plan: all keys are computed once a plan */
     IFL_KEYS_OWN, /* a key only when its request computes tokens, or by ifl_rerank; not with time */
     IFL_KEYS_NAMED /* a key only by ifl_rerank */
 };
 
 struct ifl_order_ops {
-    /* Sets every key[i], of the request of[i], i < n; n may be 0, and any int64_t is a key. A key
-     * that is not set is whatever lay there before. The requests wait, run or are in host memory;
-     * on_join has been called for each. Smaller keys go first; ties go by arrival (while it waits
-     * at the back, the time at which it was sent there), then by serial. May read the step through
-     * ifl_plan(view), which is NULL outside of a plan, for example the requests that this plan has
-     * started; not its lists (ifl_next, ifl_last_ranked, ifl_oldest_waiting_ns), which wait for
-     * these keys: that is a breach of the contract, and so it is in `keys`. */
+    /* Sets key[i] of each request of[i], i < n. n may be 0; any int64_t is a key; a key that is not
+     * set is undefined. The requests wait, run or are in host memory; on_join has been called for
+     * each. Smaller keys go first. Ties go by arrival (of a request that was sent to the back: the
+     * time at which it was sent there), then by serial.
+     *
+     * May read the step through ifl_plan(view), which is NULL outside of a plan, for example to get
+     * the requests that this plan has started. Must not read ranked lists (ifl_next,
+     * ifl_last_ranked, ifl_oldest_waiting_ns), which need these keys: doing so, here or in `keys`,
+     * is a breach of the contract. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
-    /* Optional, for speed; without it IFL_KEYS_MOVE. Called once a plan, before the plan first
-     * reads a ranked list or preempts, so that a module that defers its bookkeeping can catch up
-     * and call ifl_rerank for each request with another key. */
+    /* Optional, for speed; the default is IFL_KEYS_MOVE. Called once a plan, before the plan first
+     * reads a ranked list or preempts. A module that defers its bookkeeping can catch up here and
+     * call ifl_rerank for each request whose key has changed. */
     enum ifl_keys (*keys)(const void *self, const struct ifl_view *);
 };
 
 struct ifl_admission {
     enum ifl_verdict verdict;
     int32_t
-        hold_tokens;  /* blocks are taken now for so many tokens, or for those computed if more */
-    int64_t until_ns; /* of a refusal: ask again then, even if nothing happens; 0, or any time that
-                         is not later than now: not given */
+        hold_tokens;  /* take blocks now for this many tokens, or for the computed ones if more */
+    int64_t until_ns; /* of a refusal: ask again at this time, even if nothing happens; 0, or a time
+                         not later than now: none */
 };
 
-/* The answer without until_ns. hold_tokens is per sequence, 0: blocks for the computed tokens
- * alone; of a yes it is not negative. A swapped request takes blocks for all that it has in host
- * memory, whatever hold_tokens. A refusal needs none: nothing is taken for it. */
+/* The answer without until_ns. hold_tokens is per sequence; 0: blocks for the computed tokens
+ * alone; a yes must not have a negative one. A swapped request takes blocks at least for all that
+ * it has in host memory. A refusal ignores hold_tokens. */
 static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32_t hold_tokens)
 {
     return (struct ifl_admission){verdict, hold_tokens, 0};
@@ -133,49 +143,51 @@ static inline struct ifl_admission ifl_skip_until(int64_t until_ns)
     return (struct ifl_admission){IFL_SKIP, 0, until_ns};
 }
 
-/* A configuration may list several admit modules. They are asked in order; the first answer that is
- * not IFL_YES counts. If all say yes, the largest hold_tokens counts. Of several rooms the smallest
- * counts. */
+/* A configuration may list several admit modules. They are asked in order; the first answer other
+ * than IFL_YES counts. If all say yes, the largest hold_tokens counts. If several have `room`, the
+ * smallest counts. */
 struct ifl_admit_ops {
-    /* May `request`, waiting or swapped, start with n new tokens, 0 <= n <= ifl_todo? Asked for
-     * ifl_start and for ifl_ask, so that a yes is not yet a start: see on_start. The blocks that
-     * ifl_ask_beyond sets aside are missing in step->n_free_blocks. ifl_start turns a yes for which
-     * too few blocks are free into IFL_NO_BLOCKS; ifl_ask does not. Must not call ifl_ask,
-     * ifl_start or ifl_make_room. */
+    /* May `request`, waiting or swapped, start with n new tokens, 0 <= n <= ifl_todo? Called by
+     * ifl_start and by ifl_ask; a yes is therefore not yet a start: see on_start. During
+     * ifl_ask_beyond, step->n_free_blocks is lower by the blocks that are set aside. If too few
+     * blocks are free for a yes, ifl_start returns IFL_NO_BLOCKS; ifl_ask returns the yes. Must not
+     * call ifl_ask, ifl_start or ifl_make_room. */
     struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
                                 const struct ifl_request *request, int32_t n);
-    /* Optional. K/V tokens on the device that are left to the rest of this plan after the future
-     * demand of the running requests; negative if that demand is larger than the free pool. It may
-     * stop counting at `enough` tokens and return `enough`; the caller takes anything from there on
-     * alike. Called at any time in a plan; only reads, and does not call ifl_room. */
+    /* Optional. Returns the K/V tokens on the device that are left to the rest of this plan after
+     * the future demand of the running requests; negative if that demand exceeds the free pool. It
+     * may stop counting at `enough` tokens and return `enough`: the caller treats all larger values
+     * alike. Called at any time in a plan. Must only read, and must not call ifl_room. */
     double (*room)(const void *self, const struct ifl_view *, struct ifl_step *, double enough);
 };
 
 struct ifl_preempt_ops {
-    /* The request that is preempted in favour of `needy`, and its fate; {0}: none. The state of the
-     * request must be IFL_RUNNING; `needy` itself may be it if it runs. What the plan has scheduled
-     * for the victim is undone. One that this plan has brought back from host memory, or on whose
-     * tokens of this plan another has started (serving.kv.publish: scheduled), does not give way:
-     * then none does. Must not call ifl_ask, ifl_start or ifl_make_room. */
+    /* Returns the request to preempt in favour of `needy`, and its fate; {0}: none. The victim's
+     * state must be IFL_RUNNING; it may be `needy` itself if that runs. What the plan has scheduled
+     * for the victim is undone. No request is preempted if the victim
+     *   - was brought back from host memory by this plan, or
+     *   - has tokens in this plan that are part of the hit of a request that this plan started
+     *     (serving.kv.publish: scheduled).
+     * Must not call ifl_ask, ifl_start or ifl_make_room. */
     struct ifl_victim (*pick)(const void *self, const struct ifl_view *, struct ifl_step *,
                               const struct ifl_request *needy);
-    /* Optional. Called at the end of each plan, behind the batching module, so that requests can be
-     * swapped out ahead of need with ifl_preempt (FastServe), and those in host memory that fit
-     * brought back by ifl_start with 0 tokens; nothing else. */
+    /* Optional. Called at the end of each plan, after `plan` of the batching module. It may swap
+     * requests out ahead of need with ifl_preempt (FastServe) and bring swapped requests that fit
+     * back by ifl_start with 0 tokens. It must change nothing else. */
     void (*ahead)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-/* A block that no request uses: cached, or one without K/V where serving.kv.unhashed is in-order.
+/* A block that no request uses: cached, or without K/V if serving.kv.unhashed is in-order.
  * Borrowed until the call returns. */
 struct ifl_cached {
     uint64_t last_used; /* number of the last use; later uses have larger numbers */
     int64_t last_used_ns;
-    uint64_t n_uses;      /* starts on it, computing it included; in a radix cache, insertions of
-                             a request that run through it */
+    uint64_t n_uses;      /* requests that started on it, the one that computed it included; in a
+                             radix cache, insertions of a request that pass through it */
     int32_t depth_tokens; /* length of the prefix that ends with this block; INT32_MAX: the block
                              holds no cached K/V */
     /* True if a waiting request would start on the block now. Costs a walk over the waiting
-     * requests. A key that has read it is asked for again when the answer changes. */
+     * requests. If `key` has called it, `key` is called again when the answer changes. */
     bool (*wanted)(const struct ifl_cached *);
 };
 
@@ -187,41 +199,41 @@ static inline bool ifl_wanted(const struct ifl_cached *block)
 
 struct ifl_evict_ops {
     /* The block with the smallest key is evicted first; ties go to the deepest, then to the least
-     * recently used. Asked when a block may be evicted for the first time, long before room is
-     * lacking: as it has become unused and, in a tree, has no block below it. The key stands until
-     * the block is used again. May be asked outside of a plan. */
+     * recently used. Called when a block becomes evictable, not when room is needed: when no
+     * request uses it any more and, in a tree, it has no block below it. The key stands until the
+     * block is used again. May be called outside of a plan. */
     int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
-    /* True: keys do not read depth_tokens, so that blocks of a prefix that became unused together
+    /* True if keys do not read depth_tokens. Blocks of a prefix that became unused together then
      * share one key. */
     bool ignores_depth;
-    /* Optional, for speed. True: the key is last_used; or, if the parameters say so, last_used_ns.
-     * Which of the two is asked once before any plan, of a block that has these two alone. */
+    /* Optional, for speed. True if the key is always last_used, or always last_used_ns; parameters
+     * may choose between them. `key` is called once before any plan to find out which, for a block
+     * in which only these two are set. */
     bool by_last_use;
 };
 
-/* How many tokens are guessed (speculative decoding). Which ones, and how many of them hold, is the
- * executor's business (serving.speculation). A module hears of the latter in on_step_end. What it
- * answers may change in any hook. It is asked once per request and plan, and that answer stands
- * until the next plan, so that a change in on_start, on_undo or on_preempt may come too late for
- * requests of the same plan. */
+/* How many tokens are guessed (speculative decoding). The executor decides which tokens are guessed
+ * and how many of them are accepted (serving.speculation). A module learns how many were accepted
+ * in on_step_end, and may change its state in any hook. The step asks once per request and plan and
+ * keeps the answer until the next plan; a change in on_start, on_undo or on_preempt may therefore
+ * come too late for requests of the same plan. */
 struct ifl_draft_ops {
-    /* Tokens guessed behind the next token of a request that decodes: 0 to `most`, or the contract
-     * is broken. NULL: none ever, and there is no speculation. */
+    /* Returns the number of tokens to guess after the next token of a decoding request: 0 to
+     * `most`; any other number is a breach of the contract. NULL: no speculation. */
     int32_t (*ask)(const void *self, const struct ifl_view *, const struct ifl_request *);
-    /* The most that `ask` may answer, 0 to 64. It reads the parameters alone, to which params
-     * points, and is called before `init`. */
+    /* Returns the most that `ask` may answer, 0 to 64. Called before `init`; reads only the
+     * parameter struct `params`. */
     int32_t (*most)(const void *params);
-    /* Optional, for speed: what `ask` would answer for every request; negative: it depends. */
+    /* Optional, for speed: the answer of `ask` if all requests get the same, else negative. */
     int32_t (*for_all)(const void *self, const struct ifl_view *);
 };
 
-/* ---- the end of a step, as on_step_end is told of it ---- */
+/* ---- the end of a step, the argument of on_step_end ---- */
 
 struct ifl_result {
     const struct ifl_request *request;
     int32_t n_new, n_sampled; /* tokens computed, and sampled, of each of its sequences */
-    int32_t n_draft; /* of n_new, tokens that were guessed beforehand: all but n_sampled - 1
-                        of them were rejected */
+    int32_t n_draft; /* of n_new, the guessed tokens; n_sampled - 1 of them were accepted */
 };
 
 struct ifl_results { /* borrowed until the hook returns */
@@ -240,10 +252,10 @@ struct ifl_step_end {
     struct ifl_results (*results)(const struct ifl_step_end *);
 };
 
-/* The requests that were given tokens, and how many: first those that decode, in order of start,
- * then the others in the order in which the plan scheduled them. Where several steps are in flight
- * all are in the order in which the plan scheduled them. The list is made when it is first asked
- * for, which costs a walk over the requests. Only within on_step_end. */
+/* The requests that were given tokens, and how many tokens: first decoding requests, in order of
+ * start, then the others in the order in which the plan scheduled them. With several steps in
+ * flight all are in the order in which the plan scheduled them. The first call makes the list,
+ * which costs a walk over the requests. Only within on_step_end. */
 static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
 {
     return end->results(end);
@@ -261,57 +273,60 @@ struct ifl_policy {
     size_t client_bytes;  /* on every client (ifl_client), zeroed at the start of a run */
     size_t replica_bytes; /* of a router on every replica (ifl_at), zeroed at the start of a run;
                              other kinds: 0 */
-    bool leaves_out; /* a batching module that itself leaves out what plans made ahead do not know
-                        (limits->plans_ahead): ifl_next shows all, and requests leave as they end */
-    /* Optional, for speed: a batching module for which only those requests count that a plan made
-     * ahead is shown, as it is shown them. It reads neither how many wait (n_waiting,
-     * ifl_oldest_waiting_ns) nor which have ended. Its promises then cover the plan that does not
-     * know of an arrival, and under to_the_last the one that does not know of an end; and a plan
-     * that would be shown no request is left out. */
+    bool leaves_out; /* of a batching module: with limits->plans_ahead it itself ignores what a plan
+                        made ahead does not know; ifl_next then shows all requests, and requests
+                        leave when they end */
+    /* Optional, for speed, of a batching module: its plans depend only on the requests that a plan
+     * made ahead is shown, not on how many wait (n_waiting, ifl_oldest_waiting_ns) nor on which
+     * have ended. Its promises then cover the plan that does not know of an arrival yet, and under
+     * to_the_last the one that does not know of an end yet. A plan that would be shown no request
+     * is skipped. */
     bool shown_alone;
-    /* A router that sends requests to two replicas (ifl_send_pair) wherever there are as many: it
-     * is refused as the configuration is read, where no pool has a role. Without this the run ends
-     * with its name when it first does so. */
+    /* Of a router: it sends requests to two replicas (ifl_send_pair) if there are two. It is then
+     * refused when the configuration is read if no pool has a role. If this is false, the run ends
+     * with the router's name at its first such answer. */
     bool sends_pairs;
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
-     * init and finish are optional. init may take memory, which finish gives back. The limits stay
-     * valid until finish returns. init returns 0; IFL_E_INPUT with a line that says what was found
-     * and what was expected (ifl_fail), if the parameters do not go with the limits; or
-     * IFL_E_NOMEM. Any other answer ends the run. The module's name goes before the line. finish is
-     * called once, after a failure of init, too. */
+     * init and finish are optional. init may allocate memory, which finish frees. The limits stay
+     * valid until finish returns. init returns
+     *   - 0;
+     *   - IFL_E_INPUT if the parameters do not go with the limits, with a line that says what was
+     *     found and what was expected (ifl_fail), which is printed after the module's name;
+     *   - IFL_E_NOMEM.
+     * Any other answer ends the run. finish is called once, also after a failure of init. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
     /* Hooks, all optional. Those of a router are in its ops. */
     /* A request has come to the replica, at view->now_ns, and is about to wait: its state is
-     * IFL_WAITING, and no list or count has it yet. Its key is asked for after the hook. Called
-     * once for a request, outside of a plan; a step may be in flight. */
+     * IFL_WAITING, and no list or count includes it yet. `rank` is called for it after the hook.
+     * Called once for a request, outside of a plan; a step may be in flight. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Within a plan: the request has started, from waiting or from host memory. It has its blocks
-     * and its tokens of this step (ifl_n_now); from waiting also a new started_ns. */
+     * and its tokens of this step (ifl_n_now). If it waited, its started_ns is new. */
     void (*on_start)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Within a plan: a request that this plan has started is preempted. It waits again, or is in
-     * host memory. It counts as preempted. */
+     * host memory. step->n_preempted includes it. */
     void (*on_undo)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Within a plan: a request that an earlier plan has started is preempted. */
     void (*on_preempt)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* The plan is made and is about to be submitted. The step may be read, all questions included,
-     * and not changed. ifl_n_computed of prompts counts the new tokens already. */
+    /* The plan is made and is about to be submitted. The hook may read the step, with all its
+     * questions, and must not change it. ifl_n_computed of prompts includes the new tokens. */
     void (*on_step_start)(void *self, const struct ifl_view *, struct ifl_step *);
     /* The step has ended, at view->now_ns; view->step is the number of the next step. A request
      * that has had its last token is still running. */
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
-    /* The request leaves the replica. The last call for it; its K/V is free by then, on the device
-     * and in host memory. Its state is IFL_DONE, wherever it was: a module that counts requests on
-     * the device keeps a flag in its part. */
+    /* The request leaves the replica. The last call for it; its K/V on the device and in host
+     * memory is already free. Its state is IFL_DONE, wherever it was before: a module that counts
+     * requests on the device needs a flag in its part of the request (ifl_mine). */
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *,
                      enum ifl_leave why);
-    /* Optional, for speed: how long the module's answers of this plan stand while the same requests
-     * decode. Called when the plan has made a promise (ifl_promise), for a module that the plan has
-     * asked (step->asked) or that has a step hook; the promise is cut to what is returned. Without
-     * `steady` such a module voids the promise, and every step is planned. With it the module is
-     * told of the steps of a run together: on_step_start for the first of them, on_step_end once
-     * for all of them, before any other call. */
+    /* Optional, for speed: returns how long the module's answers of this plan stay the same while
+     * the same requests decode. Called when the plan has made a promise (ifl_promise), for a module
+     * that the plan has asked (step->asked) or that has a step hook; the promise is cut to what is
+     * returned. Such a module without `steady` voids the promise, and every step is planned. With
+     * `steady`, hooks are called once for the promised steps: on_step_start for the first of them,
+     * on_step_end for all of them, before any other call. */
     struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);
     union {
         const struct ifl_batching_ops *batching;
@@ -333,12 +348,12 @@ struct ifl_instance {
     uint64_t client_stride;  /* from the part of a client to that of the next */
     uint64_t replica_offset; /* from self to the instance's part of replica 0 */
     uint32_t replica_stride; /* from the part of a replica to that of the next */
-    uint32_t n_replicas;     /* of the cluster; 0 where the module is no router */
+    uint32_t n_replicas;     /* of the cluster; 0 if the module is no router */
 };
 
-/* The next four find bytes that the module has asked for in its struct ifl_policy, 16-byte aligned.
- * `self` is the instance that was passed. Where it has asked for 0 bytes the address is invalid:
- * its use ends the run with the module's name. */
+/* The next four return the bytes that the module asked for in its struct ifl_policy, 16-byte
+ * aligned. `self` is the instance that was passed. If the module asked for 0 bytes, the address is
+ * invalid: its use ends the run with the module's name. */
 
 /* The state of an instance, of state_bytes; valid from init until finish returns. */
 static inline void *ifl_state(const void *self)
@@ -347,8 +362,8 @@ static inline void *ifl_state(const void *self)
 }
 
 /* The instance's own part of a request, of request_bytes. Valid from on_join until on_leave has
- * returned. Of requests of this replica alone: other replicas have instances of their own. A router
- * has no parts of requests. */
+ * returned, for requests of this replica alone: other replicas have instances of their own. A
+ * router has no parts of requests. */
 static inline void *ifl_mine(const void *self, const struct ifl_request *r)
 {
     return (void *)((uintptr_t)r->parts + ((const struct ifl_instance *)self)[-1].part_offset);
@@ -371,7 +386,7 @@ static inline void *ifl_at(const void *self, size_t replica)
                     replica * instance->replica_stride);
 }
 
-/* How many replicas a router's cluster has: what its init takes memory for. 0 for other kinds. */
+/* Number of replicas of a router's cluster, for which its init allocates. 0 for other kinds. */
 static inline size_t ifl_n_replicas(const void *self)
 {
     return ((const struct ifl_instance *)self)[-1].n_replicas;
@@ -379,7 +394,7 @@ static inline size_t ifl_n_replicas(const void *self)
 
 struct ifl_policy_list {
     uint32_t abi;        /* IFL_POLICY_ABI */
-    size_t policy_bytes; /* sizeof(struct ifl_policy) where the list was compiled */
+    size_t policy_bytes; /* sizeof(struct ifl_policy) when the list was compiled */
     size_t n;
     const struct ifl_policy *of[16]; /* [n] */
 };
@@ -415,9 +430,9 @@ static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_
     return IFL_KEYS_PLAN;
 }
 
-/* A `steady` without a bound, to_the_last. For a module whose answers change only when a request
- * joins or starts: it answers the same while blocks are taken, and after requests have had their
- * last token and have given back their blocks and seats. */
+/* A `steady` without a bound, with to_the_last. For a module whose answers change only when a
+ * request joins or starts: they must not change when blocks are taken, nor when requests have had
+ * their last token and have given back their blocks and seats. */
 IFL_HOT static inline struct ifl_promise
 ifl_always_steady(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Purpose: what is drawn; then what `request` and `index` of the key are. The numbers are part of
- * every result, so none may change. */
+/* Purpose of a draw. Comments: what is drawn: what `request` is, what `index` is. The numbers are
+ * part of every result, so none may change. */
 enum ifl_purpose {
     IFL_DRAW_ARRIVAL = 1,         /* gap before an arrival: row */
     IFL_DRAW_PROMPT = 2,          /* its prompt's length: row */
@@ -33,7 +33,7 @@ enum ifl_purpose {
     IFL_DRAW_TEXT_WORD = 27,  /* word of a text that is made: its place */
     IFL_DRAW_STEP_NOISE = 28, /* factor of a step's duration: step, replica */
     IFL_DRAW_TRIAL = 29,      /* shift of a stamp in a trial flight: row, flight */
-    IFL_DRAW_ENSEMBLE = 30,   /* a fitted number, from what its fit leaves open: member, which */
+    IFL_DRAW_ENSEMBLE = 30,   /* a fitted number, from its uncertainty: member, which */
 };
 
 /* A bijection of 64-bit numbers; each bit of the result depends on all bits of x. */
@@ -45,16 +45,16 @@ static inline uint64_t ifl_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* 64 random bits. The comment of each enum ifl_purpose above names what `request` is, then what
- * `index` is; where it names one thing, index is 0. */
+/* 64 random bits. If the comment of the purpose names only one of `request` and `index`, index is
+ * 0. */
 static inline uint64_t ifl_draw(uint64_t seed, enum ifl_purpose purpose, uint64_t request,
                                 uint64_t index)
 {
     return ifl_mix(ifl_mix(ifl_mix(ifl_mix(seed) ^ (uint64_t)purpose) ^ request) ^ index);
 }
 
-/* The number in the open interval (0, 1) that a draw of ifl_draw stands for: safe for every inverse
- * CDF. */
+/* Converts a draw of ifl_draw to a number in the open interval (0, 1): safe for every inverse CDF.
+ */
 static inline double ifl_uniform(uint64_t draw)
 {
     return ((double)(draw >> 12) + 0.5) * 0x1p-52;

@@ -1,7 +1,7 @@
 /* Files that are read as a whole, such as configurations and checkpoints.
  *
- * A path may name a pipe, which may wait for a writer for ever, or a device, which may never end:
- * both are refused before anything is read. The header needs POSIX.1-2008: with -std=c17 define
+ * A path may name a pipe, which may block for ever, or a device, which may never end: both are
+ * refused before anything is read. The header needs POSIX.1-2008: with -std=c17 define
  * _POSIX_C_SOURCE as 200809L. */
 #ifndef INFLIGHT_REGULAR_FILE_H
 #define INFLIGHT_REGULAR_FILE_H

@@ -1,6 +1,6 @@
 /* A request as policies see it.
  *
- * One number drives everything: tokens computed. A request has n_tokens (prompt + generated so far)
+ * Its progress is one number: tokens computed. A request has n_tokens (prompt + generated so far)
  * and n_computed (tokens with K/V, steps in flight included). A step computes some of the missing
  * tokens; when n_computed reaches n_tokens, one token is sampled. Prefill, chunk, decode, recompute
  * and swap are cases of that:
@@ -23,20 +23,20 @@
 /* Where the K/V of a request is. It does not tell prefill from decode: ifl_decodes does. */
 enum ifl_state {
     IFL_WAITING, /* nowhere: no blocks */
-    IFL_RUNNING, /* on the device, with a seat; it may be left out of a step */
+    IFL_RUNNING, /* on the device, with a seat; a step may give it no tokens */
     IFL_SWAPPED, /* in host memory */
-    IFL_MOVING,  /* on its way here from another replica or a slower tier, or from here to there:
-                    its blocks are taken, and nothing may be scheduled */
-    IFL_LOADED,  /* on the device after such a move, without a seat until it is started */
+    IFL_MOVING,  /* being copied from or to another replica or a slower tier: its blocks are taken,
+                    and nothing may be scheduled */
+    IFL_LOADED,  /* on the device after such a copy, without a seat until it is started */
     IFL_DONE     /* answered, rejected or gone */
 };
 
 /* Why a request leaves a replica. */
 enum ifl_leave {
     IFL_LEAVE_FINISHED, /* it has its last token */
-    IFL_LEAVE_REJECTED, /* a module dropped it, before it ran or after */
-    IFL_LEAVE_ABORTED,  /* the client has gone, or its deadline has passed */
-    IFL_LEAVE_MOVED     /* another replica goes on with it */
+    IFL_LEAVE_REJECTED, /* a module dropped it, before or after it first ran */
+    IFL_LEAVE_ABORTED,  /* its client has disconnected, or its deadline has passed */
+    IFL_LEAVE_MOVED     /* another replica continues it */
 };
 
 enum ifl_kind {
@@ -53,15 +53,15 @@ enum ifl_kind {
 
 struct ifl_request;
 
-/* Counts that steps change, as of the tick `read_at`; per sequence, but for n_blocks. */
+/* Counts that steps change, as of the tick `read_at`; per sequence, except n_blocks. */
 struct ifl_counts {
     int32_t n_tokens, n_computed;
-    int32_t n_out;       /* tokens generated, kept by a recompute */
+    int32_t n_out;       /* tokens generated; a recompute keeps them */
     int32_t n_blocks;    /* on the device, of all its sequences */
     int32_t n_now;       /* tokens given in the step being built */
-    int32_t n_pending;   /* tokens that steps in flight will have sampled, not yet known, from which
-                            the plan may go on */
-    int32_t n_dropped;   /* computed tokens without K/V, which was given up */
+    int32_t n_pending;   /* tokens that steps in flight will sample, not yet known; the plan may
+                            schedule them */
+    int32_t n_dropped;   /* computed tokens whose K/V was given up */
     int64_t last_end_ns; /* end of the last step that computed tokens for it, IFL_NEVER before */
 };
 
@@ -69,55 +69,56 @@ struct ifl_counts {
 struct ifl_ticks {
     uint64_t n;
     /* Brings `stale` of the request up to date and sets its read_at to n, although the pointer is
-     * to const. The replica implements it; ifl_counts calls it where read_at is another number. */
+     * to const. The replica implements it; ifl_counts calls it if read_at is not n. */
     void (*refresh)(const struct ifl_ticks *, const struct ifl_request *);
 };
 
 /* Only passed by pointer, so the struct may grow at its end. A pointer from a hook or a list stays
- * valid until on_leave. To the step, to ifl_rerank and as a victim a module names a request by that
- * pointer: a copy of the struct, or a request of another replica, is a breach of the contract. */
+ * valid until on_leave. A module must pass that pointer to the step and to ifl_rerank, and return
+ * it as a victim: a copy of the struct, or a request of another replica, is a breach of the
+ * contract. */
 struct ifl_request {
     uint64_t serial;        /* order of arrival in the run; the last tie-break everywhere */
-    int64_t arrival_ns;     /* behind the front end, if there is one */
+    int64_t arrival_ns;     /* at the engine: after the front end, if there is one */
     int64_t queued_ns;      /* when it last entered waiting */
     int64_t started_ns;     /* when it last left waiting, IFL_NEVER before */
     int64_t first_token_ns; /* IFL_NEVER before */
-    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where none */
+    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none */
     enum ifl_state state;
     int32_t n_prompt;
-    int32_t n_max_new;     /* declared output limit; without a column max_tokens the true length */
-    int32_t n_predicted;   /* predicted output length (workload.predictor, by default the truth; -1:
-                              none) */
+    int32_t n_max_new;     /* declared output limit; the true length if the trace has none */
+    int32_t n_predicted;   /* predicted output length (workload.predictor, by default the true one;
+                              -1: none) */
     int32_t n_prefill;     /* n_tokens when it last left waiting */
     int32_t n_seqs;        /* sequences (answers to one prompt) that advance together */
     int32_t n_host_blocks; /* in host memory, of all its sequences */
     int32_t n_preempted;   /* times it was preempted */
     int32_t priority;      /* lower is more urgent */
     int32_t n_in_flight;   /* steps in flight that compute tokens of it */
-    uint32_t client;       /* below limits->n_clients; 0 where the trace names none */
+    uint32_t client;       /* below limits->n_clients; 0 if the trace names none */
     uint32_t session;      /* conversation that it is a turn of; 0: none */
     uint32_t adapter;      /* low-rank adapter that it is computed with; 0: none */
     /* The first prefix_tokens tokens of the prompt are the beginning of prefix_group's stream,
      * which is the same for all requests of the group; group 0: none. */
     uint32_t prefix_group, prefix_tokens;
     /* The trace's ids of the prompt's blocks of hash_id_tokens tokens (the last may be partial):
-     * blocks with equal ids hold equal tokens. NULL where the trace has none. */
+     * blocks with equal ids hold equal tokens. NULL if the trace has none. */
     const uint64_t *hash_ids;
     int32_t n_hash_ids, hash_id_tokens;
-    uint64_t queued_serial; /* tie-break in waiting: serial, or above all others if it was sent to
-                               the back */
-    uint64_t start_serial;  /* order of start: set anew, and higher, at each start */
+    uint64_t queued_serial; /* tie-break in waiting: its serial; higher than all others if it was
+                               sent to the back */
+    uint64_t start_serial;  /* order of start: a new, higher number at each start */
     bool is_reserved; /* the replica that will decode it is this one, or has taken blocks for it */
-    bool forks; /* its sequences are a search's beams: the blocks they share change at each token */
+    bool forks;       /* its sequences are beams: the blocks that they share change at each token */
 
     /* Not for modules: read through the functions below. */
     struct ifl_counts stale;
     uint64_t read_at;
     const struct ifl_ticks *ticks; /* NULL: stale is current */
     void *parts;                   /* the modules' own parts of it, see ifl_mine in policy.h */
-    uintptr_t seal;                /* the replica tells its own records by it from all others */
+    uintptr_t seal;                /* the replica recognises its own records by it */
 
-    /* Requests with the same number above 0 have the same prompt: one is the retry of the other. */
+    /* Requests with the same number above 0 have the same prompt: one is a retry of the other. */
     uint64_t repeats;
 };
 
@@ -148,8 +149,8 @@ static inline int32_t ifl_n_out(const struct ifl_request *r)
     return ifl_counts(r)->n_out;
 }
 
-/* On the device; 0 while r waits or is swapped out. A block that its sequences share counts once,
- * one that it shares with other requests in full. */
+/* On the device; 0 while r waits or is swapped out. A block that its sequences share counts once; a
+ * block that it shares with other requests counts in full. */
 static inline int32_t ifl_n_blocks(const struct ifl_request *r)
 {
     return ifl_counts(r)->n_blocks;
@@ -172,14 +173,14 @@ static inline int32_t ifl_n_pending(const struct ifl_request *r)
     return ifl_counts(r)->n_pending;
 }
 
-/* K/V slots that its computed tokens hold, of each sequence: one each, but for those given up. */
+/* K/V slots that the computed tokens of each sequence hold: one per token, less those given up. */
 static inline int32_t ifl_n_slots(const struct ifl_request *r)
 {
     return ifl_counts(r)->n_computed - ifl_counts(r)->n_dropped;
 }
 
-/* Tokens of each sequence that are still to be computed before the next one can be sampled, beyond
- * those given in the step being built; 0 or more. Of a waiting request those beyond its hit. */
+/* Tokens of each sequence that are still to be computed before the next one can be sampled, without
+ * those given in the step being built; 0 or more. For a waiting request also without its hit. */
 static inline int32_t ifl_todo(const struct ifl_request *r)
 {
     const struct ifl_counts *counts = ifl_counts(r);
@@ -193,13 +194,13 @@ static inline bool ifl_decodes(const struct ifl_request *r)
     return ifl_counts(r)->n_computed >= r->n_prefill;
 }
 
-/* Start of its time in the waiting queue: its arrival, or the time it was sent to the back. */
+/* Start of its time in the waiting queue: its arrival, or the time when it was sent to the back. */
 static inline int64_t ifl_queued_since_ns(const struct ifl_request *r)
 {
     return r->queued_serial == r->serial ? r->arrival_ns : r->queued_ns;
 }
 
-/* True if a came to its place in the waiting queue before b. */
+/* True if a entered its place in the waiting queue before b. */
 static inline bool ifl_queued_before(const struct ifl_request *a, const struct ifl_request *b)
 {
     const int64_t a_ns = ifl_queued_since_ns(a), b_ns = ifl_queued_since_ns(b);

@@ -6,16 +6,16 @@
  *
  * A refusal is an answer and changes nothing. A breach of the contract ends the run with the
  * policy's name: for example, tokens for a request that is not on the device, or more tokens than a
- * request has left to compute. From the breach until the plan returns ifl_next and every call that
- * gives a verdict or changes the step refuse: the answer is NULL, false, IFL_WAIT or IFL_NO_BLOCKS.
- * Other questions are still answered.
+ * request has left to compute. From the breach until the plan returns, ifl_next and every call that
+ * gives a verdict or changes the step return NULL, false, IFL_WAIT or IFL_NO_BLOCKS. Other
+ * questions are still answered.
  *
  * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt, and
- * bring swapped requests back (ifl_start with 0 tokens). All other functions of modules, hooks of
- * the batching module included, ask, and no more: a start, tokens, a preemption, a rejection, a
- * refusal, a promise, a wake or padding of theirs is a breach. So is what a question writes to the
- * request that it is about, the limits or the view, which serving.check_steady looks for. No
- * pointer may be NULL unless its comment says so. */
+ * bring swapped requests back (ifl_start with 0 tokens). All other functions of modules, including
+ * the hooks of the batching module, may only ask. In them these are breaches:
+ *   - a start, tokens, a preemption, a rejection, a refusal, a promise, a wake or padding;
+ *   - a write to the request in question, the limits or the view (serving.check_steady finds it).
+ * No pointer may be NULL unless its comment says so. */
 #ifndef INFLIGHT_STEP_H
 #define INFLIGHT_STEP_H
 
@@ -26,7 +26,7 @@
 /* ---- what does not change during a run ---- */
 
 struct ifl_limits {
-    int32_t block_tokens;     /* K/V slots of a block, one a token */
+    int32_t block_tokens;     /* K/V slots of a block, one per token */
     int32_t n_blocks;         /* KV blocks on the device */
     int32_t n_host_blocks;    /* KV blocks in the host's swap pool */
     int32_t max_model_tokens; /* longest prompt + output a request may have */
@@ -34,20 +34,22 @@ struct ifl_limits {
                                  numbers below 65,536, else in order of first appearance */
     int32_t max_in_flight;    /* steps that may be in flight at once, slots of a pipeline; 0: one */
     bool contiguous;          /* a request's blocks are adjacent and never grow after its start */
-    /* A step is planned as the one in front of it begins (serving.in_flight.ahead, one stage). The
-     * call comes when that one has ended, and the plan is shown what was known then:
-     *   - ifl_next passes over waiting requests that have arrived since;
-     *   - a request that had its last token in that step still runs, with its blocks and its seat,
-     *     and may be preempted; tokens that the plan gives it cost time as padding does, and yield
-     *     nothing; it leaves when the plan has been made.
-     * Hooks have been called, and all counts are current (ifl_out_before: the tokens that were
-     * known). If the plan gives no token, another one follows, which knows all. */
+    /* An engine would plan this step when the previous step begins (serving.in_flight.ahead, one
+     * stage). `plan` is called when the previous step has ended, but is shown only what was known
+     * when that step began:
+     *   - ifl_next skips waiting requests that have arrived since;
+     *   - a request that had its last token in the previous step still runs, with its blocks and
+     *     its seat, and may be preempted; tokens that the plan gives it cost time, like padding,
+     *     and yield nothing; it leaves when the plan has been made.
+     * Hooks have been called for the previous step, and all counts are current (ifl_out_before: the
+     * tokens that were known). If the plan gives no token, another plan follows, which is shown
+     * everything. */
     bool plans_ahead;
-    int32_t max_drafts;   /* most tokens that are guessed for a request in a step; 0: none ever */
+    int32_t max_drafts;   /* most tokens that are guessed for a request in a step; 0: never any */
     uint32_t n_adapters;  /* adapters have numbers from 1 to this; 0: there are none */
-    int32_t max_adapters; /* different ones that the device has slots for; 0: any number */
-    /* [n_adapters + 1] KV blocks that an adapter takes while it is on the device, which is while a
-     * request there is computed with it; NULL: adapters take none */
+    int32_t max_adapters; /* adapters that the device has slots for; 0: no limit */
+    /* [n_adapters + 1] KV blocks that each adapter takes while a request on the device is computed
+     * with it; NULL: adapters take none */
     const int32_t *adapter_blocks;
 };
 
@@ -59,34 +61,34 @@ struct ifl_view {
     int64_t now_ns;
     uint64_t step; /* number of the earliest step in flight; without one, of the next step */
     const struct ifl_limits *limits;
-    /* before this plan; outside of a plan, before the last one. n_running counts the requests that
-     * the plan is shown: with several steps in flight not all on the device */
+    /* Before this plan; outside of a plan, before the last one. n_running counts the requests that
+     * the plan is shown; with several steps in flight these are not all on the device. */
     size_t n_running, n_waiting, n_swapped;
-    uint64_t n_in_flight; /* steps that have begun and not ended */
+    uint64_t n_in_flight; /* steps that have begun and have not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
-    int32_t n_ended_blocks;  /* freed by requests that have ended since the last step began */
+    int32_t n_ended_blocks;  /* freed by requests that ended after the last step began */
     struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
-    /* Tells that the order's key of the request has changed. Update the module's state first: the
-     * key of a waiting request is asked for within the call. For a request that neither waits, runs
-     * nor is swapped it does nothing, nor for one that was pushed to the front of waiting. Only
-     * from hooks and from `keys` of an order; not for the request that on_join, on_undo or
-     * on_preempt tells of, which is in no list yet. */
+    /* An order calls it when the key of the request has changed. Update the module's state first:
+     * `rank` is called within the call if the request waits. It has no effect for a request that
+     * neither waits, runs nor is swapped, or that was pushed to the front of waiting. Only from
+     * hooks and from `keys` of an order. In on_join, on_undo and on_preempt not for the hook's own
+     * request, which is in no list yet. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
-    uint32_t n_tries; /* earlier plans of this same step, none of which gave a token */
-    int32_t slot;     /* of the pipeline that this plan is for, below limits->max_in_flight; in
-                         hooks, of the step that they tell of; 0 where there are no slots */
+    uint32_t n_tries; /* earlier plans of this same step; none of them gave a token */
+    int32_t slot;     /* pipeline slot of this plan, below limits->max_in_flight; in hooks, slot of
+                         the hook's step; 0 if there are no slots */
     int32_t n_moving,
-        n_moving_blocks; /* requests that are MOVING, and what they hold on the device */
-    int32_t n_loaded, n_loaded_blocks; /* requests that are LOADED, and what they hold */
+        n_moving_blocks; /* requests that are MOVING, and their blocks on the device */
+    int32_t n_loaded, n_loaded_blocks; /* requests that are LOADED, and their blocks */
 };
 
 enum ifl_verdict {
     IFL_YES,
     IFL_NO_BLOCKS,      /* not now: too few device blocks */
     IFL_NO_HOST_BLOCKS, /* not now: the swap pool is too full for any waiting request */
-    IFL_WAIT,           /* not now, for a reason of the policy's own */
-    IFL_SKIP,           /* not now; unlike those above it does not hold up requests behind it */
+    IFL_WAIT,           /* not now, for the policy's own reason */
+    IFL_SKIP,           /* not now, but requests behind this one may start, unlike above */
     IFL_NEVER_FITS      /* never: reject it */
 };
 
@@ -102,9 +104,8 @@ enum ifl_fate {
 enum ifl_place {
     IFL_FRONT,    /* before all waiting requests, whatever its rank */
     IFL_IN_ORDER, /* at the place of its rank */
-    IFL_BACK /* ranked as if it arrived now: as long as it waits there, `rank` reads the time at
-                which it was sent there as its arrival_ns, so a deadline that counts from
-                arrival_ns moves */
+    IFL_BACK /* ranked as if it arrived now: while it waits there, `rank` reads as its arrival_ns
+                the time of the preemption, so a deadline that counts from arrival_ns moves */
 };
 
 /* Bits: ifl_next takes a union of them. */
@@ -123,18 +124,18 @@ struct ifl_cursor {
 };
 
 struct ifl_victim {
-    const struct ifl_request *request; /* on the device, perhaps `needy` itself; NULL: none */
+    const struct ifl_request *request; /* on the device, may be `needy` itself; NULL: none */
     enum ifl_fate fate;
     enum ifl_place place;
 };
 /* Tokens of a waiting request that the prefix cache holds now: at most n_tokens - 1, because the
- * next token is sampled from the last one, which is always computed. */
+ * last token is always computed in order to sample the next one. */
 struct ifl_hit {
     int32_t n_cached; /* tokens; ifl_n_computed of a waiting request is the same number */
     int32_t n_soon;   /* further tokens that running requests are computing now */
-    int32_t n_below;  /* tokens behind n_cached in a slower tier or at another replica. Then
-                         n_computed of the waiting request is what it will be once they have come */
-    uint32_t node;    /* of a radix cache, where the match ends; 0: the root, or another cache */
+    int32_t n_below;  /* tokens after n_cached in a slower tier or at another replica; n_computed
+                         of the waiting request includes them already */
+    uint32_t node;    /* radix-cache node where the match ends; 0: the root, or no radix cache */
 };
 
 struct ifl_requests { /* borrowed until the plan returns; its length does not change */
@@ -142,50 +143,51 @@ struct ifl_requests { /* borrowed until the plan returns; its length does not ch
     size_t n;
 };
 
-/* How K/V comes to the device, and when ifl_start may follow ifl_load. */
+/* How K/V is copied to the device, and when ifl_start may follow ifl_load. */
 enum ifl_load_way {
-    IFL_LOAD_APART,   /* while steps go on: the request is MOVING, then LOADED, or waits again with
-                         what has come if the rest was lost; a plan starts it once it is LOADED */
-    IFL_LOAD_BEFORE,  /* this step begins when it is there; a later plan finds the request LOADED
-                         and starts it */
-    IFL_LOAD_BY_LAYER /* this step begins at once, and each layer waits for its own part: this plan
-                         may start the request at once */
+    IFL_LOAD_APART,   /* while steps run: the request is MOVING, then LOADED, and a plan starts it;
+                         if part of the K/V is lost, it waits again with the part that came */
+    IFL_LOAD_BEFORE,  /* this step begins when the K/V has come; a later plan finds the request
+                         LOADED and starts it */
+    IFL_LOAD_BY_LAYER /* this step begins at once, and each layer waits for its own K/V: this plan
+                         may start the request */
 };
 
 /* Work of a step that yields no token: prompts padded to the longest prompt of their batch, and
- * rows of finished sequences that stay until their batch ends. It costs time and holds no K/V. */
+ * rows of finished sequences that stay until their batch ends. It costs time and takes no K/V. */
 struct ifl_padding {
     int32_t n_prefill_tokens;
-    int64_t prefill_q_q; /* the part of padding in the sum of new x new */
+    int64_t prefill_q_q; /* what padding adds to the sum of (new tokens)^2 */
     int32_t n_decode_seqs;
     int64_t decode_context; /* tokens of K/V that these sequences read */
-    int32_t n_draft_tokens; /* rows in place of guesses, which read no K/V but their own */
+    int32_t n_draft_tokens; /* rows in place of guesses; they read only their own K/V */
 };
 
-/* A promise to repeat a step: the steps that follow give the same requests one token each, in the
+/* A promise to repeat a step: the following steps give the same requests one token each, in the
  * same order, and do nothing else. They run without being planned. {0} promises nothing and is
- * always right. A promise must not cover a step in which a plan would ask a module that this plan
+ * always correct. A promise must not cover a step in which a plan would ask a module that this plan
  * has not asked: such a module does not bound the promise (`steady` in policy.h).
  *
- * Besides what the fields say, the loop ends such a run of steps
- *   - when a request arrives; with a module that says `shown_alone` (policy.h) and plans ahead, not
- *     before the step that does not know of it;
+ * Besides the bounds in the fields, the loop ends such a run of steps
+ *   - when a request arrives; if the module has `shown_alone` (policy.h) and plans ahead, after the
+ *     step whose plan does not know of the arrival;
  *   - when a block is refused;
- *   - at the until_ns that an admission has named with a refusal in this plan;
+ *   - at the until_ns of an admission's refusal in this plan;
  *   - when a request has its last token, unless the promise is to_the_last.
- * With several steps in flight others go on in between, of other requests and promised as well;
- * they may take blocks.
- * Within a run no block is given back and no seat is taken or given back, but for those of requests
- * that end under to_the_last. A promise is void if the planned step computes a prompt, starts,
- * swaps in, preempts or rejects a request. The loop may end a run earlier; then it plans. */
+ * The loop may end a run earlier; then it plans.
+ *
+ * With several steps in flight, steps of other requests, also promised ones, run in between and may
+ * take blocks. Within a run no block or seat is given back and no seat is taken, except by requests
+ * that end under to_the_last. A promise is void if the planned step computes a prompt, or starts,
+ * swaps in, preempts or rejects a request. */
 struct ifl_promise {
-    int32_t n_steps;         /* promised steps, the planned one not counted; with several steps in
-                                flight those of others in between count, too */
-    int64_t until_ns;        /* each of them starts by then; IFL_NEVER: no bound */
-    int32_t min_free_blocks; /* that each of them leaves free after taking its own */
-    /* The run goes on with the remaining requests when some have had their last token, provided
-     * that no request waits or is swapped out and that all requests on the device take part. Must
-     * be set by the plan and by every module that the plan has asked. */
+    int32_t n_steps;         /* promised steps, without the planned one; with several steps in
+                                flight, steps of other requests in between count, too */
+    int64_t until_ns;        /* latest start of a promised step; IFL_NEVER: no bound */
+    int32_t min_free_blocks; /* left free by each promised step after it has taken its own */
+    /* When requests have had their last token, the run goes on with the others if no request waits
+     * or is swapped out and all requests on the device take part. Must be set by the plan and by
+     * every module that the plan has asked. */
     bool to_the_last;
 };
 
@@ -197,89 +199,96 @@ struct ifl_step_ops {
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
      *   - Several lists are merged by rank. Calls with one cursor may name different lists: it
      *     keeps a place in each.
-     *   - A cursor that has shown requests of IFL_IN_RUNNING is not for IFL_IN_PREFILL, nor the
-     *     other way round.
+     *   - A cursor must not be used for both IFL_IN_RUNNING and IFL_IN_PREFILL.
      *   - Requests pushed to the front of waiting come first, before those of all other lists;
      *     those preempted in this plan are included.
-     *   - Requests that are LOADED stand in front of all that wait, in the order in which they
-     *     came: IFL_IN_WAITING shows them first, IFL_IN_LOADED shows no others.
+     *   - LOADED requests are in front of all waiting requests, in the order in which they became
+     *     LOADED: IFL_IN_WAITING shows them first, IFL_IN_LOADED shows only them.
      *   - Requests that left their list in this plan are skipped.
      *   - Requests that this plan started are not shown.
-     *   - A cursor shows a request once, unless the request has come to wait again since.
-     *   - Waiting requests are ranked by their present keys, running and swapped requests by those
-     *     they had when this plan first listed them. */
+     *   - A cursor shows a request once; again only if the request has been preempted since.
+     *   - Waiting requests are ranked by their present keys, running and swapped requests by the
+     *     keys that they had when this plan first listed them. */
     const struct ifl_request *(*next)(struct ifl_step *, unsigned lists, struct ifl_cursor *);
     /* The requests on the device before this plan, in order of start. A request that has been
      * preempted since is still listed, with another `state`. */
     struct ifl_requests (*running)(struct ifl_step *);
-    /* A request on the device before this plan by its rank, counted from the end: for `at` 0 the
-     * one that ifl_next shows last, for 1 the one before it, NULL beyond the one that it shows
-     * first. A request that has been preempted since is still counted, with another `state`. */
+    /* A request on the device before this plan, by rank from the end: `at` 0 is the one that
+     * ifl_next shows last, 1 the one before it; NULL if there are no more. A request that has been
+     * preempted since is still counted, with another `state`. */
     const struct ifl_request *(*last_ranked)(struct ifl_step *, size_t at);
     /* Waiting requests that this plan has started, in order of start; swapped requests that came
      * back are not listed. A request that has been preempted since is still listed; one that was
-     * then started again is listed twice. A later start needs another call. */
+     * then started again is listed twice. The list lacks later starts: call again. */
     struct ifl_requests (*started)(struct ifl_step *);
     /* What the prefix cache holds of a waiting request; {0} without a cache. */
     struct ifl_hit (*hit)(struct ifl_step *, const struct ifl_request *);
-    /* The parent of `node` in the radix cache's tree; of the root, which is 0, the root itself; 0
-     * also for a number that is no node. */
+    /* The parent of `node` in the radix cache's tree; 0 (the root) for the root and for a number
+     * that is no node. */
     uint32_t (*above)(struct ifl_step *, uint32_t node);
-    /* Free device blocks that the request would take for all its sequences in order to hold
-     * `hold_tokens` tokens of each, counted in K/V slots (ifl_n_slots) where it has given some up:
-     * the blocks that it lacks, 0 or more; for a waiting request also the blocks of its hit that
-     * are in no other use, and those of its adapter where that is in the pool and not on the
-     * device. With limits->contiguous it is rounded up as they are allocated; it is above
-     * n_free_blocks if no place is free, or for one that grows. */
+    /* Free device blocks, 0 or more, that the request would take so that each of its sequences
+     * holds `hold_tokens` tokens, counted in K/V slots (ifl_n_slots) if it has given some up:
+     *   - the blocks that it lacks;
+     *   - of a waiting request, also the blocks of its hit that no other request uses;
+     *   - of a request that does not run, also those of its adapter if the pool holds adapters and
+     *     this one is not on the device.
+     * With limits->contiguous it is rounded up as the allocator does; it exceeds n_free_blocks if
+     * no place is free, or if the request has blocks and would have to grow. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* The verdict of the admit modules on starting a waiting or swapped request with n new tokens,
      * 0 <= n <= todo, if spare_blocks of the free blocks were taken; a negative spare_blocks counts
-     * as 0, and one above the pool as all its blocks. Starts nothing. Sets
-     * *takes, unless NULL, to the blocks that a start would take, whatever the verdict; whether
-     * they are free it does not ask. In `ask` of an admit module or `pick` of a preempt module it
-     * breaks the contract. */
+     * as 0, one above the pool as all its blocks. Starts nothing. Sets *takes, unless NULL, to the
+     * blocks that a start would take, whatever the verdict; it does not check that they are free.
+     * A breach of the contract in `ask` of an admit module and `pick` of a preempt module. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
                             int32_t spare_blocks, int32_t *takes);
-    /* K/V tokens that the admit modules leave to the rest of this plan, the least that one of them
-     * says: `enough` if there are more; negative if they have promised more than there is.
-     * INFINITY if no module says, whatever `enough`. Not from `room` of an admit module, which
-     * would be asked again without end. */
+    /* K/V tokens that the admit modules leave to the rest of this plan: the minimum of their
+     * `room`. `enough` if there are more; negative if they have promised more than there is;
+     * INFINITY if no admit module has `room`, whatever `enough`. Not from `room` of an admit
+     * module: the recursion would not end. */
     double (*room)(struct ifl_step *, double enough);
-    /* Starts a waiting, swapped or LOADED request with n new tokens, 0 <= n <= todo, after those of
-     * its hit, if every admit module says yes; of a LOADED one none is asked. Any other request or
-     * n is a breach of the contract. A waiting request with K/V at another replica (hit.n_below),
-     * or in a tier that loads `apart`, does not start: it is loaded, if its blocks are free, and
-     * the verdict is IFL_SKIP; so with a swapped one where serving.swap is overlap, which runs as
-     * soon as it has come. The request computes fewer than n tokens if its hit has grown since
-     * the plan looked. The start takes the blocks that the admission named, shares the cached ones,
-     * and brings back those in host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes
-     * and the blocks are not free. */
+    /* Starts a waiting, swapped or LOADED request with n new tokens after those of its hit, 0 <= n
+     * <= todo, if every admit module says yes; for a LOADED request no module is asked. Any other
+     * request or n is a breach of the contract. The start takes the blocks that the admission
+     * named, shares the cached ones, and brings back those in host memory. The request computes
+     * fewer than n tokens if its hit has grown since the plan looked.
+     *
+     * Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not free. In two
+     * cases the request does not start: it is loaded if its blocks are free, and the verdict is
+     * IFL_SKIP:
+     *   - a waiting request with K/V at another replica (hit.n_below), or in a tier that loads
+     *     `apart`;
+     *   - with serving.swap overlap, a swapped request, which runs as soon as its K/V has come. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
-    /* Gives a running request n more tokens, 0 < n <= todo, once a step; none that are guessed. Any
+    /* Gives a running request n more tokens, 0 < n <= todo, once a step, and no guessed ones. Any
      * other request or n, and a second call in a step, is a breach of the contract. The request
      * then holds blocks for hold_tokens (0: no more than it needs; below 0: a breach), or for its
      * slots if these are more. Returns IFL_YES or IFL_NO_BLOCKS. */
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
-    /* Gives one token, and what is guessed behind it (see drafts), to every running request that
-     * decodes and is not scheduled yet, in order of start: to all, or to none. All: true, if
-     * spare_blocks are still free afterwards; also true if no request is left to give a token to.
-     * None: false. After a false, another call in the plan tries again, for example once
-     * ifl_make_room has freed blocks; after a true, one gives nothing, whatever it returns. Does
-     * the same as `schedule` of each, faster. */
+    /* Gives one token, and the tokens guessed after it (see drafts), to every running request that
+     * decodes and is not scheduled yet, in order of start. Does the same as `schedule` of each,
+     * faster. It serves all of them or none:
+     *   - all if spare_blocks blocks are still free afterwards, and returns true; also true if no
+     *     request is left;
+     *   - none otherwise, and returns false.
+     * After a false, another call in the plan tries again, for example once ifl_make_room has freed
+     * blocks. After a true, another call gives nothing, whatever it returns. */
     bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
     /* Asks the preempt module for a victim in favour of `needy`, which runs or waits, and preempts
-     * it. Returns true if another request than `needy` was preempted; its blocks may be too few, so
-     * that another call is needed. Returns false if it was `needy`, whose `state` tells, or none;
-     * none, too, while what `needy` lacks is on its way to host memory, or
-     * where it would go there itself while others are on their way. */
+     * it. Returns true if a request other than `needy` was preempted; its blocks may be too few, so
+     * that another call is needed. Returns false if `needy` itself was preempted (see its `state`),
+     * or no request. With serving.swap overlap no request is preempted
+     *   - while the blocks that `needy` lacks are being copied to host memory;
+     *   - if `needy` itself would be swapped out while other swaps are under way;
+     *   - if the victim of a swap has not computed since it came back. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
-    /* Takes a running request off the device and undoes what this plan has scheduled for it; blocks
-     * that were taken for that stay its own, so that a swap copies them, too. Returns IFL_YES, or
-     * IFL_WAIT for IFL_KEEP and for IFL_SWAP of a request in a step in flight, whose K/V is still
-     * to be written. The place is read where the request waits again: after IFL_RECOMPUTE, and
-     * after IFL_SWAP if the request has no K/V or the pool is full. These victims are a breach of
-     * the contract:
+    /* Takes a running request off the device and undoes what this plan has scheduled for it. It
+     * keeps the blocks that were taken for that, so that a swap copies them, too. Returns IFL_YES,
+     * or IFL_WAIT for IFL_KEEP and for IFL_SWAP of a request in a step in flight, whose K/V is not
+     * written yet. The place is used if the request waits again: after IFL_RECOMPUTE, and after
+     * IFL_SWAP if the request has no K/V or the pool is full. These victims are a breach of the
+     * contract:
      *   - a request that is not running;
      *   - a request that this plan has swapped in;
      *   - a request with tokens in this step that are part of the hit of a request that this plan
@@ -292,21 +301,21 @@ struct ifl_step_ops {
     void (*reject)(struct ifl_step *, const struct ifl_request *);
     /* See struct ifl_promise. The last call of a plan counts. */
     void (*promise)(struct ifl_step *, struct ifl_promise);
-    /* If this plan gives no token, plan again at `at_ns`, which may be now, even if nothing happens
-     * before. The earliest at_ns of a plan counts; if it is before now, there is no wake. IFL_NEVER
-     * asks for none. The run fails with IFL_E_STALLED after IFL_MAX_VAIN_WAKES wakes in a row
-     * without an arrival, a step, a preemption or a rejection. */
+    /* If this plan gives no token, the loop plans again at `at_ns`, which may be now, even if
+     * nothing happens before. The earliest at_ns of a plan counts; if it is before now, or
+     * IFL_NEVER, there is no wake. The run fails with IFL_E_STALLED after IFL_MAX_VAIN_WAKES wakes
+     * in a row without an arrival, a step, a preemption or a rejection. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
-    /* Sets the padding of this step and of each step promised with it, where it does not grow. It
-     * counts in the simulated duration alone; an engine does not compute it. The last call of a
-     * plan counts. A negative number, more than 2^28 tokens or sequences, and more than 2^56 in
-     * prefill_q_q or decode_context are a breach of the contract. */
+    /* Sets the padding of this step and, unchanged, of each step promised with it. It only adds to
+     * the simulated duration; an engine does not compute it. The last call of a plan counts. A
+     * negative number, more than 2^28 tokens or sequences, and more than 2^56 in prefill_q_q or
+     * decode_context are a breach of the contract. */
     void (*pad)(struct ifl_step *, struct ifl_padding);
     /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
-    /* 64 random bits, each pattern as likely (ifl_uniform in random.h makes a number between 0 and
-     * 1 of them). They depend on workload.arrivals.seed, the request and `index` alone: modules
-     * that ask with the same index get the same bits. */
+    /* 64 uniform random bits (ifl_uniform in random.h turns them into a number between 0 and 1).
+     * They depend on workload.arrivals.seed, the request and `index` alone: modules that pass the
+     * same index get the same bits. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
     /* Only once the plan is made, from on_step_start; before, it is a breach of the contract. True
      * if the plan gave the request tokens, or started it (also with 0 tokens) and did not take the
@@ -315,42 +324,41 @@ struct ifl_step_ops {
     /* The requests that this plan has given tokens so far, in no particular order. The next call
      * overwrites the list. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
-    /* Notes why the batching module does not start a request, or is about to reject it, for the
-     * user: `why` is a constant text that follows the module's name, and stays valid until the run
-     * ends. The step notes refusals of other modules by itself. For requests of one state the last
+    /* Notes for the user why the batching module does not start a request, or is about to reject
+     * it. `why` is a constant text that follows the module's name and stays valid until the run
+     * ends. The step notes refusals of other modules itself. For requests of one state the last
      * refusal of a plan counts. Changes nothing else. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
-    /* As schedule, and behind the n tokens n_draft more that were guessed: at most as many as
-     * drafts says. At the end of the step the accepted ones count as sampled, with one more token
-     * that follows them, up to what is left of the answer; n_computed falls by the rejected, and
-     * their blocks stay. ifl_n_now counts n, step->n_tokens both. */
+    /* As schedule, with n_draft guessed tokens after the n tokens; n_draft is at most what `drafts`
+     * returns. At the end of the step the accepted guesses and one more token count as sampled, up
+     * to the end of the answer; n_computed falls by the rejected ones, whose blocks stay. ifl_n_now
+     * counts the n tokens, step->n_tokens counts both. */
     enum ifl_verdict (*schedule_drafts)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                         int32_t n_draft, int32_t hold_tokens);
-    /* Not there yet (K/V is given up as serving.kv.keep says, whatever the plan). Today a call that
-     * wants anything of it ends the run as a configuration that does not go together, with the
-     * module's name. */
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
      * serving.kv.keep, and gives back the blocks of the others. With n_slots of all its tokens it
-     * does nothing. */
+     * does nothing. Not implemented yet: any other n_slots ends the run with the module's name, as
+     * a configuration that does not go together (K/V is given up as serving.kv.keep says, whatever
+     * the plan). */
     void (*keep)(struct ifl_step *, const struct ifl_request *, int32_t n_slots);
-    /* Brings n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the device,
-     * and takes their blocks now, without asking a module: the request is MOVING, then LOADED.
-     * IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. n = 0 does nothing and returns IFL_YES.
-     * In this version n is all of n_below, and IFL_LOAD_BY_LAYER ends the run; from a tier
-     * (serving.kv.tiers) K/V comes IFL_LOAD_APART alone, and ifl_start loads as its key `loads`
-     * says. */
+    /* Brings the n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the
+     * device, and takes their blocks now, without asking a module: the request is MOVING, then
+     * LOADED. Returns IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. n = 0 does nothing and
+     * returns IFL_YES. In this version n must be all of n_below, and IFL_LOAD_BY_LAYER ends the
+     * run. From a tier (serving.kv.tiers) only IFL_LOAD_APART is possible; ifl_start loads as the
+     * tier's key `loads` says. */
     enum ifl_verdict (*load)(struct ifl_step *, const struct ifl_request *, int32_t n,
                              enum ifl_load_way);
     /* Requests on the device, after the changes so far, that are computed with the adapter; adapter
-     * 0: those with none. */
+     * 0: requests without one. */
     int32_t (*adapter_users)(struct ifl_step *, uint32_t adapter);
-    /* Tokens that the draft module guesses behind the next token of a running request that
-     * decodes, cut to the longest sequence of the model; 0 for any other. They are computed beside
-     * it, and verified, if the plan gives them (schedule_drafts, schedule_ready). */
+    /* Tokens that the draft module guesses after the next token of a running request that decodes,
+     * cut to the longest sequence of the model; 0 for any other request. If the plan gives them
+     * (schedule_drafts, schedule_ready), the step computes and verifies them. */
     int32_t (*drafts)(struct ifl_step *, const struct ifl_request *);
-    /* As start, of a request that computes n tokens, and n_rows > 0 behind them in place of
-     * guesses, of which it has none yet: padding, which nothing verifies (see pad), and for which
-     * it holds blocks. step->n_tokens counts both. */
+    /* As start, of a request that computes n tokens and n_rows > 0 rows of padding after them. The
+     * rows take the place of guesses, which the request does not have yet: it holds blocks for
+     * them, and they are not verified (see pad). step->n_tokens counts both. */
     enum ifl_verdict (*start_padded)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                      int32_t n_rows);
 };
@@ -360,29 +368,29 @@ struct ifl_step {
     const struct ifl_step_ops *ops;
     int32_t n_tokens, n_requests;                 /* scheduled */
     int32_t n_prefill_tokens, n_prefill_requests; /* of them, in prefill */
-    int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far; of a
-                                                     slot, where there are slots */
+    int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far; of the
+                                                     plan's slot, if there are slots */
     int32_t n_in_prefill;                         /* of view->n_running, in prefill */
-    int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far; those that are LOADED
-                                                     count as waiting, too */
-    /* After the changes so far. Cached blocks that no request uses are free; of the host's, those
-     * of a request that this plan brings back are so from the next plan on. */
+    int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far; n_waiting includes
+                                                     LOADED requests */
+    /* After the changes so far. Cached blocks that no request uses are free. Host blocks of a
+     * request that this plan brings back are free from the next plan on. */
     int32_t n_free_blocks, n_free_host_blocks;
     /* in this plan; a swap-in is not counted in n_started */
     int32_t n_started, n_preempted, n_swapped_out, n_swapped_in;
     unsigned asked;     /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */
     uint64_t note;      /* set by the plan for its module's on_step_start; 0 in a promised step */
     int32_t max_drafts; /* as limits->max_drafts */
-    int32_t n_adapters; /* different ones of requests on the device, after the changes so far */
+    int32_t n_adapters; /* different adapters of requests on the device, after the changes so far */
     int32_t n_adapter_blocks; /* KV blocks that they take */
 };
 
 /* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */
 
-/* The step being planned, for questions; NULL outside of a plan, also while a hook that is given a
- * step (on_step_start) lists it and an order is asked for keys. An order whose keys read it needs
- * an answer without it, such as what its hooks have noted. If the keys of an order read it, they
- * are asked for again whenever the plan has changed it. */
+/* The step being planned, for questions. NULL outside of a plan, also when `rank` is called because
+ * a hook (on_step_start) reads a list of its step. An order whose keys read the step needs another
+ * source for that case, such as what its hooks have noted. If keys of an order read the step,
+ * `rank` is called again whenever the plan has changed it. */
 static inline struct ifl_step *ifl_plan(const struct ifl_view *view)
 {
     return view->plan(view);
@@ -456,9 +464,9 @@ static inline enum ifl_verdict ifl_ask_beyond(struct ifl_step *s, const struct i
     return s->ops->ask(s, r, n, spare_blocks, NULL);
 }
 
-/* For several requests one after another, none of which is started. *taken, 0 before the first,
- * holds the blocks that the requests before r would take; the blocks of r are added if the verdict
- * is IFL_YES. */
+/* Asks for several requests one after another, without starting them. *taken is 0 before the first
+ * call; it sums the blocks that the requests so far would take. The blocks of r are added if the
+ * verdict is IFL_YES. */
 static inline enum ifl_verdict ifl_ask_in_turn(struct ifl_step *s, const struct ifl_request *r,
                                                int32_t n, int32_t *taken)
 {
@@ -560,7 +568,7 @@ static inline int32_t ifl_adapter_users(struct ifl_step *s, uint32_t adapter)
     return s->ops->adapter_users(s, adapter);
 }
 
-/* KV blocks that a start of r takes for its adapter; 0: none, or the adapter is there. */
+/* KV blocks that a start of r takes for its adapter; 0: none, or the adapter is on the device. */
 static inline int32_t ifl_adapter_lack(struct ifl_step *s, const struct ifl_limits *limits,
                                        const struct ifl_request *r)
 {

@@ -10,14 +10,14 @@
  *                    p50k_base, cl100k_base, o200k_base, llama3 or qwen
  *   tokenizer.model  SentencePiece, unigram or BPE
  *
- * or from a folder with one of tokenizer.json, tekken.json and tokenizer.model, in this order. What
- * such a file may say and this reader does not know is refused by name. Texts are encoded as they
- * stand: no token is put in front of them or behind; ifl_tokenizer_frame says which ones servers
- * put. Added tokens (`<|im_start|>`) of a tokenizer.json are found in texts, as `tokenizers` does;
- * special tokens of the other kinds are not, as `tiktoken` (encode_ordinary) and `sentencepiece` do
- * not.
+ * or from a folder with one of tokenizer.json, tekken.json and tokenizer.model, in this order. If a
+ * file has a setting that this reader does not support, it is refused by name. Texts are encoded as
+ * they are, without tokens before or after them; ifl_tokenizer_frame returns those that servers
+ * add. Added tokens (`<|im_start|>`) of a tokenizer.json are found in texts, as in `tokenizers`;
+ * special tokens of the other kinds are not, as in `tiktoken` (encode_ordinary) and
+ * `sentencepiece`.
  *
- * Without Meson's feature `tokenizers` all of this is there, and ifl_tokenizer_open always fails.
+ * Without Meson's feature `tokenizers` these functions exist, and ifl_tokenizer_open always fails.
  *
  * Functions return 0, or a negative code with the error filled in. No pointer may be NULL. */
 #ifndef INFLIGHT_TOKENIZER_H
@@ -33,12 +33,12 @@ struct ifl_tokenizer; /* opaque; never changes, so that threads share it */
 struct ifl_encoder; /* opaque; for one thread at a time: its buffers and the words that it has seen
                      */
 
-/* SentencePiece's library is a module, which `load` gives with the first model of that kind. Called
- * before a tokenizer is opened, or not at all where the library is linked, as in tests. */
+/* Sets the function that loads SentencePiece's library, a module, for the first model of that kind.
+ * Called before a tokenizer is opened, or not at all if the library is linked, as in tests. */
 void ifl_tokenizer_modules(ifl_module_load_fn *load);
 
-/* Reads a tokenizer; the caller closes it. IFL_E_INPUT if it cannot be read, is damaged, or says
- * what is not known here; the error names the file. *tokenizer is NULL after an error. */
+/* Reads a tokenizer; the caller closes it. IFL_E_INPUT if it cannot be read, is damaged, or has an
+ * unsupported setting; the error names the file. *tokenizer is NULL after an error. */
 int ifl_tokenizer_open(const char *path, struct ifl_tokenizer **tokenizer, struct ifl_error *error);
 void ifl_tokenizer_close(struct ifl_tokenizer *tokenizer); /* NULL is allowed */
 
@@ -53,15 +53,14 @@ void ifl_encoder_close(struct ifl_encoder *encoder); /* NULL is allowed */
 int ifl_encode(struct ifl_encoder *encoder, const char *text, size_t n_bytes, const uint32_t **ids,
                size_t *n_ids, struct ifl_error *error);
 
-/* Makes a text that has exactly n_tokens tokens, of English-looking words, each a token of its own:
- * the word at each place is drawn by (seed, place) alone, so texts of one seed begin alike. The
- * caller frees *text, which ends with a NUL. IFL_E_INPUT if the tokenizer has no such words. */
+/* Makes a text of exactly n_tokens tokens: English-looking words of one token each. The word at
+ * each place is drawn by (seed, place) alone, so texts of one seed begin alike. The caller frees
+ * *text, which ends with a NUL. IFL_E_INPUT if the tokenizer has no such words. */
 int ifl_encoder_make_text(struct ifl_encoder *encoder, size_t n_tokens, uint64_t seed, char **text,
                           struct ifl_error *error);
 
-/* Ids of words of small letters that are a token each with the blank in front of them, whatever
- * stands before and behind; *ids is the encoder's. IFL_E_INPUT if the tokenizer has no such words.
- */
+/* Ids of words of small letters that are one token together with the blank before them, in any
+ * context; *ids is the encoder's. IFL_E_INPUT if the tokenizer has no such words. */
 int ifl_encoder_words(struct ifl_encoder *encoder, const uint32_t **ids, size_t *n_ids,
                       struct ifl_error *error);
 
@@ -74,9 +73,9 @@ struct ifl_token_frame {
     size_t n_before, n_behind;
 };
 
-/* Tokens that a server's add_special_tokens puts around a text: what the post_processor of a
- * tokenizer.json says, the token of the beginning of a tekken.json and of a tokenizer.model that
- * has one, none of ranks. IFL_E_INPUT if a post_processor is of a kind that is not known here. */
+/* Tokens that a server's add_special_tokens puts around a text: those of the post_processor of a
+ * tokenizer.json; the token for the beginning of a tekken.json and of a tokenizer.model that has
+ * one; none for a file of ranks. IFL_E_INPUT if the kind of post_processor is not supported. */
 int ifl_tokenizer_frame(const struct ifl_tokenizer *tokenizer, struct ifl_token_frame *frame,
                         struct ifl_error *error);
 
@@ -97,10 +96,10 @@ struct ifl_token_text {
     size_t n_name;
 };
 
-/* The text of a token behind others: a blank at the beginning of a text, which SentencePiece leaves
- * out there, is not left out. */
+/* The text of a token that follows others. It includes a blank that SentencePiece drops at the
+ * beginning of a text. */
 struct ifl_token_text ifl_decoder_token(const struct ifl_decoder *decoder, uint32_t id);
-/* True of models of SentencePiece that put a blank before a text. */
+/* True for models of SentencePiece that put a blank before a text. */
 bool ifl_decoder_drops_blank(const struct ifl_decoder *decoder);
 
 #endif

@@ -1,11 +1,11 @@
 /* Traces: the arrival time, the prompt length and the output length of each request.
  *
  * A trace is a table of columns with one row per request. Every trace has these three columns; the
- * others are NULL where the format or the file lacks them. The owner calls ifl_trace_free; a zeroed
+ * others are NULL if the format or the file lacks them. The owner calls ifl_trace_free; a zeroed
  * trace is a valid empty one.
  *
  * No pointer may be NULL unless its comment says so; `notes` may. Functions with an error return 0,
- * or a negative code with the error filled in. A `path` beside a trace names it in errors alone. */
+ * or a negative code with the error filled in. A `path` beside a trace is only for errors. */
 #ifndef INFLIGHT_TRACE_H
 #define INFLIGHT_TRACE_H
 
@@ -19,7 +19,7 @@
 #include "inflight/time.h"
 
 /* Measured latencies of a request, in a trace that is a recorded run. Times count from its arrival.
- * They are IFL_NEVER where the run does not record them or the request never got there. */
+ * They are IFL_NEVER if the run does not record them or the request did not get so far. */
 struct ifl_outcome {
     int64_t queue_ns; /* to the first step that computed a token of it */
     int64_t ttft_ns;
@@ -29,12 +29,12 @@ struct ifl_outcome {
 
 struct ifl_trace {
     size_t n;
-    size_t n_skipped;       /* records that the reader left out: requests that failed */
+    size_t n_skipped;       /* records that the reader skipped: requests that failed */
     bool has_stamps;        /* arrival_ns holds the trace's own stamps */
     bool lengths_estimated; /* token counts come from characters */
     /* The columns of inflight/attributes.h, [n] or NULL. arrival_ns counts from the trace's first
-     * stamp, in no particular order; it and the lengths are always there. Without request_id the
-     * number of the record in the file stands for it. */
+     * stamp, in no particular order; it and the lengths are never NULL. Without request_id the id
+     * is the number of the record in the file. */
 #define IFL_COLUMN(column, kind, member, ...) IFL_CELL_##kind *member;
     IFL_COLUMNS(IFL_COLUMN)
 #undef IFL_COLUMN
@@ -44,11 +44,11 @@ struct ifl_trace {
     uint64_t *hash_id;
     int32_t hash_block_tokens;
     struct ifl_outcome *outcome; /* [n] in recorded runs, else NULL */
-    /* every gap between two tokens of a request, where recorded: row i has gaps
+    /* every gap between two tokens of a request, if recorded: row i has gaps
      * [gap_at[i], gap_at[i + 1]) */
     size_t *gap_at; /* [n + 1] or NULL */
     int64_t *gap_ns;
-    char **client_names; /* [n_clients], or NULL where clients are numbers */
+    char **client_names; /* [n_clients], or NULL if clients are numbers */
     uint32_t n_clients;  /* 1 + the largest client number; 1 without the column */
     char **model_names;  /* [n_models]: model number m is model_names[m - 1]; or NULL */
     uint32_t n_models;
@@ -65,16 +65,16 @@ static inline uint64_t ifl_trace_id(const struct ifl_trace *trace, size_t row)
     return trace->request_id ? trace->request_id[row] : row;
 }
 
-/* Of a trace with the column retry_of: the row that each row repeats; n where that is none of the
- * trace. (*before)[n] is the caller's to free. */
+/* For a trace with the column retry_of: sets (*before)[i] to the row that row i repeats, or to n if
+ * that row is not in the trace. The caller frees *before, which has n entries. */
 int ifl_trace_repeated(const struct ifl_trace *trace, size_t **before, struct ifl_error *error);
 
-/* Of a row that says nothing. */
+/* The attributes of a row without any. */
 extern const struct ifl_attributes ifl_attributes_absent;
-/* True if some row may say something: the trace has a column of IFL_ATTRIBUTES. */
+/* True if a row may have attributes: the trace has a column of IFL_ATTRIBUTES. */
 bool ifl_trace_has_attributes(const struct ifl_trace *trace);
-/* Overwrites what the row, below n, says, and leaves the rest: *attributes is set before, for
- * example to ifl_attributes_absent. */
+/* Overwrites the attributes that the row, below n, has, and no others: the caller sets *attributes
+ * before, for example to ifl_attributes_absent. */
 void ifl_trace_attributes_of(const struct ifl_trace *trace, size_t row,
                              struct ifl_attributes *attributes);
 
@@ -106,40 +106,40 @@ struct ifl_trace_file {
     const char *path;       /* gzip or plain */
     const char *format;     /* "auto", or a name of ifl_trace_formats; not NULL */
     int32_t max_record_mib; /* longer records are errors; 0 or less: IFL_MAX_RECORD_MIB */
-    /* Of formats with texts: NULL: their tokens are estimated; else a tokenizer as
-     * inflight/tokenizer.h has them, which counts them. The counts are kept for later readings, in
-     * inflight/tokens of the user's folder of caches. */
+    /* For formats with texts: a tokenizer as in inflight/tokenizer.h, which counts their tokens;
+     * NULL: tokens are estimated. The counts are kept for later readings, in inflight/tokens of the
+     * user's cache folder. */
     const char *tokenizer;
-    const char *prompt_template; /* what a prompt stands in, with {} for it; NULL: nothing */
+    const char *prompt_template; /* text around a prompt, which replaces {}; NULL: none */
 };
 
 /* Reads a trace into *trace, which is overwritten and not freed first; rows stay in file order. A
- * file that cannot be opened, read or understood, or has no request that is not skipped, an unknown
+ * file that cannot be opened, read or understood, or of which all requests are skipped, an unknown
  * format, and a tokenizer for a format without texts are IFL_E_INPUT. Errors in the file's text
- * name the file, and line and column where they are known. After an error *trace is empty. The
- * caller frees it with ifl_trace_free. */
+ * name the file, and line and column if they are known. After an error *trace is empty. The caller
+ * frees it with ifl_trace_free. */
 int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 
-/* Writes a table of the tokens of all turns of a trace with texts: record and turn, from 1 and from
- * 0, how many tokens, and, if wanted, their ids with blanks between. The first turn stands in the
+/* Writes a table of the tokens of all turns of a trace with texts: record (from 1), turn (from 0),
+ * number of tokens, and, with_ids, their ids with blanks between. The first turn is put into the
  * prompt_template. The file's tokenizer is not NULL; the format is not read. `out` is flushed and
  * stays open. Errors are those of ifl_trace_read; a failed write is IFL_E_IO. */
 int ifl_trace_tokens(const struct ifl_trace_file *file, bool with_ids, FILE *out,
                      struct ifl_error *error);
 
-/* Copies the rows of the window to a new trace with request_id filled in, so that rows keep their
- * identity, and their stamps. `whole` does not change and may be cut by several threads at once. An
- * empty result is an error, IFL_E_INPUT, that says which condition removed the last row; so is a
- * window of stamps of a trace without stamps. *trace is overwritten, is not `whole`, and is empty
- * after an error; the caller frees it. */
+/* Copies the rows of the window, with their stamps, to a new trace. request_id is filled in, so
+ * that rows keep their identity. `whole` does not change and may be cut by several threads at once.
+ * An empty result is IFL_E_INPUT, which says which condition removed the last row; so is a window
+ * of stamps for a trace without stamps. *trace is overwritten, is not `whole`, and is empty after
+ * an error; the caller frees it. */
 int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *window,
                   const char *path, const struct ifl_notes *notes, struct ifl_trace *trace,
                   struct ifl_error *error);
 
 /* Puts all rows without a prefix group into one new group: their first n_tokens tokens, or whole
- * prompts if shorter, are the same; n_tokens is 0 or more. For recorded runs that shared a prefix
- * which their files do not carry. Fails only with IFL_E_NOMEM. */
+ * prompts if shorter, are the same; n_tokens is 0 or more. For recorded runs with a shared prefix
+ * that is not in their files. Fails only with IFL_E_NOMEM. */
 int ifl_trace_share_prefix(struct ifl_trace *trace, int32_t n_tokens, struct ifl_error *error);
 
 /* Sorts rows by arrival, stably. If a row moves, the columns are new arrays and request_id is
@@ -154,7 +154,7 @@ struct ifl_trace_format {
 };
 /* The formats, without `auto`; the last has a NULL name. Constant: not to be freed. */
 const struct ifl_trace_format *ifl_trace_formats(void);
-/* IFL_E_INPUT for what is neither "auto" nor a name of ifl_trace_formats. */
+/* IFL_E_INPUT unless the name is "auto" or a name of ifl_trace_formats. */
 int ifl_trace_check_format(const char *name, struct ifl_error *error);
 
 /* The names of IFL_ATTRIBUTES_OF_ANY_FORMAT, separated by commas. Constant: not to be freed. */
@@ -208,7 +208,7 @@ struct ifl_trace_stats {
     struct ifl_length_stats prompt, output;
     size_t n_hash_ids, n_hash_hits; /* hits: ids seen before, as if the cache were infinite */
     /* of optional columns: 0 without the column */
-    size_t n_sessions, n_turns, n_waiting_turns; /* waiting: with a think time after another turn */
+    size_t n_sessions, n_turns, n_waiting_turns; /* waiting: after another turn and a think time */
     size_t n_prefix_groups, n_clients;
     size_t n_ttft_slos, n_tpot_slos, n_limits, n_in_groups; /* rows with a value */
     int32_t least_priority, most_priority, most_samples;
@@ -237,9 +237,9 @@ int ifl_trace_generate(size_t n, uint64_t seed, const struct ifl_length_spec *pr
                        const struct ifl_length_spec *output, struct ifl_trace *trace,
                        struct ifl_error *error);
 
-/* How adapters are dealt out to requests: adapter floor(n u^(1/alpha)), u uniform, which is
- * numpy.random.power(alpha) x n (S-LoRA, benchmarks/trace.py). Alpha 1: all alike; below 1 the
- * first ones have more, above 1 the last ones. */
+/* How adapters are assigned to requests: adapter floor(n u^(1/alpha)), u uniform, which is
+ * numpy.random.power(alpha) x n (S-LoRA, benchmarks/trace.py). Alpha 1: all equally likely; below 1
+ * the first ones are more likely, above 1 the last ones. */
 struct ifl_adapter_spec {
     uint32_t n;   /* adapters, named "0" to "n - 1"; 1 to 2^20 */
     double alpha; /* above 0, at most 1000 */

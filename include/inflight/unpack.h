@@ -1,7 +1,7 @@
 /* Reads a file, gzip or plain, which need not be seekable.
  *
- * A gzip file is one stream or several in a row (RFC 1952, 2.2), perhaps followed by zeros as on
- * tapes. Other bytes behind a stream are an error: they may be rows that were appended by hand, and
+ * A gzip file is one stream or several in a row (RFC 1952, 2.2), which zeros may follow, as on
+ * tapes. Other bytes after a stream are an error: they may be rows that were appended by hand, and
  * gzread of zlib would drop them without an error. */
 #ifndef INFLIGHT_UNPACK_H
 #define INFLIGHT_UNPACK_H
@@ -18,8 +18,8 @@ struct ifl_unpacker; /* opaque */
 int ifl_unpack_open(const char *path, struct ifl_unpacker **unpacker, struct ifl_error *error);
 
 /* Fills `bytes` with the next *n bytes, at least one and at most `cap` (above 0); *n is 0 at the
- * end of the file, and again after it. A damaged stream or a failed read is IFL_E_INPUT, and
- * memory may run out; errors name the file. After an error `bytes` and *n say nothing, and only
+ * end of the file, and in later calls. A damaged stream or a failed read is IFL_E_INPUT, too little
+ * memory IFL_E_NOMEM; errors name the file. After an error `bytes` and *n are undefined, and only
  * ifl_unpack_close may follow. */
 int ifl_unpack(struct ifl_unpacker *unpacker, void *bytes, size_t cap, size_t *n,
                struct ifl_error *error);

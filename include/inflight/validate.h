@@ -12,7 +12,7 @@
 #include "inflight/trace.h"
 
 struct ifl_run {
-    const char *name;              /* as tables and figures call the run */
+    const char *name;              /* of the run in tables and figures */
     const struct ifl_trace *trace; /* with outcomes */
     const char *dir;               /* with its steps.csv and quantiles.csv, if any; or NULL */
 };
@@ -21,8 +21,8 @@ struct ifl_validation {
     struct ifl_run simulated, measured;
     const char *out_dir;    /* exists */
     FILE *table;            /* a table for a terminal, not closed; NULL: none */
-    uint64_t part, n_parts; /* judge only requests with id % n_parts == part; n_parts 0: all, else
-                               part is below it */
+    uint64_t part, n_parts; /* compare only requests with id % n_parts == part, part < n_parts;
+                               n_parts 0: all */
 };
 
 /* Pairs the runs' requests by request_id; if output lengths of the pairs differ, pairs requests of
@@ -33,7 +33,7 @@ struct ifl_validation {
  *     validation.csv           metric,statistic,n,simulated,measured,error,relative_error,
  *                              p05,p95,inside: the interval of an ensemble (intervals.csv)
  *     validation_requests.csv  both sides of each pair
- *     validation_steps.csv     mean durations by composition, where both runs have steps.csv
+ *     validation_steps.csv     mean durations by composition, if both runs have steps.csv
  *     validation_cdf.csv       quantiles of the latencies
  *
  * ifl_figure draws those of them that ifl_validation_figures names. */
