@@ -59,6 +59,7 @@ static inline void rates_slide(struct rates *rates, int64_t now_ns)
 
 static inline void rates_note(struct rates *rates, size_t replica, uint32_t weight, int64_t now_ns)
 {
+    ifl_require(rates->cap > 0);
     rates_slide(rates, now_ns);
     if (rates->n == rates->cap)
         rates_drop_first(rates);
