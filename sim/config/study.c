@@ -341,7 +341,7 @@ static int check_pools(const struct study *study, size_t point, const struct con
 static void note_traits(struct study_traits *any, const struct config *config)
 {
     any->flies_engine |= config->executor != EXECUTOR_SIM;
-    any->gives_up |= config_gives_up(config);
+    any->gives_up |= config_gives_up_anywhere(config);
     any->hands_over |= config_hands_over(config);
     any->migrates |= config_migrates(config);
     any->swaps_apart |= config_swaps_apart_anywhere(config);
