@@ -68,6 +68,9 @@ table() { # PATTERN DIR EDIT...
     with run "$pattern" model.yaml cost.model=table "cost.dir=$dir" "$@"
 }
 table 'table-linear/linear_ms_per_layer.csv: no row for num_tokens 16, or for 10, expected one for each step' table-linear
+printf 'arrival_s,prompt_tokens,output_tokens\n0,16,5\n' >padded.csv
+table 'table-linear/linear_ms_per_layer.csv: no row for num_tokens 16, expected one for each step' table-linear \
+    workload.trace=padded.csv workload.arrivals.process=trace
 table 'table-attn_prefill/attn_prefill_ms_per_layer.csv: no row for kv_rounded64 0 and chunk 10, expected one' \
     table-attn_prefill
 table 'table-attn_decode/attn_decode_ms_per_layer.csv: no row for batch_size 1 and kv_rounded64 64, expected one' \
