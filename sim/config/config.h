@@ -345,6 +345,7 @@ struct pool_config {
 
 struct config {
     char path[512];
+    uint64_t said, there; /* keys that need another one, and those that have it (check_company.h) */
     int32_t replications;
     bool steady_state;
     char model[512], hardware[512];
