@@ -379,6 +379,12 @@ struct ifl_step {
 
 /* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */
 
+/* The number of the step that is planned, or is planned next. */
+static inline uint64_t ifl_next_step(const struct ifl_view *view)
+{
+    return view->step + view->n_in_flight;
+}
+
 /* The step being planned, for questions; NULL outside of a plan, also while a hook that is given a
  * step (on_step_start) lists it and an order is asked for keys. An order whose keys read it needs
  * an answer without it, such as what its hooks have noted. If the keys of an order read it, they

@@ -97,7 +97,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 {
     struct crowd *crowd = crowd_of(self);
     struct turn *turn = ifl_mine(self, r);
-    *turn = (struct turn){.request = r, .idle_from = view->step + view->n_in_flight};
+    *turn = (struct turn){.request = r, .idle_from = ifl_next_step(view)};
     append(&crowd->idle, turn);
     crowd->n_here++;
     crowd->n_late += view->n_in_flight > 0;
