@@ -25,15 +25,17 @@ struct company {
              "serving.kv.tiers." of ".device_ratio", needed_too},                                  \
             NULL                                                                                   \
     }
-#define PREFETCH(of, key)                                                                          \
-    {                                                                                              \
-        "serving.kv.tiers." of "." key, "prefetch beside it",                                      \
-            {"serving.kv.tiers." of ".prefetch"}, NULL                                             \
-    }
 #define ONE(key, needed, expected)                                                                 \
     {                                                                                              \
         key, expected, {needed}, NULL                                                              \
     }
+#define PREFETCH(of)                                                                               \
+    ONE("serving.kv.tiers." of ".prefetch_tokens", "serving.kv.tiers." of ".prefetch",             \
+        "prefetch beside it"),                                                                     \
+        ONE("serving.kv.tiers." of ".prefetch_timeout_s", "serving.kv.tiers." of ".prefetch",      \
+            "prefetch beside it"),                                                                 \
+        ONE("serving.kv.tiers." of ".prefetch_token_s", "serving.kv.tiers." of ".prefetch",        \
+            "prefetch beside it")
 
 static const struct company keys[] = {
     ONE("workload.arrivals.rate_rps", "workload.arrivals.process",
@@ -51,10 +53,7 @@ static const struct company keys[] = {
     ONE("workload.predictor.miss_frac", "workload.predictor.model", "model buckets beside it"),
     ONE("workload.patience.mean_s", "workload.patience.process", "a process beside it"),
     ONE("workload.patience.cv", "workload.patience.process", "a process beside it"),
-    ONE("workload.retry.backoff_s", "workload.retry.most", "most beside it"),
-    ONE("workload.retry.factor", "workload.retry.most", "most beside it"),
-    ONE("workload.retry.max_backoff_s", "workload.retry.most", "most beside it"),
-    ONE("workload.retry.jitter_frac", "workload.retry.most", "most beside it"),
+    {"workload.retry.", "most beside it", {"workload.retry.most"}, "workload.retry.seed"},
     ONE("workload.beams.fork_frac", "workload.beams.search", "search beside it"),
     ONE("serving.shed", "serving.max_waiting_reqs", "serving.max_waiting_reqs beside it"),
     ONE("serving.swap_block_s", "serving.swap", "serving.swap overlap beside it"),
@@ -70,12 +69,8 @@ static const struct company keys[] = {
     TIER("host", "", NULL),
     TIER("disk", "", NULL),
     TIER("store", ", or hit_frac", "serving.kv.tiers.store.hit_frac"),
-    PREFETCH("disk", "prefetch_tokens"),
-    PREFETCH("disk", "prefetch_timeout_s"),
-    PREFETCH("disk", "prefetch_token_s"),
-    PREFETCH("store", "prefetch_tokens"),
-    PREFETCH("store", "prefetch_timeout_s"),
-    PREFETCH("store", "prefetch_token_s"),
+    PREFETCH("disk"),
+    PREFETCH("store"),
     ONE("engine.kv_group_elements", "engine.kv_dtype", "kv_dtype int8 or int4 beside it"),
     ONE("engine.kv_scale_bytes", "engine.kv_dtype", "kv_dtype int8 or int4 beside it"),
     /* A router may hold requests back, too. */

@@ -379,7 +379,7 @@ static int check_point(struct study *study, size_t point, struct ifl_error *erro
     if (code < 0)
         return code;
     note_traits(&study->any, &config);
-    study->first.said |= config.said;
+    study->first.said |= config.said; /* of all points */
     study->first.there |= config.there;
     study->any.may_leave |= study_sweeps(study, "workload.trace");
     code = check_pools(study, point, &config, error);
