@@ -487,14 +487,18 @@ int fit_again(struct fit *fit, struct ifl_error *error)
     return rc == 0 ? interval_bound(fit, error) : rc;
 }
 
+double fit_lost_by(const struct fit *fit, enum latency latency, size_t row)
+{
+    const double r = residual_of(fit->residuals, latency, row, fit->predicted_s[latency][row]);
+    return isnan(r) ? 0 : loss(r / fit->scale[latency]) + log(fit->scale[latency]);
+}
+
 double fit_lost(const struct fit *fit)
 {
     double sum = 0;
     for (size_t i = 0; i < fit->residuals->n; i++)
-        for (enum latency l = TTFT; l <= TPOT; l++) {
-            const double r = residual_of(fit->residuals, l, i, fit->predicted_s[l][i]);
-            sum += isnan(r) ? 0 : loss(r / fit->scale[l]) + log(fit->scale[l]);
-        }
+        for (enum latency l = TTFT; l <= TPOT; l++)
+            sum += fit_lost_by(fit, l, i);
     return sum;
 }
 
