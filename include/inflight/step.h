@@ -387,6 +387,12 @@ struct ifl_step {
 
 /* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */
 
+/* The number of the step that is planned, or is planned next. */
+static inline uint64_t ifl_next_step(const struct ifl_view *view)
+{
+    return view->step + view->n_in_flight;
+}
+
 /* The step being planned, for questions. NULL outside of a plan, also when `rank` is called because
  * a hook (on_step_start) reads a list of its step. An order whose keys read the step needs another
  * source for that case, such as what its hooks have noted. If keys of an order read the step,

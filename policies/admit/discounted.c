@@ -103,12 +103,6 @@ static double fallen(const struct future *future, double ratio)
     return fmax(ratio - future->fall, future->floor);
 }
 
-/* The number of the step that is planned, or is planned next. */
-static uint64_t next_step(const struct ifl_view *view)
-{
-    return view->step + view->n_in_flight;
-}
-
 /* The ratio before step number `number`. */
 static double ratio_before(const struct discounted *p, uint64_t number)
 {
@@ -169,7 +163,7 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
                         struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
-    const double ratio = ratio_before(p, next_step(view));
+    const double ratio = ratio_before(p, ifl_next_step(view));
     double tokens = of_ended(p, view, ratio);
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
@@ -279,8 +273,8 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
 {
     const struct discounted *p = self;
     struct future *future = future_of(self);
-    future->ratio = ratio_before(p, next_step(view) - 1); /* this one is in flight */
-    future->step = next_step(view);
+    future->ratio = ratio_before(p, ifl_next_step(view) - 1); /* this one is in flight */
+    future->step = ifl_next_step(view);
     if (step->n_preempted > 0)
         future->ratio = estimated_ratio(p, view, step);
     else if (step->n_prefill_tokens == 0)
@@ -299,7 +293,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     if (future->n_live++ > 0 || view->now_ns <= future->last_left_ns)
         return;
     future->ratio = future->first_ratio;
-    future->step = next_step(view);
+    future->step = ifl_next_step(view);
     future->ended_tokens = future->n_ended = 0;
     future->unknown = (struct unknown){0};
 }

@@ -193,8 +193,8 @@ static void reject_hopeless(const struct best_that_fit *p, const struct ifl_view
 
 /* ---- when ranks do not matter ---- */
 
-static bool everyone_fits(const struct best_that_fit *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+static bool all_fit(const struct best_that_fit *p, const struct ifl_view *view,
+                    struct ifl_step *step)
 {
     const int32_t n_seqs = step->n_running_seqs;
     const struct ifl_demand most = {p->max_seqs, p->max_batched_tokens, step->n_free_blocks};
@@ -211,7 +211,7 @@ static bool everyone_fits(const struct best_that_fit *p, const struct ifl_view *
 }
 
 /* Returns false if a group that parts needs more blocks than were counted. */
-static bool run_everyone(struct ifl_step *step)
+static bool run_all(struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
@@ -228,9 +228,9 @@ static bool run_everyone(struct ifl_step *step)
 IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct best_that_fit *p = self;
-    const bool nobody_else = view->n_waiting + view->n_swapped == 0;
-    if (everyone_fits(p, view, step) && run_everyone(step)) {
-        if (nobody_else && step->n_prefill_requests == 0)
+    const bool none_else = view->n_waiting + view->n_swapped == 0;
+    if (all_fit(p, view, step) && run_all(step)) {
+        if (none_else && step->n_prefill_requests == 0)
             ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER,
                                     step->n_running_seqs + watermark(p, view));
         return;

@@ -307,8 +307,7 @@ static bool goes_on(const struct ifl_step *step, struct walk *walk)
     return walk->n_running_ahead > step->n_preempted;
 }
 
-static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+static void walk_all(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step)
 {
     struct walk walk = {.joins = may_join(p, view)};
     struct ifl_cursor cursor = {{0}};
@@ -364,7 +363,7 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     const struct capacity *p = self;
     if (paused_one_is_next(view, step) || prompt_has_begun(p, view, step) ||
         !ifl_schedule_ready(step, n_blocks_to_decode_again(p, step))) {
-        walk_everyone(p, view, step);
+        walk_all(p, view, step);
         return;
     }
     if ((size_t)step->n_requests < view->n_running)

@@ -173,8 +173,8 @@ static bool may_start(const struct prefill_first *p, const struct ifl_view *view
 
 /* True if a running request ranks behind `head`, the first waiting request. Requests in a step in
  * flight are not shown, and do not count. */
-static bool outranks_someone(const struct ifl_view *view, struct ifl_step *step,
-                             const struct ifl_request *head)
+static bool outranks_any(const struct ifl_view *view, struct ifl_step *step,
+                         const struct ifl_request *head)
 {
     const int32_t n_shown = (int32_t)view->n_running - step->n_preempted;
     struct ifl_cursor cursor = {{0}};
@@ -190,7 +190,7 @@ IFL_APART static void push_out(const struct prefill_first *p, const struct ifl_v
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *head = ifl_next(step, IFL_IN_WAITING, &cursor);
-    while (head && !may_start(p, view, step, head) && outranks_someone(view, step, head))
+    while (head && !may_start(p, view, step, head) && outranks_any(view, step, head))
         if (!ifl_make_room(step, head))
             return;
 }

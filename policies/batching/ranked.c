@@ -72,8 +72,7 @@ static bool visit(const struct ranked *p, struct ifl_step *step, const struct if
     return verdict != IFL_NO_BLOCKS;
 }
 
-static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+static void walk_all(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step)
 {
     struct walk walk = {.lists = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED,
                         .n_running_ahead = (int32_t)view->n_running};
@@ -90,8 +89,7 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
 
 /* True if all running requests decode, and seats, tokens and blocks suffice for every running and
  * waiting request: then the rank order is irrelevant. */
-static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+static bool all_may_run(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step)
 {
     const int32_t n_seqs = step->n_running_seqs, block_tokens = view->limits->block_tokens;
     const int32_t n_most_blocks = (step->max_drafts + block_tokens) / block_tokens;
@@ -110,7 +108,7 @@ static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
 }
 
 /* False, and nothing is done, if what the steps look ahead for does not fit. */
-static bool run_everyone(struct ifl_step *step)
+static bool run_all(struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
@@ -138,9 +136,9 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
         return;
     }
-    if (everyone_runs(p, view, step) && run_everyone(step))
+    if (all_may_run(p, view, step) && run_all(step))
         return;
-    walk_everyone(p, view, step);
+    walk_all(p, view, step);
     /* Requests that run only become shorter, or older. If another may pass them in rank order, the
      * order's `steady` bounds the promise. */
     ifl_promise(step, INT32_MAX, IFL_NEVER, 0);

@@ -279,7 +279,7 @@ static void prefill(const struct retracting *p, const struct ifl_view *view, str
 
 /* ---- decode ---- */
 
-static const struct ifl_request *anyone_running(struct ifl_step *step)
+static const struct ifl_request *any_running(struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = 0; i < running.n; i++)
@@ -290,11 +290,11 @@ static const struct ifl_request *anyone_running(struct ifl_step *step)
 
 /* Gives each running request a token. Makes room until all have blocks, or until no further request
  * gives way. */
-static void decode_everyone(struct ifl_step *step, int32_t spare_blocks)
+static void decode_all(struct ifl_step *step, int32_t spare_blocks)
 {
     while (!ifl_schedule_ready(step, spare_blocks)) {
         const int32_t n_before = step->n_preempted;
-        const struct ifl_request *r = anyone_running(step);
+        const struct ifl_request *r = any_running(step);
         if (r)
             ifl_make_room(step, r);
         if (step->n_preempted == n_before)
@@ -326,11 +326,11 @@ static bool loses_mark(const struct retracting *p, struct ifl_step *step, const 
 static void decode(struct ifl_step *step, const struct known *known)
 {
     const struct overrun *unknown = &known->unknown;
-    decode_everyone(step, known->unknown_blocks + unknown->n_new_blocks);
+    decode_all(step, known->unknown_blocks + unknown->n_new_blocks);
     if (unknown->n_seqs == 0)
         return;
     if (step->n_requests == 0)
-        decode_everyone(step, 0);
+        decode_all(step, 0);
     if (step->n_requests > 0)
         overrun_pad(step, unknown);
 }
@@ -342,8 +342,8 @@ static bool has_nothing(const struct ifl_view *view, const struct ifl_step *step
     return step->n_requests == 0 && view->n_running == 0;
 }
 
-static struct known prefill_somebody(const struct retracting *p, const struct ifl_view *view,
-                                     struct ifl_step *step)
+static struct known prefill_some(const struct retracting *p, const struct ifl_view *view,
+                                 struct ifl_step *step)
 {
     struct known known = known_by(p, view, 0);
     prefill(p, view, step, &known);
@@ -362,7 +362,7 @@ static struct known prefill_somebody(const struct retracting *p, const struct if
 IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
-    const struct known known = prefill_somebody(p, view, step);
+    const struct known known = prefill_some(p, view, step);
     const bool unmarked = step->n_prefill_requests > 0 && loses_mark(p, step, &known);
     step->note = known.notes | (unmarked ? UNMARKED : 0);
     if (step->n_prefill_requests > 0 && !p->mixed)

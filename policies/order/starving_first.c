@@ -97,7 +97,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 {
     struct crowd *crowd = crowd_of(self);
     struct turn *turn = ifl_mine(self, r);
-    *turn = (struct turn){.request = r, .idle_from = view->step + view->n_in_flight};
+    *turn = (struct turn){.request = r, .idle_from = ifl_next_step(view)};
     append(&crowd->idle, turn);
     crowd->n_here++;
     crowd->n_late += view->n_in_flight > 0;
@@ -133,7 +133,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
 
 /* False if every request ran in this step and in the one before, and no request is promoted or
  * starves: all_idle_from then stands for every turn. */
-static bool matters_who_ran(const struct crowd *crowd, size_t n_ran)
+static bool matters_which_ran(const struct crowd *crowd, size_t n_ran)
 {
     return !crowd->all_ran || crowd->n_promoted > 0 || crowd->starving.first ||
            n_ran + crowd->n_late < crowd->n_here;
@@ -158,7 +158,7 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
 {
     struct crowd *crowd = crowd_of(self);
     (void)view;
-    if (matters_who_ran(crowd, end->n_requests)) {
+    if (matters_which_ran(crowd, end->n_requests)) {
         const struct ifl_results ran = ifl_results(end);
         for (size_t i = 0; i < ran.n; i++)
             note_run(self, end, ifl_mine(self, ran.of[i].request));

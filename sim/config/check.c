@@ -1,6 +1,5 @@
 /* Checks beyond a single key: keys that need or exclude each other, and files that must exist. */
 #include "base/data.h"
-#include "config/check_company.h"
 #include "config/check_keep.h"
 #include "config/read.h"
 #include "config/tiers.h"
@@ -471,7 +470,7 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_beams(root, config, error) < 0 || check_speculation(root, config, error) < 0 ||
         tiers_check(root, config, error) < 0 || swap_check(root, config, error) < 0 ||
         check_engine(root, config, error) < 0 || check_steady_state(root, config, error) < 0 ||
-        check_company(root, config, error) < 0 || check_timeline(root, &config->output, error) < 0)
+        check_timeline(root, &config->output, error) < 0)
         return error->code;
     return 0;
 }

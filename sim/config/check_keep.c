@@ -1,5 +1,7 @@
 #include "config/check_keep.h"
 
+#include "cost/model.h"
+
 #define REFUSE(of, what) ((struct keep_refusal){"serving.kv.keep." of, "serving.kv.keep." of what})
 
 /* The parts of the budget leave room for one another. */
@@ -76,4 +78,25 @@ struct keep_refusal keep_refused(const struct config *config)
     if (!refusal.key && config->executor != EXECUTOR_SIM)
         refusal = refuse_engine(config);
     return refusal;
+}
+
+static bool gives_up(const struct config *config)
+{
+    const struct keep *keep = &config->serving.kv.keep;
+    struct model model;
+    struct ifl_error unread;
+    /* Models are loaded only where their length decides. */
+    if (!keep_may_give_up(keep, config_max_tokens(config, INT32_MAX)))
+        return false;
+    const bool has_length = *config->model && config->serving.max_model_len == 0 &&
+                            model_load(config->model, &model, &unread) == 0;
+    return keep_may_give_up(keep, config_max_tokens(config, has_length ? model.max_model_len : 0));
+}
+
+bool config_gives_up_anywhere(const struct config *config)
+{
+    for (size_t i = 0; i < config_n_pools(config); i++)
+        if (gives_up(config_of_pool(config, i)))
+            return true;
+    return false;
 }

@@ -345,6 +345,7 @@ struct pool_config {
 
 struct config {
     char path[512];
+    uint64_t said, there; /* keys that need another one, and those that have it (check_company.h) */
     int32_t replications;
     bool steady_state;
     char model[512], hardware[512];
@@ -479,15 +480,17 @@ static inline int32_t config_pool_gpus(const struct config *config, size_t i)
            of->pipeline_parallel;
 }
 
-/* True if the requests of a replica may give up K/V. */
-static inline bool config_gives_up(const struct config *config)
+/* The longest prompt and output of a request. model_len: of the model, 0 where none is named. */
+static inline int32_t config_max_tokens(const struct config *config, int32_t model_len)
 {
+    enum { WITHOUT_MODEL = 1 << 20 };
     const int32_t max_tokens = config->serving.max_model_len;
-    for (size_t i = 0; i < config->n_pools; i++)
-        if (config_gives_up(config->pools[i].config))
-            return true;
-    return keep_may_give_up(&config->serving.kv.keep, max_tokens > 0 ? max_tokens : INT32_MAX);
+    return max_tokens > 0 ? max_tokens : model_len > 0 ? model_len : WITHOUT_MODEL;
 }
+
+/* True if the requests of some replica may give up K/V. May load a model: one that cannot be read
+ * counts as if none were named, and the run says what is wrong with it. */
+bool config_gives_up_anywhere(const struct config *config);
 
 /* True if a run writes differences.csv. */
 static inline bool config_lists_differences(const struct config *config)

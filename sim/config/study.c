@@ -9,6 +9,7 @@
 
 #include "inflight/random.h"
 
+#include "config/check_company.h"
 #include "config/check_draws.h"
 #include "config/check_router.h"
 #include "config/keys.h"
@@ -91,6 +92,7 @@ static int read_laid(const struct node *root, struct config *config, struct ifl_
     int code = config_read(root, config, error);
     if (code == 0 && (code = config_check(root, config, error)) < 0)
         config_finish(config);
+    config->there = code == 0 ? company_there(root) : 0;
     return code;
 }
 
@@ -142,6 +144,8 @@ static int read_pools(const struct study *study, const struct node *upper, struc
             pools[config->n_pools++].config = of;
         else
             free(of);
+        if (code == 0)
+            config->there |= of->there;
     }
     if (code == 0)
         code = pools_check(upper, config, error);
@@ -202,6 +206,8 @@ int study_read_layers(const struct study *study, const struct node *upper, size_
     }
     if (code == 0) {
         snprintf(config->path, sizeof config->path, "%s", study->path);
+        config->said = company_said(upper);
+        config->there |= company_there(upper);
         reseed(config, replication);
     }
     if (code == 0 && study->placement)
@@ -341,7 +347,7 @@ static int check_pools(const struct study *study, size_t point, const struct con
 static void note_traits(struct study_traits *any, const struct config *config)
 {
     any->flies_engine |= config->executor != EXECUTOR_SIM;
-    any->gives_up |= config_gives_up(config);
+    any->gives_up |= config_gives_up_anywhere(config);
     any->hands_over |= config_hands_over(config);
     any->migrates |= config_migrates(config);
     any->swaps_apart |= config_swaps_apart_anywhere(config);
@@ -351,6 +357,21 @@ static void note_traits(struct study_traits *any, const struct config *config)
         config->workload.patience.process != PATIENCE_NONE || config->workload.deadline_s > 0;
 }
 
+/* Keys that have no effect at any point: another one that they need is nowhere. */
+static int check_company(const struct study *study, size_t n_points, uint64_t rules,
+                         struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t point = 0; rules && point < n_points && code == 0; point++) {
+        struct node *upper = tree_copy(study->user);
+        code = upper ? sweep_lay(study->sweep, point, upper, error) : ifl_fail_nomem(error);
+        if (code == 0)
+            code = company_refuse(upper, rules, error);
+        tree_free(upper);
+    }
+    return code;
+}
+
 static int check_point(struct study *study, size_t point, struct ifl_error *error)
 {
     struct config config = {0};
@@ -358,6 +379,8 @@ static int check_point(struct study *study, size_t point, struct ifl_error *erro
     if (code < 0)
         return code;
     note_traits(&study->any, &config);
+    study->first.said |= config.said; /* of all points */
+    study->first.there |= config.there;
     study->any.may_leave |= study_sweeps(study, "workload.trace");
     code = check_pools(study, point, &config, error);
     config_finish(&config);
@@ -376,6 +399,9 @@ static int check_points(struct study *study, struct ifl_error *error)
     for (size_t i = 1; i < n_combinations; i++)
         if (check_point(study, i, error) < 0)
             return error->code;
+    const uint64_t alone = study->first.said & ~study->first.there;
+    if (check_company(study, n_combinations, alone, error) < 0)
+        return error->code;
     const int code = name_replications(study, error);
     study->n_points = n_combinations * n_replications(study);
     return code;

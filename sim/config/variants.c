@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "inflight/nearest.h"
+
 #include "config/keys.h"
 #include "config/layers.h"
 #include "config/pools.h"
@@ -299,6 +301,24 @@ static struct node *find_variant(const struct node *variants, const char *path, 
     return found;
 }
 
+/* NAME.path.to.key of a variant that is not there. */
+static int fail_absent(const struct node *variants, const char *path, const struct node *value,
+                       struct ifl_error *error)
+{
+    enum { MAX_NAMES = 64 };
+    char name[MAX_KEY_CHARS];
+    const char *names[MAX_NAMES];
+    size_t n = 0;
+    for (; n < variants->n && n < MAX_NAMES; n++)
+        names[n] = variants->of[n]->key;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "."), path);
+    const char *near = ifl_nearest(name, names, n);
+    return tree_fail(value, error,
+                     "there is no variant %.60s in sweep.variants, expected one that is there, or "
+                     "a map of keys for a new one%s%.60s%s",
+                     name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
 int variants_set(struct node *variants, const char *path, const struct node *value,
                  struct ifl_error *error)
 {
@@ -306,9 +326,13 @@ int variants_set(struct node *variants, const char *path, const struct node *val
     struct node *variant = find_variant(variants, path, &rest);
     if (variant && *rest)
         return tree_put(variant, rest, value, error);
-    if (!tree_is_null(value))
-        return tree_set(variants, path, tree_copy(value), error);
-    if (variant)
-        tree_drop(variants, variant->key);
-    return IFL_OK;
+    if (tree_is_null(value)) {
+        if (variant)
+            tree_drop(variants, variant->key);
+        return IFL_OK;
+    }
+    /* Names may have dots, but a variant is a map. */
+    return !variant && value->kind == NODE_SCALAR && strchr(path, '.')
+               ? fail_absent(variants, path, value, error)
+               : tree_set(variants, path, tree_copy(value), error);
 }

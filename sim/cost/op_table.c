@@ -120,6 +120,19 @@ static double table_step_s(struct cost *cost, const struct ifl_step_totals *tota
 
 /* ---- why a step has no time ---- */
 
+/* K/V is saved without padding: of a step that is padded, two rows are read. */
+static int fail_linear(const struct op_table *table, const struct ifl_step_totals *totals,
+                       struct ifl_error *error)
+{
+    const long long padded = padded_tokens(totals);
+    char or_unpadded[32] = "";
+    if (padded != totals->n_tokens)
+        snprintf(or_unpadded, sizeof or_unpadded, ", or for %d", totals->n_tokens);
+    return ifl_fail_at(error, table->paths[LINEAR], 0, 0,
+                       "no row for num_tokens %lld%s, expected one for each step of the run",
+                       padded, or_unpadded);
+}
+
 static int table_why_not(const struct cost *cost, const struct ifl_step_totals *totals,
                          struct ifl_error *error)
 {
@@ -129,10 +142,7 @@ static int table_why_not(const struct cost *cost, const struct ifl_step_totals *
                         "cost.model is table, which has no time for blocks that are swapped, "
                         "expected serving.preempt.fate recompute or never");
     if (isnan(linear_ms(table, totals)))
-        return ifl_fail_at(error, table->paths[LINEAR], 0, 0,
-                           "no row for num_tokens %lld, or for %d, expected one for each step of "
-                           "the run",
-                           (long long)padded_tokens(totals), totals->n_tokens);
+        return fail_linear(table, totals, error);
     if (isnan(decode_ms(table, totals)))
         return ifl_fail_at(error, table->paths[DECODE], 0, 0,
                            "no row for batch_size %d and kv_rounded64 %lld, expected one for each "

@@ -56,53 +56,78 @@ static void leave_front_twin(struct quest *quest)
                 n_tokens);
 }
 
+/* It is not fitted: something else says what it is. */
+static void give(struct quest *quest, enum parameter p, const char *why)
+{
+    quest->fit.is_free[p] = false;
+    quest_leave(quest->found, p, GIVEN, "%s", why);
+}
+
+static void choose_hold(struct quest *quest)
+{
+    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
+        quest->fit.is_free[p] = true;
+        if (quest->options->hold[p])
+            give(quest, p, "held");
+    }
+}
+
+static void choose_all_reduce(struct quest *quest)
+{
+    static const char one_gpu[] = "one GPU: there is no all-reduce";
+    if (quest->options->setting.config->tensor_parallel < 2) {
+        give(quest, ALLREDUCE_RATE, one_gpu);
+        give(quest, ALLREDUCE_LATENCY, one_gpu);
+    } else if (!quest->options->release[ALLREDUCE_RATE]) {
+        give(quest, ALLREDUCE_RATE, "the hardware profile says it");
+    }
+}
+
+static void choose_exchange(struct quest *quest)
+{
+    if (quest->options->setting.config->data_parallel < 2)
+        give(quest, EXCHANGE_RATE, "no data-parallel ranks: there is no exchange");
+    else if (!quest->options->release[EXCHANGE_RATE])
+        give(quest, EXCHANGE_RATE, "the configuration or the profile says it");
+}
+
+/* A share in a cache and slower kernels both say how long prompts take: one of them at most. */
+static void choose_prompts(struct quest *quest)
+{
+    const struct identify_options *options = quest->options;
+    const bool *is_free = quest->fit.is_free;
+    if (!options->release[CACHE_HIT])
+        give(quest, CACHE_HIT,
+             quest->found->start[CACHE_HIT] > 0 ? "the configuration says it" : "not looked for");
+    if (!options->release[PROMPT_FRAC] || is_free[CACHE_HIT])
+        give(quest, PROMPT_FRAC,
+             options->hold[PROMPT_FRAC] ? "held"
+             : is_free[CACHE_HIT]       ? "a share in a cache is looked for"
+             : is_free[ALLREDUCE_RATE]  ? "the rate of all-reduces is looked for"
+                                        : "the run asks for no other");
+}
+
+static void choose_pool(struct quest *quest)
+{
+    if (quest->has_blocks && !quest->options->release[BLOCKS]) {
+        give(quest, BLOCKS, "the configuration says it");
+    } else if (!quest->waits) {
+        quest->fit.is_free[BLOCKS] = false;
+        quest->found->of[BLOCKS].state = UNKNOWN; /* leave_unasked_pool */
+    }
+}
+
 void quest_choose(struct quest *quest)
 {
-    struct identified *found = quest->found;
-    const struct config *config = quest->options->setting.config;
-    for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        quest->fit.is_free[p] = !quest->options->hold[p];
-    for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        if (quest->options->hold[p])
-            quest_leave(found, p, GIVEN, "held");
+    choose_hold(quest);
     quest->fit.is_free[HOST_LAYER] = quest->fit.is_free[ALLREDUCE_LATENCY] = false;
     leave_twin(quest, HOST_LAYER);
     leave_twin(quest, ALLREDUCE_LATENCY);
     leave_front_twin(quest);
-    if (config->tensor_parallel < 2) {
-        quest->fit.is_free[ALLREDUCE_RATE] = false;
-        quest_leave(found, ALLREDUCE_RATE, GIVEN, "one GPU: there is no all-reduce");
-        quest_leave(found, ALLREDUCE_LATENCY, GIVEN, "one GPU: there is no all-reduce");
-    } else if (!quest->options->release[ALLREDUCE_RATE]) {
-        quest->fit.is_free[ALLREDUCE_RATE] = false;
-        quest_leave(found, ALLREDUCE_RATE, GIVEN, "the hardware profile says it");
-    }
-    if (config->data_parallel < 2 || !quest->options->release[EXCHANGE_RATE]) {
-        quest->fit.is_free[EXCHANGE_RATE] = false;
-        quest_leave(found, EXCHANGE_RATE, GIVEN,
-                    config->data_parallel < 2 ? "no data-parallel ranks: there is no exchange"
-                                              : "the configuration or the profile says it");
-    }
-    if (!quest->options->release[CACHE_HIT]) {
-        quest->fit.is_free[CACHE_HIT] = false;
-        quest_leave(found, CACHE_HIT, GIVEN,
-                    found->start[CACHE_HIT] > 0 ? "the configuration says it" : "not looked for");
-    }
-    if (!quest->options->release[PROMPT_FRAC] || quest->fit.is_free[CACHE_HIT]) {
-        quest->fit.is_free[PROMPT_FRAC] = false;
-        quest_leave(found, PROMPT_FRAC, GIVEN,
-                    quest->options->hold[PROMPT_FRAC]    ? "held"
-                    : quest->fit.is_free[CACHE_HIT]      ? "a share in a cache is looked for"
-                    : quest->fit.is_free[ALLREDUCE_RATE] ? "the rate of all-reduces is looked for"
-                                                         : "the run asks for no other");
-    }
-    if (quest->has_blocks && !quest->options->release[BLOCKS]) {
-        quest->fit.is_free[BLOCKS] = false;
-        quest_leave(found, BLOCKS, GIVEN, "the configuration says it");
-    } else if (!quest->waits) {
-        quest->fit.is_free[BLOCKS] = false;
-        found->of[BLOCKS].state = UNKNOWN; /* leave_unasked_pool */
-    }
+    choose_all_reduce(quest);
+    choose_exchange(quest);
+    choose_prompts(quest);
+    choose_pool(quest);
 }
 
 /* A unit changes the median latency by a tenth, or the number by a tenth. */

@@ -200,15 +200,15 @@ size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter
     return k;
 }
 
-static int rescale(struct fit *fit, enum latency latency, double *r)
+/* r: scratch. The time to the last token is fitted with the times per token. */
+static void rescale(struct fit *fit, enum latency latency, double *r)
 {
     fill_residuals(fit, latency, r);
     fit->scale[latency] = robust_scale(r, fit->residuals->n);
     if (latency != TPOT)
-        return 0;
+        return;
     fill_residuals(fit, E2E, r);
     fit->scale[E2E] = robust_scale(r, fit->residuals->n);
-    return 0;
 }
 
 /* Steps of Newton for the equations sum of instrument x score = 0. The derivatives of single
@@ -374,6 +374,21 @@ static void take_engine(struct front *front, double *r)
     front->scale = robust_scale(r, fit->residuals->n);
 }
 
+static int find_front(struct front *front, size_t n_rounds, double *r, struct ifl_error *error)
+{
+    struct fit *fit = front->fit;
+    int rc = 0;
+    for (size_t round = 0; rc == 0 && front->k > 0 && round < n_rounds; round++) {
+        take_engine(front, r);
+        rc = descend_front(front, error);
+        if (rc == 0)
+            rc = fit_predict(fit, fit->value, error);
+    }
+    take_engine(front, r);
+    fit->front_scale = front->scale;
+    return rc == 0 && front->k > 0 ? polish(fit, TTFT, front->of, front->k, error) : rc;
+}
+
 static int fit_front(struct fit *fit, size_t n_rounds, struct ifl_error *error)
 {
     const size_t n = fit->residuals->n;
@@ -382,18 +397,8 @@ static int fit_front(struct fit *fit, size_t n_rounds, struct ifl_error *error)
     double *r = malloc((n + 1) * sizeof *r);
     int rc = front.engine_s && front.shows && r ? 0 : ifl_fail_nomem(error);
     front.k = fit_list_free(fit, TTFT, front.of);
-    for (size_t round = 0; rc == 0 && front.k > 0 && round < n_rounds; round++) {
-        take_engine(&front, r);
-        rc = descend_front(&front, error);
-        if (rc == 0)
-            rc = fit_predict(fit, fit->value, error);
-    }
-    if (rc == 0) {
-        take_engine(&front, r);
-        fit->front_scale = front.scale;
-        if (front.k > 0)
-            rc = polish(fit, TTFT, front.of, front.k, error);
-    }
+    if (rc == 0)
+        rc = find_front(&front, n_rounds, r, error);
     if (rc == 0) {
         take_engine(&front, r);
         fit->front_scale = front.scale;
@@ -482,14 +487,18 @@ int fit_again(struct fit *fit, struct ifl_error *error)
     return rc == 0 ? interval_bound(fit, error) : rc;
 }
 
+double fit_lost_by(const struct fit *fit, enum latency latency, size_t row)
+{
+    const double r = residual_of(fit->residuals, latency, row, fit->predicted_s[latency][row]);
+    return isnan(r) ? 0 : loss(r / fit->scale[latency]) + log(fit->scale[latency]);
+}
+
 double fit_lost(const struct fit *fit)
 {
     double sum = 0;
     for (size_t i = 0; i < fit->residuals->n; i++)
-        for (enum latency l = TTFT; l <= TPOT; l++) {
-            const double r = residual_of(fit->residuals, l, i, fit->predicted_s[l][i]);
-            sum += isnan(r) ? 0 : loss(r / fit->scale[l]) + log(fit->scale[l]);
-        }
+        for (enum latency l = TTFT; l <= TPOT; l++)
+            sum += fit_lost_by(fit, l, i);
     return sum;
 }
 

@@ -11,6 +11,8 @@ void fit_move(const struct fit *fit, enum parameter parameter, double units,
               double value[N_PARAMETERS]);
 /* Fills fit->predicted_s. */
 int fit_predict(struct fit *fit, const double value[N_PARAMETERS], struct ifl_error *error);
+/* What one latency of a row adds to fit_lost. */
+double fit_lost_by(const struct fit *fit, enum latency latency, size_t row);
 /* The free parameters without a profile that are fitted to the latency. */
 size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter of[]);
 /* Host and front end from where they stand, without a descent. */

@@ -23,9 +23,8 @@ static int check_order(const struct recording *recording, struct ifl_error *erro
     const struct ifl_trace *trace = &recording->trace;
     size_t n_back = 0, at = 0;
     for (size_t i = 1; i < trace->n; i++)
-        if (trace->arrival_ns[i] < trace->arrival_ns[i - 1] - JUMP_NS) {
+        if (trace->arrival_ns[i] < trace->arrival_ns[i - 1] - JUMP_NS)
             at = n_back++ == 0 ? i : at;
-        }
     if (n_back == 0 || n_back > trace->n / 50 + 1)
         return 0;
     return ifl_fail_at(error, recording->path, 0, 0,
@@ -248,16 +247,12 @@ static int by_time(const void *left, const void *right)
 }
 
 /* A request takes its prompt's blocks at its first token, grows evenly to its last, and gives all
- * back. */
-int recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],
-                          int32_t block_tokens, double *blocks, struct ifl_error *error)
+ * back. Returns how many changes these are, in the order of time. */
+static size_t list_changes(const struct recording *recording, const int32_t cached_tokens[],
+                           int32_t block_tokens, struct change *change)
 {
     const struct ifl_trace *t = &recording->trace;
-    struct change *change = malloc((2 * recording->n_fit + 1) * sizeof *change);
     size_t n = 0;
-    double peak = 0, held = 0, rate = 0;
-    if (!change)
-        return ifl_fail_nomem(error);
     for (size_t i = 0; i < recording->n_fit; i++) {
         const int64_t from = t->arrival_ns[i] + t->outcome[i].ttft_ns;
         const int64_t to = t->arrival_ns[i] + t->outcome[i].e2e_ns;
@@ -269,6 +264,17 @@ int recording_peak_blocks(const struct recording *recording, const int32_t cache
         change[n++] = (struct change){to, -grows, to > from ? -end : -prompt};
     }
     qsort(change, n, sizeof *change, by_time);
+    return n;
+}
+
+int recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],
+                          int32_t block_tokens, double *blocks, struct ifl_error *error)
+{
+    struct change *change = malloc((2 * recording->n_fit + 1) * sizeof *change);
+    double peak = 0, held = 0, rate = 0;
+    if (!change)
+        return ifl_fail_nomem(error);
+    const size_t n = list_changes(recording, cached_tokens, block_tokens, change);
     for (size_t i = 0; i < n; i++) {
         held += i > 0 ? rate * ifl_s_from_ns(change[i].at_ns - change[i - 1].at_ns) : 0;
         peak = fmax(peak, held);

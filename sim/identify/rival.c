@@ -23,10 +23,8 @@ struct gain {
 static double lost(const struct fit *fit, size_t i)
 {
     double sum = 0;
-    for (enum latency l = TTFT; l <= TPOT; l++) {
-        const double r = residual_of(fit->residuals, l, i, fit->predicted_s[l][i]);
-        sum += isnan(r) ? 0 : loss(r / fit->scale[l]) + log(fit->scale[l]);
-    }
+    for (enum latency l = TTFT; l <= TPOT; l++)
+        sum += fit_lost_by(fit, l, i);
     return sum;
 }
 

@@ -88,6 +88,17 @@ static int arrive(const struct recording *r, unsigned shift, struct ifl_trace *t
     return ifl_trace_sort(trace, NULL, error);
 }
 
+/* Of a request that is not served, no latency is known. */
+static void forget(struct trial *trial)
+{
+    for (size_t i = 0; i < trial->n; i++) {
+        for (int k = 0; k < N_LATENCIES; k++)
+            trial->of[k][i] = (double)NAN;
+        trial->cached_tokens[i] = 0;
+        trial->wait_s[i] = INFINITY;
+    }
+}
+
 int trial_fly(const struct trial_setting *setting, const struct recording *recording,
               const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
               struct ifl_error *error)
@@ -108,12 +119,7 @@ int trial_fly(const struct trial_setting *setting, const struct recording *recor
     config.workload.arrivals = (struct ifl_arrivals){.process = IFL_ARRIVE_TRACE, .speedup = 1};
     config.serving.kv.num_blocks = (int32_t)lround(value[BLOCKS]);
     config.steady_state = false;
-    for (size_t i = 0; i < trial->n; i++) {
-        for (int k = 0; k < N_LATENCIES; k++)
-            trial->of[k][i] = (double)NAN;
-        trial->cached_tokens[i] = 0;
-        trial->wait_s[i] = INFINITY;
-    }
+    forget(trial);
     int rc = ifl_trace_cut(&recording->flown, &(struct ifl_trace_window){0}, recording->path, NULL,
                            &trace, error);
     if (rc == 0)

@@ -326,6 +326,21 @@ static bool is_idle_rule(const struct node *map, const char *key)
            !key_is(map, "num_blocks", "0");
 }
 
+static bool are_maps(const struct node *a, const struct node *b)
+{
+    return b && a->kind == NODE_MAP && b->kind == NODE_MAP;
+}
+
+static bool are_alike(const struct node *a, const struct node *b)
+{
+    return b && a->kind == NODE_SCALAR && b->kind == NODE_SCALAR && strcmp(a->text, b->text) == 0;
+}
+
+static bool are_as_long_lists(const struct node *a, const struct node *b)
+{
+    return b && a->kind == NODE_LIST && b->kind == NODE_LIST && a->n == b->n;
+}
+
 /* Keys of a server that differ, as "key=value, ...". Returns how many. */
 static size_t list_differences(const struct node *a, const struct node *b, const char *where,
                                char *list, size_t n_bytes)
@@ -335,26 +350,18 @@ static size_t list_differences(const struct node *a, const struct node *b, const
     for (size_t i = 0; i < a->n; i++) {
         const struct node *child = a->of[i], *other = tree_child(b, child->key);
         snprintf(path, sizeof path, "%s.%s", where, child->key ? child->key : "");
-        if (child->kind == NODE_MAP && other && other->kind == NODE_MAP) {
-            if (is_no_tier(child) && is_no_tier(other))
-                continue;
-            n += list_differences(child, other, path, list, n_bytes);
-            continue;
-        }
-        if (child->kind == NODE_LIST && other && other->kind == NODE_LIST && child->n == other->n) {
+        if (are_maps(child, other)) {
+            if (!is_no_tier(child) || !is_no_tier(other))
+                n += list_differences(child, other, path, list, n_bytes);
+        } else if (are_as_long_lists(child, other)) {
             for (size_t k = 0; k < child->n; k++)
                 n += list_differences(child->of[k], other->of[k], path, list, n_bytes);
-            continue;
+        } else if (!are_alike(child, other) && !is_idle_rule(a, child->key)) {
+            const size_t used = strlen(list);
+            snprintf(list + used, n_bytes - used, "%s%s=%s", used ? ", " : "", path,
+                     tree_describe(child, found));
+            n++;
         }
-        if (other && child->kind == NODE_SCALAR && other->kind == NODE_SCALAR &&
-            strcmp(child->text, other->text) == 0)
-            continue;
-        if (is_idle_rule(a, child->key))
-            continue;
-        const size_t used = strlen(list);
-        snprintf(list + used, n_bytes - used, "%s%s=%s", used ? ", " : "", path,
-                 tree_describe(child, found));
-        n++;
     }
     return n;
 }
@@ -470,13 +477,11 @@ static void tell(const struct ifl_notes *notes, enum server server, const char *
     notes->say(notes->context, text);
 }
 
-int export_server(const char *path, enum server server, FILE *out, const struct ifl_notes *notes,
-                  struct ifl_error *error)
+/* Reads the configuration, and writes it as a tree of all its keys. */
+static int resolve(const char *path, struct node **root, struct ifl_error *error)
 {
-    struct node *user = NULL, *root = NULL;
+    struct node *user = NULL;
     struct config config = {0};
-    struct writer best = {0};
-    char lost[2048] = "", profile[512];
     int code = tree_load(path, &user, error);
     const struct node *pools = code == 0 ? tree_at(user, "cluster.pools") : NULL;
     if (pools && !tree_is_null(pools))
@@ -486,22 +491,31 @@ int export_server(const char *path, enum server server, FILE *out, const struct 
     if (code == 0)
         code = import_resolve(user, &config, error);
     if (code == 0) {
-        code = write_keys(&config, &root, error);
+        code = write_keys(&config, root, error);
         config_finish(&config);
     }
+    tree_free(user);
+    return code;
+}
+
+int export_server(const char *path, enum server server, FILE *out, const struct ifl_notes *notes,
+                  struct ifl_error *error)
+{
+    struct node *root = NULL;
+    struct writer best = {0};
+    char lost[2048] = "", profile[512];
+    int code = resolve(path, &root, error);
     if (code == 0 && *key_text(root, "model"))
         code = data_resolve("models", key_text(root, "model"), profile, error);
     if (code == 0)
         code = write_best(root, server, &best, lost, sizeof lost, error);
-    if (code < 0)
-        ifl_blame_file(error, path);
-    if (code == 0)
+    if (code == 0) {
         fprintf(out, "%s\n", best.line);
-    if (code == 0)
         tell_model(notes, key_text(root, "model"));
-    if (code == 0)
         tell(notes, server, lost);
-    tree_free(user);
+    } else {
+        ifl_blame_file(error, path);
+    }
     tree_free(root);
     return code;
 }

@@ -37,33 +37,34 @@ static int choose(const struct import_sources *sources, struct facts *facts,
     return code == 0 && gpu ? facts_say(facts, "gpu", gpu->name, hardware, false, error) : code;
 }
 
-/* A log is read by the rules of a server that a later one may name. */
-static int read_logs(const struct import_sources *sources, struct facts *facts,
-                     struct ifl_error *error)
+typedef int read_one(const struct import_sources *sources, size_t i, struct facts *facts,
+                     struct ifl_error *error);
+
+static int read_log(const struct import_sources *sources, size_t i, struct facts *facts,
+                    struct ifl_error *error)
 {
-    size_t n_unread = 0;
-    int code = 0;
-    for (size_t i = 0; i < sources->n_logs && code == 0; i++) {
-        code = log_read(sources->logs[i], facts, error);
-        n_unread += !facts->has_server;
-    }
-    for (size_t i = 0; i < n_unread && code == 0 && facts->has_server; i++)
-        code = log_read(sources->logs[i], facts, error);
-    return code;
+    return log_read(sources->logs[i], facts, error);
 }
 
-/* An answer is read by the rules of a server that a later one may name. */
-static int read_answers(const struct import_sources *sources, struct facts *facts,
-                        struct ifl_error *error)
+static int read_answer(const struct import_sources *sources, size_t i, struct facts *facts,
+                       struct ifl_error *error)
+{
+    return answer_read(&sources->answers[i], facts, error);
+}
+
+/* A log, or an answer, is read by the rules of a server that a later one may name. Those in front
+ * of that one are then read again. */
+static int read_all(const struct import_sources *sources, size_t n, read_one *read,
+                    struct facts *facts, struct ifl_error *error)
 {
     size_t n_unread = 0;
     int code = 0;
-    for (size_t i = 0; i < sources->n_answers && code == 0; i++) {
-        code = answer_read(&sources->answers[i], facts, error);
+    for (size_t i = 0; i < n && code == 0; i++) {
+        code = read(sources, i, facts, error);
         n_unread += !facts->has_server;
     }
     for (size_t i = 0; i < n_unread && code == 0 && facts->has_server; i++)
-        code = answer_read(&sources->answers[i], facts, error);
+        code = read(sources, i, facts, error);
     return code;
 }
 
@@ -74,9 +75,9 @@ static int read_sources(const struct import_sources *sources, struct facts *fact
     if (code == 0 && sources->command)
         code = command_read(sources->command, facts, error);
     if (code == 0)
-        code = read_logs(sources, facts, error);
+        code = read_all(sources, sources->n_logs, read_log, facts, error);
     if (code == 0)
-        code = read_answers(sources, facts, error);
+        code = read_all(sources, sources->n_answers, read_answer, facts, error);
     if (code == 0 && !facts->has_server && sources->n_answers > 0)
         code = ifl_fail_at(error, sources->answers[0].name, 0, 0,
                            "no sample is of a server that is known, expected the /metrics of vLLM "

@@ -419,38 +419,63 @@ static void note_rank(struct reader *r)
     }
 }
 
+/* gpu: its name in the line, or NULL. */
+static int note_gpu(struct reader *r, const char *gpu)
+{
+    if (gpu && facts_say(r->facts, "gpu", gpu, r->at, false, r->error) < 0)
+        return r->error->code;
+    return gpu ? facts_find(r->facts, FOUND_MAPS, r->at, gpu, "hardware", NULL, r->error) : 0;
+}
+
+static int note_api_server(struct reader *r)
+{
+    if (facts_get(r->facts, "api_server") ||
+        !(strstr(r->line, "APIServer") || strstr(r->line, "api_server.py")))
+        return 0;
+    return facts_say(r->facts, "api_server", "True", r->at, false, r->error);
+}
+
+/* Reading a list cuts the line into pieces. */
+static bool cuts_line(enum line_form form)
+{
+    return form == LINE_LIST || form == LINE_RESOLVED || form == LINE_WHOLE || form == LINE_START;
+}
+
 /* A line may say several things; one that only shows that it is known counts if nothing else does.
  */
+static int take_known(struct reader *r, bool *known)
+{
+    *known = false;
+    for (size_t i = 0; i < n_log_lines; i++) {
+        const struct log_line *line = &log_lines[i];
+        regmatch_t groups[MAX_LINE_FACTS + 1] = {{0}};
+        if (line->server != r->facts->server || (*known && line->form == LINE_HARMLESS) ||
+            !matches(r, i, groups))
+            continue;
+        *known = true;
+        if (take(r, line, groups) < 0)
+            return r->error->code;
+        if (cuts_line(line->form))
+            break;
+    }
+    return 0;
+}
+
 static int read_line(struct reader *r)
 {
-    bool known = false;
+    bool known;
     if (is_of_request(r->line)) {
         note_unread(&r->unread, r->at.line);
         return 0;
     }
+    const bool is_blank = !r->line[strspn(r->line, " \t")];
     const char *gpu = gpu_name_in(r->line);
-    if (gpu && facts_say(r->facts, "gpu", gpu, r->at, false, r->error) < 0)
-        return r->error->code;
-    if (gpu && facts_find(r->facts, FOUND_MAPS, r->at, gpu, "hardware", NULL, r->error) < 0)
-        return r->error->code;
-    if (!facts_get(r->facts, "api_server") &&
-        (strstr(r->line, "APIServer") || strstr(r->line, "api_server.py")) &&
-        facts_say(r->facts, "api_server", "True", r->at, false, r->error) < 0)
+    if (note_gpu(r, gpu) < 0 || note_api_server(r) < 0)
         return r->error->code;
     note_rank(r);
-    for (size_t i = 0; i < n_log_lines; i++) {
-        regmatch_t groups[MAX_LINE_FACTS + 1] = {{0}};
-        if (log_lines[i].server != r->facts->server ||
-            (known && log_lines[i].form == LINE_HARMLESS) || !matches(r, i, groups))
-            continue;
-        known = true;
-        if (take(r, &log_lines[i], groups) < 0)
-            return r->error->code;
-        if (log_lines[i].form == LINE_LIST || log_lines[i].form == LINE_RESOLVED ||
-            log_lines[i].form == LINE_WHOLE || log_lines[i].form == LINE_START)
-            break; /* the list is cut into pieces */
-    }
-    if (!known && !gpu && r->line[strspn(r->line, " \t")])
+    if (take_known(r, &known) < 0)
+        return r->error->code;
+    if (!known && !gpu && !is_blank)
         note_unread(&r->unread, r->at.line);
     return 0;
 }

@@ -28,10 +28,14 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-static void put_model(struct settled *s, const char *model)
+/* model: as the server calls a draft model. */
+static void put_proposer(struct settled *s, const struct method *method, const char *model)
 {
-    settle_put(s, "serving.speculation.proposer", "model");
-    settle_put(s, "serving.speculation.model", "%s", model_profile(model));
+    settle_put(s, "serving.speculation.proposer", "%s", method->proposer);
+    if (strcmp(method->proposer, "model") == 0)
+        settle_put(s, "serving.speculation.model", "%s", model_profile(model));
+    if (strcmp(method->proposer, "head") == 0)
+        settle_put(s, "serving.speculation.layers", "%d", method->layers);
 }
 
 /* ---- vLLM (vllm/config/speculative.py of 0.8.5 to 0.33.0, spec_decode of 0.6 and 0.7) ---- */
@@ -176,12 +180,7 @@ static void put_vllm(struct settled *s, const json_t *drafts, const struct metho
     settle_put(s, "serving.draft.tokens", "%lld", tokens);
     if (by_batch)
         settle_put(s, "serving.draft.table", "\"%s\"", table);
-    if (strcmp(method->proposer, "model") == 0)
-        put_model(s, object_text(drafts, "model"));
-    else
-        settle_put(s, "serving.speculation.proposer", "%s", method->proposer);
-    if (strcmp(method->proposer, "head") == 0)
-        settle_put(s, "serving.speculation.layers", "%d", method->layers);
+    put_proposer(s, method, object_text(drafts, "model"));
     if (strcmp(method->proposer, "model") == 0 && v1)
         settle_put(s, "serving.batching.draft_input_tokens", "1");
     if (json_is_true(json_object_get(drafts, "parallel_drafting")))
@@ -353,12 +352,7 @@ static void put_sglang(struct settled *s, const struct method *method, struct tr
     char acceptance[256] = "0.7", *end = acceptance + strlen(acceptance);
     settle_put(s, "serving.draft.policy", "%s", adaptive ? "adaptive" : method->policy);
     settle_put(s, "serving.draft.tokens", "%lld", adaptive ? 7 : t.nodes - 1);
-    if (strcmp(method->proposer, "model") == 0)
-        put_model(s, facts_text(s->facts, "speculative_draft_model_path"));
-    else
-        settle_put(s, "serving.speculation.proposer", "%s", method->proposer);
-    if (strcmp(method->proposer, "head") == 0)
-        settle_put(s, "serving.speculation.layers", "%d", method->layers);
+    put_proposer(s, method, facts_text(s->facts, "speculative_draft_model_path"));
     if (t.branches > 1) {
         settle_put(s, "serving.speculation.passes", "%lld", t.steps);
         settle_put(s, "serving.speculation.width", "%lld", t.branches);

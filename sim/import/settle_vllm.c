@@ -70,7 +70,53 @@ static void settle_sizing(struct vllm *v)
                                    : "vllm-0.20");
 }
 
+/* Those of the log or, where it names none, those that were asked for; 0: it is not known. */
+static long long count_blocks(struct vllm *v, long long asked)
+{
+    struct settled *s = v->s;
+    const long long logged = vllm_logged_blocks(v), blocks = logged > 0 ? logged : asked;
+    if (asked > 0 && logged > 0 && asked != logged)
+        settle_fail(s, "num_gpu_blocks_override",
+                    "num_gpu_blocks_override is %lld, but the log says %lld blocks of %lld tokens",
+                    asked, logged, v->block_size);
+    if (blocks == 0 && s->from_log)
+        settle_fail(s, NULL,
+                    "no line says how many K/V blocks there are (\"GPU KV cache size\", \"# GPU "
+                    "blocks\"): the log ends too early");
+    return blocks;
+}
+
 /* V1 keeps one of its blocks as a null block (block_pool.py) since 0.8.3, as its presets say. */
+static void put_blocks(struct vllm *v, long long blocks)
+{
+    struct settled *s = v->s;
+    char size[32];
+    if (blocks > 0)
+        settle_put(s, "serving.kv.num_blocks", "%lld", blocks);
+    if (blocks > 0 && v->v1 && v->version < 803)
+        settle_put(s, "serving.kv.null_blocks", "0");
+    snprintf(size, sizeof size, "%lld", v->block_size);
+    if (facts_get(s->facts, "block_size"))
+        settle_put(s, "serving.kv.block_tokens", "%s", size);
+    else if (blocks > 0)
+        settle_assume(s, "serving.kv.block_tokens", size,
+                      v->block_size == 16 ? "vLLM's default"
+                                          : "what count and concurrency of the log give");
+}
+
+/* What blocks are counted from, where they have not been counted. */
+static void put_memory(struct vllm *v, bool is_counted)
+{
+    struct settled *s = v->s;
+    if (!is_counted && v->version >= 900)
+        settle_latent_blocks(s);
+    if (!is_counted)
+        settle_sizing(v);
+    settle_real(s, "gpu_memory_utilization", "serving.kv.memory_utilization");
+    if (v->version < 2000 && !is_counted && !facts_get(s->facts, "gpu_memory_utilization"))
+        settle_assume(s, "serving.kv.memory_utilization", "0.9", "vLLM's default before 0.20");
+}
+
 static void settle_kv(struct vllm *v)
 {
     struct settled *s = v->s;
@@ -80,37 +126,10 @@ static void settle_kv(struct vllm *v)
         settle_fail(s, "block_size", "block_size is %lld, expected at least 1", v->block_size);
     if (s->code < 0)
         return;
-    long long blocks = vllm_logged_blocks(v);
-    if (asked > 0 && blocks > 0 && asked != blocks)
-        settle_fail(s, "num_gpu_blocks_override",
-                    "num_gpu_blocks_override is %lld, but the log says %lld blocks of %lld tokens",
-                    asked, blocks, v->block_size);
-    blocks = blocks > 0 ? blocks : asked;
-    if (blocks == 0 && s->from_log)
-        settle_fail(s, NULL,
-                    "no line says how many K/V blocks there are (\"GPU KV cache size\", \"# GPU "
-                    "blocks\"): the log ends too early");
-    if (blocks > 0)
-        settle_put(s, "serving.kv.num_blocks", "%lld", blocks);
-    if (blocks > 0 && v->v1 && v->version < 803)
-        settle_put(s, "serving.kv.null_blocks", "0");
-    char size[32];
-    snprintf(size, sizeof size, "%lld", v->block_size);
-    if (facts_get(s->facts, "block_size"))
-        settle_put(s, "serving.kv.block_tokens", "%s", size);
-    else if (blocks > 0)
-        settle_assume(s, "serving.kv.block_tokens", size,
-                      v->block_size == 16 ? "vLLM's default"
-                                          : "what count and concurrency of the log give");
-    if (blocks == 0 && v->version >= 900)
-        settle_latent_blocks(s);
-    if (blocks == 0)
-        settle_sizing(v);
-    settle_real(s, "gpu_memory_utilization", "serving.kv.memory_utilization");
-    if (v->version < 2000 && blocks == 0 && !facts_get(s->facts, "gpu_memory_utilization"))
-        settle_assume(s, "serving.kv.memory_utilization", "0.9", "vLLM's default before 0.20");
-    const char *cached = facts_text(s->facts, "enable_prefix_caching");
-    if (cached)
+    const long long blocks = count_blocks(v, asked);
+    put_blocks(v, blocks);
+    put_memory(v, blocks > 0);
+    if (facts_text(s->facts, "enable_prefix_caching"))
         settle_put(s, "serving.kv.prefix_cache", "%s",
                    facts_true(s->facts, "enable_prefix_caching", v->v1) ? "hash" : "none");
 }

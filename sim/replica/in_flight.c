@@ -110,7 +110,7 @@ static const uint32_t *table_of(struct replica *replica, const struct live_reque
 static int32_t context_of(const struct replica *replica, const struct live_request *r, int32_t seq)
 {
     const bool begins =
-        r->rare->parted_in == view_next_step(&replica->view) && !request_decodes(&r->pub);
+        r->rare->parted_in == ifl_next_step(&replica->view) && !request_decodes(&r->pub);
     return seq > 0 && begins
                ? group_shared_blocks(&r->pub, replica->fixed.block) * replica->fixed.block.tokens
                : r->pub.stale.n_computed;
@@ -185,7 +185,7 @@ void in_flight_describe(struct replica *replica)
 {
     struct ifl_step_desc *desc = &replica->in_flight.desc;
     in_flight_sum(replica, &(struct step_sums_of){&desc->totals, &replica->in_flight.record});
-    desc->step = view_next_step(&replica->view);
+    desc->step = ifl_next_step(&replica->view);
     desc->start_ns = replica->view.now_ns;
     desc->n_outs = replica->plan.n_outs;
     desc->n_ins = replica->plan.n_ins;
@@ -388,7 +388,7 @@ struct flown *in_flight_turn(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
     struct flown *oldest = in_flight_at(in_flight, 0), *place = oldest;
-    oldest->desc.step = in_flight->record.step = view_next_step(&replica->view);
+    oldest->desc.step = in_flight->record.step = ifl_next_step(&replica->view);
     oldest->desc.start_ns = replica->view.now_ns;
     oldest->desc.totals.decode_context += oldest->desc.totals.n_decode_seqs;
     in_flight->record.context_tokens = oldest->desc.totals.decode_context;
@@ -456,7 +456,7 @@ IFL_APART void in_flight_drop(struct replica *replica, struct live_request *r)
 static void ripen(struct replica *replica)
 {
     struct in_flight *in_flight = &replica->in_flight;
-    const uint64_t next_step = view_next_step(&replica->view);
+    const uint64_t next_step = ifl_next_step(&replica->view);
     const uint64_t n_stages = (uint64_t)replica->fixed.overlap.n_stages;
     for (size_t i = 0; i < in_flight->n_flown; i++) {
         const struct flown *flown = in_flight_at(in_flight, i);

@@ -343,7 +343,7 @@ void replica_part(struct replica *replica, struct live_request *r)
     const int32_t n_tail = group_tail_tokens(&r->pub, block);
     const int32_t tail = group_shared_blocks(&r->pub, block);
     r->parted = true;
-    live_own(r)->parted_in = view_next_step(&replica->view);
+    live_own(r)->parted_in = ifl_next_step(&replica->view);
     accounts_add_saved(&replica->kv, group_saved_blocks(&r->pub, block));
     if (!request_decodes(&r->pub) || n_tail == 0)
         return;
@@ -360,7 +360,7 @@ void replica_unpart(struct replica *replica, struct live_request *r)
         replica_beams_undo(replica, r);
         return;
     }
-    if (!r->parted || r->rare->parted_in != view_next_step(&replica->view) ||
+    if (!r->parted || r->rare->parted_in != ifl_next_step(&replica->view) ||
         r->pub.stale.n_computed > r->pub.n_prompt)
         return;
     r->parted = false;

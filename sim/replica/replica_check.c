@@ -232,7 +232,7 @@ static void go_on(struct replica *replica)
 {
     struct ifl_promise promise = replica->said.promise;
     if (!rotation_is_unbounded(&promise))
-        promise.n_steps -= (int32_t)(view_next_step(&replica->view) - replica->said.step);
+        promise.n_steps -= (int32_t)(ifl_next_step(&replica->view) - replica->said.step);
     if (promise.n_steps > 0)
         plan_promise(&replica->plan, promise);
     replica->said.turn = TURN_RESTS;

@@ -455,7 +455,7 @@ static void move_asked(struct replica *replica, struct ranking *list, size_t n)
     }
 }
 
-static void rank_everyone(struct replica *replica, struct ranking *list, size_t n_asked)
+static void rank_all(struct replica *replica, struct ranking *list, size_t n_asked)
 {
     for (size_t i = 0; i < n_asked; i++)
         if (!standing(list, replica->ranks.asked[i])->stands)
@@ -495,7 +495,7 @@ void replica_take_ranking(struct replica *replica, struct ranking *list)
         return;
     const size_t n = add_members(replica, list, read_notes(replica, list));
     few &= n < list->n / 4;
-    (few ? move_asked : rank_everyone)(replica, list, n);
+    (few ? move_asked : rank_all)(replica, list, n);
     if (list->n > 1)
         plan_ask(&replica->plan, IFL_ORDER);
 }

@@ -265,7 +265,7 @@ static void count_landed(struct replica *replica, struct live_request *r, bool s
     r->pub.n_in_flight--;
     r->n_late -= samples;
     const bool ripe = overlap->request == OVERLAP_TOKENS &&
-                      r->last_step + (uint64_t)overlap->n_stages <= view_next_step(&replica->view);
+                      r->last_step + (uint64_t)overlap->n_stages <= ifl_next_step(&replica->view);
     r->pub.stale.n_pending = r->n_late > 0 && !ripe ? r->n_late - 1 : r->n_late;
 }
 

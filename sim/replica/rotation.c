@@ -111,7 +111,7 @@ bool rotation_open(struct replica *replica)
 /* The step that would begin now is one of so many that are promised. */
 static bool is_among_promised(const struct replica *replica, const struct flown *flown)
 {
-    const uint64_t n_since = view_next_step(&replica->view) - flown->desc.step;
+    const uint64_t n_since = ifl_next_step(&replica->view) - flown->desc.step;
     return rotation_is_unbounded(&flown->promise) || n_since <= (uint64_t)flown->promise.n_steps;
 }
 

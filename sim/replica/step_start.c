@@ -51,8 +51,8 @@ static void note_verdict(struct replica *replica, const struct ifl_policy *by,
     } of[] = {
         [IFL_NO_BLOCKS] = {"it finds too few free K/V blocks", true},
         [IFL_NO_HOST_BLOCKS] = {"it finds too little host memory free", true},
-        [IFL_WAIT] = {"it has it wait", false},
-        [IFL_SKIP] = {"it passes it over", false},
+        [IFL_WAIT] = {"it had them wait until no event was left", false},
+        [IFL_SKIP] = {"it passed them over until no event was left", false},
         [IFL_NEVER_FITS] = {"it never fits", true},
     };
     if ((unsigned)verdict <= IFL_NEVER_FITS)

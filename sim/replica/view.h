@@ -45,12 +45,6 @@ static inline void view_submit(struct ifl_view *view)
     view->n_ended_blocks = 0;
 }
 
-/* The number of the step that is planned, or is planned next. */
-static inline uint64_t view_next_step(const struct ifl_view *view)
-{
-    return view->step + view->n_in_flight;
-}
-
 static inline void view_set_slot(struct ifl_view *view, int32_t slot)
 {
     view->slot = slot;

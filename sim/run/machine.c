@@ -173,9 +173,7 @@ static int32_t whole_number(const struct module_config *module, const char *name
 
 static int32_t max_model_tokens(const struct config *config, const struct machine *machine)
 {
-    if (config->serving.max_model_len > 0)
-        return config->serving.max_model_len;
-    return machine->has_model ? machine->model.max_model_len : 1 << 20;
+    return config_max_tokens(config, machine->has_model ? machine->model.max_model_len : 0);
 }
 
 /* Of the step that an engine profiles itself with. vLLM V0 has a budget of its own where none is

@@ -68,6 +68,9 @@ table() { # PATTERN DIR EDIT...
     with run "$pattern" model.yaml cost.model=table "cost.dir=$dir" "$@"
 }
 table 'table-linear/linear_ms_per_layer.csv: no row for num_tokens 16, or for 10, expected one for each step' table-linear
+printf 'arrival_s,prompt_tokens,output_tokens\n0,16,5\n' >padded.csv
+table 'table-linear/linear_ms_per_layer.csv: no row for num_tokens 16, expected one for each step' table-linear \
+    workload.trace=padded.csv workload.arrivals.process=trace
 table 'table-attn_prefill/attn_prefill_ms_per_layer.csv: no row for kv_rounded64 0 and chunk 10, expected one' \
     table-attn_prefill
 table 'table-attn_decode/attn_decode_ms_per_layer.csv: no row for batch_size 1 and kv_rounded64 64, expected one' \
@@ -251,6 +254,42 @@ alone cluster.gateway.classes=0:100 cluster.gateway.classes cluster.gateway.hold
     'hold beside it, or a router that holds requests back'
 alone cluster.gateway.queue_depth=2 cluster.gateway.queue_depth cluster.gateway.hold 'hold beside it'
 alone cluster.migration.max_moves=2 cluster.migration.max_moves cluster.migration.interval_s 'interval_s beside it'
+timed='workload.arrivals={process: null, rate_rps: null' # as the trace has it
+alone "$timed, concurrency: 8}" workload.arrivals.concurrency workload.arrivals.process 'process closed beside it'
+alone "$timed, cv: 2}" workload.arrivals.cv workload.arrivals.process 'process gamma beside it'
+alone workload.arrivals.process=null workload.arrivals.rate_rps workload.arrivals.process \
+    'process poisson, gamma or constant beside it'
+alone workload.arrivals.sine_period_s=5 workload.arrivals.sine_period_s workload.arrivals.sine_amplitude_frac \
+    'sine_amplitude_frac beside it'
+alone workload.predictor.sigma=1 workload.predictor.sigma workload.predictor.model 'model lognormal beside it'
+alone workload.beams.fork_frac=0.5 workload.beams.fork_frac workload.beams.search 'search beside it'
+alone serving.swap_block_s=0.001 serving.swap_block_s serving.swap 'serving.swap overlap beside it'
+alone serving.kv.publish=scheduled serving.kv.publish serving.kv.prefix_cache 'prefix_cache beside it'
+alone serving.kv.keep.method=h2o serving.kv.keep.method serving.kv.keep.budget_tokens 'budget_tokens beside it'
+alone serving.kv.keep.sink_tokens=8 serving.kv.keep.sink_tokens serving.kv.keep.method 'method beside it'
+alone serving.speculation.acceptance=0.5 serving.speculation.acceptance serving.draft.policy 'a policy that guesses tokens'
+alone serving.kv.tiers.host.latency_s=0.001 serving.kv.tiers.host.latency_s serving.kv.tiers.host.blocks \
+    'a size beside it (blocks, gib or device_ratio)'
+sed 's/kv: {/kv: {prefix_cache: hash, /' linear.yaml >cached.yaml
+below() { # MAP KEY NEEDED EXPECTED
+    with run "$2 is set and $3 is not, so that it has no effect, expected $4" cached.yaml cluster.links.token_bytes=1000 "$1"
+}
+below 'serving.kv.tiers={host: {blocks: 8}, store: {loads: before}}' serving.kv.tiers.store.loads \
+    serving.kv.tiers.store.blocks 'a size beside it (blocks, gib or device_ratio, or hit_frac)'
+below 'serving.kv.tiers={host: {blocks: 8}, disk: {blocks: 8, prefetch_tokens: 5}}' serving.kv.tiers.disk.prefetch_tokens \
+    serving.kv.tiers.disk.prefetch 'prefetch beside it'
+alone engine.kv_scale_bytes=2 engine.kv_scale_bytes engine.kv_dtype 'kv_dtype int8 or int4 beside it'
+alone cluster.handover.order=push cluster.handover.order cluster.pools 'pools with roles'
+alone cluster.links.preset=nvlink3 cluster.links.preset cluster.pools 'pools with roles, or cluster.migration.interval_s'
+alone output.timeline_every=5 output.timeline_every output.timeline 'timeline beside it'
+alone live.faults.stall_s=5 live.faults.stall_s live.faults.stall_every_s 'stall_every_s beside it'
+with run 'serving.in_flight.waits is set and serving.in_flight.pipelined is not, so that it has no effect, expected pipelined' \
+    linear.yaml serving.preset=tgi serving.in_flight.waits=true
+# of a pool, and where a variant says it
+with run 'serving.swap_block_s is set and serving.swap is not, so that it has no effect' pools.yaml \
+    cluster.pools.a.serving.swap_block_s=0.001
+with run 'serving.swap_block_s is set and serving.swap is not, so that it has no effect' linear.yaml \
+    'sweep.variants={plain: {}, slow: {serving: {swap_block_s: 0.001}}}'
 with run 'output.timeline_to_s is before output.timeline_from_s, expected a later time, or 0: to the end' linear.yaml \
     output.timeline_from_s=5 output.timeline_to_s=4
 accepts() {
@@ -258,10 +297,16 @@ accepts() {
     rm -r out
 }
 accepts --set 'sweep={workload.patience.process: [none, constant]}' --set workload.patience.mean_s=5
+accepts --set 'sweep.variants={chat: {workload: {arrivals: {process: closed}}}, open: {}}' --set workload.arrivals.concurrency=2
+accepts --set 'sweep.serving.preset=[vllm-v0, vllm-v1-offload]' --set serving.kv.tiers.host.latency_s=0.001 \
+    --set cluster.links.token_bytes=1000
+accepts --set 'workload.arrivals={process: poisson, concurrency: 8}' --set 'serving={swap: step, swap_block_s: 0.001}' \
+    --set 'serving.kv.tiers.host={blocks: 0, latency_s: 0.001}'
+accepts --set serving.preset=sglang-hicache --set serving.kv.tiers=null --set serving.kv.num_blocks=64
 accepts --set 'workload.retry={most: 0, backoff_s: 5}' --set 'cluster.gateway={hold: false, max_held: 5}' \
     --set serving.shed=worst --set serving.max_waiting_reqs=0
 accepts --set workload.retry.backoff_s=0.5 --set serving.shed=arrival --set cluster.gateway.max_held=0
-accepts --set output.timeline_from_s=5 --set output.timeline_to_s=0
+accepts --set output.timeline=true --set output.timeline_from_s=5 --set output.timeline_to_s=0
 
 # presets
 printf 'serving: fast\n' >word.yaml

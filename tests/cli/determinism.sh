@@ -67,8 +67,8 @@ for preset in $presets; do
     agree "$preset" "$preset-rerun" $reports
 done
 # the pool was too small: there were preemptions, by recompute and by swap
-[ "$(columns vllm-v0/summary.csv preemptions)" -gt 0 ] || complain 'vllm-v0 preempts nobody'
-[ "$(columns vllm-v0-swap/summary.csv swap_outs)" -gt 0 ] || complain 'vllm-v0-swap swaps nobody'
+[ "$(columns vllm-v0/summary.csv preemptions)" -gt 0 ] || complain 'vllm-v0 preempts no request'
+[ "$(columns vllm-v0-swap/summary.csv swap_outs)" -gt 0 ] || complain 'vllm-v0-swap swaps no request'
 # presets differ: all presets of a line except the last differ from the last in their decisions
 while read -r others; do
     plain=${others##* }

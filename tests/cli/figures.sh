@@ -275,7 +275,7 @@ head -1 moved/moves.csv >waited/moves.csv
 drawn waited
 grep -q '1 requests, of whose moves no file tells: at their last replica' waited-1/load_by_replica.svg || complain 'no note on moves'
 # A run without moves beside it changes nothing.
-succeeds "$inflight" run moved.yaml --quiet -o unmoved --set cluster.migration=null
+succeeds "$inflight" run moved.yaml --quiet -o unmoved --set cluster.migration=null --set cluster.links=null
 try "$inflight" plot moved unmoved -o beside --figure load_by_replica
 same "$code $(awk -F, 'NR > 1 && $5 <= 3 && 3 < $6 { printf "%s:%s ", $2, $9 }' beside/load_by_replica.csv)" '0 moved:0 moved:2 unmoved:0 unmoved:2 ' 'with a run without moves'
 

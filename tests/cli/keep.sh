@@ -50,6 +50,31 @@ succeeds "$inflight" run config.yaml --quiet -o swept --set 'sweep={serving.kv.k
     --set serving.kv.keep.budget_tokens=256
 same "$(awk -F, '{ print NF }' swept/steps.csv | sort -u)" 27 'columns of steps.csv'
 
+# ---- a budget that no request of the model can exceed, whose length the model says ----
+awk -F, 'NR == 1 || $2 + $3 <= 2048' load.csv | head -40 >short.csv
+has_columns() { # PATH WANTED WHAT
+    same "$(head -n 1 "$1/steps.csv" | grep -c kv_given_up_tokens)" "$2" "columns of what is given up, $3"
+}
+short() { # OUT EDIT...
+    to=$1
+    shift
+    for edit; do
+        set -- "$@" --set "$edit"
+        shift
+    done
+    succeeds "$inflight" run config.yaml --quiet -o "$to" --set workload.trace=short.csv --set serving.max_model_len=0 "$@"
+}
+short opt model=opt-13b serving.preset=snapkv
+has_columns opt 0 'at a budget of all 2,048 tokens of the model'
+short opt-less model=opt-13b serving.preset=snapkv serving.kv.keep.budget_tokens=2047
+has_columns opt-less 1 'at a budget below them'
+short llama serving.preset=snapkv
+has_columns llama 1 'where the model has 8,192'
+short pools serving.preset=snapkv 'cluster.pools={a: {serving: {kv: {keep: {method: all}}}}}'
+has_columns pools 0 'where no pool gives up any'
+short pools-some 'cluster.pools={a: {}, b: {serving: {preset: snapkv}}}'
+has_columns pools-some 1 'where one pool does'
+
 # ---- integers of 8 and 4 bits ----
 # A byte an element is a byte an element: of fp8, of int8 with a scale for all, of int4 where 32 elements share 16 bytes.
 squeeze='--set serving.kv.num_blocks=0 --set serving.preset=vllm-v0-swap --set serving.max_model_len=4096 --set engine.kv_dtype'

@@ -33,7 +33,7 @@ same "$(grep -c '"cat":"move"' out/timeline.json)" 4 'both ends of two stages'
 
 # Off, no file and no column says anything of it, and no byte changes.
 succeeds "$inflight" run base.yaml --quiet -o plain --set cluster.migration.interval_s=0
-succeeds "$inflight" run base.yaml --quiet -o without --set cluster.migration=null
+succeeds "$inflight" run base.yaml --quiet -o without --set cluster.migration=null --set cluster.links=null
 [ ! -e plain/moves.csv ] || complain 'moves.csv without migration'
 for file in requests.csv steps.csv summary.csv; do
     same_bytes plain/$file without/$file

@@ -29,7 +29,7 @@ tells() {
                     "stalls " stalls, "counters " 3 * steps }' \
         out/requests.csv out/steps.csv out/work.csv >told
     same "$("$check" out/timeline.json)" "$(cat told)" "the timeline of $preset on $replicas"
-    grep -q 'stalls 0 ' told && complain "$preset preempts nobody"
+    grep -q 'stalls 0 ' told && complain "$preset preempts no request"
     cp out/requests.csv out/summary.csv out/steps.csv .
     # the timeline changes no other report
     succeeds "$inflight" run out/config.yaml --quiet -o plain --set output.work=false \

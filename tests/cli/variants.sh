@@ -135,6 +135,12 @@ refuses 'there is no pool smal in cluster.pools, did you mean small?' "$inflight
     --set 'sweep.variants={wrong: {cluster: {pools: {smal: {serving: {preset: sarathi}}}}}}'
 refuses 'pool small: a pool has no key servin, did you mean serving?' "$inflight" run pools.yaml --quiet \
     --set 'sweep.variants={wrong: {cluster: {pools: {small: {servin: {preset: sarathi}}}}}}'
+# a key of a variant that is not there
+refuses 'sweep.variants.smal pool.slo.ttft_s=3: there is no variant smal pool in sweep.variants, expected one that is there, '\
+'or a map of keys for a new one; did you mean small pool[?]' "$inflight" run config.yaml --quiet --set 'sweep.variants.smal pool.slo.ttft_s=3'
+refuses 'there is no variant a in sweep.variants, expected one that is there, or a map of keys for a new one' \
+    "$inflight" run config.yaml --quiet --set sweep=null --set sweep.variants.a.output.steps=true
+refuses 'variant a is 3, expected a map of keys' "$inflight" run config.yaml --quiet --set sweep.variants.a=3
 
 # the reports that follow
 succeeds "$inflight" table whole --where variant=sarathi --columns mean_ttft_s

@@ -225,7 +225,7 @@ static void expect_pinned_near(unsigned long nodes, int node, int mode_before, c
 static void pin_near_the_device(void)
 {
     expect_pinned_near(1UL << 3, 3, MPOL_DEFAULT, "pinned on node 3, as before thereafter");
-    expect_pinned_near(0, 3, MPOL_INTERLEAVE, "somebody else's policy is left alone");
+    expect_pinned_near(0, 3, MPOL_INTERLEAVE, "another library's policy is left alone");
     expect_pinned_near(0, -1, MPOL_DEFAULT, "a machine without nodes");
     is_refused = true;
     expect_pinned_near(0, 3, MPOL_DEFAULT, "a kernel that does not let us");

@@ -108,7 +108,7 @@ Test(blocks, are_copied_on_the_device)
     driver_close(&driver);
 }
 
-Test(blocks, that_nobody_owns_are_never_read)
+Test(blocks, without_an_owner_are_never_read)
 {
     struct driver driver;
     struct driven seq;

@@ -150,7 +150,7 @@ Test(logits, survive_recompute)
 }
 
 /* A prompt begins in whole blocks that another sequence computed and goes on in its own. */
-Test(logits, do_not_depend_on_who_computed_the_prefix)
+Test(logits, do_not_depend_on_where_the_prefix_is_from)
 {
     for (const char *const *name = fixture_names; *name; name++) {
         struct driver driver;

@@ -1,5 +1,5 @@
 /* Speculation on the CPU engine: verified really, it says what greedy decoding says, token by
- * token, whoever guesses and however scarce blocks are. */
+ * token, whatever guesses and however scarce blocks are. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static const struct ifl_executor_ops listener_ops = {
 
 /* ---- flying ---- */
 
-enum guesser { NOBODY, BY_LOOKUP, BY_TWIN, BY_SMALLER };
+enum guesser { NOTHING, BY_LOOKUP, BY_TWIN, BY_SMALLER };
 
 static const struct ifl_engine_options engine_options = {
     .model = {.n_layers = 2,
@@ -133,7 +133,7 @@ static void open_engine(struct listener *l, enum guesser guesser, bool verifies,
         .token_seed = 6,
         .n_requests = N_REQUESTS,
         .spoil = &replica->kv.device,
-        .guesses = guesser != NOBODY,
+        .guesses = guesser != NOTHING,
         .verifies = verifies,
         .proposer = {.open = engine_options,
                      .longest_match = 4,
@@ -183,7 +183,7 @@ static void fly(struct listener *l, struct course *how)
     struct ifl_error error;
     struct acceptance accepts = {.depth = 2,
                                  .below = {acceptance_below(0.6), acceptance_below(0.5)}};
-    set_up(&f, how->n_blocks, how->fate, how->guesser == NOBODY ? 0 : 3);
+    set_up(&f, how->n_blocks, how->fate, how->guesser == NOTHING ? 0 : 3);
     const struct replica_options options = {.modules = f.modules,
                                             .limits = f.limits,
                                             .prefix_cache =
@@ -193,7 +193,7 @@ static void fly(struct listener *l, struct course *how)
                                             .speculation = {.seed = 3, .accepts = &accepts}};
     cr_assert_eq(replica_create(&replica, &options, &error), 0);
     cr_assert_eq(workload_create(&workload, &f.trace, 0, &error), 0);
-    open_engine(l, how->guesser, how->guesser != NOBODY && !how->drawn, &replica);
+    open_engine(l, how->guesser, how->guesser != NOTHING && !how->drawn, &replica);
     const struct fleet_pool pool = {.n = 1};
     struct flight flight = {
         .replicas = &replica,

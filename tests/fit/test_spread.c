@@ -179,7 +179,7 @@ Test(spread, a_draw_depends_on_seed_and_member_alone)
     cr_expect_eq(first.hardware.gemm.launch_us, again.hardware.gemm.launch_us);
     cr_expect_neq(first.hardware.gemm.launch_us, other.hardware.gemm.launch_us);
     cr_expect_eq(first.hardware.elementwise.launch_us, nominal.hardware.elementwise.launch_us,
-                 "nobody fitted it");
+                 "it was not fitted");
     cr_expect_eq(first.deployment.host.layer_s, nominal.deployment.host.layer_s);
 }
 

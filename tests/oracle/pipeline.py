@@ -6,7 +6,7 @@
 v0.33: v1/engine/core.py (step_with_batch_queue: a queue of as many steps as stages, filled before the oldest is waited
 for) and v1/core/sched/scheduler.py (a step counts as computed once it is scheduled; the last of the running list gives
 way, in flight or not, and its late token is appended). Two choices are inflight's: a request that gave way does not
-start before its last step has ended, and nobody behind it; a plan that only preempts is made again at once.
+start before its last step has ended, and none behind it; a plan that only preempts is made again at once.
 """
 import csv
 import os

@@ -459,13 +459,13 @@ class SimpleChunking(VllmV0):
                 self.decode_next = True
                 return
         passes_on, self.decode_next = self.decode_next, False
-        everyone = list(self.running)
-        while everyone:
-            r = everyone.pop(0)
+        to_decode = list(self.running)
+        while to_decode:
+            r = to_decode.pop(0)
             if not r.decodes:
                 continue
             while self.free < 1:
-                self.recompute(step, everyone.pop() if everyone else r)
+                self.recompute(step, to_decode.pop() if to_decode else r)
                 if r not in self.running:
                     break
             else:

@@ -490,7 +490,7 @@ class SGLangOverlap(SGLang):
 
     def recompute(self, step, r):
         if r in self.unknown:
-            raise EngineFails('here nobody who has ended is retracted')
+            raise EngineFails('here no request that has ended is retracted')
         if r in self.prefilled:
             raise EngineFails('its prompt is not in the tree yet')
         self.waiting += self.door       # here new arrivals stand before the victim
@@ -509,7 +509,7 @@ class SGLangOverlap(SGLang):
             decoding.remove(shortest)
             self.recompute(step, shortest)
             if set(decoding) <= set(self.unknown):
-                raise EngineFails('here the last who is known goes on')
+                raise EngineFails('here the last one that is known goes on')
         self.produced = sum(r.out - (r in self.sampled) + 20 for r in decoding)
         self.limit = sum(self.declared(r) for r in decoding)
         for r in decoding:

@@ -77,8 +77,8 @@ enum admit_way {
     ADMITS,
     HOLDS_LESS_THAN_NOTHING,
     WRITES_WHEN_ASKED,
-    ASKS_WHO_TOOK_PART,
-    ASKS_WHO_TOOK_PART_IN_A_HOOK
+    ASKS_WHICH_TOOK_PART,
+    ASKS_WHICH_TOOK_PART_IN_A_HOOK
 };
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -87,14 +87,14 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     (void)n;
     if (way_of(self) == WRITES_WHEN_ASKED)
         write(view, r, WRITES_A_REQUEST);
-    if (way_of(self) == ASKS_WHO_TOOK_PART)
+    if (way_of(self) == ASKS_WHICH_TOOK_PART)
         (void)ifl_took_part(step, r);
     return ifl_admission(IFL_YES, way_of(self) == HOLDS_LESS_THAN_NOTHING ? -7 : 0);
 }
 
 static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    if (way_of(self) == ASKS_WHO_TOOK_PART_IN_A_HOOK)
+    if (way_of(self) == ASKS_WHICH_TOOK_PART_IN_A_HOOK)
         (void)ifl_took_part(ifl_plan(view), r);
 }
 

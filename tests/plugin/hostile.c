@@ -18,7 +18,7 @@ enum batching_way {
     PADS_LESS_THAN_NOTHING,
     SPARES_TOO_MUCH,
     SPARES_LESS_THAN_NOTHING,
-    SCHEDULES_WHO_WAITS,
+    SCHEDULES_A_WAITING,
     PROMISES_WRONGLY,
     NEVER_RETURNS,
     WAKES_FOR_EVER,
@@ -127,7 +127,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
             ifl_ask_beyond(step, r, 1, INT32_MIN);
         plan_well(step);
         return;
-    case SCHEDULES_WHO_WAITS:
+    case SCHEDULES_A_WAITING:
         if (r)
             ifl_schedule(step, r, 1, 0);
         return;

@@ -1,4 +1,4 @@
-/* An out-of-tree admission that skips long prompts while any request runs. */
+/* Out-of-tree admissions: one skips long prompts while any request runs, two start none, ever. */
 #include <inflight/policy.h>
 
 enum { LONG_TOKENS = 10 };
@@ -23,5 +23,45 @@ static const struct ifl_policy skip = {
     .ops.admit = &ops,
 };
 
+static struct ifl_admission wait(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    (void)r;
+    (void)n;
+    return ifl_admission(IFL_WAIT, 0);
+}
+
+static const struct ifl_admit_ops wait_ops = {.ask = wait};
+
+static const struct ifl_policy never = {
+    .kind = IFL_ADMIT,
+    .name = "never",
+    .doc = "each request waits, and those behind it",
+    .ops.admit = &wait_ops,
+};
+
+static struct ifl_admission pass_over(const void *self, const struct ifl_view *view,
+                                      struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    (void)r;
+    (void)n;
+    return ifl_admission(IFL_SKIP, 0);
+}
+
+static const struct ifl_admit_ops pass_ops = {.ask = pass_over};
+
+static const struct ifl_policy passes = {
+    .kind = IFL_ADMIT,
+    .name = "passes-all",
+    .doc = "each request is passed over",
+    .ops.admit = &pass_ops,
+};
+
 const struct ifl_policy_list ifl_policies_v3 = {
-    IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&skip}};
+    IFL_POLICY_ABI, sizeof(struct ifl_policy), 3, {&skip, &never, &passes}};

@@ -9,7 +9,7 @@ static struct live_request request = {.pub = {.n_seqs = 1, .n_prompt = 4}, .rare
 static struct replica idle; /* zeroed: empty, no step in flight */
 static struct replica flying = {.in_flight = {.busy = true}};
 
-/* ---- who is here ---- */
+/* ---- which requests are here ---- */
 
 VIOLATES(here, answer, here_answer, "here->n_unanswered_tokens >= live_prompt_tokens(r)")
 {

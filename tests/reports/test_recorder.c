@@ -208,7 +208,7 @@ static uint64_t n_meeting(int64_t ttft_slo_ns, int64_t tpot_slo_ns)
 }
 
 /* one_token: ttft 0.5 s, no tpot. stalled: ttft 7 s, tpot 3.333333334 s. */
-Test(recorder, goodput_counts_who_meets_every_slo)
+Test(recorder, goodput_counts_requests_that_meet_every_slo)
 {
     cr_expect_eq(n_meeting(7 * S, IFL_NEVER), 2);
     cr_expect_eq(n_meeting(7 * S - 1, IFL_NEVER), 1);

@@ -11,7 +11,7 @@ enum { N_REQUESTS = 200 };
 
 static uint64_t n_draws;
 static size_t n_lists, n_ranked, n_wrong;
-static bool names_everyone; /* ifl_rerank is called for requests of the ended step, too */
+static bool names_all; /* ifl_rerank is called for requests of the ended step, too */
 
 static uint32_t roll(uint32_t n_sides)
 {
@@ -65,7 +65,7 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
         if (roll(3) > 0)
             continue;
         *key_of(ran.of[i].request) = roll(8);
-        if (names_everyone)
+        if (names_all)
             ifl_rerank(view, ran.of[i].request);
     }
 }
@@ -191,7 +191,7 @@ static void fly(const struct ifl_order_ops *ops)
     f.capture.cap_requests = N_REQUESTS + 1;
     f.capture.requests = malloc(f.capture.cap_requests * sizeof *f.capture.requests);
     n_lists = n_ranked = n_wrong = 0;
-    names_everyone = ops == &named;
+    names_all = ops == &named;
     cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
     cr_expect_eq(f.capture.n_requests, N_REQUESTS);
     cr_expect_eq(n_wrong, 0, "%zu of %zu", n_wrong, n_lists);
@@ -204,7 +204,7 @@ Test(ranks, keys_stand)
     fly(&own);
 }
 
-Test(ranks, keys_stand_but_of_whom_the_order_names)
+Test(ranks, keys_stand_but_of_those_that_the_order_names)
 {
     fly(&named);
 }

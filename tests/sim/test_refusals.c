@@ -137,7 +137,7 @@ Test(refusals, a_group_wider_than_the_seats)
 Test(refusals, what_is_never_admitted)
 {
     /* its length is reserved, 256 tokens of the pool's 160 */
-    check(&(struct set_up){.what = "who is passed over is refused where nobody else is",
+    check(&(struct set_up){.what = "a request that is passed over is refused where no other is",
                            .batching = {"best-that-fit"},
                            .admit = {"reserve"},
                            .preempt = {"tail"},
@@ -181,7 +181,7 @@ Test(refusals, what_is_never_admitted)
 
 /* ---- no victim ---- */
 
-Test(refusals, nobody_gives_way)
+Test(refusals, none_gives_way)
 {
     /* two answers fill the pool of 40 slots to the last, and each needs one more */
     check(&(struct set_up){.what = "the one that started last fails, the other finishes",
@@ -213,15 +213,16 @@ Test(refusals, nobody_gives_way)
                            .rows = {{0, 5, 9, 2}, {0, 7, 9, 3}},
                            .n_finished = 2});
     /* the shorter job waits for 4 blocks, of which the longer one leaves 2 */
-    check(&(struct set_up){.what = "who waits does not decode, so that the only decode gives way",
-                           .batching = {"ranked"},
-                           .order = {"sjf"},
-                           .admit = {"reserve", "{for: declared}"},
-                           .preempt = {"shortest-output"},
-                           .n_blocks = 10,
-                           .block_tokens = 16,
-                           .rows = {{0, 100, 20, 1}, {1, 40, 10, 1}},
-                           .n_finished = 2});
+    check(&(struct set_up){
+        .what = "a waiting request does not decode, so that the only decode gives way",
+        .batching = {"ranked"},
+        .order = {"sjf"},
+        .admit = {"reserve", "{for: declared}"},
+        .preempt = {"shortest-output"},
+        .n_blocks = 10,
+        .block_tokens = 16,
+        .rows = {{0, 100, 20, 1}, {1, 40, 10, 1}},
+        .n_finished = 2});
     /* the prompt takes 16 of 64 contiguous tokens, the answer more */
     check(&(struct set_up){.what = "what is contiguous starts over with more",
                            .batching = {"mixed"},
@@ -236,7 +237,7 @@ Test(refusals, nobody_gives_way)
 
 /* ---- requests that can progress do ---- */
 
-Test(refusals, who_can_go_on_does)
+Test(refusals, a_request_that_can_go_on_does)
 {
     /* 160 tokens in chunks of 51 fill ten of ten blocks */
     check(&(struct set_up){.what = "a prompt alone on the device keeps its blocks",

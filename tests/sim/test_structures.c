@@ -553,7 +553,7 @@ static void pass_and_compare(int32_t block_tokens)
     cohort_destroy(&cohort);
 }
 
-Test(cohort, passes_stop_where_somebody_grows)
+Test(cohort, passes_stop_where_a_sequence_grows)
 {
     const int32_t block_tokens[] = {1, 16, 64, 100, 128, 200};
     for (size_t i = 0; i < sizeof block_tokens / sizeof *block_tokens; i++)

@@ -5,7 +5,7 @@ docs/formats.md. vLLM V1, 0.10 and later, with synchronous scheduling:
 
 DIR gets step_log.csv, a row for each request of each step, and requests.csv, a trace with a row for
 each request that has finished, in order of arrival. STEP_LOG_TOKENS=1 adds the ids
-of the prompt's tokens, from which prefixes are found: the text itself, to whoever has the tokenizer.
+of the prompt's tokens, from which prefixes are found: the text itself, where the tokenizer is there.
 
 The number of a request counts calls of add_request, from 0. It arrives with the first plan that may
 schedule it: vLLM takes requests from its queue between two steps. A step lasts until the next plan
