@@ -1,0 +1,227 @@
+/* The preset that explains the runs better than the configuration's, and best of all. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "identify/contest.h"
+
+/* How many candidates are fitted by a descent, and how often all are begun anew. */
+enum { DESCENDED = 4, ROUNDS = 3 };
+
+/* A descent gains more than a few steps of Newton do, but hardly more than this, nats a request. */
+static const double least_descended = -0.1;
+/* Where a candidate gains more, what was found before is far from what others are found with, and
+ * they begin anew from the candidate's. */
+static const double far_off = 1;
+/* Candidates that are so near to the best one, nats a request, may as well be right. */
+static const double as_good = 0.1;
+
+/* ---- fits ---- */
+
+/* A later fit may begin at a worse place. */
+static void keep_best(struct candidate *candidate, const struct fit *fit,
+                      const struct rival_gain *gain)
+{
+    if (candidate->is_fitted && gain->request <= candidate->gain.request)
+        return;
+    candidate->is_fitted = true;
+    candidate->gain = *gain;
+    memcpy(candidate->value, fit->value, sizeof fit->value);
+    memcpy(candidate->scale, fit->scale, sizeof fit->scale);
+}
+
+/* Host and front end anew, from the candidate's values on. */
+static int refit_opened(struct contest *contest, struct candidate *candidate, bool descend,
+                        struct fit *fit, struct ifl_error *error)
+{
+    struct quest *quest = contest->quest;
+    struct rival_gain gain;
+    memcpy(fit->value, candidate->value, sizeof fit->value);
+    memcpy(fit->is_free, contest->is_free, sizeof fit->is_free);
+    fit->exchange_unit = quest->fit.exchange_unit;
+    int rc = descend ? fit_again(fit, error) : fit_refit(fit, error);
+    if (rc == 0)
+        rc = rival_compare(&quest->fit, fit, &gain, error);
+    if (rc == 0)
+        keep_best(candidate, fit, &gain);
+    quest->fit.n_flights += fit->n_flights;
+    return rc;
+}
+
+static int refit(struct contest *contest, struct candidate *candidate, bool descend,
+                 struct ifl_error *error)
+{
+    const struct residuals *own = &contest->quest->residuals;
+    struct trial_setting setting = contest->quest->options->setting;
+    struct residuals residuals = {
+        .setting = &setting, .recordings = own->recordings, .n_recordings = own->n_recordings};
+    struct fit fit;
+    setting.config = &candidate->config;
+    int rc = residuals_open(&residuals, error);
+    if (rc == 0)
+        rc = fit_open(&fit, &residuals, error);
+    if (rc == 0) {
+        rc = refit_opened(contest, candidate, descend, &fit, error);
+        fit_close(&fit);
+    }
+    residuals_close(&residuals);
+    if (getenv("RIVALS_SHOW"))
+        fprintf(stderr, "refit %d %s (%s): seen %.3f: %.3f nats %.2f sds %zu flights\n", descend, candidate->name,
+                candidate->alike, candidate->seen, candidate->gain.request,
+                candidate->gain.sds, contest->quest->fit.n_flights);
+    return rc;
+}
+
+/* All of its parameters, as the configuration's were. Which of them the runs determine depends on
+ * the model, too. */
+static int search(struct contest *contest, struct candidate *candidate, struct ifl_error *error)
+{
+    struct identify_options options = *contest->quest->options;
+    struct identified *found = malloc(sizeof *found);
+    struct rival_gain gain;
+    struct quest rival;
+    if (!found)
+        return ifl_fail_nomem(error);
+    options.setting.config = &candidate->config;
+    int rc = quest_search(&rival, &options, found, error);
+    if (rc == 0)
+        rc = rival_compare(&contest->quest->fit, &rival.fit, &gain, error);
+    if (rc == 0)
+        keep_best(candidate, &rival.fit, &gain);
+    for (enum parameter p = 0; rc == 0 && p < N_PARAMETERS; p++)
+        contest->is_free[p] =
+            !fit_is_profiled(p) && (rival.fit.is_free[p] || found->of[p].state == AT_BOUND);
+    contest->quest->fit.n_flights += rival.fit.n_flights;
+    quest_close(&rival);
+    free(found);
+    if (getenv("RIVALS_SHOW"))
+        fprintf(stderr, "search %s: %.3f nats %.2f sds\n", candidate->name, candidate->gain.request, candidate->gain.sds);
+    return rc;
+}
+
+/* ---- the choice ---- */
+
+/* Best first; of equals those that were so before. */
+static void sort(struct contest *contest)
+{
+    for (size_t i = 1; i < contest->n_kept; i++)
+        for (size_t j = i;
+             j > 0 && contest->kept[j]->gain.request > contest->kept[j - 1]->gain.request; j--) {
+            struct candidate *better = contest->kept[j];
+            contest->kept[j] = contest->kept[j - 1];
+            contest->kept[j - 1] = better;
+        }
+}
+
+/* Ever fewer of them are fitted ever better, as far as they promise. */
+static int fit_all(struct contest *contest, struct ifl_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < contest->n_kept; i++)
+        if (!contest->kept[i]->is_fitted)
+            rc = refit(contest, contest->kept[i], false, error);
+    sort(contest);
+    for (size_t i = 0; rc == 0 && i < contest->n_kept && i < DESCENDED; i++)
+        if (contest->kept[i]->gain.request > least_descended)
+            rc = refit(contest, contest->kept[i], true, error);
+    sort(contest);
+    return rc;
+}
+
+/* Of the candidates that another has beaten so far that they were far off, too, nothing is known. */
+static int fit_in_rounds(struct contest *contest, struct ifl_error *error)
+{
+    double before = 0;
+    int rc = 0;
+    for (int round = 0; rc == 0 && contest->n_kept > 0 && round < ROUNDS; round++) {
+        rc = fit_all(contest, error);
+        const double gain = contest->kept[0]->gain.request;
+        if (contest->kept[0]->is_own || gain < before + far_off || round + 1 == ROUNDS)
+            break;
+        if (rc == 0)
+            rc = search(contest, contest->kept[0], error);
+        before = contest->kept[0]->gain.request;
+        if (rc == 0)
+            rc = contest_again(contest, error);
+    }
+    return rc;
+}
+
+/* Than what was found, and than the configuration with its own pool. */
+static bool is_better(const struct contest *contest, const struct candidate *candidate)
+{
+    for (size_t i = 0; i < contest->n_kept; i++)
+        if (contest->kept[i]->is_own &&
+            candidate->gain.request < contest->kept[i]->gain.request + rival_least_gain)
+            return false;
+    return rival_is_better(contest->quest, &candidate->gain, contest->n_kept);
+}
+
+/* ---- the name ---- */
+
+static void append(char *text, size_t n_bytes, const char *before, const char *name)
+{
+    const size_t at = strlen(text);
+    snprintf(text + at, n_bytes - at, "%s%s", before, name);
+}
+
+/* The others that fly as it does, or that explain the runs nearly as well. */
+static void list_others(const struct contest *contest, char text[256])
+{
+    enum { MOST = 4 };
+    const struct candidate *best = contest->kept[0];
+    size_t n = 0;
+    *text = '\0';
+    if (*best->alike)
+        append(text, 256, " (in these runs as ", best->alike);
+    for (size_t i = 1; i < contest->n_kept && n < MOST; i++) {
+        const struct candidate *other = contest->kept[i];
+        if (!other->is_own && strcmp(other->name, best->name) != 0 && other->gain.request > best->gain.request - as_good)
+            append(text, 256, n++ > 0 ? ", " : *text ? "; nearly so " : " (nearly so ", other->name);
+    }
+    if (*text)
+        append(text, 256, ")", "");
+}
+
+static void name_rival(struct contest *contest)
+{
+    const struct candidate *best = contest->kept[0];
+    const double *own = contest->quest->fit.scale, *other = best->scale;
+    struct identified *found = contest->quest->found;
+    char others[256];
+    list_others(contest, others);
+    snprintf(found->rival_is, sizeof found->rival_is, "preset %s", best->name);
+    snprintf(found->rival, sizeof found->rival,
+             "with preset %s%s requests are %.1f%% off in the time to the first token and %.1f%% "
+             "in that per token, with the configuration's %.1f%% and %.1f%% (standard deviations of "
+             "the fitted ones): the deployment has another scheduler than %.48s, and what is found "
+             "stands for the difference",
+             best->name, others, 100 * other[TTFT], 100 * other[TPOT], 100 * own[TTFT],
+             100 * own[TPOT], contest->quest->options->setting.config->serving.preset);
+}
+
+/* The best one is fitted whole if host and front end alone do not show it to be better. */
+static int choose(struct contest *contest, struct ifl_error *error)
+{
+    int rc = fit_in_rounds(contest, error);
+    struct candidate *best = contest->n_kept > 0 ? contest->kept[0] : NULL;
+    if (rc < 0 || !best || best->is_own || best->gain.request <= 0)
+        return rc;
+    if (!is_better(contest, best))
+        rc = search(contest, best, error);
+    if (rc == 0 && is_better(contest, best))
+        name_rival(contest);
+    return rc;
+}
+
+int rival_preset(struct quest *quest, struct ifl_error *error)
+{
+    struct contest contest;
+    if (!quest->options->study)
+        return 0;
+    int rc = contest_open(&contest, quest, error);
+    if (rc == 0)
+        rc = choose(&contest, error);
+    contest_close(&contest);
+    return rc;
+}
