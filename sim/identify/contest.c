@@ -10,10 +10,10 @@
 
 /* One that is seen to lose more gains too little by a fit of its own. */
 static const double least_seen = -1.5;
-/* Models whose latencies differ by less, as a loss in the scales of what is left, cannot differ by
- * rival_least_gain: half of delta^2, where rho is the part of the variance that a rival explains,
- * -log(1 - rho^2) / 2 is its gain, and delta at least rho. */
-static const double least_apart = 0.15;
+/* Models whose latencies differ by less, as a loss in the scales of what is left, do not differ by
+ * the gain that a rival must have: where rho is the part of the standard deviation that a rival
+ * explains, -log(1 - rho^2) / 2 is its gain in a latency, and half of rho^2 the least loss. */
+static const double least_apart = 0.3;
 /* Latencies that differ by less, in nineteen of twenty requests, are of one model. */
 static const double most_alike = 0.002;
 /* What a request that one of two models cannot serve counts for, as in residual_of. */
@@ -125,12 +125,14 @@ static bool is_one(const struct latencies *a, const struct latencies *b)
     return n_off <= a->n / 20;
 }
 
-static int fly_candidate(struct contest *contest, struct candidate *candidate, struct ifl_error *error)
+static int fly_candidate(struct contest *contest, struct candidate *candidate,
+                         struct ifl_error *error)
 {
     double scale[CONTEST_COMPARED];
     const int rc = fly(contest, &candidate->config, candidate->value, &candidate->flown, error);
     if (rc == 0)
-        candidate->seen = contest->base_lost - lost_without_levels(contest, &candidate->flown, scale);
+        candidate->seen =
+            contest->base_lost - lost_without_levels(contest, &candidate->flown, scale);
     return rc;
 }
 
@@ -176,12 +178,14 @@ static bool is_alike_in_kind(const struct config *a, const struct config *b)
 /* Blocks of the candidate that hold as many tokens as those of the base. */
 static double same_tokens(const struct contest *contest, const struct config *config)
 {
-    const double tokens = contest->base_value[BLOCKS] * contest->base_config->serving.kv.block_tokens;
+    const double tokens =
+        contest->base_value[BLOCKS] * contest->base_config->serving.kv.block_tokens;
     return fmax(1, floor(tokens / config->serving.kv.block_tokens));
 }
 
 /* The base's numbers. A pool that is given has as many tokens as with the configuration, another is
- * as large as the preset makes it. A factor of prompts' kernels that was found may stand for a wrong preset. */
+ * as large as the preset makes it. A factor of prompts' kernels that was found may stand for a
+ * wrong preset. */
 static int place(const struct contest *contest, const struct config *config, double value[],
                  struct ifl_error *error)
 {
@@ -350,8 +354,8 @@ int contest_open(struct contest *contest, struct quest *quest, struct ifl_error 
     const size_t n = quest->residuals.n / RESIDUAL_SHIFTS;
     *contest = (struct contest){.quest = quest, .r = malloc((n + 1) * sizeof(double))};
     for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        contest->is_free[p] = !fit_is_profiled(p) &&
-                              (quest->fit.is_free[p] || quest->found->of[p].state == AT_BOUND);
+        contest->is_free[p] =
+            !fit_is_profiled(p) && (quest->fit.is_free[p] || quest->found->of[p].state == AT_BOUND);
     int rc = contest->r ? open_latencies(&contest->base, n, error) : ifl_fail_nomem(error);
     if (rc == 0)
         rc = take_base(contest, quest->options->setting.config, quest->fit.value, error);

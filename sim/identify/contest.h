@@ -11,7 +11,7 @@
 #include "identify/rival.h"
 
 /* Most candidates, and latencies that are compared: TTFT and TPOT. */
-enum { CONTEST_KEPT = 24, CONTEST_COMPARED = TPOT + 1 };
+enum { CONTEST_KEPT = 16, CONTEST_COMPARED = TPOT + 1 };
 
 /* Simulated latencies of the fitted requests, recording after recording. */
 struct latencies {
@@ -25,9 +25,9 @@ struct candidate {
     struct config config;
     double value[N_PARAMETERS];
     struct latencies flown;
-    double seen; /* gain over the base without levels, nats a request */
-    bool is_fitted;
-    struct rival_gain gain; /* of the best fit, over the configuration's */
+    double seen;              /* gain over the base without levels, nats a request */
+    bool is_fitted, is_shown; /* a fit of it was better than the configuration's beyond chance */
+    struct rival_gain gain;   /* of the best fit, over the configuration's */
     double scale[N_LATENCIES];
 };
 
@@ -39,7 +39,7 @@ struct contest {
     struct latencies base;
     double base_lost, base_scale[CONTEST_COMPARED];
     bool is_free[N_PARAMETERS]; /* in fits of candidates */
-    double *r; /* [n] scratch */
+    double *r;                  /* [n] scratch */
     struct candidate *kept[CONTEST_KEPT];
     size_t n_kept;
 };

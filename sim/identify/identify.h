@@ -50,8 +50,9 @@ struct identified {
     struct deployment deployment; /* what the configuration says, with what was found */
     double scale[N_LATENCIES];
     size_t n_flights, n_fitted, n_spans;
-    char rival_is[96]; /* "preset vllm-v0": a short name of it */
-    char rival[768]; /* what explains the runs better than the configuration; "": nothing does */
+    char rival[768];   /* what explains the runs better than the configuration; "": nothing does */
+    char rival_is[96]; /* it in a few words */
+    char doubt[384];   /* that the search has ended in the wrong place; "" */
     char notices[IDENTIFY_NOTICES][768]; /* where the configuration may be another deployment's */
     size_t n_notices;
 };

@@ -26,23 +26,25 @@ int rival_compare(const struct fit *fit, const struct fit *rival, struct rival_g
     const struct residuals *residuals = fit->residuals;
     const double n = (double)residuals->n_spans;
     double *of_span = calloc(residuals->n_spans, sizeof *of_span), sum = 0, squares = 0;
+    size_t n_ahead = 0;
     if (!of_span)
         return ifl_fail_nomem(error);
     for (size_t i = 0; i < residuals->n; i++)
         of_span[residuals->rows[i].span] += lost(fit, i) - lost(rival, i);
-    for (size_t s = 0; s < residuals->n_spans; s++)
+    for (size_t s = 0; s < residuals->n_spans; s++) {
         sum += of_span[s];
+        n_ahead += of_span[s] > 0;
+    }
     for (size_t s = 0; s < residuals->n_spans; s++)
         squares += pow(of_span[s] - sum / n, 2);
     *gain = (struct rival_gain){squares > 0 ? sum / sqrt(squares * n / (n - 1)) : 0,
-                          sum / (double)residuals->n};
+                                sum / (double)residuals->n, n_ahead};
     free(of_span);
     return 0;
 }
 
-bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, size_t n_rivals)
+bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, double level)
 {
-    const double level = 0.01 / (double)n_rivals;
     return gain->request > rival_least_gain &&
            gain->sds > gsl_cdf_tdist_Qinv(level, (double)(quest->residuals.n_spans - 1));
 }
@@ -59,6 +61,8 @@ static bool may_have_none(const struct quest *quest)
 static void name_no_cache(const struct quest *quest, const struct fit *rival)
 {
     const double *with = quest->fit.scale, *without = rival->scale;
+    snprintf(quest->found->rival_is, sizeof quest->found->rival_is,
+             "those of a server without a prefix cache");
     snprintf(quest->found->rival, sizeof quest->found->rival,
              "without a prefix cache requests are %.1f%% off in the time to the first token and "
              "%.1f%% in that per token, with the configuration's %.1f%% and %.1f%% (standard "
@@ -83,7 +87,7 @@ int rival_without_cache(struct quest *quest, struct ifl_error *error)
     int rc = quest_search(&rival, &options, found, error);
     if (rc == 0)
         rc = rival_compare(&quest->fit, &rival.fit, &gain, error);
-    if (rc == 0 && rival_is_better(quest, &gain, 1))
+    if (rc == 0 && rival_is_better(quest, &gain, 0.01))
         name_no_cache(quest, &rival.fit);
     quest_close(&rival);
     free(found);

@@ -17,6 +17,7 @@ int rival_preset(struct quest *quest, struct ifl_error *error);
 struct rival_gain {
     double sds;     /* over its standard deviation, that of sums of spans */
     double request; /* its mean over requests, nats */
+    size_t n_ahead; /* spans in which the rival is likelier */
 };
 
 /* By how much a rival must explain a request better, in the mean, nats: the profile's own errors
@@ -26,7 +27,7 @@ static const double rival_least_gain = 0.5;
 /* Vuong's test of models that are not nested (Econometrica 57, 1989). Both have predicted. */
 int rival_compare(const struct fit *fit, const struct fit *rival, struct rival_gain *gain,
                   struct ifl_error *error);
-/* At the level, which is divided by the rivals that were looked at. */
-bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, size_t n_rivals);
+/* By the mean, and in Vuong's test at the level. */
+bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, double level);
 
 #endif
