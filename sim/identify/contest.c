@@ -218,6 +218,7 @@ static int read_candidate(const struct contest *contest, const char *name,
         return rc;
     snprintf(candidate->name, sizeof candidate->name, "%s", name);
     memcpy(config->serving.engine, own->serving.engine, sizeof config->serving.engine);
+    candidate->is_first_come = has_module(config, IFL_ORDER, "fcfs");
     if (!is_alike_in_kind(config, own))
         return ifl_fail(error, IFL_E_INPUT, "another kind of server");
     return place(contest, config, candidate->value, error);
@@ -225,31 +226,42 @@ static int read_candidate(const struct contest *contest, const char *name,
 
 /* ---- the candidates ---- */
 
-static bool is_first_come(const struct config *config)
+/* A list that has sglang says nothing more by sglang-lpm. */
+static bool is_listed(const char *list, const char *name)
 {
-    return has_module(config, IFL_ORDER, "fcfs");
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        list += strspn(list, " ");
+        n = strcspn(list, ",");
+        if (strncmp(list, name, n) == 0 && (name[n] == '\0' || name[n] == '-'))
+            return true;
+    }
+    return false;
 }
 
-/* Of equals one that serves in the order of arrival has the name, and of these a system's plain
- * name before those of its variants. */
-static bool is_plainer(const struct candidate *a, const struct candidate *b)
+static void list(struct candidate *kept, const char *name)
 {
-    const bool first = is_first_come(&a->config), other = is_first_come(&b->config);
-    return first != other ? first : strlen(a->name) < strlen(b->name);
+    const size_t at = strlen(kept->alike), room = sizeof kept->alike - at;
+    if (!is_listed(kept->name, name) && !is_listed(kept->alike, name) && strlen(name) + 3 < room)
+        snprintf(kept->alike + at, room, "%s%s", at ? ", " : "", name);
 }
 
+/* Of equals those that serve in the order of arrival are named, if there are any: a system's plain
+ * name first. */
 static void add_alike(struct candidate *kept, const struct candidate *candidate)
 {
     char other[sizeof kept->name];
-    const size_t at = strlen(kept->alike), room = sizeof kept->alike - at;
-    const bool is_first = is_plainer(candidate, kept);
-    if (kept->is_own || strcmp(candidate->name, kept->name) == 0)
+    if (kept->is_own || candidate->is_first_come < kept->is_first_come)
         return;
-    snprintf(other, sizeof other, "%s", is_first ? kept->name : candidate->name);
-    if (is_first)
+    snprintf(other, sizeof other, "%s", candidate->name);
+    if (candidate->is_first_come > kept->is_first_come) {
+        kept->is_first_come = true;
+        kept->alike[0] = '\0';
+        snprintf(kept->name, sizeof kept->name, "%s", other);
+    } else if (strlen(other) < strlen(kept->name)) {
+        snprintf(other, sizeof other, "%s", kept->name);
         snprintf(kept->name, sizeof kept->name, "%s", candidate->name);
-    if (!strstr(kept->alike, other) && strlen(other) + 3 < room)
-        snprintf(kept->alike + at, room, "%s%s", at ? ", " : "", other);
+    }
+    list(kept, other);
 }
 
 /* True of one that is another's equal, which is noted. */

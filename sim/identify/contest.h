@@ -21,6 +21,7 @@ struct latencies {
 
 struct candidate {
     char name[64], alike[112]; /* a preset, and those that fly as it does */
+    bool is_first_come;        /* it serves in the order of arrival */
     bool is_own;               /* the configuration's own, with the pool of its rule */
     struct config config;
     double value[N_PARAMETERS];
