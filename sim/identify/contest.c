@@ -46,7 +46,6 @@ static int fly(struct contest *contest, const struct config *config, const doubl
         if (trial_fly(&setting, &residuals->recordings[k], value, 0, &residuals->trials[k], error) <
             0)
             return error->code;
-    contest->quest->fit.n_flights += residuals->n_recordings;
     for (size_t j = 0; j < flown->n; j++) {
         const struct fitted_row *row = &residuals->rows[j * RESIDUAL_SHIFTS];
         for (int l = 0; l < CONTEST_COMPARED; l++)
@@ -316,7 +315,8 @@ static int consider(struct contest *contest, const char *name, bool found_pool,
     return rc == IFL_E_INPUT || rc == IFL_E_STALLED ? 0 : rc;
 }
 
-/* The search may have ended in a pool that the configuration's own rule is far from. */
+/* The search may have ended in a pool that the configuration's own rule is far from, or early: what
+ * candidates gain by a fit of the same kind counts. */
 static int consider_own(struct contest *contest, struct ifl_error *error)
 {
     struct candidate *own;
@@ -328,7 +328,7 @@ static int consider_own(struct contest *contest, struct ifl_error *error)
     }
     if (rc == 0)
         rc = fly_candidate(contest, own, error);
-    if (rc == 0 && !is_one(&contest->base, &own->flown))
+    if (rc == 0)
         rank(contest, own);
     else
         drop(own);

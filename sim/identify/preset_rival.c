@@ -25,20 +25,25 @@ static const double as_good = 0.1;
 /* ---- fits ---- */
 
 /* In Vuong's test, and in that of Clarke (Political Analysis 15, 2007), which counts the spans in
- * which a model is likelier: few requests that another model explains by far are not the runs. */
-static bool is_shown(const struct contest *contest, const struct rival_gain *gain)
+ * which a model is likelier: few requests that another model explains by far are not the runs. Nor
+ * is a model that explains one latency at the cost of the other. */
+static bool is_shown(const struct contest *contest, const struct fit *fit,
+                     const struct rival_gain *gain)
 {
-    const double vuong = 0.01, clarke = 0.05;
-    const unsigned n_spans = (unsigned)contest->quest->residuals.n_spans;
+    const double vuong = 0.01, clarke = 0.05, no_worse = 1.05;
+    const struct fit *own = &contest->quest->fit;
+    const unsigned n_spans = (unsigned)own->residuals->n_spans;
     return gain->request > least_gain && rival_is_better(contest->quest, gain, vuong) &&
-           gsl_cdf_binomial_Q((unsigned)gain->n_ahead - 1, 0.5, n_spans) < clarke;
+           gsl_cdf_binomial_Q((unsigned)gain->n_ahead - 1, 0.5, n_spans) < clarke &&
+           fit->scale[TTFT] < no_worse * own->scale[TTFT] &&
+           fit->scale[TPOT] < no_worse * own->scale[TPOT];
 }
 
 /* A later fit may begin at a worse place. */
 static void keep_best(const struct contest *contest, struct candidate *candidate,
                       const struct fit *fit, const struct rival_gain *gain)
 {
-    candidate->is_shown = candidate->is_shown || is_shown(contest, gain);
+    candidate->is_shown = candidate->is_shown || is_shown(contest, fit, gain);
     if (candidate->is_fitted && gain->request <= candidate->gain.request)
         return;
     candidate->is_fitted = true;
@@ -47,7 +52,7 @@ static void keep_best(const struct contest *contest, struct candidate *candidate
     memcpy(candidate->scale, fit->scale, sizeof fit->scale);
 }
 
-/* A model that cannot be fitted, since trials of it last for ever say, is none. */
+/* A model that cannot be fitted, whose trials last for ever say, is none. */
 static int forgive(struct candidate *candidate, int rc)
 {
     if (rc != IFL_E_INPUT && rc != IFL_E_STALLED)
@@ -56,6 +61,19 @@ static int forgive(struct candidate *candidate, int rc)
         candidate->gain = (struct rival_gain){0, -INFINITY, 0};
     candidate->is_fitted = true;
     return 0;
+}
+
+/* A time below nothing would explain what no model of the configuration may. True: some were. */
+static bool bound_all(const struct quest *quest, struct fit *fit)
+{
+    bool any = false;
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        if (fit->is_free[p] && fit->value[p] < quest_least(quest, p)) {
+            fit->value[p] = quest_least(quest, p);
+            fit->is_free[p] = false;
+            any = true;
+        }
+    return any;
 }
 
 /* Host and front end anew, from the candidate's values on. */
@@ -68,11 +86,12 @@ static int refit_opened(struct contest *contest, struct candidate *candidate, bo
     memcpy(fit->is_free, contest->is_free, sizeof fit->is_free);
     fit->exchange_unit = quest->fit.exchange_unit;
     int rc = descend ? fit_again(fit, error) : fit_refit(fit, error);
+    while (rc == 0 && bound_all(quest, fit))
+        rc = fit_refit(fit, error);
     if (rc == 0)
         rc = rival_compare(&quest->fit, fit, &gain, error);
     if (rc == 0)
         keep_best(contest, candidate, fit, &gain);
-    quest->fit.n_flights += fit->n_flights;
     return forgive(candidate, rc);
 }
 
@@ -108,7 +127,6 @@ static int search_opened(struct contest *contest, struct candidate *candidate, s
     for (enum parameter p = 0; rc == 0 && p < N_PARAMETERS; p++)
         contest->is_free[p] =
             !fit_is_profiled(p) && (rival->fit.is_free[p] || rival->found->of[p].state == AT_BOUND);
-    contest->quest->fit.n_flights += rival->fit.n_flights;
     return forgive(candidate, rc);
 }
 
@@ -198,15 +216,14 @@ static void append(char *text, size_t n_bytes, const char *before, const char *n
 }
 
 /* The others that fly as it does, or that explain the runs nearly as well. */
-static void list_others(const struct contest *contest, char text[256])
+static void list_others(const struct contest *contest, const struct candidate *best, char text[256])
 {
     enum { MOST = 4 };
-    const struct candidate *best = contest->kept[0];
     size_t n = 0;
     *text = '\0';
     if (*best->alike)
         append(text, 256, " (in these runs as ", best->alike);
-    for (size_t i = 1; i < contest->n_kept && n < MOST; i++) {
+    for (size_t i = 0; i < contest->n_kept && n < MOST; i++) {
         const struct candidate *other = contest->kept[i];
         if (!other->is_own && strcmp(other->name, best->name) != 0 &&
             other->gain.request > best->gain.request - as_good)
@@ -220,13 +237,12 @@ static void list_others(const struct contest *contest, char text[256])
         append(text, 256, ")", "");
 }
 
-static void name_rival(struct contest *contest)
+static void name_rival(struct contest *contest, const struct candidate *best)
 {
-    const struct candidate *best = contest->kept[0];
     const double *own = contest->quest->fit.scale, *other = best->scale;
     struct identified *found = contest->quest->found;
     char others[256];
-    list_others(contest, others);
+    list_others(contest, best, others);
     snprintf(found->rival_is, sizeof found->rival_is, "rather of preset %s", best->name);
     snprintf(
         found->rival, sizeof found->rival,
@@ -254,21 +270,28 @@ static void doubt_pool(struct contest *contest)
             100 * fit->scale[TTFT], 100 * fit->scale[TPOT]);
 }
 
-/* The best one is fitted whole if host and front end alone do not show it to be better. */
+static const struct candidate *find_better(const struct contest *contest)
+{
+    for (size_t i = 0; i < contest->n_kept; i++)
+        if (!contest->kept[i]->is_own && is_better(contest, contest->kept[i]))
+            return contest->kept[i];
+    return NULL;
+}
+
+/* The best one is fitted whole if host and front end alone do not show any to be better. */
 static int choose(struct contest *contest, struct ifl_error *error)
 {
     int rc = fit_in_rounds(contest, error);
-    struct candidate *best = contest->n_kept > 0 ? contest->kept[0] : NULL;
-    if (rc < 0 || !best || best->gain.request <= 0)
-        return rc;
-    if (best->is_own) {
+    struct candidate *best = contest->kept[0];
+    if (rc == 0 && best->is_own)
         doubt_pool(contest);
-        return 0;
-    }
-    if (!is_better(contest, best) && best->gain.request > least_searched)
+    if (rc < 0 || best->is_own)
+        return rc;
+    if (!find_better(contest) && best->gain.request > least_searched)
         rc = search(contest, best, error);
-    if (rc == 0 && is_better(contest, best))
-        name_rival(contest);
+    const struct candidate *better = rc == 0 ? find_better(contest) : NULL;
+    if (better)
+        name_rival(contest, better);
     return rc;
 }
 
