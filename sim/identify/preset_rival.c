@@ -162,15 +162,33 @@ static void sort(struct contest *contest)
         }
 }
 
+/* The configuration's own stands as it was found, unless its rule makes another pool. */
+static bool is_as_found(const struct contest *contest, const struct candidate *candidate)
+{
+    return candidate->is_own && candidate->value[BLOCKS] == contest->quest->fit.value[BLOCKS];
+}
+
+static bool is_promising(const struct contest *contest)
+{
+    for (size_t i = 0; i < contest->n_kept; i++)
+        if (!is_as_found(contest, contest->kept[i]) &&
+            contest->kept[i]->gain.request > least_descended)
+            return true;
+    return false;
+}
+
 /* Ever fewer of them are fitted ever better, as far as they promise. */
 static int fit_all(struct contest *contest, struct ifl_error *error)
 {
     int rc = 0;
+    if (contest->n_kept == 1 && is_as_found(contest, contest->kept[0]))
+        return 0;
     for (size_t i = 0; rc == 0 && i < contest->n_kept; i++)
         if (!contest->kept[i]->is_fitted)
             rc = refit(contest, contest->kept[i], false, error);
     sort(contest);
-    for (size_t i = 0; rc == 0 && i < contest->n_kept && i < DESCENDED; i++)
+    for (size_t i = 0; rc == 0 && is_promising(contest) && i < contest->n_kept && i < DESCENDED;
+         i++)
         if (contest->kept[i]->gain.request > least_descended)
             rc = refit(contest, contest->kept[i], true, error);
     sort(contest);
@@ -283,7 +301,7 @@ static int choose(struct contest *contest, struct ifl_error *error)
 {
     int rc = fit_in_rounds(contest, error);
     struct candidate *best = contest->kept[0];
-    if (rc == 0 && best->is_own)
+    if (rc == 0 && best->is_own && !is_as_found(contest, best))
         doubt_pool(contest);
     if (rc < 0 || best->is_own)
         return rc;
