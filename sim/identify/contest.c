@@ -312,7 +312,7 @@ static int consider(struct contest *contest, const char *name, bool found_pool,
         rank(contest, candidate);
     else
         drop(candidate);
-    return rc == IFL_E_INPUT || rc == IFL_E_STALLED ? 0 : rc;
+    return contest_ends(rc) ? rc : 0;
 }
 
 /* The search may have ended in a pool that the configuration's own rule is far from, or early: what
@@ -347,7 +347,7 @@ static int consider_all(struct contest *contest, struct ifl_error *error)
             rc = consider(contest, names.of[i], true, error);
     }
     name_list_free(&names);
-    return rc;
+    return contest_ends(rc) ? rc : 0; /* where there are no presets, none is tried */
 }
 
 static int take_base(struct contest *contest, const struct config *config, const double value[],

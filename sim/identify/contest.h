@@ -45,6 +45,12 @@ struct contest {
     size_t n_kept;
 };
 
+/* What ends an identification; all else makes a model none. */
+static inline bool contest_ends(int rc)
+{
+    return rc == IFL_E_NOMEM || rc == IFL_E_INTERRUPTED;
+}
+
 /* Fills the candidates. The caller owes contest_close, also after an error. */
 int contest_open(struct contest *contest, struct quest *quest, struct ifl_error *error);
 void contest_close(struct contest *contest);

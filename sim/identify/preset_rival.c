@@ -55,7 +55,7 @@ static void keep_best(const struct contest *contest, struct candidate *candidate
 /* A model that cannot be fitted, whose trials last for ever say, is none. */
 static int forgive(struct candidate *candidate, int rc)
 {
-    if (rc != IFL_E_INPUT && rc != IFL_E_STALLED)
+    if (rc == 0 || contest_ends(rc))
         return rc;
     if (!candidate->is_fitted)
         candidate->gain = (struct rival_gain){0, -INFINITY, 0};
