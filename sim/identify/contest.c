@@ -332,7 +332,7 @@ static int consider_own(struct contest *contest, struct ifl_error *error)
         rank(contest, own);
     else
         drop(own);
-    return rc;
+    return contest_ends(rc) ? rc : 0;
 }
 
 static int consider_all(struct contest *contest, struct ifl_error *error)

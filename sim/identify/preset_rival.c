@@ -300,11 +300,13 @@ static const struct candidate *find_better(const struct contest *contest)
 static int choose(struct contest *contest, struct ifl_error *error)
 {
     int rc = fit_in_rounds(contest, error);
-    struct candidate *best = contest->kept[0];
-    if (rc == 0 && best->is_own && !is_as_found(contest, best))
-        doubt_pool(contest);
-    if (rc < 0 || best->is_own)
+    struct candidate *best = contest->n_kept > 0 ? contest->kept[0] : NULL;
+    if (rc < 0 || !best)
         return rc;
+    if (best->is_own && !is_as_found(contest, best))
+        doubt_pool(contest);
+    if (best->is_own)
+        return 0;
     if (!find_better(contest) && best->gain.request > least_searched)
         rc = search(contest, best, error);
     const struct candidate *better = rc == 0 ? find_better(contest) : NULL;
