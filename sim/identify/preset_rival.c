@@ -266,7 +266,7 @@ static void name_rival(struct contest *contest, const struct candidate *best)
         found->rival, sizeof found->rival,
         "with preset %s%s requests are %.1f%% off in the time to the first token and %.1f%% "
         "in that per token, with the configuration's %.1f%% and %.1f%% (standard deviations of "
-        "the fitted ones): the deployment has another scheduler than %.48s, and what is found "
+        "the fitted ones): the deployment has another preset than %.48s, and what is found "
         "stands for the difference",
         best->name, others, 100 * other[TTFT], 100 * other[TPOT], 100 * own[TTFT], 100 * own[TPOT],
         contest->quest->options->setting.config->serving.preset);

@@ -22,7 +22,7 @@ for preset in vllm-v0 sarathi vllm-v1-2026-08; do run_of $preset; done
 
 # ---- the other way round, too, and in the deployment that is written ----
 succeeds "$inflight" identify config.yaml ran-vllm-v0/requests.csv -o found.yaml
-says 'vllm-v0.*the deployment has another scheduler than vllm-v1-2026-08'
+says 'vllm-v0.*the deployment has another preset than vllm-v1-2026-08'
 printed 'of a wrong model'
 grep -q 'of a wrong model: the runs are rather of preset' found.yaml || complain 'the deployment does not say that its model is wrong'
 cp logs/out first
@@ -30,21 +30,21 @@ succeeds "$inflight" identify config.yaml ran-vllm-v0/requests.csv -o again.yaml
 cmp -s logs/out first || complain 'the table has other bytes the second time'
 cmp -s found.yaml again.yaml || complain 'the deployment has other bytes the second time'
 succeeds "$inflight" identify config.yaml ran-vllm-v1-2026-08/requests.csv --set serving.preset=vllm-v0
-says 'vllm-v1.*the deployment has another scheduler than vllm-v0'
+says 'vllm-v1.*the deployment has another preset than vllm-v0'
 succeeds "$inflight" identify config.yaml ran-sarathi/requests.csv --set serving.preset=vllm-v0
-says 'sarathi.*the deployment has another scheduler than vllm-v0'
+says 'sarathi.*the deployment has another preset than vllm-v0'
 
 # ---- a configuration that names the modules of its preset, and limits of a batch ----
 succeeds "$inflight" identify config.yaml ran-vllm-v0/requests.csv \
     --set 'serving.batching={policy: unified, max_seqs: 256, max_batched_tokens: 8192}'
-says 'vllm-v0.*the deployment has another scheduler than vllm-v1-2026-08'
+says 'vllm-v0.*the deployment has another preset than vllm-v1-2026-08'
 
 # ---- the right one, and one that no run tells from it ----
 for preset in vllm-v0 sarathi vllm-v1-2026-08; do
     succeeds "$inflight" identify config.yaml ran-$preset/requests.csv --set serving.preset=$preset
-    silent 'another scheduler'
+    silent 'another preset than'
 done
 succeeds "$inflight" identify config.yaml ran-vllm-v1-2026-08/requests.csv --set serving.preset=vllm-v1-2026-08-priority
-silent 'another scheduler'
+silent 'another preset than'
 
 finish
