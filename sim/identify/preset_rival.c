@@ -10,8 +10,8 @@
 enum { DESCENDED = 3, ROUNDS = 3 };
 
 /* By how much a preset must explain a request better, in the mean, nats: as if both latencies were
- * 40% less off. In recorded runs presets that did not run explain one better by up to half of it:
- * they stand for what the profile is off. */
+ * 40% less off. In recorded runs presets that did not run explain one better by up to 0.8: they
+ * stand for what the profile is off. */
 static const double least_gain = 1;
 /* A descent gains more than a few steps of Newton do, and a search more than a descent, but where a
  * candidate gains less it does not come that far. */
