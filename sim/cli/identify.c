@@ -165,6 +165,7 @@ static int find(struct work *work)
                     .n_ended = &work->n_ended},
         .recordings = work->recordings,
         .n_recordings = work->n,
+        .study = work->study,
     };
     for (size_t i = 0; i < work->request->holds.n; i++)
         work->options.hold[parameter_find(work->request->holds.of[i])] = true;

@@ -274,8 +274,8 @@ static void describe(const struct identify_report *report, struct deployment *de
            *before ? " (not determined by these runs)" : "");
     if (*report->found->rival)
         append(deployment->assumed, sizeof deployment->assumed,
-               "%sall, of a wrong model: the runs are those of a server without a prefix cache",
-               *before ? "; " : "");
+               "%sall, of a wrong model: the runs are %s", *before ? "; " : "",
+               report->found->rival_is);
 }
 
 /* What was found replaces the intervals that the deployment began with. Blocks are whole. */

@@ -222,6 +222,8 @@ int identify(const struct identify_options *options, struct identified *found,
     if (rc == 0)
         rc = rival_without_cache(&quest, error);
     if (rc == 0 && !*found->rival)
+        rc = rival_preset(&quest, error);
+    if (rc == 0 && !*found->rival)
         rc = apart_check(options, &quest.fit, error);
     if (rc == 0) {
         doubt_share(&quest);

@@ -33,6 +33,8 @@ struct identify_options {
     struct trial_setting setting;
     const struct recording *recordings; /* [n_recordings] of one deployment */
     size_t n_recordings;
+    /* How the configuration was read: other presets are tried in its place. NULL: none is. */
+    const struct study *study;
     bool hold[N_PARAMETERS];    /* at what the configuration says */
     bool release[N_PARAMETERS]; /* although the configuration or the profile says it */
 };
@@ -48,8 +50,10 @@ struct identified {
     struct deployment deployment; /* what the configuration says, with what was found */
     double scale[N_LATENCIES];
     size_t n_flights, n_fitted, n_spans;
-    char rival[480]; /* what explains the runs better than the configuration; "": nothing does */
-    char notices[IDENTIFY_NOTICES][480]; /* where the configuration may be another deployment's */
+    char rival[768];   /* what explains the runs better than the configuration; "": nothing does */
+    char rival_is[96]; /* it in a few words */
+    char doubt[384];   /* that the search has ended in the wrong place; "" */
+    char notices[IDENTIFY_NOTICES][768]; /* where the configuration may be another deployment's */
     size_t n_notices;
 };
 

@@ -10,16 +10,6 @@
 /* Less than this part of the prompts' tokens found in a cache moves no time to the first token by
  * more than a model is off. */
 static const double least_cached = 0.02;
-/* By how much a rival must explain a request better, in the mean, nats: the profile's own errors
- * make models of one engine differ by less. */
-static const double least_gain = 0.5;
-
-/* Of the difference of two log-likelihoods. */
-struct gain {
-    double sds;     /* over its standard deviation, that of sums of spans */
-    double request; /* its mean over requests, nats */
-};
-
 static double lost(const struct fit *fit, size_t i)
 {
     double sum = 0;
@@ -28,31 +18,33 @@ static double lost(const struct fit *fit, size_t i)
     return sum;
 }
 
-/* Vuong's test of models that are not nested (Econometrica 57, 1989). */
-static int compare(const struct fit *fit, const struct fit *rival, struct gain *gain,
-                   struct ifl_error *error)
+int rival_compare(const struct fit *fit, const struct fit *rival, struct rival_gain *gain,
+                  struct ifl_error *error)
 {
     const struct residuals *residuals = fit->residuals;
     const double n = (double)residuals->n_spans;
     double *of_span = calloc(residuals->n_spans, sizeof *of_span), sum = 0, squares = 0;
+    size_t n_ahead = 0;
     if (!of_span)
         return ifl_fail_nomem(error);
     for (size_t i = 0; i < residuals->n; i++)
         of_span[residuals->rows[i].span] += lost(fit, i) - lost(rival, i);
-    for (size_t s = 0; s < residuals->n_spans; s++)
+    for (size_t s = 0; s < residuals->n_spans; s++) {
         sum += of_span[s];
+        n_ahead += of_span[s] > 0;
+    }
     for (size_t s = 0; s < residuals->n_spans; s++)
         squares += pow(of_span[s] - sum / n, 2);
-    *gain = (struct gain){squares > 0 ? sum / sqrt(squares * n / (n - 1)) : 0,
-                          sum / (double)residuals->n};
+    *gain = (struct rival_gain){squares > 0 ? sum / sqrt(squares * n / (n - 1)) : 0,
+                                sum / (double)residuals->n, n_ahead};
     free(of_span);
     return 0;
 }
 
-static bool is_better(const struct quest *quest, const struct gain *gain)
+bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, double level)
 {
-    return gain->request > least_gain &&
-           gain->sds > gsl_cdf_tdist_Pinv(0.99, (double)(quest->residuals.n_spans - 1));
+    return gain->request > rival_least_gain &&
+           gain->sds > gsl_cdf_tdist_Qinv(level, (double)(quest->residuals.n_spans - 1));
 }
 
 /* A share of all prompts, or tiers, are no cache that could be left out. */
@@ -67,6 +59,8 @@ static bool may_have_none(const struct quest *quest)
 static void name_no_cache(const struct quest *quest, const struct fit *rival)
 {
     const double *with = quest->fit.scale, *without = rival->scale;
+    snprintf(quest->found->rival_is, sizeof quest->found->rival_is,
+             "those of a server without a prefix cache");
     snprintf(quest->found->rival, sizeof quest->found->rival,
              "without a prefix cache requests are %.1f%% off in the time to the first token and "
              "%.1f%% in that per token, with the configuration's %.1f%% and %.1f%% (standard "
@@ -83,15 +77,15 @@ int rival_without_cache(struct quest *quest, struct ifl_error *error)
     struct config config = *options.setting.config;
     struct identified *found = malloc(sizeof *found);
     struct quest rival;
-    struct gain gain = {0};
+    struct rival_gain gain = {0};
     if (!found)
         return ifl_fail_nomem(error);
     config.serving.kv.prefix_cache = PREFIX_CACHE_NONE;
     options.setting.config = &config;
     int rc = quest_search(&rival, &options, found, error);
     if (rc == 0)
-        rc = compare(&quest->fit, &rival.fit, &gain, error);
-    if (rc == 0 && is_better(quest, &gain))
+        rc = rival_compare(&quest->fit, &rival.fit, &gain, error);
+    if (rc == 0 && rival_is_better(quest, &gain, 0.01))
         name_no_cache(quest, &rival.fit);
     quest_close(&rival);
     free(found);

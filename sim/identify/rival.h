@@ -7,5 +7,27 @@
 /* Where the configuration has a prefix cache and the requests share prompts: a server without it.
  * Fills found->rival if that explains the runs better. */
 int rival_without_cache(struct quest *quest, struct ifl_error *error);
+/* Where options->study says how the configuration was read: the presets that come with inflight.
+ * Fills found->rival with the one that explains the runs better, and best. */
+int rival_preset(struct quest *quest, struct ifl_error *error);
+
+/* ---- for the files of rivals ---- */
+
+/* Of the difference of two log-likelihoods. */
+struct rival_gain {
+    double sds;     /* over its standard deviation, that of sums of spans */
+    double request; /* its mean over requests, nats */
+    size_t n_ahead; /* spans in which the rival is likelier */
+};
+
+/* By how much a rival must explain a request better, in the mean, nats: the profile's own errors
+ * make models of one engine differ by less. */
+static const double rival_least_gain = 0.5;
+
+/* Vuong's test of models that are not nested (Econometrica 57, 1989). Both have predicted. */
+int rival_compare(const struct fit *fit, const struct fit *rival, struct rival_gain *gain,
+                  struct ifl_error *error);
+/* By the mean, and in Vuong's test at the level. */
+bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, double level);
 
 #endif

@@ -230,7 +230,10 @@ int identify_suspect(const struct identify_options *options, const struct trial 
         notice(found, "%s", found->rival);
         return 0;
     }
-    suspect_pool(found);
+    if (*found->doubt)
+        notice(found, "%s", found->doubt);
+    else
+        suspect_pool(found);
     if (found->of[HOST_LAYER].state == AT_BOUND)
         notice(found,
                "steps take less than the profile's kernels with hardly a host time: another GPU, "

@@ -123,26 +123,58 @@ bool case_record(struct deployment_case *c, uint64_t number, double rate_rps, si
     return whole;
 }
 
-double case_choose_rate(struct deployment_case *c, uint64_t number)
+/* Flies requests without outcomes; the caller owes recording_free and trial_close. */
+static void case_fly(struct deployment_case *c, const double value[N_PARAMETERS], uint64_t number,
+                     size_t n, double rate_rps, struct trial *trial)
 {
-    double last_s = 0;
     struct ifl_trace trace;
-    struct trial trial;
     struct ifl_error error;
     struct trial_setting setting = case_setting(c);
-    const size_t n = 300;
-    case_draw_requests(c, &trace, number, n, 1e6);
+    case_draw_requests(c, &trace, number, n, rate_rps);
     must(recording_take(&c->recording, "in memory", &trace,
                         &(struct recording_options){.config = &c->config, .fit_frac = 1}, &error),
          &error);
-    must(trial_open(&trial, n, &error), &error);
-    must(trial_fly(&setting, &c->recording, c->truth, 0, &trial, &error), &error);
+    must(trial_open(trial, n, &error), &error);
+    must(trial_fly(&setting, &c->recording, value, 0, trial, &error), &error);
+}
+
+double case_most_rate(struct deployment_case *c, uint64_t number)
+{
+    double last_s = 0;
+    struct trial trial;
+    const size_t n = 300;
+    case_fly(c, c->truth, number, n, 1e6, &trial);
     for (size_t i = 0; i < n; i++)
         last_s = isfinite(trial.of[E2E][i]) ? fmax(last_s, trial.of[E2E][i]) : last_s;
     trial_close(&trial);
     recording_free(&c->recording);
+    return (double)n / last_s;
+}
+
+double case_choose_rate(struct deployment_case *c, uint64_t number)
+{
     return (c->tight ? 0.9 + 0.2 * uniform(number, 3) : 0.4 + 0.4 * uniform(number, 3)) *
-           (double)n / last_s;
+           case_most_rate(c, number);
+}
+
+void case_means(struct deployment_case *c, const double value[N_PARAMETERS], uint64_t number,
+                double rate_rps, double means[N_LATENCIES])
+{
+    struct trial trial;
+    const size_t n = 300;
+    case_fly(c, value, number, n, rate_rps, &trial);
+    for (int l = 0; l < N_LATENCIES; l++) {
+        size_t n_finite = 0;
+        means[l] = 0;
+        for (size_t i = 0; i < n; i++)
+            if (isfinite(trial.of[l][i])) {
+                means[l] += trial.of[l][i];
+                n_finite++;
+            }
+        means[l] /= (double)n_finite;
+    }
+    trial_close(&trial);
+    recording_free(&c->recording);
 }
 
 void case_draw_truth(struct deployment_case *c, uint64_t number)
@@ -159,15 +191,29 @@ void case_draw_truth(struct deployment_case *c, uint64_t number)
     truth[BLOCKS] = round(c->tight ? fmin(computed, 600 + 1400 * uniform(number, 9)) : computed);
 }
 
-void case_identify(struct deployment_case *c, enum parameter released, struct identified *found)
+static void identify_with(struct deployment_case *c, struct identify_options *options,
+                          struct identified *found)
 {
     struct ifl_error error;
-    struct identify_options options = {
-        .setting = case_setting(c), .recordings = &c->recording, .n_recordings = 1};
+    options->setting = case_setting(c);
+    options->recordings = &c->recording;
+    options->n_recordings = 1;
+    must(identify(options, found, &error), &error);
+    recording_free(&c->recording);
+}
+
+void case_identify(struct deployment_case *c, enum parameter released, struct identified *found)
+{
+    struct identify_options options = {0};
     if (released < N_PARAMETERS)
         options.release[released] = true;
-    must(identify(&options, found, &error), &error);
-    recording_free(&c->recording);
+    identify_with(c, &options, found);
+}
+
+void case_identify_among(struct deployment_case *c, struct identified *found)
+{
+    struct identify_options options = {.study = c->study};
+    identify_with(c, &options, found);
 }
 
 void case_unload(struct deployment_case *c)

@@ -38,9 +38,16 @@ void case_draw_requests(const struct deployment_case *c, struct ifl_trace *trace
 /* A load at which the server is neither idle nor drowned: half to nine tenths of the rate at which
  * it serves them when all come at once. */
 double case_choose_rate(struct deployment_case *c, uint64_t number);
+/* The rate at which it serves them when all come at once. */
+double case_most_rate(struct deployment_case *c, uint64_t number);
+/* The mean latencies of other requests, without noise. */
+void case_means(struct deployment_case *c, const double value[N_PARAMETERS], uint64_t number,
+                double rate_rps, double means[N_LATENCIES]);
 /* The run that the truth gives, with the noise. False if a request did not finish. */
 bool case_record(struct deployment_case *c, uint64_t number, double rate_rps, size_t n);
 /* Of the recording, which it frees. N_PARAMETERS releases none. */
 void case_identify(struct deployment_case *c, enum parameter released, struct identified *found);
+/* The same among the presets that come with inflight. */
+void case_identify_among(struct deployment_case *c, struct identified *found);
 
 #endif

@@ -1,0 +1,60 @@
+/* The presets that come with inflight as models of the runs, for the files of that alone.
+ *
+ * Each is flown once with the numbers that were found for the configuration, and those that fly
+ * alike are one candidate. Host and front end stand for a part of what a wrong preset is off, so
+ * levels are left out of that comparison: it says which are worth a fit of their own. Kernels stay
+ * those of the configuration: a scheduler is looked for, not the numbers of a profile. */
+#ifndef SIM_IDENTIFY_CONTEST_H
+#define SIM_IDENTIFY_CONTEST_H
+
+#include "identify/fit_parts.h"
+#include "identify/rival.h"
+
+/* Most candidates, and latencies that are compared: TTFT and TPOT. */
+enum { CONTEST_KEPT = 16, CONTEST_COMPARED = TPOT + 1 };
+
+/* Simulated latencies of the fitted requests, recording after recording. */
+struct latencies {
+    double *s[CONTEST_COMPARED]; /* [n] */
+    size_t n;
+};
+
+struct candidate {
+    char name[64], alike[112]; /* a preset, and those that fly as it does */
+    bool is_first_come;        /* it serves in the order of arrival */
+    bool is_own;               /* the configuration's own, with the pool of its rule */
+    struct config config;
+    double value[N_PARAMETERS];
+    struct latencies flown;
+    double seen;              /* gain over the base without levels, nats a request */
+    bool is_fitted, is_shown; /* a fit of it was better than the configuration's beyond chance */
+    struct rival_gain gain;   /* of the best fit, over the configuration's */
+    double scale[N_LATENCIES];
+};
+
+struct contest {
+    struct quest *quest;
+    /* What candidates are compared with and begin from: the configuration with what was found. */
+    const struct config *base_config;
+    const double *base_value;
+    struct latencies base;
+    double base_lost, base_scale[CONTEST_COMPARED];
+    bool is_free[N_PARAMETERS]; /* in fits of candidates */
+    double *r;                  /* [n] scratch */
+    struct candidate *kept[CONTEST_KEPT];
+    size_t n_kept;
+};
+
+/* What ends an identification; all else makes a model none. */
+static inline bool contest_ends(int rc)
+{
+    return rc == IFL_E_NOMEM || rc == IFL_E_INTERRUPTED;
+}
+
+/* Fills the candidates. The caller owes contest_close, also after an error. */
+int contest_open(struct contest *contest, struct quest *quest, struct ifl_error *error);
+void contest_close(struct contest *contest);
+/* The first candidate is the base of a new list, in which it stays, as the configuration's own. */
+int contest_again(struct contest *contest, struct ifl_error *error);
+
+#endif
