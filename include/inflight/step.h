@@ -5,10 +5,9 @@
  * come in a table, so that a plug-in has no undefined symbol.
  *
  * A refusal is an answer and changes nothing. A breach of the contract ends the run with the
- * policy's name: for example, tokens for a request that is not on the device, or more tokens than a
- * request has left to compute. From the breach until the plan returns, ifl_next and every call that
- * gives a verdict or changes the step return NULL, false, IFL_WAIT or IFL_NO_BLOCKS. Other
- * questions are still answered.
+ * policy's name: for example, tokens for a request that is not on the device. From the breach until
+ * the plan returns, ifl_next and every call that gives a verdict or changes the step return NULL,
+ * false, IFL_WAIT or IFL_NO_BLOCKS. Other questions are still answered.
  *
  * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt, and
  * bring swapped requests back (ifl_start with 0 tokens). All other functions of modules, including
@@ -70,16 +69,14 @@ struct ifl_view {
     int32_t n_ended_blocks;  /* freed by requests that ended after the last step began */
     struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
     /* An order calls it when the key of the request has changed. Update the module's state first:
-     * `rank` is called within the call if the request waits. It has no effect for a request that
-     * neither waits, runs nor is swapped, or that was pushed to the front of waiting. Only from
-     * hooks and from `keys` of an order. In on_join, on_undo and on_preempt not for the hook's own
-     * request, which is in no list yet. */
+     * `rank` is called within the call if the request waits. No effect for a request that neither
+     * waits, runs nor is swapped, or that was pushed to the front of waiting. Only from hooks and
+     * from `keys` of an order; in on_join, on_undo and on_preempt not for the hook's own request.
+     */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* earlier plans of this same step; none of them gave a token */
-    int32_t slot;     /* pipeline slot of this plan, below limits->max_in_flight; in hooks, slot of
-                         the hook's step; 0 if there are no slots */
-    int32_t n_moving,
-        n_moving_blocks; /* requests that are MOVING, and their blocks on the device */
+    int32_t slot; /* pipeline slot of the step, below limits->max_in_flight; 0: there are none */
+    int32_t n_moving, n_moving_blocks; /* requests that are MOVING, and their device blocks */
     int32_t n_loaded, n_loaded_blocks; /* requests that are LOADED, and their blocks */
 };
 
@@ -94,8 +91,7 @@ enum ifl_verdict {
 
 enum ifl_fate {
     IFL_RECOMPUTE, /* blocks are dropped, n_computed returns to 0 */
-    IFL_SWAP,      /* blocks are copied to host memory before the step computes; if that is full,
-                      as serving.kv.swap_full says */
+    IFL_SWAP,      /* blocks are copied to host memory; if that is full, see kv.swap_full */
     IFL_KEEP       /* no request gives way */
 };
 
@@ -147,10 +143,8 @@ struct ifl_requests { /* borrowed until the plan returns; its length does not ch
 enum ifl_load_way {
     IFL_LOAD_APART,   /* while steps run: the request is MOVING, then LOADED, and a plan starts it;
                          if part of the K/V is lost, it waits again with the part that came */
-    IFL_LOAD_BEFORE,  /* this step begins when the K/V has come; a later plan finds the request
-                         LOADED and starts it */
-    IFL_LOAD_BY_LAYER /* this step begins at once, and each layer waits for its own K/V: this plan
-                         may start the request */
+    IFL_LOAD_BEFORE,  /* this step waits for the K/V; a later plan starts the LOADED request */
+    IFL_LOAD_BY_LAYER /* each layer of this step waits for its own K/V: this plan may start it */
 };
 
 /* Work of a step that yields no token: prompts padded to the longest prompt of their batch, and
