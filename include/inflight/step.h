@@ -47,8 +47,7 @@ struct ifl_limits {
     int32_t max_drafts;   /* most tokens that are guessed for a request in a step; 0: never any */
     uint32_t n_adapters;  /* adapters have numbers from 1 to this; 0: there are none */
     int32_t max_adapters; /* adapters that the device has slots for; 0: no limit */
-    /* [n_adapters + 1] KV blocks that each adapter takes while a request on the device is computed
-     * with it; NULL: adapters take none */
+    /* [n_adapters + 1] KV blocks of an adapter while a request on the device uses it; NULL: none */
     const int32_t *adapter_blocks;
 };
 
@@ -100,8 +99,8 @@ enum ifl_fate {
 enum ifl_place {
     IFL_FRONT,    /* before all waiting requests, whatever its rank */
     IFL_IN_ORDER, /* at the place of its rank */
-    IFL_BACK /* ranked as if it arrived now: while it waits there, `rank` reads as its arrival_ns
-                the time of the preemption, so a deadline that counts from arrival_ns moves */
+    IFL_BACK      /* ranked as if it arrived now: `rank` reads the time of the preemption as its
+                     arrival_ns, so a deadline that counts from arrival_ns moves */
 };
 
 /* Bits: ifl_next takes a union of them. */
@@ -129,8 +128,7 @@ struct ifl_victim {
 struct ifl_hit {
     int32_t n_cached; /* tokens; ifl_n_computed of a waiting request is the same number */
     int32_t n_soon;   /* further tokens that running requests are computing now */
-    int32_t n_below;  /* tokens after n_cached in a slower tier or at another replica; n_computed
-                         of the waiting request includes them already */
+    int32_t n_below;  /* further tokens in a slower tier or at another replica, in n_computed */
     uint32_t node;    /* radix-cache node where the match ends; 0: the root, or no radix cache */
 };
 
