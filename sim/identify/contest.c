@@ -161,17 +161,18 @@ static bool has_module(const struct config *config, enum ifl_kind kind, const ch
     return policy && strcmp(policy->name, name) == 0;
 }
 
-/* A prompt is computed by another server, or for one. */
+/* True if the server computes prompts for another one, or gets them from it. */
 static bool has_partner(const struct config *config)
 {
     return has_module(config, IFL_BATCHING, "loading") || has_module(config, IFL_ADMIT, "reserved");
 }
 
-/* What only some servers do is none of a scheduler's: guess tokens, give up K/V, keep tiers. */
+/* Speculation, K/V that is given up and tiers are features of a server, not of its scheduler. */
 static bool is_alike_in_kind(const struct config *a, const struct config *b)
 {
     return has_partner(a) == has_partner(b) && config_speculates(a) == config_speculates(b) &&
-           config_gives_up(a) == config_gives_up(b) && config_has_tiers(a) == config_has_tiers(b);
+           config_gives_up_anywhere(a) == config_gives_up_anywhere(b) &&
+           config_has_tiers(a) == config_has_tiers(b);
 }
 
 /* Blocks of the candidate that hold as many tokens as those of the base. */
