@@ -110,9 +110,9 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_dir), "DIR",
-     "where compare.csv goes (the last DIR)", COMPLETE_FOLDER},
+     "folder for compare.csv (the last DIR)", COMPLETE_FOLDER},
     {"--between", NULL, OPTION_TEXT, offsetof(struct request, between), "KEY[=VALUE,VALUE...]",
-     "compare values of a swept key within one DIR (all of the first that is no rate)",
+     "compare values of a swept key within one DIR (all values of the first key that is no rate)",
      COMPLETE_SETTING},
     {"--plot", NULL, OPTION_FLAG, offsetof(struct request, plots), NULL,
      "draw the latency of all against the rate, for a terminal of 80 columns", COMPLETE_NOTHING},

@@ -119,7 +119,7 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "FILE",
-     "where the JSON goes (into DIR), or the command line (standard output)", COMPLETE_FILE},
+     "file for the JSON (a file in DIR) or the command line (standard output)", COMPLETE_FILE},
     {"--server", NULL, OPTION_TEXT, offsetof(struct request, server), "vllm|sglang",
      "write CONFIG.yaml as the command line of this server", COMPLETE_NOTHING},
 };

@@ -149,17 +149,17 @@ static const struct option_spec options[] = {
     {"--command", "-c", OPTION_TEXT, offsetof(struct request, sources.command), "TEXT",
      "the command line, as \"vllm serve ...\"", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "CONFIG.yaml",
-     "where the configuration goes (standard output)", COMPLETE_FILE},
+     "file for the configuration (standard output)", COMPLETE_FILE},
     {"--server", "-s", OPTION_TEXT, offsetof(struct request, server), "URL",
-     "of a running server: ask for its /metrics, /version and /v1/models", COMPLETE_NOTHING},
+     "running server: ask for its /metrics, /version and /v1/models", COMPLETE_NOTHING},
     {"--answer", NULL, OPTION_LIST, offsetof(struct request, answers), "FILE",
-     "what a running server said at one of these", COMPLETE_FILE},
+     "file with the answer of a server to one of these", COMPLETE_FILE},
     {"--engine-version", NULL, OPTION_TEXT, offsetof(struct request, sources.version), "VERSION",
-     "where the log does not say it", COMPLETE_NOTHING},
+     "engine version, if the log lacks it", COMPLETE_NOTHING},
     {"--model", NULL, OPTION_TEXT, offsetof(struct request, sources.model), "NAME",
-     "where the log does not say it", COMPLETE_MODEL},
+     "model, if the log lacks it", COMPLETE_MODEL},
     {"--hardware", NULL, OPTION_TEXT, offsetof(struct request, sources.hardware), "NAME",
-     "where the log does not say it", COMPLETE_HARDWARE},
+     "hardware, if the log lacks it", COMPLETE_HARDWARE},
 };
 
 const struct command command_import = {

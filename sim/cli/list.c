@@ -445,9 +445,9 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--names", NULL, OPTION_FLAG, offsetof(struct request, names_only), NULL,
-     "the names alone, one a line", COMPLETE_NOTHING},
+     "only the names, one per line", COMPLETE_NOTHING},
     {"--plugin", NULL, OPTION_LIST, offsetof(struct request, plugins), "FILE.so",
-     "tell of the policies and keys of this module, too", COMPLETE_FILE},
+     "also list the policies and keys of this module", COMPLETE_FILE},
 };
 
 const struct command command_list = {

@@ -218,7 +218,7 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--hardware", "-g", OPTION_TEXT, offsetof(struct request, portrait.hardware), "NAME",
-     "a profile that `inflight list hardware` names (a100-80gb-sxm)", COMPLETE_HARDWARE},
+     "hardware profile, see `inflight list hardware` (a100-80gb-sxm)", COMPLETE_HARDWARE},
     {"--tensor", "-t", OPTION_COUNT, offsetof(struct request, tensor), "N",
      "GPUs that share each layer (1)", COMPLETE_NOTHING},
     {"--batch", "-b", OPTION_COUNT, offsetof(struct request, batch), "N",
@@ -226,19 +226,19 @@ static const struct option_spec options[] = {
     {"--length", "-l", OPTION_COUNT, offsetof(struct request, length), "TOKENS",
      "context of each sequence (2048)", COMPLETE_NOTHING},
     {"--block", NULL, OPTION_COUNT, offsetof(struct request, block), "TOKENS",
-     "of a K/V block (16)", COMPLETE_NOTHING},
+     "size of a K/V block (16)", COMPLETE_NOTHING},
     {"--utilization", "-u", OPTION_REAL, offsetof(struct request, portrait.utilization), "FRAC",
-     "of the GPU memory, for weights and K/V (0.9)", COMPLETE_NOTHING},
+     "fraction of the GPU memory for weights and K/V (0.9)", COMPLETE_NOTHING},
     {"--dtype", NULL, OPTION_TEXT, offsetof(struct request, dtype), "DTYPE",
-     "of the weights: auto, fp32, fp16, bf16, fp8, int8, int4 (auto: as the model says)",
+     "data type of the weights: auto, fp32, fp16, bf16, fp8, int8, int4 (auto: the model's)",
      COMPLETE_NOTHING},
     {"--price", NULL, OPTION_REAL, offsetof(struct request, portrait.usd_per_gpu_hour), "USD",
-     "of a GPU hour", COMPLETE_NOTHING},
+     "price of a GPU hour", COMPLETE_NOTHING},
     {"--compute", NULL, OPTION_REAL, offsetof(struct request, flops), "FLOPS",
-     "find the model size and data that a training budget is best spent on; with a NAME or alone",
+     "find the best model size and amount of data for this training budget; with a NAME or alone",
      COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_dir), "DIR",
-     "where the tables go as CSV", COMPLETE_FOLDER},
+     "folder for the tables as CSV", COMPLETE_FOLDER},
 };
 
 const struct command command_model = {

@@ -38,7 +38,7 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "FILE.html",
-     "where the page goes (report.html in the first DIR)", COMPLETE_FILE},
+     "file for the page (report.html in the first DIR)", COMPLETE_FILE},
     {"--from", NULL, OPTION_REAL, offsetof(struct request, from_s), "SECONDS",
      "show single steps from this time on (0)", COMPLETE_NOTHING},
 };

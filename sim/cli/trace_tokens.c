@@ -64,13 +64,13 @@ static const struct option_spec tokens_options[] = {
      "tokenizer.json, tekken.json, tokenizer.model or a .tiktoken file, or a folder with one",
      COMPLETE_FILE},
     {"--template", NULL, OPTION_TEXT, offsetof(struct listing, prompt_template), "TEXT",
-     "what the first turn stands in, with {} for it", COMPLETE_NOTHING},
+     "text around the first turn, with {} in its place", COMPLETE_NOTHING},
     {"--ids", NULL, OPTION_FLAG, offsetof(struct listing, with_ids), NULL,
-     "write the tokens' ids as well", COMPLETE_NOTHING},
+     "also write the ids of the tokens", COMPLETE_NOTHING},
     {"--max-record", NULL, OPTION_COUNT, offsetof(struct listing, max_record_mib), "MIB",
-     "the most that a JSON object may have (256)", COMPLETE_NOTHING},
+     "longest JSON object that is accepted (256)", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct listing, path), "OUT.csv",
-     "where the table goes (standard output)", COMPLETE_FILE},
+     "file for the table (standard output)", COMPLETE_FILE},
 };
 
 const struct command command_trace_tokens = {
