@@ -79,7 +79,7 @@ static const struct option_spec options[] = {
 
 const struct command command_calibrate = {
     .name = "calibrate",
-    .doc = "what this machine takes for an engine's operations",
+    .doc = "measure the time of an engine's operations on this machine",
     .arguments = "--engine cpu|cuda -o FILE.csv",
     .example = "inflight calibrate --engine cpu -o cpu.csv",
     .completion = COMPLETE_NOTHING,

@@ -120,11 +120,11 @@ static const struct option_spec options[] = {
 
 const struct command command_compare = {
     .name = "compare",
-    .doc = "paired differences of two runs, or of all pairs of several, with intervals",
+    .doc = "compare two runs, or all pairs of several, by paired differences with intervals",
     .arguments = "DIR DIR..., or DIR --between KEY[=VALUE,VALUE...]",
     .example = "inflight compare results/base results/mine",
-    .notes = "Of more than two runs or values all pairs are compared, with p-values corrected for "
-             "their number (Holm).",
+    .notes = "With more than two runs or values, all pairs are compared; p-values are corrected "
+             "for their number (Holm).",
     .completion = COMPLETE_FOLDER,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -126,7 +126,7 @@ static const struct option_spec options[] = {
 
 const struct command command_export = {
     .name = "export",
-    .doc = "a run in the JSON of vllm bench serve, or a configuration as a server's command line",
+    .doc = "write a run as JSON of vllm bench serve, or a configuration as a server's command line",
     .arguments = "DIR|CONFIG.yaml",
     .example = "inflight export --server vllm deployment.yaml",
     .completion = COMPLETE_CONFIG,

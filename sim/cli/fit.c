@@ -346,7 +346,7 @@ static const struct option_spec options[] = {
 
 const struct command command_fit = {
     .name = "fit",
-    .doc = "a hardware profile from measurements",
+    .doc = "fit a hardware profile to measurements",
     .arguments = "FILE...",
     .example = "inflight fit cpu.csv -o cpu.yaml",
     .notes = "All tables but a sheet of inflight calibrate need --like.",

@@ -107,10 +107,10 @@ static int check_requests_used(const struct recording_options *options, struct i
 {
     for (size_t i = 0; i < options->n_requests; i++)
         if (!options->used[i])
-            return ifl_fail_at(error, options->requests[i], 0, 0,
-                               "no recorded run has these requests: other numbers of answered "
-                               "tokens, or more requests than before the run and in it, which has "
-                               "their request_id");
+            return ifl_fail_at(
+                error, options->requests[i], 0, 0,
+                "no recorded run has these requests, expected the same numbers of output tokens; "
+                "requests before the run's may precede them if both files have request_id");
     return 0;
 }
 
@@ -227,8 +227,7 @@ static int check_releases(const struct request *request)
                     "--free %s\n",
                     word, acts_as, acts_as);
         else if (has(&request->holds, word))
-            fprintf(stderr, "inflight identify: --free %s: --hold %s says the contrary\n", word,
-                    word);
+            fprintf(stderr, "inflight identify: --free %s: --hold %s contradicts it\n", word, word);
         else
             continue;
         return -1;
@@ -315,7 +314,7 @@ static const struct option_spec options[] = {
 
 const struct command command_identify = {
     .name = "identify",
-    .doc = "what no document says of a deployment, from its recorded runs",
+    .doc = "estimate unknown numbers of a deployment from its recorded runs",
     .arguments = "CONFIG.yaml RECORDED...",
     .example = "inflight identify deployment.yaml morning.jsonl noon.jsonl -o mine.yaml",
     .completion = COMPLETE_FILE,

@@ -164,12 +164,12 @@ static const struct option_spec options[] = {
 
 const struct command command_import = {
     .name = "import",
-    .doc = "a server's log, command line and answers as a configuration",
+    .doc = "write a configuration from a server's log, command line and answers",
     .arguments = "[LOG...]",
     .example = "inflight import server.log -o deployment.yaml",
-    .notes = "Logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. Every flag and "
-             "every line is listed: what it maps to, or that it is harmless, not modelled or "
-             "unknown. Several logs are parts of the log of one server.",
+    .notes = "It reads logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. It "
+             "lists every flag and every line: what it maps to, or that it is harmless, not "
+             "modelled or unknown. Several logs count as parts of one server's log.",
     .completion = COMPLETE_FILE,
     .options = options,
     .n_options = sizeof options / sizeof *options,

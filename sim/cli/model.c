@@ -243,7 +243,7 @@ static const struct option_spec options[] = {
 
 const struct command command_model = {
     .name = "model",
-    .doc = "a model on a GPU: sizes, FLOPs, roofline, memory",
+    .doc = "print a model's sizes, FLOPs, roofline and memory on a GPU",
     .arguments = "NAME|config.json",
     .example = "inflight model llama-3-8b --hardware h100-sxm --batch 32",
     .completion = COMPLETE_MODEL,

@@ -173,7 +173,7 @@ static const struct option_spec options[] = {
 
 const struct command command_plot = {
     .name = "plot",
-    .doc = "figures of runs and of searches for the capacity",
+    .doc = "draw figures of runs and of capacity searches",
     .arguments = "DIR...",
     .example = "inflight plot results/quickstart --figure latency_vs_rate",
     .completion = COMPLETE_FOLDER,

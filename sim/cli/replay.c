@@ -168,12 +168,11 @@ static const struct option_spec options[] = {
 
 const struct command command_replay = {
     .name = "replay",
-    .doc = "the requests of a trace, sent to a server",
+    .doc = "send the requests of a trace to a server",
     .arguments = "TRACE",
     .example = "inflight replay trace.csv --server http://localhost:8000 -o results/live",
-    .notes =
-        "The server speaks OpenAI's API with streams: vLLM, SGLang, llama.cpp's. Requests come "
-        "as a simulated run has them. `validate` and `identify` read what is written.",
+    .notes = "The server must speak OpenAI's API with streams: vLLM, SGLang, llama.cpp's. Requests "
+             "arrive as in a simulated run. `validate` and `identify` read the reports.",
     .completion = COMPLETE_FILE,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -45,7 +45,7 @@ static const struct option_spec options[] = {
 
 const struct command command_report = {
     .name = "report",
-    .doc = "runs as one HTML page, to open in a browser without a network",
+    .doc = "write runs as one HTML page, which needs no network",
     .arguments = "DIR...",
     .example = "inflight report results/quickstart",
     .completion = COMPLETE_FOLDER,

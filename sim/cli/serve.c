@@ -275,8 +275,9 @@ const struct command command_serve = {
     .doc = "answer OpenAI's API at the pace of a simulated server, or with an engine",
     .arguments = "CONFIG.yaml",
     .example = "inflight serve quickstart --set sweep=null --port 8000 -o results/live",
-    .notes = "Every request is recorded: `inflight run DIR/config.yaml` flies the recording again, "
-             "with the same steps. The keys of `live` are its own: `inflight list keys live`.",
+    .notes =
+        "Every request is recorded: `inflight run DIR/config.yaml` repeats the recording with the "
+        "same steps. The keys under `live` are for servers only: `inflight list keys live`.",
     .completion = COMPLETE_CONFIG,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -119,7 +119,7 @@ static const struct option_spec options[] = {
 
 const struct command command_table = {
     .name = "table",
-    .doc = "summaries of runs as a table in LaTeX, Markdown or CSV",
+    .doc = "write summaries of runs as a table in LaTeX, Markdown or CSV",
     .arguments = "DIR...",
     .example = "inflight table results/quickstart --columns p99_ttft_s,request_throughput_rps",
     .notes = "With replications a cell is a mean and half the width of its 95% interval. The best "

@@ -125,7 +125,7 @@ static const struct option_spec stats_options[] = {
 
 const struct command command_trace_stats = {
     .name = "trace stats",
-    .doc = "rate, burstiness and lengths of traces",
+    .doc = "print rate, burstiness and lengths of traces",
     .arguments = "FILE...",
     .example = "inflight trace stats traces/data/azure-conv-2023.csv.gz",
     .completion = COMPLETE_FILE,
@@ -187,7 +187,7 @@ static const struct option_spec convert_options[] = {
 
 const struct command command_trace_convert = {
     .name = "trace convert",
-    .doc = "a trace of any format as inflight's own CSV",
+    .doc = "convert a trace of any format to inflight's own CSV",
     .arguments = "FILE",
     .example = "inflight trace convert traces/data/azure-conv-2023.csv.gz -o trace.csv",
     .completion = COMPLETE_FILE,
@@ -362,7 +362,7 @@ static const struct option_spec generate_options[] = {
 
 const struct command command_trace_generate = {
     .name = "trace generate",
-    .doc = "a synthetic trace",
+    .doc = "generate a synthetic trace",
     .arguments = "-n N",
     .example = "inflight trace generate -n 1000 --process poisson --rate 4 -o synthetic.csv",
     .notes = "LAW is fixed:TOKENS, uniform:MIN,MAX, lognormal:MEAN,CV[,MIN,MAX] or "

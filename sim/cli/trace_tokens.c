@@ -75,12 +75,11 @@ static const struct option_spec tokens_options[] = {
 
 const struct command command_trace_tokens = {
     .name = "trace tokens",
-    .doc = "the tokens of a trace's texts",
+    .doc = "count the tokens of a trace's texts",
     .arguments = "FILE --tokenizer PATH",
     .example = "inflight trace tokens sharegpt.json --tokenizer tokenizer.json -o tokens.csv",
-    .notes =
-        "FILE has conversations as ShareGPT has them. Texts are encoded as they stand: no token "
-        "is put before or behind them.",
+    .notes = "FILE has conversations in ShareGPT's format. Texts are encoded as they are: no token "
+             "is added before or after them.",
     .completion = COMPLETE_FILE,
     .options = tokens_options,
     .n_options = sizeof tokens_options / sizeof *tokens_options,

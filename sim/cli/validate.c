@@ -241,10 +241,10 @@ static const struct option_spec options[] = {
 
 const struct command command_validate = {
     .name = "validate",
-    .doc = "a simulated run against a recorded one",
+    .doc = "compare a simulated run with a recorded one",
     .arguments = "SIM_DIR REAL | --live URL CONFIG.yaml",
     .example = "inflight validate results/mine recorded.jsonl",
-    .notes = "Options from --model on are those of `inflight replay`, for --live alone.",
+    .notes = "Options from --model on are those of `inflight replay`; they need --live.",
     .completion = COMPLETE_FILE,
     .options = options,
     .n_options = sizeof options / sizeof *options,
