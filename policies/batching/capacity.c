@@ -383,7 +383,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_capacity = {
     .kind = IFL_BATCHING,
     .name = "capacity",
-    .doc = "blocks decide which requests run, and the last one pauses; tokens go to decodes first "
+    .doc = "blocks decide which requests run (the last ones pause); tokens go to decodes first "
            "(TensorRT-LLM)",
     .params = params,
     .n_params = sizeof params / sizeof *params,

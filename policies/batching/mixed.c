@@ -52,7 +52,7 @@ static const struct ifl_param params[] = {
      "token budget of a step, decodes included; 0: no budget, prompts run whole"},
     {"append_spare_blocks", IFL_INT, offsetof(struct mixed, append_spare_blocks), 0, 0, 1, NULL,
      "blocks",
-     "1: a decode needs one free block per sequence even if it fills none (Sarathi-Serve)"},
+     "1: a decode must find a free block per sequence even if it needs none (Sarathi-Serve)"},
     {"walk", IFL_CHOICE, offsetof(struct mixed, walk), WALK_STARTED, 0, 0, "started|ranked", "",
      "order in which decodes are served: by start or by rank"},
     {"prompts", IFL_CHOICE, offsetof(struct mixed, prompts), PROMPTS_CHUNKED, 0, 0, "chunked|whole",

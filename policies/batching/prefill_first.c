@@ -71,13 +71,13 @@ static const struct ifl_param params[] = {
      "a prompt waits for this multiple of the last prefill's duration (scheduler_delay_factor)"},
     {"append_rule", IFL_CHOICE, offsetof(struct prefill_first, append_rule), APPEND_ONE_FREE, 0, 0,
      "one-free|touched", "",
-     "a decode needs one free block even if it fills none (block manager v1), or only the blocks "
-     "that it fills (v2)"},
+     "a decode must find one free block even if it needs none (block manager v1), or exactly the "
+     "blocks that it touches (v2)"},
     {"walk", IFL_CHOICE, offsetof(struct prefill_first, walk), WALK_STARTED, 0, 0, "started|ranked",
      "", "order in which decodes are served: by start or by rank"},
     {"blocked_head", IFL_CHOICE, offsetof(struct prefill_first, blocked_head), HEAD_WAITS, 0, 0,
      "waits|preempts", "",
-     "the first waiting request, if it cannot start, waits or preempts one with a lower rank"},
+     "the first waiting request, if it cannot start, waits or preempts one ranked behind it"},
     {"num_scheduler_steps", IFL_INT, offsetof(struct prefill_first, num_scheduler_steps), 1, 1,
      1 << 10, NULL, "steps",
      "decode steps that are scheduled together (vLLM v0.6 to v0.10); needs append_rule touched"},

@@ -34,7 +34,7 @@ static const struct ifl_param params[] = {
      1 << 30, NULL, "tokens",
      "token budget of a prefill step; 0: max(a sixth of the pool, max_model_len)"},
     {"decodes_between", IFL_INT, offsetof(struct prefill_turns, decodes_between), 0, 0, 1 << 20,
-     NULL, "steps", "decode steps after a prefill before the next prefill"},
+     NULL, "steps", "decode steps after a prefill until the next one may interrupt"},
     {"waiting_ratio", IFL_REAL, offsetof(struct prefill_turns, waiting_ratio), 0, 0, 1e6, NULL, "",
      "waiting requests per running request that start a prefill earlier; 0: never"},
     {"joined_decode", IFL_BOOL, offsetof(struct prefill_turns, joined_decode), 0, 0, 1, NULL, "",

@@ -32,8 +32,7 @@ static const struct ifl_param params[] = {
     {"place", IFL_CHOICE, offsetof(struct tail, place), IFL_FRONT, 0, 0, "front|in-order|back", "",
      "where a recomputed victim waits: at the front, by its rank, or at the back"},
     {"scheduled", IFL_CHOICE, offsetof(struct tail, scheduled), SCHEDULED_KEEP, 0, 0, "keep|undo",
-     "",
-     "requests already scheduled in the step: spared, or possible victims that are unscheduled"},
+     "", "requests already scheduled in the step: never victims, or victims that are unscheduled"},
     {"spares_ended", IFL_BOOL, offsetof(struct tail, spares_ended), 0, 0, 1, NULL, "",
      "with plans made ahead: a request that has all its tokens keeps its blocks until it leaves "
      "(TensorRT-LLM)"},
