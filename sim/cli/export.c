@@ -61,11 +61,10 @@ static int export_run(const char *dir, const char *path, struct ifl_error *error
     if (rc == 0)
         rc = ifl_export_bench(&export, path ? path : beside, error);
     if (rc == 0)
-        fprintf(
-            stderr,
-            "note: %s: itls repeats the mean gap of each request; percentiles of ITL are in the "
-            "keys of their own\n",
-            path ? path : beside);
+        fprintf(stderr,
+                "note: %s: itls repeats the mean gap of each request; percentiles of ITL have "
+                "separate keys\n",
+                path ? path : beside);
     tree_free(root);
     ifl_trace_free(&trace);
     return rc;

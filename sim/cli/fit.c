@@ -50,7 +50,7 @@ static void note_passed_over(const struct fit_data *data)
     for (size_t i = 0; i < data->n; i++)
         n += data->samples[i].op == FIT_NONE;
     if (n)
-        fprintf(stderr, "note: %zu of %zu rows are of no operation of the cost model\n", n,
+        fprintf(stderr, "note: %zu of %zu rows belong to no operation of the cost model\n", n,
                 data->n);
 }
 

@@ -61,7 +61,7 @@ static int add_file(struct answers *answers, const char *path, struct ifl_error 
     if (rc == 0 && ferror(in))
         rc = ifl_fail_at(error, path, 0, 0, "cannot be read: %s", strerror(errno));
     if (rc == 0 && n > ANSWER_BYTES)
-        rc = ifl_fail_at(error, path, 0, 0, "more than %d MiB, expected what a server answers",
+        rc = ifl_fail_at(error, path, 0, 0, "more than %d MiB, expected an answer of a server",
                          ANSWER_BYTES >> 20);
     fclose(in);
     if (rc < 0)
