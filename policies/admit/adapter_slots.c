@@ -23,7 +23,7 @@ static const struct ifl_admit_ops ops = {.ask = ask};
 const struct ifl_policy policy_admit_adapter_slots = {
     .kind = IFL_ADMIT,
     .name = "adapter-slots",
-    .doc = "requests of adapters beyond serving.adapters.max_loras are passed over (vLLM)",
+    .doc = "skips requests of adapters beyond serving.adapters.max_loras (vLLM)",
     .steady = ifl_always_steady,
     .ops.admit = &ops,
 };

@@ -14,10 +14,9 @@ struct chunk_fits {
 
 static const struct ifl_param params[] = {
     {"room_for", IFL_CHOICE, offsetof(struct chunk_fits, room_for), ROOM_FOR_PROMPT, 0, 0,
-     "prompt|chunk", "", "what must find free blocks, though only the chunk's are taken"},
+     "prompt|chunk", "", "part for which blocks must be free; only those of the chunk are taken"},
     {"watermark_frac", IFL_REAL, offsetof(struct chunk_fits, watermark_frac), 0, 0, 1, NULL, "",
-     "share of all blocks and a null block that an admission leaves free, if any request is "
-     "running"},
+     "share of all blocks, with the null block, that stays free if any request is running"},
 };
 
 /* With contiguous blocks a prompt would start over at its second chunk, for ever. */
@@ -53,7 +52,7 @@ static const struct ifl_admit_ops ops = {ask};
 const struct ifl_policy policy_admit_chunk_fits = {
     .kind = IFL_ADMIT,
     .name = "chunk-fits",
-    .doc = "the prompt, or its first chunk, finds room; only the chunk's is taken (vLLM v1)",
+    .doc = "the prompt, or its first chunk, must fit; only the chunk's blocks are taken (vLLM v1)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct chunk_fits),

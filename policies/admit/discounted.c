@@ -49,18 +49,17 @@ struct future {
 
 static const struct ifl_param params[] = {
     {"conservativeness", IFL_REAL, offsetof(struct discounted, conservativeness), 1, 0, 100, NULL,
-     "", "multiplies the first ratio (schedule_conservativeness)"},
+     "", "factor of first_ratio (schedule_conservativeness)"},
     {"first_ratio", IFL_REAL, offsetof(struct discounted, first_ratio), 0.7, 0, 1, NULL, "",
-     "share of the remaining declared output set aside at first"},
+     "share of the remaining declared output that is reserved at first"},
     {"floor_frac", IFL_REAL, offsetof(struct discounted, floor_frac), 0.14, 0, 1, NULL, "",
-     "of the first ratio: never less is set aside"},
+     "lower limit of this share, as a fraction of the first ratio"},
     {"decay_steps", IFL_INT, offsetof(struct discounted, decay_steps), 600, 1, 1 << 30, NULL,
-     "steps", "decode steps from the first ratio to the floor"},
+     "steps", "decode steps in which the share falls from the first ratio to the limit"},
     {"most_new_tokens", IFL_INT, offsetof(struct discounted, most_new_tokens), 4096, 0, 1 << 30,
-     NULL, "tokens", "a declared output counts at most so much (CLIP_MAX_NEW_TOKENS)"},
+     NULL, "tokens", "limit of the declared output that counts (CLIP_MAX_NEW_TOKENS)"},
     {"mixed", IFL_BOOL, offsetof(struct discounted, mixed), 0, 0, 1, NULL, "",
-     "a request that decodes beside the prompt takes a token in the same step "
-     "(enable_mixed_chunk)"},
+     "each decode beside the prompt takes a token in the same step (enable_mixed_chunk)"},
 };
 
 static struct future *future_of(const void *self)
@@ -342,7 +341,7 @@ static const struct ifl_admit_ops ops = {ask, room};
 const struct ifl_policy policy_admit_discounted = {
     .kind = IFL_ADMIT,
     .name = "discounted",
-    .doc = "room for prompt, declared output and a share of what the others may produce (SGLang)",
+    .doc = "prompt, declared output and a share of the others' remaining output must fit (SGLang)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct discounted),

@@ -12,9 +12,9 @@ struct in_time {
 
 static const struct ifl_param params[] = {
     {"prefill_tokens_s", IFL_REAL, offsetof(struct in_time, prefill_tokens_s), 0, 0, 1e9, NULL,
-     "tokens/s", "at which a prompt is taken to be computed; 0: at once"},
+     "tokens/s", "rate at which a prompt is assumed to be computed; 0: it takes no time"},
     {"margin_s", IFL_TIME, offsetof(struct in_time, margin_ns), 0, 0, 3600, NULL, "s",
-     "added to that time (S-LoRA: 0.5)"},
+     "margin added to the time of the prompt (S-LoRA: 0.5)"},
 };
 
 static int64_t estimate_ns(const struct in_time *p, const struct ifl_request *r)
@@ -49,7 +49,7 @@ static const struct ifl_admit_ops ops = {.ask = ask};
 const struct ifl_policy policy_admit_in_time = {
     .kind = IFL_ADMIT,
     .name = "in-time",
-    .doc = "what would be late for its first token is rejected as its turn comes",
+    .doc = "a request whose first token would be late is rejected when its turn comes",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct in_time),

@@ -38,11 +38,12 @@ struct estimate {
 
 static const struct ifl_param params[] = {
     {"busy_frac", IFL_REAL, offsetof(struct peak_estimate, busy_frac), 0, 0, 1, NULL, "",
-     "from this share of the pool on declared limits count (router_token_ratio)"},
+     "from this use of the pool on, an answer counts with its declared limit (router_token_ratio)"},
     {"likely_tokens", IFL_INT, offsetof(struct peak_estimate, likely_tokens), 1024, 1, 1 << 30,
-     NULL, "tokens", "an answer at least, below that share (router_max_new_token_len)"},
+     NULL, "tokens",
+     "below busy_frac: least length assumed for an answer (router_max_new_token_len)"},
     {"first_counts", IFL_BOOL, offsetof(struct peak_estimate, first_counts), 0, 0, 1, NULL, "",
-     "the first token of a request that starts is none of those to come (LightLLM)"},
+     "the first token of a starting request is not one of those to come (LightLLM)"},
 };
 
 /* ---- the estimate ---- */
@@ -208,7 +209,7 @@ static const struct ifl_admit_ops ops = {ask};
 const struct ifl_policy policy_admit_peak_estimate = {
     .kind = IFL_ADMIT,
     .name = "peak-estimate",
-    .doc = "the pool's estimated peak stays below its size (LightLLM, S-LoRA, VTC)",
+    .doc = "the estimated peak of the pool must stay below its size (LightLLM, S-LoRA, VTC)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct peak_estimate),

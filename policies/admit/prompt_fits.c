@@ -20,15 +20,16 @@ static const struct ifl_param params[] = {
      "share of all blocks that an admission leaves free"},
     {"swap_in_asks", IFL_CHOICE, offsetof(struct prompt_fits, swap_in_asks), SWAP_IN_ONE_MORE, 0, 0,
      "one-more|touched", "",
-     "what a swapped request must find: its blocks and one more a sequence (block manager v1), or "
-     "the blocks that its next token touches"},
+     "free blocks that a swapped request needs: its own and one more per sequence (block manager "
+     "v1), or those of its next token"},
     {"hits", IFL_CHOICE, offsetof(struct prompt_fits, hits), HITS_SAVED, 0, 0, "saved|asked-for",
      "",
-     "blocks of a prompt that the prefix cache holds: others use them already, so that only the "
-     "rest must be free (nano-vLLM), or as many must be free as if it held none (vLLM v0)"},
+     "cached blocks of a prompt: not needed, only the other blocks must be free (nano-vLLM), or as "
+     "many blocks must be free as without a cache (vLLM v0)"},
     {"paused_prompt_tokens", IFL_INT, offsetof(struct prompt_fits, paused_prompt_tokens), 0, 0,
      1 << 30, NULL, "tokens",
-     "most tokens of a paused request that count as its prompt, as in batching capacity; 0: any"},
+     "most tokens of a paused request that count as its prompt, as in batching capacity; 0: no "
+     "limit"},
 };
 
 static int32_t prompt_of(const struct prompt_fits *p, const struct ifl_request *r)
@@ -87,7 +88,7 @@ static const struct ifl_admit_ops ops = {ask};
 const struct ifl_policy policy_admit_prompt_fits = {
     .kind = IFL_ADMIT,
     .name = "prompt-fits",
-    .doc = "the whole prompt fits and a watermark stays free (vLLM v0, Sarathi-Serve)",
+    .doc = "the whole prompt must fit and leave a watermark free (vLLM v0, Sarathi-Serve)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct prompt_fits),

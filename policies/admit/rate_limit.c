@@ -21,7 +21,7 @@ struct accepted {
 
 static const struct ifl_param params[] = {
     {"max_rpm", IFL_INT, offsetof(struct rate_limit, max_rpm), 20, 0, 1 << 20, NULL, "requests",
-     "a client's requests accepted within 60 s, more are rejected; 0: no limit"},
+     "most requests of a client accepted within 60 s; others are rejected; 0: no limit"},
 };
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -72,7 +72,7 @@ static const struct ifl_admit_ops ops = {.ask = ask};
 const struct ifl_policy policy_admit_rate_limit = {
     .kind = IFL_ADMIT,
     .name = "rate-limit",
-    .doc = "a client's requests beyond so many a minute are rejected (VTC's RPM baseline)",
+    .doc = "rejects requests of a client beyond a limit per minute (VTC's RPM baseline)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct rate_limit),

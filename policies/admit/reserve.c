@@ -20,10 +20,9 @@ struct reserve {
 static const struct ifl_param params[] = {
     {"for", IFL_CHOICE, offsetof(struct reserve, reserve_for), FOR_MAX_MODEL_LEN, 0, 0,
      "max-model-len|declared|predicted|predicted-pow2|computed", "",
-     "what is reserved: the model's length, prompt + declared limit, prompt + predicted output, "
-     "which pow2 rounds up to a power of two; computed: declared but for the last token, whose K/V "
-     "is "
-     "never computed (TGI)"},
+     "reserved tokens: the model's length; prompt + declared limit; prompt + predicted output; the "
+     "same, with the output rounded up to a power of two; declared without the last token, whose "
+     "K/V is never computed (TGI)"},
 };
 
 static int32_t power_of_two_from(int32_t n)
@@ -77,7 +76,7 @@ static const struct ifl_admit_ops ops = {ask};
 const struct ifl_policy policy_admit_reserve = {
     .kind = IFL_ADMIT,
     .name = "reserve",
-    .doc = "room for all that a request may become is taken at admission (FasterTransformer, Orca)",
+    .doc = "takes blocks for the longest possible length at admission (FasterTransformer, Orca)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct reserve),

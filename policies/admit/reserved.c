@@ -18,7 +18,7 @@ static const struct ifl_admit_ops ops = {.ask = ask};
 const struct ifl_policy policy_admit_reserved = {
     .kind = IFL_ADMIT,
     .name = "reserved",
-    .doc = "blocks are taken where the request will decode (SGLang's bootstrap)",
+    .doc = "a prompt starts once its decode replica has taken blocks (SGLang's bootstrap)",
     .steady = ifl_always_steady,
     .ops.admit = &ops,
 };

@@ -109,7 +109,8 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_alternate = {
     .kind = IFL_BATCHING,
     .name = "alternate",
-    .doc = "a step of prompt chunks, then a step of decodes (simple chunking of Sarathi-Serve)",
+    .doc =
+        "alternates steps of prompt chunks and steps of decodes (simple chunking of Sarathi-Serve)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct alternate),

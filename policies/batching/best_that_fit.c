@@ -22,10 +22,9 @@ static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct best_that_fit, max_seqs), 256, 1, 1 << 20, NULL,
      "sequences", "most sequences of a step"},
     {"max_batched_tokens", IFL_INT, offsetof(struct best_that_fit, max_batched_tokens), 768, 1,
-     1 << 30, NULL, "tokens", "token budget of a step; prompts are cut to what is left of it"},
+     1 << 30, NULL, "tokens", "token budget of a step; prompts are cut to the rest of the budget"},
     {"watermark_frac", IFL_REAL, offsetof(struct best_that_fit, watermark_frac), 0.01, 0, 1, NULL,
-     "",
-     "share of all blocks that a step leaves free, a block for every sequence counted as taken"},
+     "", "share of all blocks that a step leaves free; one block per sequence counts as used"},
 };
 
 static int32_t watermark(const struct best_that_fit *p, const struct ifl_view *view)
@@ -250,7 +249,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_best_that_fit = {
     .kind = IFL_BATCHING,
     .name = "best-that-fit",
-    .doc = "the best ranked run, blocks found for all of them together, the rest pauses (LTR)",
+    .doc = "runs the best ranked requests, with blocks found for all together; others pause (LTR)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct best_that_fit),

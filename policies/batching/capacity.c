@@ -40,16 +40,16 @@ static const struct ifl_param params[] = {
      NULL, "tokens", "token budget of a step, decodes included (max_num_tokens)"},
     {"chunking", IFL_CHOICE, offsetof(struct capacity, chunking), CHUNKING_NONE, 0, 0,
      "none|first-come|equal-progress", "",
-     "prompts beyond the budget wait, or are cut: the earliest gets most, or all the same"},
+     "prompts beyond the budget wait; are cut, the earliest gets most; are cut to equal progress"},
     {"chunk_unit_tokens", IFL_INT, offsetof(struct capacity, chunk_unit_tokens), 0, 0, 1 << 20,
      NULL, "tokens",
-     "chunks that do not end their prompt are multiples of it; 0: a block's tokens"},
+     "chunks, except the last of a prompt, are multiples of this; 0: a block's tokens"},
     {"join", IFL_CHOICE, offsetof(struct capacity, join), JOIN_ALWAYS, 0, 0, "always|when-idle", "",
      "when-idle: no request starts while another runs (STATIC_BATCH)"},
     {"paused_prompt_tokens", IFL_INT, offsetof(struct capacity, paused_prompt_tokens), 0, 0,
      1 << 30, NULL, "tokens",
-     "most tokens that a paused request computes again as a prompt (max_input_len); those behind "
-     "them it decodes again, one a step; 0: any"},
+     "most tokens that a paused request recomputes as a prompt (max_input_len); it decodes the "
+     "tokens after them again, one per step; 0: no limit"},
 };
 
 /* Those that may not go on have given their seats back. */
@@ -382,7 +382,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_capacity = {
     .kind = IFL_BATCHING,
     .name = "capacity",
-    .doc = "blocks decide which requests run, pausing the last; then tokens, decodes first "
+    .doc = "blocks decide which requests run (the last ones pause); tokens go to decodes first "
            "(TensorRT-LLM)",
     .params = params,
     .n_params = sizeof params / sizeof *params,

@@ -32,13 +32,13 @@ static const struct ifl_param params[] = {
     {"max_batched_tokens", IFL_INT, offsetof(struct loading, max_batched_tokens), 65536, 1, 1 << 30,
      NULL, "tokens", "most tokens of a step"},
     {"before_step", IFL_BOOL, offsetof(struct loading, before_step), 0, 0, 1, NULL, "",
-     "the next step waits for what is loaded (DistServe)"},
+     "the next step waits for loads (DistServe)"},
     {"loaded_frac", IFL_REAL, offsetof(struct loading, loaded_frac), 1, 0, 1, NULL, "of the blocks",
-     "no more is loaded once requests that are loaded and not started hold as much"},
+     "loads stop while requests that are loaded but not started hold this fraction"},
     {"reserved_tokens", IFL_INT, offsetof(struct loading, reserved_tokens), 0, 0, 1 << 20, NULL,
-     "tokens", "stay free for each request when another is loaded (SGLang); 0: no such rule"},
+     "tokens", "tokens kept free per request when another is loaded (SGLang); 0: none"},
     {"declared_tokens", IFL_INT, offsetof(struct loading, declared_tokens), 4096, 0, 1 << 30, NULL,
-     "tokens", "with it: most of a declared output that counts"},
+     "tokens", "with reserved_tokens: limit of the declared output that counts"},
 };
 
 /* ---- what may be loaded ---- */
@@ -177,7 +177,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_loading = {
     .kind = IFL_BATCHING,
     .name = "loading",
-    .doc = "a decode replica: it loads what others have computed, starts it, and decodes",
+    .doc = "decode replica: loads K/V that other replicas have computed, and decodes",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct loading),

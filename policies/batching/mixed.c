@@ -47,40 +47,42 @@ static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct mixed, max_seqs), 128, 1, 1 << 20, NULL, "sequences",
      "most sequences on the device"},
     {"split_seqs", IFL_BOOL, offsetof(struct mixed, split_seqs), 0, 0, 1, NULL, "",
-     "in a pipeline a step has at most max_seqs over the steps in flight (Vidur); false: all"},
+     "in a pipeline a step has at most max_seqs / steps in flight (Vidur); false: no such limit"},
     {"chunk_tokens", IFL_INT, offsetof(struct mixed, chunk_tokens), 0, 0, 1 << 30, NULL, "tokens",
-     "token budget of a step, decodes included; 0: none, prompts run whole"},
+     "token budget of a step, decodes included; 0: no budget, prompts run whole"},
     {"append_spare_blocks", IFL_INT, offsetof(struct mixed, append_spare_blocks), 0, 0, 1, NULL,
      "blocks",
-     "1: a decode asks for a free block a sequence even if it needs none (Sarathi-Serve)"},
+     "1: a decode must find a free block per sequence even if it needs none (Sarathi-Serve)"},
     {"walk", IFL_CHOICE, offsetof(struct mixed, walk), WALK_STARTED, 0, 0, "started|ranked", "",
-     "decodes are served in order of start or of rank"},
+     "order in which decodes are served: by start or by rank"},
     {"prompts", IFL_CHOICE, offsetof(struct mixed, prompts), PROMPTS_CHUNKED, 0, 0, "chunked|whole",
-     "", "a prompt that exceeds what is left of the budget gets that, or waits"},
+     "", "a prompt larger than the rest of the budget gets this rest, or waits"},
     {"after_preemption", IFL_CHOICE, offsetof(struct mixed, after_preemption), AFTER_EVERYONE, 0, 0,
      "everyone|others|until-victim", "",
-     "which may start in a step that preempts: everyone (Sarathi-Serve), all but its victims (vLLM "
-     "v0), those before the first victim, and swapped ones unless one was swapped out (paper)"},
+     "requests that may start in a step that preempts: all (Sarathi-Serve); all but its victims "
+     "(vLLM v0); those before the first victim, and swapped ones unless one was swapped out "
+     "(paper)"},
     {"swapped_first", IFL_BOOL, offsetof(struct mixed, swapped_first), 1, 0, 1, NULL, "",
      "no waiting request starts while another is swapped out"},
     {"schedule_stages", IFL_INT, offsetof(struct mixed, schedule_stages), 0, 0, 1 << 20, NULL, "",
-     "stages of a prompt over which the budget falls from high to low (Sarathi-Serve, "
-     "enable_dynamic_chunking_schedule); 0: it is chunk_tokens throughout"},
+     "stages of a prompt in which the budget falls from high_chunk_tokens to low_chunk_tokens "
+     "(Sarathi-Serve, enable_dynamic_chunking_schedule); 0: always chunk_tokens"},
     {"schedule_tokens", IFL_INT, offsetof(struct mixed, schedule_tokens), 8192, 1, 1 << 30, NULL,
-     "tokens", "prompt tokens that the stages divide; what follows is the last stage"},
+     "tokens", "prompt tokens that the stages divide; tokens after them are in the last stage"},
     {"low_chunk_tokens", IFL_INT, offsetof(struct mixed, low_chunk_tokens), 256, 1, 1 << 30, NULL,
      "tokens", "budget of the last stage"},
     {"high_chunk_tokens", IFL_INT, offsetof(struct mixed, high_chunk_tokens), 1024, 1, 1 << 30,
      NULL, "tokens", "budget of the first stage"},
     {"max_partial_prefills", IFL_INT, offsetof(struct mixed, max_partial_prefills), 1, 1, 1 << 20,
      NULL, "prompts",
-     "prompts that share the budget evenly (vLLM v0's max_num_partial_prefills); 1: the first "
-     "takes all that it can use"},
+     "prompts that share the budget evenly (vLLM v0's max_num_partial_prefills); 1: the first one "
+     "takes all it can use"},
     {"max_long_partial_prefills", IFL_INT, offsetof(struct mixed, max_long_partial_prefills), 1, 1,
-     1 << 20, NULL, "prompts", "of them, long ones; where several share"},
+     1 << 20, NULL, "prompts", "most long prompts among them, if max_partial_prefills is above 1"},
     {"long_prefill_tokens", IFL_INT, offsetof(struct mixed, long_prefill_tokens), 0, 0, 1 << 30,
      NULL, "tokens",
-     "a prompt with more left is long (long_prefill_token_threshold); 0: 4% of max_model_len"},
+     "a prompt with more tokens left is long (long_prefill_token_threshold); 0: 4% of "
+     "max_model_len"},
 };
 
 static bool is_long(const struct mixed *p, const struct ifl_view *view, const struct ifl_request *r)

@@ -25,9 +25,9 @@ static const struct ifl_param params[] = {
     {"max_reqs", IFL_INT, offsetof(struct pausing, max_reqs), 512, 1, 1 << 20, NULL, "requests",
      "most requests of a step (max_batch_size)"},
     {"max_batched_tokens", IFL_INT, offsetof(struct pausing, max_batched_tokens), 2048, 1, 1 << 30,
-     NULL, "tokens", "most tokens of a step of several requests (max_batch_tokens)"},
+     NULL, "tokens", "most tokens of a step with several requests (max_batch_tokens)"},
     {"max_missed", IFL_INT, offsetof(struct pausing, max_missed), 4, 1, 1 << 20, NULL, "steps",
-     "a decode that has missed so many goes before prompts (max_preemptions)"},
+     "after this many missed steps a decode goes before prompts (max_preemptions)"},
 };
 
 static bool has_room(const struct pausing *p, const struct ifl_step *step, int32_t n)
@@ -116,7 +116,8 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_pausing = {
     .kind = IFL_BATCHING,
     .name = "pausing",
-    .doc = "prompts first, decodes in what is left; the others miss the step (splitwise-sim)",
+    .doc = "prompts first, decodes in the rest of the budget; other decodes miss the step "
+           "(splitwise-sim)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct pausing),

@@ -55,32 +55,32 @@ static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct prefill_first, max_seqs), 256, 1, 1 << 20, NULL,
      "sequences", "most sequences on the device"},
     {"split_seqs", IFL_BOOL, offsetof(struct prefill_first, split_seqs), 0, 0, 1, NULL, "",
-     "in a pipeline a step has at most max_seqs over the steps in flight (Vidur); false: all"},
+     "in a pipeline a step has at most max_seqs / steps in flight (Vidur); false: no such limit"},
     {"max_batched_tokens", IFL_INT, offsetof(struct prefill_first, max_batched_tokens), 0, 0,
      1 << 30, NULL, "tokens", "token budget of a prefill step; 0: max(max_model_len, 2048)"},
     {"budget_counts", IFL_CHOICE, offsetof(struct prefill_first, budget_counts), COUNTS_TOKENS, 0,
      0, "tokens|padded", "",
-     "what the budget counts: the prompts' tokens, or prompts x the longest (vLLM v0.2, Vidur)"},
+     "the budget counts the tokens of prompts, or number of prompts x longest (vLLM v0.2, Vidur)"},
     {"max_paddings", IFL_INT, offsetof(struct prefill_first, max_paddings), -1, -1, 1 << 30, NULL,
      "tokens",
-     "the prompts of a step are computed as long as the longest; a prompt that would have a step "
-     "compute more for nothing waits (vLLM v0.2.3: 256); -1: prompts are not padded"},
+     "most padding tokens of a step, whose prompts are padded to the longest; a prompt that would "
+     "add more waits (vLLM v0.2.3: 256); -1: no padding"},
     {"first_chunked", IFL_BOOL, offsetof(struct prefill_first, first_chunked), 0, 0, 1, NULL, "",
-     "the first prompt of a step is cut to the budget (nano-vLLM); false: one over it is dropped"},
+     "the first prompt of a step is cut to the budget (nano-vLLM); false: a longer one is dropped"},
     {"delay_factor", IFL_REAL, offsetof(struct prefill_first, delay_factor), 0, 0, 1e6, NULL, "",
-     "a prompt waits for this share of the last prefill's duration (scheduler_delay_factor)"},
+     "a prompt waits for this multiple of the last prefill's duration (scheduler_delay_factor)"},
     {"append_rule", IFL_CHOICE, offsetof(struct prefill_first, append_rule), APPEND_ONE_FREE, 0, 0,
      "one-free|touched", "",
-     "what a decode asks for: a free block even if it needs none (block manager v1), or exactly "
-     "the blocks it touches (v2)"},
+     "a decode must find one free block even if it needs none (block manager v1), or exactly the "
+     "blocks that it touches (v2)"},
     {"walk", IFL_CHOICE, offsetof(struct prefill_first, walk), WALK_STARTED, 0, 0, "started|ranked",
-     "", "decodes are served in order of start or of rank"},
+     "", "order in which decodes are served: by start or by rank"},
     {"blocked_head", IFL_CHOICE, offsetof(struct prefill_first, blocked_head), HEAD_WAITS, 0, 0,
      "waits|preempts", "",
-     "the first in the queue, where it cannot start: waits, or preempts one that ranks behind it"},
+     "the first waiting request, if it cannot start, waits or preempts one ranked behind it"},
     {"num_scheduler_steps", IFL_INT, offsetof(struct prefill_first, num_scheduler_steps), 1, 1,
      1 << 10, NULL, "steps",
-     "decode steps that are scheduled at once (vLLM v0.6 to v0.10); with append_rule touched"},
+     "decode steps that are scheduled together (vLLM v0.6 to v0.10); needs append_rule touched"},
 };
 
 static int32_t token_budget(const struct prefill_first *p, const struct ifl_view *view)
@@ -393,7 +393,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_prefill_first = {
     .kind = IFL_BATCHING,
     .name = "prefill-first",
-    .doc = "steps are all prefill or all decode; waiting prompts go first (vLLM v0)",
+    .doc = "each step is all prefill or all decode; waiting prompts go first (vLLM v0)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct prefill_first),

@@ -34,13 +34,13 @@ static const struct ifl_param params[] = {
      1 << 30, NULL, "tokens",
      "token budget of a prefill step; 0: max(a sixth of the pool, max_model_len)"},
     {"decodes_between", IFL_INT, offsetof(struct prefill_turns, decodes_between), 0, 0, 1 << 20,
-     NULL, "steps", "decode steps after a prefill before the next may interrupt"},
+     NULL, "steps", "decode steps after a prefill until the next one may interrupt"},
     {"waiting_ratio", IFL_REAL, offsetof(struct prefill_turns, waiting_ratio), 0, 0, 1e6, NULL, "",
-     "as many waiting requests a running one interrupt earlier; 0: never"},
+     "waiting requests per running request that start a prefill earlier; 0: never"},
     {"joined_decode", IFL_BOOL, offsetof(struct prefill_turns, joined_decode), 0, 0, 1, NULL, "",
-     "after prompts that joined others all decode before the next may start (TGI)"},
+     "after a prefill beside running requests, all decode once before the next (TGI)"},
     {"every_turn", IFL_BOOL, offsetof(struct prefill_turns, every_turn), 0, 0, 1, NULL, "",
-     "a turn that finds no room, or no request, waits for the next; false: for the next step"},
+     "if a turn finds no room, or no request, the next turn tries again; false: the next step"},
 };
 
 static struct turns *turns_of(const void *self)
@@ -178,7 +178,8 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_prefill_turns = {
     .kind = IFL_BATCHING,
     .name = "prefill-turns",
-    .doc = "all prefill or all decode; prompts interrupt decodes in turns (LightLLM, TGI)",
+    .doc = "each step is all prefill or all decode; prefills interrupt decodes in turns (LightLLM, "
+           "TGI)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct prefill_turns),

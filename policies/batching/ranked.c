@@ -21,9 +21,10 @@ static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct ranked, max_seqs), 256, 1, 1 << 20, NULL, "sequences",
      "most sequences of a step"},
     {"max_batched_tokens", IFL_INT, offsetof(struct ranked, max_batched_tokens), 2048, 1, 1 << 30,
-     NULL, "tokens", "token budget of a step; a prompt beyond it runs alone"},
+     NULL, "tokens", "token budget of a step; a longer prompt runs alone"},
     {"budget_counts", IFL_CHOICE, offsetof(struct ranked, budget_counts), COUNTS_EVERYONE, 0, 0,
-     "everyone|prompts", "", "the token budget counts decodes beside prompts, or not (FastServe)"},
+     "everyone|prompts", "",
+     "the token budget counts prompts and decodes, or only prompts (FastServe)"},
 };
 
 /* ---- the walk ---- */
@@ -149,7 +150,8 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_ranked = {
     .kind = IFL_BATCHING,
     .name = "ranked",
-    .doc = "the best ranked run, on the device or not; preemptive at every step (FastServe)",
+    .doc =
+        "runs the best ranked requests, on the device or not; preempts at every step (FastServe)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct ranked),

@@ -74,7 +74,7 @@ static const struct ifl_param params[] = {
      1 << 30, NULL, "tokens", "input tokens of a prefill step"},
     {"chunk_tokens", IFL_INT, offsetof(struct retracting, chunk_tokens), 8192, 0, 1 << 30, NULL,
      "tokens",
-     "most tokens of a prefill step, longer prompts are cut (chunked_prefill_size); 0: none"},
+     "most tokens of a prefill step; longer prompts are cut (chunked_prefill_size); 0: no limit"},
     {"mixed", IFL_BOOL, offsetof(struct retracting, mixed), 0, 0, 1, NULL, "",
      "decodes join a prefill step and count in its chunk (enable_mixed_chunk)"},
 };
@@ -440,7 +440,8 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_retracting = {
     .kind = IFL_BATCHING,
     .name = "retracting",
-    .doc = "prefill first, one prompt in chunks; retracts before a decode lacks room (SGLang)",
+    .doc = "prefill first, one prompt in chunks; retracts requests before decodes lack blocks "
+           "(SGLang)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct retracting),

@@ -27,12 +27,11 @@ static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct static_batching, max_seqs), 128, 1, 1 << 20, NULL,
      "sequences", "largest batch"},
     {"padded", IFL_BOOL, offsetof(struct static_batching, padded), 0, 0, 1, NULL, "",
-     "prompts cost as much as the longest, finished members as much as running ones"},
+     "prompts cost as much as the longest one, finished requests as much as running ones"},
     {"preferred_seqs", IFL_INT, offsetof(struct static_batching, preferred_seqs), 0, 0, 1 << 20,
-     NULL, "sequences", "a batch of this size is sent as soon as so many wait; 0: max_seqs"},
+     NULL, "sequences", "a batch starts as soon as this many sequences wait; 0: max_seqs"},
     {"queue_delay_s", IFL_TIME, offsetof(struct static_batching, queue_delay_ns), 0, 0, 3600, NULL,
-     "s",
-     "how long the oldest waits for a batch of the preferred size; then all that wait are sent"},
+     "s", "longest wait of the oldest request for preferred_seqs; then all waiting requests start"},
 };
 
 static struct finished *finished_of(const void *self)
@@ -118,7 +117,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_static = {
     .kind = IFL_BATCHING,
     .name = "static",
-    .doc = "a batch runs until its last member has finished; nothing joins (FasterTransformer)",
+    .doc = "a batch runs until its last request has finished; none joins it (FasterTransformer)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct static_batching),

@@ -43,27 +43,28 @@ static const struct ifl_param params[] = {
      "most sequences on the device"},
     {"max_active_seqs", IFL_INT, offsetof(struct unified, max_active_seqs), 0, 0, 1 << 20, NULL,
      "sequences",
-     "the same, where fewer than max_seqs may start (max_num_active_seqs); 0: max_seqs"},
+     "no request starts while this many are on the device (max_num_active_seqs); 0: max_seqs"},
     {"max_batched_tokens", IFL_INT, offsetof(struct unified, max_batched_tokens), 2048, 1, 1 << 30,
      NULL, "tokens", "token budget of a step, decodes included"},
     {"long_prefill_tokens", IFL_INT, offsetof(struct unified, long_prefill_tokens), 0, 0, 1 << 30,
-     NULL, "tokens", "most tokens of one request in a step (long_prefill_token_threshold); 0: any"},
+     NULL, "tokens",
+     "most tokens of one request in a step (long_prefill_token_threshold); 0: no limit"},
     {"long_prefill_alone", IFL_BOOL, offsetof(struct unified, long_prefill_alone), 1, 0, 1, NULL,
-     "", "long_prefill_tokens binds a request that is alone, too (vLLM before v0.31)"},
+     "", "long_prefill_tokens also limits a request that is alone (vLLM before v0.31)"},
     {"long_prefill_adapts", IFL_BOOL, offsetof(struct unified, long_prefill_adapts), 0, 0, 1, NULL,
      "",
-     "long_prefill_tokens is at least max_batched_tokens divided by the requests that wait or run "
+     "long_prefill_tokens is at least max_batched_tokens / (waiting + running requests) "
      "(long_prefill_token_threshold_adaptive)"},
     {"walks_on", IFL_BOOL, offsetof(struct unified, walks_on), 0, 0, 1, NULL, "",
-     "behind a running request that gave way itself the others have their turn; false: nothing "
-     "behind it runs in this step (vLLM before v0.33)"},
+     "if a running request preempts itself, the requests behind it are still scheduled; false: "
+     "they are not (vLLM before v0.33)"},
     {"draft_input_tokens", IFL_INT, offsetof(struct unified, draft_input_tokens), 0, 0, 1 << 10,
      NULL, "tokens",
-     "of the budget, that each request costs beside its own: what a draft model feeds in addition "
+     "part of the budget that each request takes in addition, for the input of a draft model "
      "(vLLM: 1 for a draft model, 0 for heads and n-grams)"},
     {"pads_newcomers", IFL_BOOL, offsetof(struct unified, pads_newcomers), 0, 0, 1, NULL, "",
-     "with guesses, a request that starts with one token to compute beside decodes alone is filled "
-     "up with rows in their place (vLLM since 2026-06)"},
+     "with guesses: a request that starts with one token, in a step of decodes alone, is padded "
+     "with rows in place of guesses (vLLM since 2026-06)"},
 };
 
 static int32_t budget_left(const struct unified *p, const struct ifl_step *step)
@@ -223,7 +224,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_unified = {
     .kind = IFL_BATCHING,
     .name = "unified",
-    .doc = "no phases: each request catches up as far as a token budget goes (vLLM v1)",
+    .doc = "no phases: each request gets tokens as far as the token budget allows (vLLM v1)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct unified),

@@ -23,13 +23,13 @@ struct adaptive {
 
 static const struct ifl_param params[] = {
     {"tokens", IFL_INT, offsetof(struct adaptive, tokens), 7, 1, 64, NULL, "tokens",
-     "guessed for a request in a step, at most: longer ones of the lists are left out"},
+     "most guesses for a request in a step; higher numbers of the lists are left out"},
     {"warm_up", IFL_INT, offsetof(struct adaptive, warm_up), 10, 0, 1 << 20, NULL, "steps",
-     "before the first decision"},
+     "steps before the first decision"},
     {"decide_every", IFL_INT, offsetof(struct adaptive, decide_every), 5, 1, 1 << 20, NULL, "steps",
-     "between two decisions"},
+     "steps between decisions"},
     {"weight", IFL_REAL, offsetof(struct adaptive, weight), 0.2, 0.001, 1, NULL, "",
-     "of the last step in the average of the guesses that held"},
+     "weight of the last step in the moving average of accepted guesses"},
 };
 
 struct slot {
@@ -148,8 +148,7 @@ static const struct ifl_draft_ops ops = {.ask = ask, .most = most, .for_all = fo
 const struct ifl_policy policy_draft_adaptive = {
     .kind = IFL_DRAFT,
     .name = "adaptive",
-    .doc =
-        "as many tokens are guessed as held of late, from a list for each size of batch (SGLang)",
+    .doc = "as many guesses as were recently accepted, from a list for each batch size (SGLang)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct adaptive),

@@ -25,9 +25,9 @@ struct table {
 
 static const struct ifl_param params[] = {
     {"tokens", IFL_INT, offsetof(struct by_batch, tokens), 3, 0, 64, NULL, "tokens",
-     "guessed for each request until a range of the table says otherwise, and most of all"},
+     "guesses for a request until a range of the table applies, and their limit"},
     {"table", IFL_TEXT, offsetof(struct by_batch, table), 0, 0, TABLE_CHARS, "", "",
-     "ranges of the requests of a step, and the guesses behind it, such as 1-8:5,9-32:3,33-:0"},
+     "FROM-TO:GUESSES for the number of requests in a step, such as 1-8:5,9-32:3,33-:0"},
 };
 
 /* One range: FROM-TO:TOKENS, or FROM-:TOKENS. Returns what stands behind it, NULL if it is none. */
@@ -98,7 +98,7 @@ static const struct ifl_draft_ops ops = {.ask = ask, .most = most, .for_all = fo
 const struct ifl_policy policy_draft_by_batch = {
     .kind = IFL_DRAFT,
     .name = "by-batch",
-    .doc = "as many tokens are guessed as a table says for the requests of the last step (vLLM)",
+    .doc = "the number of guesses depends, by a table, on the requests of the last step (vLLM)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct by_batch),

@@ -9,7 +9,7 @@ struct fixed {
 
 static const struct ifl_param params[] = {
     {"tokens", IFL_INT, offsetof(struct fixed, tokens), 3, 0, 64, NULL, "tokens",
-     "guessed for each request in a step; of a tree, its nodes"},
+     "guesses for each request in a step; of a tree, its nodes"},
 };
 
 static int32_t ask(const void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -34,7 +34,7 @@ static const struct ifl_draft_ops ops = {.ask = ask, .most = most, .for_all = fo
 const struct ifl_policy policy_draft_fixed = {
     .kind = IFL_DRAFT,
     .name = "fixed",
-    .doc = "as many tokens are guessed for every request (vLLM, SGLang, TensorRT-LLM)",
+    .doc = "the same number of guesses for every request (vLLM, SGLang, TensorRT-LLM)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct fixed),

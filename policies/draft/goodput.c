@@ -29,13 +29,13 @@ struct average {
 
 static const struct ifl_param params[] = {
     {"tokens", IFL_INT, offsetof(struct goodput, tokens), 5, 0, 64, NULL, "tokens",
-     "most that are guessed for a request in a step"},
+     "most guesses for a request in a step"},
     {"probe_steps", IFL_INT, offsetof(struct goodput, probe_steps), 32, 1, 1 << 20, NULL, "steps",
-     "after so many without guesses there is one token of them"},
+     "after this many steps without guesses, one step has one guess"},
     {"weight", IFL_REAL, offsetof(struct goodput, weight), 0.1, 0.001, 1, NULL, "",
-     "of the last step in the average rate at which guesses hold"},
+     "weight of the last step in the moving average of the acceptance rate"},
     {"start_rate", IFL_REAL, offsetof(struct goodput, start_rate), 0.7, 0, 1, NULL, "",
-     "that rate, before the first step"},
+     "acceptance rate before the first step"},
     SECONDS(step_s, 0.01, "time of a step without tokens"),
     SECONDS(token_s, 2e-5, "time that each computed token adds"),
     SECONDS(context_token_s, 5e-8, "time that each token of context adds"),
@@ -124,7 +124,7 @@ static const struct ifl_draft_ops ops = {.ask = ask, .most = most, .for_all = fo
 const struct ifl_policy policy_draft_goodput = {
     .kind = IFL_DRAFT,
     .name = "goodput",
-    .doc = "as many tokens are guessed as yield most tokens a second (SmartSpec)",
+    .doc = "the number of guesses with most tokens per second (SmartSpec)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct goodput),

@@ -13,9 +13,9 @@ struct ngram {
 
 static const struct ifl_param params[] = {
     {"tokens", IFL_INT, offsetof(struct ngram, tokens), 5, 0, 64, NULL, "tokens",
-     "guessed where the last ones have occurred before"},
+     "guesses if the last tokens have occurred before"},
     {"match_frac", IFL_REAL, offsetof(struct ngram, match_frac), 1, 0, 1, NULL, "of the steps",
-     "in which they have; drawn for each place of an answer"},
+     "fraction in which they have; drawn for each place of an answer"},
 };
 
 static int32_t ask(const void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -51,7 +51,7 @@ static const struct ifl_draft_ops ops = {.ask = ask, .most = most, .for_all = fo
 const struct ifl_policy policy_draft_ngram = {
     .kind = IFL_DRAFT,
     .name = "ngram",
-    .doc = "tokens are guessed where the last ones have occurred before (prompt look-up, vLLM)",
+    .doc = "guesses if the last tokens have occurred before (prompt look-up, vLLM)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct ngram),

@@ -6,6 +6,6 @@ static const struct ifl_draft_ops ops = {0};
 const struct ifl_policy policy_draft_none = {
     .kind = IFL_DRAFT,
     .name = "none",
-    .doc = "nothing is guessed",
+    .doc = "no guesses",
     .ops.draft = &ops,
 };

@@ -22,7 +22,7 @@ static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true};
 const struct ifl_policy policy_evict_lfu = {
     .kind = IFL_EVICT,
     .name = "lfu",
-    .doc = "the cached block that was used least often is lost first, of several the one that was "
-           "used longest ago (SGLang)",
+    .doc =
+        "evicts the cached block used least often; of equals the one used least recently (SGLang)",
     .ops.evict = &ops,
 };

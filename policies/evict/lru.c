@@ -14,7 +14,7 @@ struct lru {
 
 static const struct ifl_param params[] = {
     {"by", IFL_CHOICE, offsetof(struct lru, by), BY_USE, 0, 0, "use|time", "",
-     "in order of last use (vLLM v1), or by its time, at equal times the deepest first (v0)"},
+     "order of last use (vLLM v1), or time of last use, at equal times the deepest first (v0)"},
 };
 
 static int64_t key(const void *self, const struct ifl_view *view, const struct ifl_cached *block)
@@ -29,7 +29,7 @@ static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true, .by_
 const struct ifl_policy policy_evict_lru = {
     .kind = IFL_EVICT,
     .name = "lru",
-    .doc = "the cached block that was used longest ago is lost first (vLLM, SGLang)",
+    .doc = "evicts the cached block used least recently (vLLM, SGLang)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct lru),

@@ -15,6 +15,6 @@ static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true};
 const struct ifl_policy policy_evict_queue_informed = {
     .kind = IFL_EVICT,
     .name = "queue-informed",
-    .doc = "least recently used, but what waiting requests would start on is lost last",
+    .doc = "least recently used, but blocks that waiting requests would hit are evicted last",
     .ops.evict = &ops,
 };

@@ -33,7 +33,7 @@ static const struct ifl_order_ops ops = {.rank = rank};
 static const struct ifl_policy least_charged = {
     .kind = IFL_ORDER,
     .name = "least-charged",
-    .doc = "the client that has been charged least first",
+    .doc = "the client with the least charge goes first",
     .client_bytes = sizeof(struct client),
     .on_start = on_start,
     .on_undo = on_undo,

@@ -43,7 +43,7 @@ static const struct ifl_preempt_ops ops = {.pick = pick};
 static const struct ifl_policy most_served = {
     .kind = IFL_PREEMPT,
     .name = "most-served",
-    .doc = "the client that has been served most gives way",
+    .doc = "preempts a request of the client with the most service",
     .client_bytes = sizeof(struct client),
     .on_step_end = on_step_end,
     .ops.preempt = &ops,

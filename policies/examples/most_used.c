@@ -29,7 +29,7 @@ static const struct ifl_admit_ops ops = {.ask = ask};
 static const struct ifl_policy most_used = {
     .kind = IFL_ADMIT,
     .name = "most-used",
-    .doc = "a share of the pool stays free of admissions",
+    .doc = "keeps a share of the pool free of admissions",
     .params = params,
     .n_params = 1,
     .params_bytes = sizeof(struct most_used),

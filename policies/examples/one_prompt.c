@@ -20,7 +20,7 @@ static const struct ifl_batching_ops ops = {plan};
 static const struct ifl_policy one_prompt = {
     .kind = IFL_BATCHING,
     .name = "one-prompt",
-    .doc = "decodes, and one prompt a step",
+    .doc = "decodes, and one prompt per step",
     .ops.batching = &ops,
 };
 

@@ -26,14 +26,15 @@ struct place { /* of a request */
 
 static const struct ifl_param params[] = {
     {"quantum_s", IFL_TIME, offsetof(struct mlfq, quantum_ns), 0.01, 1e-6, 1, NULL, "s",
-     "of the highest level; each level below has twice as much"},
-    {"n_levels", IFL_INT, offsetof(struct mlfq, n_levels), 20, 1, 30, NULL, "levels", "levels"},
+     "quantum of the highest level; each lower level has twice that of the level above"},
+    {"n_levels", IFL_INT, offsetof(struct mlfq, n_levels), 20, 1, 30, NULL, "levels",
+     "number of levels"},
     {"prefill_token_s", IFL_REAL, offsetof(struct mlfq, prefill_token_s), 0.0001, 0, 1, NULL, "s",
      "predicted time of a prefill, for each token of the prompt"},
     {"starve_steps", IFL_INT, offsetof(struct mlfq, starve_steps), 1000, 1, 1 << 30, NULL, "steps",
-     "between looks for starving requests"},
+     "interval between checks for starving requests"},
     {"starve_s", IFL_TIME, offsetof(struct mlfq, starve_ns), 3, 0, 1e9, NULL, "s",
-     "without a token for so long, a request starves"},
+     "a request without a token for this time is starving"},
 };
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,

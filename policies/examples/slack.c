@@ -11,7 +11,7 @@ static const struct ifl_param params[] = {
     {"patience_s", IFL_TIME, offsetof(struct slack, patience_ns), 10, 0, 3600, NULL, "s",
      "slack at arrival of a request without a deadline"},
     {"ageing", IFL_REAL, offsetof(struct slack, ageing), 0.5, 0, 100, NULL, "",
-     "seconds that the slack loses beside, for each second since arrival"},
+     "seconds subtracted from the slack in addition, per second since arrival"},
 };
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -30,7 +30,7 @@ static const struct ifl_order_ops ops = {.rank = rank};
 static const struct ifl_policy slack = {
     .kind = IFL_ORDER,
     .name = "slack",
-    .doc = "the least time to the deadline first, with ageing",
+    .doc = "the least time to the deadline goes first, with ageing",
     .params = params,
     .n_params = 2,
     .params_bytes = sizeof(struct slack),

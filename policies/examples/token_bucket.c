@@ -17,9 +17,9 @@ struct bucket { /* of a client */
 
 static const struct ifl_param params[] = {
     {"rate_rps", IFL_REAL, offsetof(struct token_bucket, rate_rps), 1, 1e-6, 1e6, NULL, "1/s",
-     "requests that a client may start a second"},
+     "requests that a client may start per second"},
     {"burst", IFL_INT, offsetof(struct token_bucket, burst), 1, 1, 1 << 10, NULL, "requests",
-     "that it may start at once after a pause"},
+     "requests that a client may start at once after a pause"},
 };
 
 static int64_t token_ns(const struct token_bucket *p)
@@ -56,7 +56,7 @@ static const struct ifl_admit_ops ops = {.ask = ask};
 static const struct ifl_policy token_bucket = {
     .kind = IFL_ADMIT,
     .name = "token-bucket",
-    .doc = "a client starts so many requests a second",
+    .doc = "a client starts a limited number of requests per second",
     .params = params,
     .n_params = 2,
     .params_bytes = sizeof(struct token_bucket),

@@ -10,7 +10,8 @@ struct adapter_cluster {
 
 static const struct ifl_param params[] = {
     {"batch_num_adapters", IFL_INT, offsetof(struct adapter_cluster, batch_num_adapters), 32, 1,
-     1 << 20, NULL, "adapters", "with so many in the batch, requests of these adapters go first"},
+     1 << 20, NULL, "adapters",
+     "once the batch has this many adapters, requests with these go first"},
 };
 
 static const int64_t BEHIND_NS = INT64_C(1) << 62; /* no arrival is as late */
@@ -40,7 +41,8 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 const struct ifl_policy policy_order_adapter_cluster = {
     .kind = IFL_ORDER,
     .name = "adapter-cluster",
-    .doc = "first come, first served, adapters of a full batch first (S-LoRA)",
+    .doc = "first come, first served; once the batch has enough adapters, their requests first "
+           "(S-LoRA)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct adapter_cluster),

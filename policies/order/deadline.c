@@ -35,13 +35,13 @@ struct standing { /* of a request */
 
 static const struct ifl_param params[] = {
     {"alpha_s_per_token", IFL_REAL, offsetof(struct deadline, alpha_s_per_token), 0, 0, 1e6, NULL,
-     "s/token", "a deadline counts as so much later for each token still to prefill"},
+     "s/token", "added to a deadline for each token still to prefill"},
     {"relegate", IFL_BOOL, offsetof(struct deadline, relegate), 0, 0, 1, NULL, "",
-     "a request that has not begun and is bound to miss its deadline stands behind all others"},
+     "a request that has not begun and will miss its deadline goes behind all others"},
     {"prefill_tok_per_s", IFL_REAL, offsetof(struct deadline, prefill_tok_per_s), 8500, 1e-6, 1e12,
-     NULL, "tok/s", "rate of prefill for that judgement, to begin with"},
+     NULL, "tok/s", "initial prefill rate by which such requests are found"},
     {"rate_memory", IFL_REAL, offsetof(struct deadline, rate_memory), 0.995, 0, 1, NULL, "",
-     "share of that rate that a step with prompt tokens leaves standing; 1: it never changes"},
+     "weight of the old rate after each step with prompt tokens; 1: it never changes"},
 };
 
 static struct judgement *judgement_of(const void *self)
@@ -223,7 +223,7 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 const struct ifl_policy policy_order_deadline = {
     .kind = IFL_ORDER,
     .name = "deadline",
-    .doc = "earliest deadline of the first token first, or blended with the prompt left (QoServe)",
+    .doc = "earliest deadline of the first token first, or blended with shortest prefill (QoServe)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct deadline),

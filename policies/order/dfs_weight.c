@@ -164,7 +164,8 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_keys_of_plan}
 const struct ifl_policy policy_order_dfs_weight = {
     .kind = IFL_ORDER,
     .name = "dfs-weight",
-    .doc = "depth first through the cache's tree, heavier branches first (SGLang's dfs-weight)",
+    .doc = "depth first through the tree of cached prefixes, heavier branches first (SGLang's "
+           "dfs-weight)",
     .state_bytes = sizeof(struct branches),
     .init = init,
     .finish = finish,

@@ -51,11 +51,11 @@ struct standing {         /* of a request */
 
 static const struct ifl_param params[] = {
     {"quantum_tokens", IFL_REAL, offsetof(struct drr, quantum_tokens), 0, 0, 1e9, NULL, "",
-     "cost that a client may start in a round; 0: a twentieth of the pool's tokens"},
+     "cost granted to a client per round; 0: a twentieth of the pool's tokens"},
     {"input_cost", IFL_REAL, offsetof(struct drr, input_cost), 1, 0, 1e6, NULL, "",
-     "of an input token"},
+     "cost of an input token"},
     {"output_cost", IFL_REAL, offsetof(struct drr, output_cost), 2, 0, 1e6, NULL, "",
-     "of an output token"},
+     "cost of an output token"},
 };
 
 /* With a single client there is nothing to order, and it is charged nothing. */
@@ -280,7 +280,7 @@ static const struct ifl_order_ops ops = {.rank = rank};
 const struct ifl_policy policy_order_drr = {
     .kind = IFL_ORDER,
     .name = "drr",
-    .doc = "clients take turns, each with a quantum of cost a round (deficit round robin)",
+    .doc = "clients take turns, each with a quantum of cost per round (deficit round robin)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct drr),

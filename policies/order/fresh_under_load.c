@@ -19,7 +19,7 @@ struct load {
 
 static const struct ifl_param params[] = {
     {"margin_s", IFL_TIME, offsetof(struct fresh, margin_ns), 0.5, 0, 3600, NULL, "s",
-     "a request is too late that much before its ttft_slo_s has passed"},
+     "a request counts as too late this long before its ttft_slo_s has passed"},
 };
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -73,7 +73,7 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 const struct ifl_policy policy_order_fresh_under_load = {
     .kind = IFL_ORDER,
     .name = "fresh-under-load",
-    .doc = "first come, first served, or the newest first under overload (S-LoRA's early abort)",
+    .doc = "first come, first served; under overload, newest first (S-LoRA's early abort)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct fresh),

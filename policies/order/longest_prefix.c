@@ -15,9 +15,11 @@ struct longest_prefix {
 
 static const struct ifl_param params[] = {
     {"most_waiting", IFL_INT, offsetof(struct longest_prefix, most_waiting), 128, 0, 4096, NULL,
-     "requests", "with more than these waiting, first come first served"},
+     "requests", "if more requests wait, first come, first served"},
     {"in_batch_tokens", IFL_INT, offsetof(struct longest_prefix, in_batch_tokens), 32, 1, 1 << 30,
-     NULL, "tokens", "matches up to that are little; as many shared tokens are worth waiting for"},
+     NULL, "tokens",
+     "a request with at most this many cached tokens goes last if it shares this many with an "
+     "earlier waiting one"},
 };
 
 static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_request *r)

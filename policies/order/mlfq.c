@@ -43,18 +43,18 @@ struct queues {
 
 static const struct ifl_param params[] = {
     {"quantum_s", IFL_TIME, offsetof(struct mlfq, quantum_ns), 0.01, 1e-6, 3600, NULL, "s",
-     "of the highest level; each level below has twice as much"},
+     "quantum of the highest level; each lower level has twice that of the level above"},
     {"n_levels", IFL_INT, offsetof(struct mlfq, n_levels), 20, 1, MOST_LEVELS, NULL, "levels",
-     "levels"},
+     "number of levels"},
     {"prefill_base_s", IFL_TIME, offsetof(struct mlfq, prefill_base_ns), 0, 0, 3600, NULL, "s",
-     "predicted time of a prefill: this"},
+     "predicted time of a prefill: constant part"},
     {"prefill_token_s", IFL_REAL, offsetof(struct mlfq, prefill_token_s), 0.0001, 0, 3600, NULL,
-     "s", "predicted time of a prefill: and this for every token of the prompt"},
+     "s", "predicted time of a prefill: per token of the prompt"},
     {"starve_steps", IFL_INT, offsetof(struct mlfq, starve_steps), 1000, 1, 1 << 30, NULL, "steps",
-     "between looks for starving requests"},
+     "interval between checks for starving requests"},
     {"starve_s", IFL_TIME, offsetof(struct mlfq, starve_ns), 3, 0, 1e9, NULL, "s",
-     "without a token for so long, a request returns to the highest level; before its first, at "
-     "once"},
+     "a request without a token for this time returns to the highest level; before its first "
+     "token, at the next check"},
 };
 
 static int64_t quantum_ns(const struct mlfq *p, int32_t level)

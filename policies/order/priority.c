@@ -15,7 +15,7 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 const struct ifl_policy policy_order_priority = {
     .kind = IFL_ORDER,
     .name = "priority",
-    .doc = "the trace's priority, the lower the more urgent; ties by arrival (vLLM)",
+    .doc = "the trace's priority, lowest number first; equal ones by arrival (vLLM)",
     .steady = ifl_always_steady,
     .ops.order = &ops,
 };

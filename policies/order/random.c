@@ -17,6 +17,6 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_keys_of_plan}
 const struct ifl_policy policy_order_random = {
     .kind = IFL_ORDER,
     .name = "random",
-    .doc = "shuffled anew for every plan (SGLang's random)",
+    .doc = "a new random order for every plan (SGLang's random)",
     .ops.order = &ops,
 };

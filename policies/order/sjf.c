@@ -21,9 +21,9 @@ struct sjf {
 
 static const struct ifl_param params[] = {
     {"job", IFL_CHOICE, offsetof(struct sjf, job), JOB_OUTPUT, 0, 0, "output|remaining|prompt", "",
-     "what must be short: the predicted output, what is left of it, or the prompt"},
+     "length of a job: the predicted output, what is left of it, or the prompt"},
     {"ageing_tokens_per_s", IFL_REAL, offsetof(struct sjf, ageing_tokens_per_s), 0, 0, 1e3, NULL,
-     "tokens/s", "taken off a job's length for every second since its arrival"},
+     "tokens/s", "subtracted from a job's length for every second since its arrival"},
 };
 
 static int64_t job_tokens(const struct sjf *p, const struct ifl_request *r)

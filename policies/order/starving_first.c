@@ -37,9 +37,9 @@ struct crowd {
 
 static const struct ifl_param params[] = {
     {"starve_steps", IFL_INT, offsetof(struct starving_first, starve_steps), 100, 1, 1 << 30, NULL,
-     "steps", "without a token for so many steps a request starves"},
+     "steps", "a request without a token for this many steps is starving"},
     {"promoted_steps", IFL_INT, offsetof(struct starving_first, promoted_steps), 20, 0, 1 << 30,
-     NULL, "steps", "then it goes first for so many steps"},
+     NULL, "steps", "steps for which it then goes first"},
 };
 
 static const int64_t BEFORE_ALL = INT64_C(1) << 40; /* longer than any output */
@@ -207,7 +207,7 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 const struct ifl_policy policy_order_starving_first = {
     .kind = IFL_ORDER,
     .name = "starving-first",
-    .doc = "by predicted output length, starving requests before all others (LTR)",
+    .doc = "shortest predicted output first, but starving requests before all others (LTR)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct starving_first),

@@ -70,22 +70,24 @@ struct account { /* of a request */
 
 static const struct ifl_param params[] = {
     {"lift", IFL_BOOL, offsetof(struct vtc, lift), 1, 0, 1, NULL, "",
-     "a client that had nothing waiting banks no credit; false: least counter first (LCF)"},
+     "a client without waiting requests gains no credit; false: it does, least counter first "
+     "(LCF)"},
     {"charge", IFL_CHOICE, offsetof(struct vtc, charge), CHARGE_PRODUCED, 0, 0,
      "produced|predicted|average", "",
-     "output tokens count as produced, or in advance: the predicted ones, or a moving average of "
-     "the client's last answers"},
-    {"base_cost", IFL_REAL, offsetof(struct vtc, base_cost), 0, 0, 1e6, NULL, "", "of a request"},
+     "output tokens are charged when produced, or in advance: as many as predicted, or a moving "
+     "average of the client's last answers"},
+    {"base_cost", IFL_REAL, offsetof(struct vtc, base_cost), 0, 0, 1e6, NULL, "",
+     "cost of a request"},
     {"input_cost", IFL_REAL, offsetof(struct vtc, input_cost), 1, 0, 1e6, NULL, "",
-     "of an input token"},
+     "cost of an input token"},
     {"output_cost", IFL_REAL, offsetof(struct vtc, output_cost), 2, 0, 1e6, NULL, "",
-     "of an output token"},
+     "cost of an output token"},
     {"product_cost", IFL_REAL, offsetof(struct vtc, product_cost), 0, 0, 1e6, NULL, "",
-     "of input x output tokens"},
+     "cost per input tokens x output tokens"},
     {"square_cost", IFL_REAL, offsetof(struct vtc, square_cost), 0, 0, 1e6, NULL, "",
-     "of output tokens squared"},
+     "cost per square of output tokens"},
     {"weights", IFL_TEXT, offsetof(struct vtc, weights), 0, 0, sizeof(((struct vtc *)0)->weights),
-     "", "", "shares of clients 0, 1, ... as '1 2 4'; the others weigh 1"},
+     "", "", "weights of clients 0, 1, ... as '1 2 4'; the others have 1"},
 };
 
 static struct counters *counters_of(const void *self)
@@ -376,7 +378,7 @@ static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 const struct ifl_policy policy_order_vtc = {
     .kind = IFL_ORDER,
     .name = "vtc",
-    .doc = "the client served least goes first, by virtual token counters (VTC, LCF)",
+    .doc = "the client with the least service goes first, by virtual token counters (VTC, LCF)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct vtc),

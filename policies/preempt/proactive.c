@@ -13,9 +13,10 @@ struct proactive {
 
 static const struct ifl_param params[] = {
     {"keep_free_blocks", IFL_INT, offsetof(struct proactive, keep_free_blocks), 16, 0, 1 << 30,
-     NULL, "blocks", "kept free after every plan; FastServe: the largest batch"},
+     NULL, "blocks", "blocks kept free after every plan; FastServe: the largest batch"},
     {"look_ahead", IFL_INT, offsetof(struct proactive, look_ahead), 16, 0, 1 << 30, NULL,
-     "requests", "the best ranked that a plan leaves out: of these, swapped ones come back"},
+     "requests",
+     "number of best ranked requests without tokens in a plan; swapped ones among them come back"},
 };
 
 static const struct ifl_request *last_paused(struct ifl_step *step)
@@ -83,7 +84,7 @@ static const struct ifl_preempt_ops ops = {pick, ahead};
 const struct ifl_policy policy_preempt_proactive = {
     .kind = IFL_PREEMPT,
     .name = "proactive",
-    .doc = "the last ranked are swapped out before blocks run short, and back (FastServe)",
+    .doc = "swaps out the last ranked before blocks run short, and swaps them in again (FastServe)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct proactive),

@@ -48,7 +48,8 @@ static const struct ifl_preempt_ops ops = {pick, NULL};
 const struct ifl_policy policy_preempt_shortest_output = {
     .kind = IFL_PREEMPT,
     .name = "shortest-output",
-    .doc = "the request with the least output gives way and goes to the end of the queue (SGLang)",
+    .doc =
+        "preempts the request with the shortest output; it goes to the end of the queue (SGLang)",
     .steady = ifl_always_steady,
     .ops.preempt = &ops,
 };

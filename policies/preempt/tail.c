@@ -24,19 +24,18 @@ struct tail {
 static const struct ifl_param params[] = {
     {"fate", IFL_CHOICE, offsetof(struct tail, fate), FATE_RECOMPUTE, 0, 0,
      "recompute|swap|never|swap-groups", "",
-     "what becomes of the victim's K/V; never: no request gives way; swap-groups: a single "
-     "sequence is "
-     "recomputed, a group of several swapped"},
+     "how the victim is preempted; never: no request is; swap-groups: a single sequence is "
+     "recomputed, a group of several is swapped"},
     {"of", IFL_CHOICE, offsetof(struct tail, tail_of), TAIL_OF_STARTED, 0, 0, "started|ranked", "",
-     "the tail of the running list in order of start, or in order of rank: of requests that ran "
-     "before the plan; those that it starts are spared"},
+     "the victim is the last running request by start, or by rank among those that ran before the "
+     "plan; requests that the plan starts are spared"},
     {"place", IFL_CHOICE, offsetof(struct tail, place), IFL_FRONT, 0, 0, "front|in-order|back", "",
-     "where a recomputed victim waits: before all, by its rank, as if it had just arrived"},
+     "where a recomputed victim waits: at the front, by its rank, or at the back"},
     {"scheduled", IFL_CHOICE, offsetof(struct tail, scheduled), SCHEDULED_KEEP, 0, 0, "keep|undo",
-     "", "requests that the step has scheduled already: spared, or undone like any other"},
+     "", "requests already scheduled in the step: never victims, or victims that are unscheduled"},
     {"spares_ended", IFL_BOOL, offsetof(struct tail, spares_ended), 0, 0, 1, NULL, "",
-     "where plans are made ahead: a request that has had all tokens it may have keeps its blocks "
-     "until it leaves (TensorRT-LLM)"},
+     "with plans made ahead: a request that has all its tokens keeps its blocks until it leaves "
+     "(TensorRT-LLM)"},
 };
 
 static bool is_at_limit(const struct ifl_view *view, const struct ifl_request *r)
@@ -104,7 +103,7 @@ static const struct ifl_preempt_ops ops = {pick};
 const struct ifl_policy policy_preempt_tail = {
     .kind = IFL_PREEMPT,
     .name = "tail",
-    .doc = "the last of the running list gives way, by recompute or by swap",
+    .doc = "preempts the last of the running list, by recompute or by swap",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct tail),

@@ -36,28 +36,28 @@ struct block_cost {
 
 static const struct ifl_param params[] = {
     {"prefill_scale", IFL_REAL, offsetof(struct block_cost, prefill_scale), 1, 0, 1e6, NULL, "",
-     "weight of a block that is to be computed against one that is held"},
+     "weight of a block to compute, relative to a block in use"},
     {"credit", IFL_REAL, offsetof(struct block_cost, credit), 1, 0, 1e6, NULL, "",
-     "blocks of prefill that a cached block spares"},
+     "prefill blocks saved by a cached block"},
     {"decay", IFL_REAL, offsetof(struct block_cost, decay), 0, 0, 1e6, NULL, "",
-     "how fast the credit falls where more is to be computed already"},
+     "how fast the credit falls with the prefill load of a replica"},
     {"temperature", IFL_REAL, offsetof(struct block_cost, temperature), 0, 0, 1e6, NULL, "",
-     "of the draw; 0: the least cost"},
+     "temperature of the softmax draw by cost; 0: least cost"},
     {"cached", IFL_CHOICE, offsetof(struct block_cost, cached), BY_EVENTS, 0, 0, "events|guesses",
-     "", "what is cached is known, or guessed from what was sent"},
+     "", "cached blocks are known, or guessed from requests sent"},
     {"guess_s", IFL_TIME, offsetof(struct block_cost, guess_ns), 120, 0, 1e9, NULL, "s",
-     "a guess stands so long"},
+     "lifetime of a guess"},
     {"block_tokens", IFL_INT, offsetof(struct block_cost, block_tokens), 0, 0, 1 << 20, NULL,
-     "tokens", "a block; 0: as of the K/V pool"},
+     "tokens", "block size of the router; 0: that of the K/V pool"},
     {"index_blocks", IFL_INT, offsetof(struct block_cost, index_blocks), 1 << 16, 1, 1 << 24, NULL,
-     "blocks", "of a replica are guessed about at most, the latest"},
+     "blocks", "most guessed blocks per replica; the latest are kept"},
     {"active_blocks", IFL_INT, offsetof(struct block_cost, active_blocks), 1 << 16, 1, 1 << 24,
      NULL, "blocks",
-     "of the requests at a replica are told apart at most; those beyond count once each"},
+     "most blocks in use that are identified per replica; further ones count as unshared"},
     {"queue_tokens", IFL_INT, offsetof(struct block_cost, queue_tokens), 0, 0, INT32_MAX, NULL,
      "tokens",
-     "a request is held at the gateway while all replicas have more of prompts to compute; 0: none "
-     "is"},
+     "a request is held at the gateway while every replica has more prompt tokens to compute; 0: "
+     "none is held"},
 };
 
 struct state {
@@ -288,7 +288,7 @@ static const struct ifl_route_ops ops = {
 const struct ifl_policy policy_route_block_cost = {
     .kind = IFL_ROUTE,
     .name = "block-cost",
-    .doc = "fewest blocks to compute, less those cached, and to live beside, by its own books",
+    .doc = "fewest blocks to compute (less cached ones) plus blocks in use, as the router counts",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct block_cost),

@@ -22,13 +22,13 @@ struct cached {
 
 static const struct ifl_param params[] = {
     {"by_cache", IFL_BOOL, offsetof(struct cached, by_cache), 1, 0, 1, NULL, "",
-     "look for cached prompts first"},
+     "first look for a replica that has cached the prompt"},
     {"max_missing_tokens", IFL_INT, offsetof(struct cached, max_missing_tokens), 2000, 0, 1 << 30,
-     NULL, "tokens", "of the prompt may be missing where the most of it is held"},
+     NULL, "tokens", "most prompt tokens that this replica may lack"},
     {"window_s", IFL_TIME, offsetof(struct cached, window_ns), 60, 1e-3, 1e9, NULL, "s",
-     "a replica's rate is that of the last seconds"},
+     "time over which a replica's request rate is counted"},
     {"max_rated_reqs", IFL_INT, offsetof(struct cached, max_rated_reqs), 1 << 20, 1, 1 << 28, NULL,
-     "requests", "count for rates at most, the latest"},
+     "requests", "most requests that count for rates, the latest ones"},
 };
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -78,7 +78,7 @@ static const struct ifl_route_ops ops = {.pick = pick, .on_sent = on_sent};
 const struct ifl_policy policy_route_cached = {
     .kind = IFL_ROUTE,
     .name = "cached",
-    .doc = "where most of the prompt is cached, else by session, else the lowest rate",
+    .doc = "replica with most of the prompt cached, else by session, else lowest request rate",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct cached),

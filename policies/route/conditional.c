@@ -15,9 +15,9 @@ struct conditional {
 
 static const struct ifl_param params[] = {
     {"local_tokens", IFL_INT, offsetof(struct conditional, local_tokens), 2048, 0, 1 << 30, NULL,
-     "tokens", "of a prompt with fewer to compute the decode replica computes it"},
+     "tokens", "with fewer tokens to compute, the decode replica computes the prompt, ..."},
     {"local_frac", IFL_REAL, offsetof(struct conditional, local_frac), 0.7, 0, 2, NULL,
-     "of the prompt", "and it must be less than this; above 1: whatever its share"},
+     "of the prompt", "... if they are also less than this fraction; above 1: any fraction"},
 };
 
 /* Of the replicas with these roles and no others; fleet->n: there is none. */
@@ -54,7 +54,7 @@ static const struct ifl_route_ops ops = {.pick = pick};
 const struct ifl_policy policy_route_conditional = {
     .kind = IFL_ROUTE,
     .name = "conditional",
-    .doc = "a second replica for the prompt only if much of it is to be computed (Dynamo, llm-d)",
+    .doc = "a separate prefill replica only if much of the prompt must be computed (Dynamo, llm-d)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct conditional),

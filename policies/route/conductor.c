@@ -36,29 +36,30 @@ struct conductor {
 
 static const struct ifl_param params[] = {
     {"balancing", IFL_REAL, offsetof(struct conductor, balancing), 4, 1, 1e9, NULL, "",
-     "K/V is moved where the best match is so many times the replica's own "
+     "K/V is moved if the best match is at least this many times the replica's own "
      "(kvcache_balancing_threshold)"},
     {"prefill_token_s", IFL_REAL, offsetof(struct conductor, prefill_token_s), 1e-4, 0, 1000, NULL,
-     "s", "to compute a token of a prompt"},
+     "s", "time to compute a prompt token"},
     {"prefill_square_s", IFL_REAL, offsetof(struct conductor, prefill_square_s), 0, 0, 1, NULL, "s",
-     "and for each token squared, the cached ones squared taken off"},
+     "time per square of prompt tokens, less the square of cached tokens"},
     {"transfer_token_s", IFL_REAL, offsetof(struct conductor, transfer_token_s), 3.3e-6, 0, 1000,
-     NULL, "s", "to move a token's K/V (320 KiB at 100 GB/s: Llama-2-70B)"},
+     NULL, "s", "time to move a token's K/V (320 KiB at 100 GB/s: Llama-2-70B)"},
     {"decode_step_s", IFL_TIME, offsetof(struct conductor, decode_step_ns), 0.025, 0, 1000, NULL,
-     "s", "a step of a decode replica"},
+     "s", "time of a step of a decode replica"},
     {"decode_token_s", IFL_REAL, offsetof(struct conductor, decode_token_s), 2.7e-8, 0, 1, NULL,
-     "s", "and for each token of the prompts that decode there"},
+     "s", "additional time per token of the prompts that decode there"},
     {"reject", IFL_CHOICE, offsetof(struct conductor, reject), REJECT_NONE, 0, 0,
      "none|early|predicted", "",
-     "requests that would be late: none is dropped, by what decodes now, or by what will"},
+     "requests that would be late: are not dropped; are dropped, judged by present decodes, or by "
+     "those expected"},
     {"ttft_s", IFL_TIME, offsetof(struct conductor, ttft_ns), 30, 0, 1e9, NULL, "s",
-     "a first token later than that is late"},
+     "limit of the time to the first token"},
     {"tbt_s", IFL_TIME, offsetof(struct conductor, tbt_ns), 0.1, 0, 1e9, NULL, "s",
-     "a longer step is late"},
+     "limit of the time of a step"},
     {"decode_s", IFL_TIME, offsetof(struct conductor, decode_ns), 10, 0, 1e9, NULL, "s",
-     "reject predicted: that a request is taken to decode"},
+     "reject predicted: assumed decode time of a request"},
     {"max_reqs", IFL_INT, offsetof(struct conductor, max_reqs), 1 << 16, 1, (1 << 24) - 1, NULL,
-     "requests", "under way are counted at most"},
+     "requests", "most requests in progress that are counted"},
 };
 
 enum stage { IS_FREE, IS_QUEUED, DECODES };
@@ -283,7 +284,7 @@ static const struct ifl_route_ops ops = {
 const struct ifl_policy policy_route_conductor = {
     .kind = IFL_ROUTE,
     .name = "conductor",
-    .doc = "the earliest first token, by caches and queues, and the least decodes (Mooncake)",
+    .doc = "prefill: earliest first token, by caches and queues; decode: fewest tokens (Mooncake)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct conductor),

@@ -26,10 +26,10 @@ struct mixed_pools {
 
 static const struct ifl_param params[] = {
     {"prompt_pools", IFL_INT, offsetof(struct mixed_pools, prompt_pools), 1, 1, 1 << 16, NULL,
-     "pools", "the first ones of cluster.pools are for prompts, the others for tokens"},
+     "pools", "the first pools of cluster.pools are for prompts, the others for tokens"},
     {"long_queue_tokens", IFL_INT, offsetof(struct mixed_pools, long_queue_tokens), 8192, 0,
      1 << 30, NULL, "tokens",
-     "beyond them a replica where requests wait takes no further prompt "
+     "with more tokens, a replica with waiting requests takes no further prompt "
      "(prompt_max_pending_batch_tokens)"},
 };
 
@@ -270,7 +270,7 @@ static const struct ifl_route_ops ops = {
 const struct ifl_policy policy_route_mixed_pools = {
     .kind = IFL_ROUTE,
     .name = "mixed-pools",
-    .doc = "prompt and token replicas that help out in a mixed pool under load (Splitwise)",
+    .doc = "prompt and token replicas that join a mixed pool under load (Splitwise)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct mixed_pools),

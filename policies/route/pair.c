@@ -12,10 +12,10 @@ struct pair {
 static const struct ifl_param params[] = {
     {"prefill", IFL_CHOICE, offsetof(struct pair, prefill), BY_TOKENS, 0, 0,
      "requests|tokens|blocks|turns", "",
-     "the prefill replica: with the fewest requests, the fewest tokens that wait, the most free "
-     "blocks; one after the other"},
+     "prefill replica: the one with the fewest requests, the fewest waiting tokens, the most free "
+     "blocks, or in turn"},
     {"decode", IFL_CHOICE, offsetof(struct pair, decode), BY_REQUESTS, 0, 0,
-     "requests|tokens|blocks|turns", "", "the decode replica, likewise"},
+     "requests|tokens|blocks|turns", "", "decode replica, by the same rules"},
 };
 
 /* The smaller, the better. */
@@ -65,7 +65,7 @@ static const struct ifl_route_ops ops = {.pick = pick};
 const struct ifl_policy policy_route_pair = {
     .kind = IFL_ROUTE,
     .name = "pair",
-    .doc = "a replica for the prompt and one for the decodes, each the least burdened",
+    .doc = "a prefill and a decode replica, each the least loaded",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct pair),

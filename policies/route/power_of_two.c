@@ -24,6 +24,6 @@ static const struct ifl_route_ops ops = {.pick = pick};
 const struct ifl_policy policy_route_power_of_two = {
     .kind = IFL_ROUTE,
     .name = "power-of-two",
-    .doc = "the less busy of two replicas drawn at random",
+    .doc = "the less loaded of two replicas drawn at random",
     .ops.route = &ops,
 };

@@ -13,7 +13,7 @@ struct prefix {
 
 static const struct ifl_param params[] = {
     {"min_match_frac", IFL_REAL, offsetof(struct prefix, min_match_frac), 0.5, 0, 1, NULL, "",
-     "least share of the prompt that must be cached to follow it"},
+     "least cached share of the prompt for which its replica is chosen"},
     {"balance_abs", IFL_INT, offsetof(struct prefix, balance_abs), 32, 0, 1 << 30, NULL, "requests",
      "out of balance: the most and the least loaded differ by more than this, ..."},
     {"balance_rel", IFL_REAL, offsetof(struct prefix, balance_rel), 1.0001, 1, 1e6, NULL, "",
@@ -45,7 +45,7 @@ static const struct ifl_route_ops ops = {pick};
 const struct ifl_policy policy_route_prefix = {
     .kind = IFL_ROUTE,
     .name = "prefix",
-    .doc = "where the most of the prompt is cached, while the load is balanced",
+    .doc = "replica with most of the prompt cached, while the load is balanced",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct prefix),

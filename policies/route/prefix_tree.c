@@ -32,19 +32,19 @@ struct tree {
 
 static const struct ifl_param params[] = {
     {"min_match_frac", IFL_REAL, offsetof(struct tree, min_match_frac), 0.3, 0, 1, NULL,
-     "of the prompt", "a longer match than this is followed"},
+     "of the prompt", "its replica is chosen if the match is longer than this"},
     {"balance_abs", IFL_INT, offsetof(struct tree, balance_abs), 64, 0, 1 << 30, NULL, "requests",
-     "out of balance: the most and the fewest requests differ by more than this, ..."},
+     "out of balance: most and fewest requests differ by more than this, ..."},
     {"balance_rel", IFL_REAL, offsetof(struct tree, balance_rel), 1.5, 1, 1e6, NULL, "",
-     "... and the most are more than this many times the fewest"},
+     "... and their ratio is above this"},
     {"block_tokens", IFL_INT, offsetof(struct tree, block_tokens), 16, 1, 1 << 20, NULL, "tokens",
-     "prompts are matched in blocks of so many"},
+     "block size for matching prompts"},
     {"max_tree_tokens", IFL_INT, offsetof(struct tree, max_tree_tokens), 1 << 20, 1, 1 << 30, NULL,
-     "tokens", "of a replica are left in the tree by an eviction"},
+     "tokens", "tokens per replica that an eviction leaves in the tree"},
     {"evict_every_s", IFL_TIME, offsetof(struct tree, evict_every_ns), 120, 1e-3, 1e9, NULL, "s",
-     "from one eviction to the next"},
+     "interval between evictions"},
     {"holder", IFL_CHOICE, offsetof(struct tree, holder), HOLDER_FIRST, 0, 0, "first|fewest", "",
-     "of the replicas that have all of the match: the first, or the one with the fewest requests"},
+     "among replicas with the whole match: the first, or the one with the fewest requests"},
 };
 
 /* The tree: a pair is a block of the tree that a replica has; its parent is the block before. `at`
@@ -271,7 +271,7 @@ static const struct ifl_route_ops ops = {.pick = pick, .on_sent = on_sent, .on_e
 const struct ifl_policy policy_route_prefix_tree = {
     .kind = IFL_ROUTE,
     .name = "prefix-tree",
-    .doc = "where a tree of the prompts sent has most of it, while the load is balanced",
+    .doc = "replica with the longest match in a tree of sent prompts, while the load is balanced",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct tree),

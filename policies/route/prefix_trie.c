@@ -20,15 +20,15 @@ struct trie {
 
 static const struct ifl_param params[] = {
     {"chunk_tokens", IFL_INT, offsetof(struct trie, chunk_tokens), 32, 1, 1 << 20, NULL, "tokens",
-     "prompts are matched in chunks of so many"},
+     "chunk size for matching prompts"},
     {"min_match_tokens", IFL_INT, offsetof(struct trie, min_match_tokens), 0, 0, 1 << 30, NULL,
-     "tokens", "a shorter match is not followed"},
+     "tokens", "shorter matches are ignored"},
     {"max_chunks", IFL_INT, offsetof(struct trie, max_chunks), 1 << 16, 1, 1 << 24, NULL, "chunks",
-     "of a replica are remembered at most"},
+     "most chunks remembered per replica"},
     {"window_s", IFL_TIME, offsetof(struct trie, window_ns), 60, 1e-3, 1e9, NULL, "s",
-     "a replica's rate is that of the last seconds"},
+     "time over which a replica's request rate is counted"},
     {"max_rated_reqs", IFL_INT, offsetof(struct trie, max_rated_reqs), 1 << 20, 1, 1 << 28, NULL,
-     "requests", "count for rates at most, the latest"},
+     "requests", "most requests that count for rates, the latest ones"},
 };
 
 struct state {
@@ -100,7 +100,7 @@ static const struct ifl_route_ops ops = {.pick = pick, .on_sent = on_sent};
 const struct ifl_policy policy_route_prefix_trie = {
     .kind = IFL_ROUTE,
     .name = "prefix-trie",
-    .doc = "one of those sent the longest beginning of the prompt, however loaded",
+    .doc = "one of the replicas with the longest match of sent prompts, whatever its load",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct trie),

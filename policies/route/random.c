@@ -13,6 +13,6 @@ static const struct ifl_route_ops ops = {.pick = pick};
 const struct ifl_policy policy_route_random = {
     .kind = IFL_ROUTE,
     .name = "random",
-    .doc = "any replica, each as likely",
+    .doc = "a replica drawn at random",
     .ops.route = &ops,
 };

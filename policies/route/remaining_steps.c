@@ -32,6 +32,6 @@ static const struct ifl_route_ops ops = {.pick = pick};
 const struct ifl_policy policy_route_remaining_steps = {
     .kind = IFL_ROUTE,
     .name = "remaining-steps",
-    .doc = "most free blocks for each request there (Llumnix)",
+    .doc = "replica with most free blocks per request (Llumnix)",
     .ops.route = &ops,
 };

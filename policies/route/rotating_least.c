@@ -21,11 +21,11 @@ struct rotating {
 
 static const struct ifl_param params[] = {
     {"clients", IFL_INT, offsetof(struct rotating, clients), 1, 1, 1024, NULL, "front ends",
-     "that take requests in turn, each with its own counts and start"},
+     "front ends that take requests in turn, each with its own counts and start"},
     {"pressure", IFL_REAL, offsetof(struct rotating, pressure), 6, 0, 1e6, NULL, "",
-     "how much a waiting request weighs beyond 1 when the pool is full, a unit of its use, ..."},
+     "additional weight of a waiting request per unit of pool use ..."},
     {"usage_from", IFL_REAL, offsetof(struct rotating, usage_from), 0.5, 0, 1, NULL, "of the pool",
-     "... beyond this much in use"},
+     "... above this use"},
 };
 
 struct state {
@@ -124,7 +124,7 @@ static const struct ifl_route_ops ops = {.pick = pick, .on_sent = on_sent, .on_e
 const struct ifl_policy policy_route_rotating_least = {
     .kind = IFL_ROUTE,
     .name = "rotating-least",
-    .doc = "fewest requests, reported or own; those that wait for a full pool weigh more",
+    .doc = "fewest requests, as reported or counted; waiting ones weigh more if the pool is full",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct rotating),

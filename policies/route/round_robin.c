@@ -13,6 +13,6 @@ static const struct ifl_route_ops ops = {.pick = pick};
 const struct ifl_policy policy_route_round_robin = {
     .kind = IFL_ROUTE,
     .name = "round-robin",
-    .doc = "one after the other",
+    .doc = "replicas in turn",
     .ops.route = &ops,
 };

@@ -17,6 +17,6 @@ static const struct ifl_route_ops ops = {.pick = pick};
 const struct ifl_policy policy_route_session = {
     .kind = IFL_ROUTE,
     .name = "session",
-    .doc = "a session stays at one replica",
+    .doc = "all requests of a session at one replica",
     .ops.route = &ops,
 };

@@ -62,24 +62,24 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--engine", NULL, OPTION_TEXT, offsetof(struct request, engine), "cpu|cuda",
-     "the engine that is timed", COMPLETE_NOTHING},
+     "engine whose operations are timed", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "FILE.csv",
-     "where the sheet goes", COMPLETE_FILE},
+     "file for the measurements", COMPLETE_FILE},
     {"--model", NULL, OPTION_TEXT, offsetof(struct request, model_name), "MODEL",
-     "whose shapes are timed, with random weights (llama-160m)", COMPLETE_MODEL},
+     "model whose shapes are timed, with random weights (llama-160m)", COMPLETE_MODEL},
     {"--dtype", NULL, OPTION_TEXT, offsetof(struct request, dtype), "auto|fp32|bf16|fp16",
-     "of the weights: fp32 on cpu, bf16 or fp16 on cuda (auto)", COMPLETE_NOTHING},
+     "data type of the weights: fp32 on cpu, bf16 or fp16 on cuda (auto)", COMPLETE_NOTHING},
     {"--threads", NULL, OPTION_COUNT, offsetof(struct request, n_threads), "N",
-     "of the cpu engine (1)", COMPLETE_NOTHING},
+     "threads of the cpu engine (1)", COMPLETE_NOTHING},
     {"--runs", NULL, OPTION_COUNT, offsetof(struct request, n_runs), "N",
-     "the most of a shape (15)", COMPLETE_NOTHING},
+     "most runs per shape (15)", COMPLETE_NOTHING},
     {"--blocks", NULL, OPTION_COUNT, offsetof(struct request, n_blocks), "N",
-     "of K/V; 0: as many as fit (0)", COMPLETE_NOTHING},
+     "K/V blocks; 0: as many as fit (0)", COMPLETE_NOTHING},
 };
 
 const struct command command_calibrate = {
     .name = "calibrate",
-    .doc = "what this machine takes for an engine's operations",
+    .doc = "measure the time of an engine's operations on this machine",
     .arguments = "--engine cpu|cuda -o FILE.csv",
     .example = "inflight calibrate --engine cpu -o cpu.csv",
     .completion = COMPLETE_NOTHING,

@@ -532,7 +532,7 @@ static const struct option_spec options[] = {LAUNCH_OPTIONS};
 
 const struct command command_capacity = {
     .name = "capacity",
-    .doc = "the highest rate that meets the objectives, and what it costs",
+    .doc = "find the highest rate that meets the objectives, and its cost",
     .arguments = "CONFIG.yaml",
     .example = "inflight capacity quickstart --set 'sweep={serving.preset: [vllm-v0, sarathi]}' "
                "--set capacity.criterion=goodput -o results/capacity",

@@ -110,9 +110,9 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_dir), "DIR",
-     "where compare.csv goes (the last DIR)", COMPLETE_FOLDER},
+     "folder for compare.csv (the last DIR)", COMPLETE_FOLDER},
     {"--between", NULL, OPTION_TEXT, offsetof(struct request, between), "KEY[=VALUE,VALUE...]",
-     "compare values of a swept key within one DIR (all of the first that is no rate)",
+     "compare values of a swept key within one DIR (all values of the first key that is no rate)",
      COMPLETE_SETTING},
     {"--plot", NULL, OPTION_FLAG, offsetof(struct request, plots), NULL,
      "draw the latency of all against the rate, for a terminal of 80 columns", COMPLETE_NOTHING},
@@ -120,11 +120,11 @@ static const struct option_spec options[] = {
 
 const struct command command_compare = {
     .name = "compare",
-    .doc = "paired differences of two runs, or of all pairs of several, with intervals",
+    .doc = "compare two runs, or all pairs of several, by paired differences with intervals",
     .arguments = "DIR DIR..., or DIR --between KEY[=VALUE,VALUE...]",
     .example = "inflight compare results/base results/mine",
-    .notes = "Of more than two runs or values all pairs are compared, with p-values corrected for "
-             "their number (Holm).",
+    .notes = "With more than two runs or values, all pairs are compared; p-values are corrected "
+             "for their number (Holm).",
     .completion = COMPLETE_FOLDER,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -104,7 +104,7 @@ static void put_zsh_command(FILE *out, const struct command *command)
     fprintf(out, "    '%s')\n        _arguments", command->name);
     for (size_t i = 0; i < command->n_options; i++)
         put_zsh_option(out, &command->options[i]);
-    fputs(" \\\n            '(-h --help)'{-h,--help}'[say how to call it]'", out);
+    fputs(" \\\n            '(-h --help)'{-h,--help}'[print this help]'", out);
     fputs(" \\\n            '*:word:", out);
     put_zsh_action(out, command->completion);
     fputs("' ;;\n", out);

@@ -160,7 +160,7 @@ static int tell_of_all(struct rehearsal *of, struct ifl_error *error)
         config_finish(&config);
     }
     if (of->n_told == MOST_TOLD)
-        put_head("", "... and what further points rest on", of->columns);
+        put_head("", "... and the assumptions of further points", of->columns);
     return rc;
 }
 

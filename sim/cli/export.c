@@ -61,11 +61,10 @@ static int export_run(const char *dir, const char *path, struct ifl_error *error
     if (rc == 0)
         rc = ifl_export_bench(&export, path ? path : beside, error);
     if (rc == 0)
-        fprintf(
-            stderr,
-            "note: %s: itls repeats the mean gap of each request; percentiles of ITL are in the "
-            "keys of their own\n",
-            path ? path : beside);
+        fprintf(stderr,
+                "note: %s: itls repeats the mean gap of each request; percentiles of ITL have "
+                "separate keys\n",
+                path ? path : beside);
     tree_free(root);
     ifl_trace_free(&trace);
     return rc;
@@ -119,14 +118,14 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "FILE",
-     "where the JSON goes (into DIR), or the command line (standard output)", COMPLETE_FILE},
+     "file for the JSON (a file in DIR) or the command line (standard output)", COMPLETE_FILE},
     {"--server", NULL, OPTION_TEXT, offsetof(struct request, server), "vllm|sglang",
      "write CONFIG.yaml as the command line of this server", COMPLETE_NOTHING},
 };
 
 const struct command command_export = {
     .name = "export",
-    .doc = "a run in the JSON of vllm bench serve, or a configuration as a server's command line",
+    .doc = "write a run as JSON of vllm bench serve, or a configuration as a server's command line",
     .arguments = "DIR|CONFIG.yaml",
     .example = "inflight export --server vllm deployment.yaml",
     .completion = COMPLETE_CONFIG,

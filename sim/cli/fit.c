@@ -50,7 +50,7 @@ static void note_passed_over(const struct fit_data *data)
     for (size_t i = 0; i < data->n; i++)
         n += data->samples[i].op == FIT_NONE;
     if (n)
-        fprintf(stderr, "note: %zu of %zu rows are of no operation of the cost model\n", n,
+        fprintf(stderr, "note: %zu of %zu rows belong to no operation of the cost model\n", n,
                 data->n);
 }
 
@@ -315,37 +315,38 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--like", NULL, OPTION_TEXT, offsetof(struct request, like), "PROFILE",
-     "gives the peaks and what the tables do not cover", COMPLETE_HARDWARE},
+     "profile with the peaks and with all that the tables do not cover", COMPLETE_HARDWARE},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "OUT.yaml",
-     "where the profile goes", COMPLETE_FILE},
+     "file for the profile", COMPLETE_FILE},
     {"--train", NULL, OPTION_LIST, offsetof(struct request, train), "GROUP",
      "fit this group of rows and hold out the others", COMPLETE_NOTHING},
     {"--where", NULL, OPTION_LIST, offsetof(struct request, where), "CONDITION",
      "keep rows such as m>=16", COMPLETE_NOTHING},
     {"--about", NULL, OPTION_TEXT, offsetof(struct request, texts.about), "TEXT",
-     "what the profile says of itself", COMPLETE_NOTHING},
+     "the profile's text `about`", COMPLETE_NOTHING},
     {"--source", NULL, OPTION_TEXT, offsetof(struct request, texts.source), "TEXT",
-     "where the measurements are from", COMPLETE_NOTHING},
+     "source of the measurements", COMPLETE_NOTHING},
     {"--assumed", NULL, OPTION_TEXT, offsetof(struct request, texts.assumed), "TEXT",
-     "what was not measured", COMPLETE_NOTHING},
+     "numbers that were not measured", COMPLETE_NOTHING},
     {"--hold", NULL, OPTION_LIST, offsetof(struct request, holds), "SECTION.FIELD=NUMBER",
-     "a parameter that is not fitted", COMPLETE_NOTHING},
+     "fix a parameter at a value instead of fitting it", COMPLETE_NOTHING},
     {"--even-octaves", NULL, OPTION_FLAG, offsetof(struct request, even_octaves), NULL,
-     "products of 1, 2 to 3, 4 to 7 rows and so on count the same, however many sizes a table has",
+     "give products of 1, 2 to 3, 4 to 7 rows and so on equal weight, whatever the number of sizes "
+     "in a table",
      COMPLETE_NOTHING},
     {"--corrections", NULL, OPTION_TEXT, offsetof(struct request, corrections), "OUT.csv",
-     "write factors on top of the forms, and fit with them", COMPLETE_FILE},
+     "write factors that correct the fitted forms, and fit with them", COMPLETE_FILE},
     {"--plots", NULL, OPTION_TEXT, offsetof(struct request, plots_dir), "DIR",
      "draw measured against fitted", COMPLETE_FOLDER},
     {"--evaluate", NULL, OPTION_TEXT, offsetof(struct request, evaluate), "PROFILE",
-     "judge this profile on the tables instead", COMPLETE_HARDWARE},
+     "judge this profile on the tables, and fit nothing", COMPLETE_HARDWARE},
     {"--tables", NULL, OPTION_FLAG, offsetof(struct request, tables), NULL,
-     "list the columns of the tables that are known", COMPLETE_NOTHING},
+     "list the known columns of tables", COMPLETE_NOTHING},
 };
 
 const struct command command_fit = {
     .name = "fit",
-    .doc = "a hardware profile from measurements",
+    .doc = "fit a hardware profile to measurements",
     .arguments = "FILE...",
     .example = "inflight fit cpu.csv -o cpu.yaml",
     .notes = "All tables but a sheet of inflight calibrate need --like.",

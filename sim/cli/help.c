@@ -84,7 +84,7 @@ static const struct option_spec options[] = {
 
 const struct command command_help = {
     .name = "help",
-    .doc = "how each command is called",
+    .doc = "print how a command is called",
     .arguments = "[COMMAND]",
     .example = "inflight help run",
     .completion = COMPLETE_COMMAND,

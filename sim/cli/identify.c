@@ -107,10 +107,10 @@ static int check_requests_used(const struct recording_options *options, struct i
 {
     for (size_t i = 0; i < options->n_requests; i++)
         if (!options->used[i])
-            return ifl_fail_at(error, options->requests[i], 0, 0,
-                               "no recorded run has these requests: other numbers of answered "
-                               "tokens, or more requests than before the run and in it, which has "
-                               "their request_id");
+            return ifl_fail_at(
+                error, options->requests[i], 0, 0,
+                "no recorded run has these requests, expected the same numbers of output tokens; "
+                "requests before the run's may precede them if both files have request_id");
     return 0;
 }
 
@@ -228,8 +228,7 @@ static int check_releases(const struct request *request)
                     "--free %s\n",
                     word, acts_as, acts_as);
         else if (has(&request->holds, word))
-            fprintf(stderr, "inflight identify: --free %s: --hold %s says the contrary\n", word,
-                    word);
+            fprintf(stderr, "inflight identify: --free %s: --hold %s contradicts it\n", word, word);
         else
             continue;
         return -1;
@@ -297,26 +296,26 @@ static const struct option_spec options[] = {
     {"--set", NULL, OPTION_LIST, offsetof(struct request, sets), "KEY=VALUE",
      "set a key of the configuration", COMPLETE_SETTING},
     {"--plugin", NULL, OPTION_LIST, offsetof(struct request, plugins), "FILE.so",
-     "load policies of your own", COMPLETE_FILE},
+     "load a file with your own policies", COMPLETE_FILE},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "OUT.yaml",
-     "where the deployment goes, for other configurations to name", COMPLETE_FILE},
+     "file for the deployment, which other configurations can name", COMPLETE_FILE},
     {"--format", NULL, OPTION_TEXT, offsetof(struct request, format), "NAME",
-     "of the recorded runs (auto)", COMPLETE_FORMAT},
+     "format of the recorded runs (auto)", COMPLETE_FORMAT},
     {"--share", NULL, OPTION_REAL, offsetof(struct request, share), "FRAC",
-     "of each run that is fitted; the rest judges the fit (0.5)", COMPLETE_NOTHING},
+     "fraction of each run that is fitted; the rest judges the fit (0.5)", COMPLETE_NOTHING},
     {"--hold", NULL, OPTION_LIST, offsetof(struct request, holds), "PARAMETER",
-     "is taken from the configuration", COMPLETE_NOTHING},
+     "do not fit this parameter: take it from the configuration", COMPLETE_NOTHING},
     {"--free", NULL, OPTION_LIST, offsetof(struct request, releases), "PARAMETER",
-     "is looked for, though the configuration says it", COMPLETE_NOTHING},
+     "fit this parameter, even if the configuration sets it", COMPLETE_NOTHING},
     {"--requests", NULL, OPTION_LIST, offsetof(struct request, requests), "TRACE",
-     "knows more of the recorded requests, such as shared prefixes", COMPLETE_FILE},
+     "trace with more data on the recorded requests, such as shared prefixes", COMPLETE_FILE},
     {"--predict", NULL, OPTION_LIST, offsetof(struct request, predicts), "RECORDED",
-     "judge the result on this run, too", COMPLETE_FILE},
+     "also judge the result on this run", COMPLETE_FILE},
 };
 
 const struct command command_identify = {
     .name = "identify",
-    .doc = "what no document says of a deployment, from its recorded runs",
+    .doc = "estimate unknown numbers of a deployment from its recorded runs",
     .arguments = "CONFIG.yaml RECORDED...",
     .example = "inflight identify deployment.yaml morning.jsonl noon.jsonl -o mine.yaml",
     .completion = COMPLETE_FILE,

@@ -61,7 +61,7 @@ static int add_file(struct answers *answers, const char *path, struct ifl_error 
     if (rc == 0 && ferror(in))
         rc = ifl_fail_at(error, path, 0, 0, "cannot be read: %s", strerror(errno));
     if (rc == 0 && n > ANSWER_BYTES)
-        rc = ifl_fail_at(error, path, 0, 0, "more than %d MiB, expected what a server answers",
+        rc = ifl_fail_at(error, path, 0, 0, "more than %d MiB, expected an answer of a server",
                          ANSWER_BYTES >> 20);
     fclose(in);
     if (rc < 0)
@@ -149,27 +149,27 @@ static const struct option_spec options[] = {
     {"--command", "-c", OPTION_TEXT, offsetof(struct request, sources.command), "TEXT",
      "the command line, as \"vllm serve ...\"", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "CONFIG.yaml",
-     "where the configuration goes (standard output)", COMPLETE_FILE},
+     "file for the configuration (standard output)", COMPLETE_FILE},
     {"--server", "-s", OPTION_TEXT, offsetof(struct request, server), "URL",
-     "of a running server: ask for its /metrics, /version and /v1/models", COMPLETE_NOTHING},
+     "running server: ask for its /metrics, /version and /v1/models", COMPLETE_NOTHING},
     {"--answer", NULL, OPTION_LIST, offsetof(struct request, answers), "FILE",
-     "what a running server said at one of these", COMPLETE_FILE},
+     "file with the answer of a server to one of these", COMPLETE_FILE},
     {"--engine-version", NULL, OPTION_TEXT, offsetof(struct request, sources.version), "VERSION",
-     "where the log does not say it", COMPLETE_NOTHING},
+     "engine version, if the log lacks it", COMPLETE_NOTHING},
     {"--model", NULL, OPTION_TEXT, offsetof(struct request, sources.model), "NAME",
-     "where the log does not say it", COMPLETE_MODEL},
+     "model, if the log lacks it", COMPLETE_MODEL},
     {"--hardware", NULL, OPTION_TEXT, offsetof(struct request, sources.hardware), "NAME",
-     "where the log does not say it", COMPLETE_HARDWARE},
+     "hardware, if the log lacks it", COMPLETE_HARDWARE},
 };
 
 const struct command command_import = {
     .name = "import",
-    .doc = "a server's log, command line and answers as a configuration",
+    .doc = "write a configuration from a server's log, command line and answers",
     .arguments = "[LOG...]",
     .example = "inflight import server.log -o deployment.yaml",
-    .notes = "Logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. Every flag and "
-             "every line is listed: what it maps to, or that it is harmless, not modelled or "
-             "unknown. Several logs are parts of the log of one server.",
+    .notes = "It reads logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. It "
+             "lists every flag and every line: what it maps to, or that it is harmless, not "
+             "modelled or unknown. Several logs count as parts of one server's log.",
     .completion = COMPLETE_FILE,
     .options = options,
     .n_options = sizeof options / sizeof *options,

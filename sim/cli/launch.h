@@ -34,21 +34,22 @@ struct launch {
 #define LAUNCH_OPTIONS                                                                             \
     LAUNCH_OPTION("--set", NULL, LIST, sets, "KEY=VALUE", "set a key of the configuration",        \
                   COMPLETE_SETTING),                                                               \
-        LAUNCH_OPTION("--plugin", NULL, LIST, plugins, "FILE.so", "load policies of your own",     \
-                      COMPLETE_FILE),                                                              \
+        LAUNCH_OPTION("--plugin", NULL, LIST, plugins, "FILE.so",                                  \
+                      "load a file with your own policies", COMPLETE_FILE),                        \
         LAUNCH_OPTION("--output", "-o", TEXT, out_dir, "DIR",                                      \
-                      "where the reports go (the key output.dir)", COMPLETE_FOLDER),               \
+                      "folder for the reports (the key output.dir)", COMPLETE_FOLDER),             \
         LAUNCH_OPTION("--jobs", "-j", COUNT, n_threads, "N",                                       \
-                      "threads that fly points side by side (1)", COMPLETE_NOTHING),               \
+                      "threads that run points in parallel (1)", COMPLETE_NOTHING),                \
         LAUNCH_OPTION("--dry-run", NULL, FLAG, dry_run, NULL,                                      \
-                      "write nothing: say the points, what they rest on and what they take",       \
+                      "write no files: print the points, what they assume and how long they take", \
                       COMPLETE_NOTHING),                                                           \
-        LAUNCH_OPTION("--resume", NULL, FLAG, resume, NULL, "do what a killed run has not done",   \
+        LAUNCH_OPTION("--resume", NULL, FLAG, resume, NULL,                                        \
+                      "run the points that an interrupted run has not finished",                   \
                       COMPLETE_NOTHING),                                                           \
         LAUNCH_OPTION("--quiet", "-q", FLAG, quiet, NULL, "no table, notes or progress",           \
                       COMPLETE_NOTHING),                                                           \
-        LAUNCH_OPTION("--timing", NULL, FLAG, timing, NULL, "say what took how long at the end",   \
-                      COMPLETE_NOTHING)
+        LAUNCH_OPTION("--timing", NULL, FLAG, timing, NULL,                                        \
+                      "print at the end where the time went", COMPLETE_NOTHING)
 
 /* Reads the options. 0, or -1 after a line on stderr. */
 int launch_read(struct launch *launch, const struct command *command, int argc, char **argv);

@@ -251,7 +251,8 @@ static int list_traces(struct listing *of, struct ifl_error *error)
     if (!of->pattern && !of->names_only) {
         printf("formats\n");
         list_formats(of, error);
-        printf("in all formats but bench, guidellm and vtc, beside these columns or keys\n");
+        printf("in all formats except bench, guidellm and vtc, in addition to these columns or "
+               "keys\n");
         print_wrapped(of, ifl_trace_attributes(), 4);
         printf("traces\n");
     }
@@ -445,23 +446,23 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--names", NULL, OPTION_FLAG, offsetof(struct request, names_only), NULL,
-     "the names alone, one a line", COMPLETE_NOTHING},
+     "only the names, one per line", COMPLETE_NOTHING},
     {"--plugin", NULL, OPTION_LIST, offsetof(struct request, plugins), "FILE.so",
-     "tell of the policies and keys of this module, too", COMPLETE_FILE},
+     "also list the policies and keys of this module", COMPLETE_FILE},
 };
 
 const struct command command_list = {
     .name = "list",
-    .doc = "what there is to choose from",
+    .doc = "list policies, presets, models, keys and other names",
     .arguments =
         "policies|presets|routers|models|links|hardware|deployments|configs|traces|formats|keys|"
         "figures "
         "[PATTERN]",
     .example = "inflight list keys arrivals",
     .notes =
-        "A PATTERN is a part of the names that are listed, or like vllm-v1*. The whole name of "
-        "a preset, a model, a hardware profile, a deployment or a configuration prints that "
-        "file; of a preset also what it is with all that it extends, and its defaults.",
+        "PATTERN is a part of the names to list, or a pattern such as vllm-v1*. The whole name of "
+        "a preset, a model, a hardware profile, a deployment or a configuration prints its file; "
+        "for a preset, then also the preset with all that it extends, and its defaults.",
     .completion = COMPLETE_TOPIC,
     .options = options,
     .n_options = sizeof options / sizeof *options,

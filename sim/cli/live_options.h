@@ -25,52 +25,55 @@ extern const struct live_options live_options_default;
     }
 #define LIVE_OPTIONS(of)                                                                           \
     LIVE_OPTION(of, "--model", NULL, TEXT, model, "NAME",                                          \
-                "as the server calls it (the first that it serves)", COMPLETE_NOTHING),            \
+                "name of the model at the server (the first that it serves)", COMPLETE_NOTHING),   \
         LIVE_OPTION(of, "--endpoint", NULL, TEXT, endpoint, "completions|chat",                    \
-                    "which API (completions)", COMPLETE_NOTHING),                                  \
+                    "API that is called (completions)", COMPLETE_NOTHING),                         \
         LIVE_OPTION(of, "--prompts", NULL, TEXT, prompts, "ids|words",                             \
-                    "token ids, or text of about as many tokens (ids; chat: words)",               \
+                    "token ids, or text with about as many tokens (ids; chat: words)",             \
                     COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--tokenizer", NULL, TEXT, tokenizer, "FILE",                              \
-                    "the model's: text of exactly as many tokens", COMPLETE_FILE),                 \
-        LIVE_OPTION(of, "--vocab", NULL, COUNT, n_ids, "N", "how many ids prompts have (8000)",    \
+                    "the model's tokenizer: send text with exactly as many tokens",                \
+                    COMPLETE_FILE),                                                                \
+        LIVE_OPTION(of, "--vocab", NULL, COUNT, n_ids, "N",                                        \
+                    "number of different ids in prompts (8000)", COMPLETE_NOTHING),                \
+        LIVE_OPTION(of, "--first-id", NULL, COUNT, first_id, "N", "lowest id in prompts (0)",      \
                     COMPLETE_NOTHING),                                                             \
-        LIVE_OPTION(of, "--first-id", NULL, COUNT, first_id, "N", "the least of them (0)",         \
+        LIVE_OPTION(of, "--seed", NULL, COUNT, seed, "N", "seed of the prompts (0)",               \
                     COMPLETE_NOTHING),                                                             \
-        LIVE_OPTION(of, "--seed", NULL, COUNT, seed, "N", "of the prompts (0)", COMPLETE_NOTHING), \
         LIVE_OPTION(of, "--may-stop", NULL, FLAG, may_stop, NULL,                                  \
-                    "an answer may end early: without ignore_eos and min_tokens",                  \
-                    COMPLETE_NOTHING),                                                             \
+                    "let answers end early: send no ignore_eos and min_tokens", COMPLETE_NOTHING), \
         LIVE_OPTION(of, "--priority", NULL, FLAG, priority, NULL,                                  \
                     "send the priorities of the trace", COMPLETE_NOTHING),                         \
         LIVE_OPTION(of, "--body", NULL, LIST, body, "KEY=VALUE",                                   \
-                    "put a key, JSON or a word, into each request", COMPLETE_NOTHING),             \
+                    "add a key, JSON or a word, to each request", COMPLETE_NOTHING),               \
         LIVE_OPTION(of, "--header", NULL, LIST, headers, "NAME:VALUE", "send a header",            \
                     COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--api-key-env", NULL, TEXT, api_key_env, "NAME",                          \
-                    "the environment variable with the key of the API", COMPLETE_NOTHING),         \
+                    "environment variable with the API key", COMPLETE_NOTHING),                    \
         LIVE_OPTION(of, "--ca", NULL, TEXT, ca_path, "FILE.pem",                                   \
                     "trust these certificates (the system's)", COMPLETE_FILE),                     \
         LIVE_OPTION(of, "--insecure", NULL, FLAG, insecure, NULL, "trust any certificate",         \
                     COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--proxy", NULL, TEXT, proxy, "URL",                                       \
-                    "go through it (none, whatever the environment says)", COMPLETE_NOTHING),      \
+                    "use this proxy (none, whatever the environment says)", COMPLETE_NOTHING),     \
         LIVE_OPTION(of, "--warmup", NULL, COUNT, n_warmup, "N",                                    \
-                    "requests before the run, in no report (0)", COMPLETE_NOTHING),                \
+                    "requests before the run, which are not reported (0)", COMPLETE_NOTHING),      \
         LIVE_OPTION(of, "--wait", NULL, REAL, wait_s, "S",                                         \
-                    "how long to wait for the server to be ready (0)", COMPLETE_NOTHING),          \
+                    "longest wait for the server to be ready (0)", COMPLETE_NOTHING),              \
         LIVE_OPTION(of, "--timeout", NULL, REAL, timeout_s, "S",                                   \
-                    "a request that is not over then has failed (3600)", COMPLETE_NOTHING),        \
+                    "a request that takes longer has failed (3600)", COMPLETE_NOTHING),            \
         LIVE_OPTION(of, "--stall", NULL, REAL, stall_s, "S",                                       \
-                    "so has one that waits for a byte as long (600)", COMPLETE_NOTHING),           \
+                    "a request that gets no byte for this time has failed (600)",                  \
+                    COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--metrics", NULL, REAL, metrics_s, "S",                                   \
-                    "between two looks at the server's /metrics; 0: none (1)", COMPLETE_NOTHING),  \
+                    "interval of reading the server's /metrics; 0: never (1)", COMPLETE_NOTHING),  \
         LIVE_OPTION(of, "--late-bound", NULL, REAL, late_ms, "MS",                                 \
-                    "p99 of lateness from which the run is client-bound (5)", COMPLETE_NOTHING),   \
+                    "p99 of lateness from which the run counts as client-bound (5)",               \
+                    COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--max-event", NULL, COUNT, event_kib, "KIB",                              \
-                    "the most that an event of a stream may have (1024)", COMPLETE_NOTHING),       \
+                    "largest event of a stream that is accepted (1024)", COMPLETE_NOTHING),        \
         LIVE_OPTION(of, "--max-answer", NULL, COUNT, answer_kib, "KIB",                            \
-                    "the most that a stream may have (65536)", COMPLETE_NOTHING),                  \
+                    "largest stream that is accepted (65536)", COMPLETE_NOTHING),                  \
         LIVE_OPTION(of, "--no-chunks", NULL, FLAG, no_chunks, NULL, "write no chunks.csv",         \
                     COMPLETE_NOTHING),                                                             \
         LIVE_OPTION(of, "--quiet", "-q", FLAG, quiet, NULL, "no table, notes or progress",         \

@@ -267,8 +267,9 @@ static void print_foot(FILE *out, const struct placement *placement, const struc
         grown = grown || choices->of[i].grown;
     fprintf(out, "best (*) by req/s a %s; chosen ($)%s%s\n", choices->priced ? "dollar" : "GPU",
             placement->config.search == PLACEMENT_TOGETHER ? "" : "; the algorithm's (a)",
-            grown ? "; flown as a whole the front's missed the objectives: replicas were added"
-                  : "");
+            grown
+                ? "; as a whole, placements of the front missed the objectives: replicas were added"
+                : "");
     if (placement->n_outside > 0)
         fprintf(out, "%zu more combinations are outside the nodes or the budget\n",
                 placement->n_outside);
@@ -352,8 +353,8 @@ static int fail_pool(const struct study *study, const struct capacity_row *rows,
         }
         if (any_unbounded)
             return ifl_fail(error, IFL_E_STALLED,
-                            "the trace is too short to say what a candidate%s%s carries, expected "
-                            "more requests: the highest rate meets the objectives still",
+                            "the trace is too short to find the capacity of a candidate%s%s, "
+                            "expected more requests: the highest rate still meets the objectives",
                             of, name);
         return ifl_fail(error, IFL_E_STALLED,
                         "no candidate%s%s meets the objectives at %g requests/s or more, expected "
@@ -388,8 +389,8 @@ int placement_judge(const struct study *study, const struct capacity_row *rows,
                         "with %.4g",
                         placement->target_rps, name, near->rps);
     return ifl_fail(error, IFL_E_STALLED,
-                    "no placement that was flown as a whole meets the objectives at %g "
-                    "requests/s; of the last, %s, %s is %.4g, expected %s %g",
+                    "no placement that was run as a whole meets the objectives at %g requests/s; "
+                    "with the last one, %s, %s is %.4g, expected %s %g",
                     placement->target_rps, name, objective_name(&choices->objectives[worst]),
                     chosen->flown.of[worst].value.mean,
                     choices->objectives[worst].at_least ? "at least" : "at most",

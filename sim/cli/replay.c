@@ -148,19 +148,19 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--server", "-s", OPTION_TEXT, offsetof(struct request, server), "URL",
-     "of the server, as http://localhost:8000", COMPLETE_NOTHING},
+     "URL of the server, such as http://localhost:8000", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_dir), "DIR",
-     "where the reports go (results/replay)", COMPLETE_FOLDER},
+     "folder for the reports (results/replay)", COMPLETE_FOLDER},
     {"--format", NULL, OPTION_TEXT, offsetof(struct request, format), "NAME",
-     "of the trace, one that `inflight list traces` names (auto)", COMPLETE_FORMAT},
+     "format of the trace, see `inflight list traces` (auto)", COMPLETE_FORMAT},
     {"--speed", NULL, OPTION_REAL, offsetof(struct request, speed), "FACTOR",
-     "divide the trace's stamps by it (1)", COMPLETE_NOTHING},
+     "divide the arrival times of the trace by this (1)", COMPLETE_NOTHING},
     {"--rate", NULL, OPTION_REAL, offsetof(struct request, rate_rps), "RPS",
-     "draw arrivals at that rate instead: a Poisson process", COMPLETE_NOTHING},
+     "draw arrivals at this rate instead: a Poisson process", COMPLETE_NOTHING},
     {"--concurrency", NULL, OPTION_COUNT, offsetof(struct request, concurrency), "N",
-     "a closed loop: so many requests at a time", COMPLETE_NOTHING},
+     "a closed loop with this many requests in progress", COMPLETE_NOTHING},
     {"--ramp", NULL, OPTION_REAL, offsetof(struct request, live.ramp_s), "S",
-     "in which the load grows from nothing (0)", COMPLETE_NOTHING},
+     "time in which the load grows from zero (0)", COMPLETE_NOTHING},
     {"--set", NULL, OPTION_LIST, offsetof(struct request, sets), "KEY=VALUE",
      "set a key of workload or slo", COMPLETE_SETTING},
     LIVE_OPTIONS(struct request),
@@ -168,12 +168,11 @@ static const struct option_spec options[] = {
 
 const struct command command_replay = {
     .name = "replay",
-    .doc = "the requests of a trace, sent to a server",
+    .doc = "send the requests of a trace to a server",
     .arguments = "TRACE",
     .example = "inflight replay trace.csv --server http://localhost:8000 -o results/live",
-    .notes =
-        "The server speaks OpenAI's API with streams: vLLM, SGLang, llama.cpp's. Requests come "
-        "as a simulated run has them. `validate` and `identify` read what is written.",
+    .notes = "The server must speak OpenAI's API with streams: vLLM, SGLang, llama.cpp's. Requests "
+             "arrive as in a simulated run. `validate` and `identify` read the reports.",
     .completion = COMPLETE_FILE,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -38,14 +38,14 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "FILE.html",
-     "where the page goes (report.html in the first DIR)", COMPLETE_FILE},
+     "file for the page (report.html in the first DIR)", COMPLETE_FILE},
     {"--from", NULL, OPTION_REAL, offsetof(struct request, from_s), "SECONDS",
      "show single steps from this time on (0)", COMPLETE_NOTHING},
 };
 
 const struct command command_report = {
     .name = "report",
-    .doc = "runs as one HTML page, to open in a browser without a network",
+    .doc = "write runs as one HTML page, which needs no network",
     .arguments = "DIR...",
     .example = "inflight report results/quickstart",
     .completion = COMPLETE_FOLDER,

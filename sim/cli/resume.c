@@ -17,7 +17,8 @@ static void say_of_point(const struct run_files *files, const struct ifl_notes *
 {
     char path[IFL_PATH_BYTES], text[IFL_PATH_BYTES + 64];
     parts_path(&files->parts, name, point, path);
-    snprintf(text, sizeof text, "%s is not what was written there, its point is flown again", path);
+    snprintf(text, sizeof text, "%s has changed since it was written, its point is run again",
+             path);
     say(notes, text);
 }
 
@@ -27,7 +28,7 @@ static void say_of_input(const struct run_files *files, const struct ifl_notes *
 {
     char what[640], text[IFL_PATH_BYTES + 800];
     inputs_describe(files->inputs, config, kind, what);
-    snprintf(text, sizeof text, "%s: %s has changed since, what was flown from it is flown again",
+    snprintf(text, sizeof text, "%s: %s has changed since, its points are run again",
              files->parts.dir, what);
     say(notes, text);
 }
@@ -70,8 +71,7 @@ static int check_point(const struct run_files *files, size_t point, void *record
         return 0;
     case PARTS_FOREIGN:
         snprintf(text, sizeof text,
-                 "%s: the points there are of another configuration or version, they are flown "
-                 "again",
+                 "%s: its points are of another configuration or version, they are run again",
                  files->parts.dir);
         say(notes, text);
         break;
@@ -125,7 +125,7 @@ static bool is_outdated(const struct run_files *files, const struct timespec *wr
     }
     if (!inputs_newer_than(files->inputs, written))
         return false;
-    snprintf(text, sizeof text, "%s is newer than the reports in %s, all points are flown again",
+    snprintf(text, sizeof text, "%s is newer than the reports in %s, all points are run again",
              files->inputs->newest_path, files->dir);
     say(notes, text);
     return true;

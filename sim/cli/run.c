@@ -286,7 +286,7 @@ static int run_study(struct run *run)
     if (rc < 0)
         return rc;
     if (first && whole && !run->launch.quiet)
-        fprintf(stderr, "note: %s is whole, there is nothing to resume\n", run->files.dir);
+        fprintf(stderr, "note: %s is complete, there is nothing to resume\n", run->files.dir);
     if (whole && first)
         run_files_clear_lock(&run->files);
     if (whole)
@@ -339,11 +339,11 @@ static const struct option_spec options[] = {
 
 const struct command command_run = {
     .name = "run",
-    .doc = "fly a configuration: every point of its sweep",
+    .doc = "run a configuration: every point of its sweep",
     .arguments = "CONFIG.yaml",
     .example = "inflight run quickstart --set serving.preset=sarathi -o results/quickstart",
-    .notes = "-j N flies points on N threads, mpirun on many machines; the reports have the same "
-             "bytes. `inflight list keys` names every key.",
+    .notes = "-j N runs points on N threads, mpirun on many machines; the reports have the same "
+             "bytes. `inflight list keys` lists every key.",
     .completion = COMPLETE_CONFIG,
     .options = options,
     .n_options = sizeof options / sizeof *options,

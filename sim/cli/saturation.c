@@ -24,8 +24,8 @@ static void put_limits(FILE *out, const struct ifl_pressure *of)
     else
         fprintf(out, "its limit of %d tokens a step was full", of->most_tokens);
     fprintf(out,
-            " (while requests waited, %d sequences ran %.0f%% of the time, steps had %d tokens or "
-            "nearly %.0f%%, 15/16 of the blocks were in use %.0f%%)",
+            " (while requests waited: %d sequences ran in %.0f%% of the time, steps had %d tokens "
+            "or nearly in %.0f%%, 15/16 of the blocks were in use in %.0f%%)",
             of->most_running, 100 * of->seats_frac, of->most_tokens, 100 * of->tokens_frac,
             100 * of->blocks_frac);
 }

@@ -256,13 +256,14 @@ static int run_command(int argc, char **argv)
 static const struct option_spec options[] = {
     LAUNCH_OPTION("--set", NULL, LIST, sets, "KEY=VALUE", "set a key of the configuration",
                   COMPLETE_SETTING),
-    LAUNCH_OPTION("--plugin", NULL, LIST, plugins, "FILE.so", "load policies of your own",
+    LAUNCH_OPTION("--plugin", NULL, LIST, plugins, "FILE.so", "load a file with your own policies",
                   COMPLETE_FILE),
     LAUNCH_OPTION("--output", "-o", TEXT, out_dir, "DIR",
-                  "a folder without a recording, which gets one (results/live)", COMPLETE_FOLDER),
-    SERVING_OPTION("--host", TEXT, host, "ADDRESS", "where to listen (the key live.host)",
-                   COMPLETE_NOTHING),
-    SERVING_OPTION("--port", TEXT, port, "N", "the port; 0: any that is free (the key live.port)",
+                  "folder for the recording; it must not have one yet (results/live)",
+                  COMPLETE_FOLDER),
+    SERVING_OPTION("--host", TEXT, host, "ADDRESS",
+                   "address on which to listen (the key live.host)", COMPLETE_NOTHING),
+    SERVING_OPTION("--port", TEXT, port, "N", "port; 0: any free port (the key live.port)",
                    COMPLETE_NOTHING),
     SERVING_OPTION("--speed", TEXT, speed, "X", "simulated seconds per second (the key live.speed)",
                    COMPLETE_NOTHING),
@@ -274,8 +275,9 @@ const struct command command_serve = {
     .doc = "answer OpenAI's API at the pace of a simulated server, or with an engine",
     .arguments = "CONFIG.yaml",
     .example = "inflight serve quickstart --set sweep=null --port 8000 -o results/live",
-    .notes = "Every request is recorded: `inflight run DIR/config.yaml` flies the recording again, "
-             "with the same steps. The keys of `live` are its own: `inflight list keys live`.",
+    .notes =
+        "Every request is recorded: `inflight run DIR/config.yaml` repeats the recording with the "
+        "same steps. The keys under `live` are for servers only: `inflight list keys live`.",
     .completion = COMPLETE_CONFIG,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -103,22 +103,23 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--rows", NULL, OPTION_TEXT, offsetof(struct request, rows), "KEY,...",
-     "keys that were swept, or run: a row for each of their values", COMPLETE_NOTHING},
+     "swept keys, or run: one row for each of their values", COMPLETE_NOTHING},
     {"--columns", NULL, OPTION_TEXT, offsetof(struct request, columns), "METRIC|KEY,...",
-     "columns of summary.csv; a key gives each of its values columns of its own", COMPLETE_NOTHING},
+     "columns of summary.csv; a swept key gives separate columns for each of its values",
+     COMPLETE_NOTHING},
     {"--where", NULL, OPTION_LIST, offsetof(struct request, where), "KEY=VALUE",
-     "keep the points of this value", COMPLETE_NOTHING},
+     "use only points with this value", COMPLETE_NOTHING},
     {"--format", "-f", OPTION_TEXT, offsetof(struct request, format), "markdown|latex|csv",
-     "of the table (markdown)", COMPLETE_NOTHING},
+     "format of the table (markdown)", COMPLETE_NOTHING},
     {"--digits", NULL, OPTION_COUNT, offsetof(struct request, digits), "N",
-     "that count in a number (3)", COMPLETE_NOTHING},
+     "significant digits (3)", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "FILE",
-     "where the table goes (standard output)", COMPLETE_FILE},
+     "file for the table (standard output)", COMPLETE_FILE},
 };
 
 const struct command command_table = {
     .name = "table",
-    .doc = "summaries of runs as a table in LaTeX, Markdown or CSV",
+    .doc = "write summaries of runs as a table in LaTeX, Markdown or CSV",
     .arguments = "DIR...",
     .example = "inflight table results/quickstart --columns p99_ttft_s,request_throughput_rps",
     .notes = "With replications a cell is a mean and half the width of its 95% interval. The best "

@@ -118,14 +118,14 @@ static int trace_stats(int argc, char **argv)
 
 static const struct option_spec stats_options[] = {
     {"--format", "-f", OPTION_TEXT, offsetof(struct reading, format), "NAME",
-     "of the files, one that `inflight list traces` names (auto)", COMPLETE_FORMAT},
+     "format of the files, see `inflight list traces` (auto)", COMPLETE_FORMAT},
     {"--max-record", NULL, OPTION_COUNT, offsetof(struct reading, max_record_mib), "MIB",
-     "the most that a line or JSON object may have (256)", COMPLETE_NOTHING},
+     "longest line or JSON object that is accepted (256)", COMPLETE_NOTHING},
 };
 
 const struct command command_trace_stats = {
     .name = "trace stats",
-    .doc = "rate, burstiness and lengths of traces",
+    .doc = "print rate, burstiness and lengths of traces",
     .arguments = "FILE...",
     .example = "inflight trace stats traces/data/azure-conv-2023.csv.gz",
     .completion = COMPLETE_FILE,
@@ -178,16 +178,16 @@ static int trace_convert(int argc, char **argv)
 
 static const struct option_spec convert_options[] = {
     {"--format", "-f", OPTION_TEXT, offsetof(struct reading, format), "NAME",
-     "of the files, one that `inflight list traces` names (auto)", COMPLETE_FORMAT},
+     "format of the files, see `inflight list traces` (auto)", COMPLETE_FORMAT},
     {"--max-record", NULL, OPTION_COUNT, offsetof(struct reading, max_record_mib), "MIB",
-     "the most that a line or JSON object may have (256)", COMPLETE_NOTHING},
+     "longest line or JSON object that is accepted (256)", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct reading, path), "OUT.csv",
-     "where the trace goes (standard output)", COMPLETE_FILE},
+     "file for the trace (standard output)", COMPLETE_FILE},
 };
 
 const struct command command_trace_convert = {
     .name = "trace convert",
-    .doc = "a trace of any format as inflight's own CSV",
+    .doc = "convert a trace of any format to inflight's own CSV",
     .arguments = "FILE",
     .example = "inflight trace convert traces/data/azure-conv-2023.csv.gz -o trace.csv",
     .completion = COMPLETE_FILE,
@@ -336,33 +336,33 @@ static int trace_generate(int argc, char **argv)
 }
 
 static const struct option_spec generate_options[] = {
-    {"--count", "-n", OPTION_COUNT, offsetof(struct generation, n), "N", "how many requests",
+    {"--count", "-n", OPTION_COUNT, offsetof(struct generation, n), "N", "number of requests",
      COMPLETE_NOTHING},
     {"--seed", NULL, OPTION_COUNT, offsetof(struct generation, seed), "N",
-     "of the random draws (1)", COMPLETE_NOTHING},
+     "seed of the random draws (1)", COMPLETE_NOTHING},
     {"--prompt", NULL, OPTION_TEXT, offsetof(struct generation, prompt_law), "LAW",
-     "lengths of prompts (lognormal:200,1.2,4,1024)", COMPLETE_NOTHING},
+     "distribution of prompt lengths (lognormal:200,1.2,4,1024)", COMPLETE_NOTHING},
     {"--output-tokens", NULL, OPTION_TEXT, offsetof(struct generation, output_law), "LAW",
-     "lengths of outputs (lognormal:220,1.0,4,1024)", COMPLETE_NOTHING},
+     "distribution of output lengths (lognormal:220,1.0,4,1024)", COMPLETE_NOTHING},
     {"--process", NULL, OPTION_TEXT, offsetof(struct generation, process),
-     "poisson|gamma|constant|burst", "of arrivals; without it the trace has no times",
+     "poisson|gamma|constant|burst", "arrival process; without it the trace has no times",
      COMPLETE_NOTHING},
     {"--rate", NULL, OPTION_REAL, offsetof(struct generation, arrivals.rate_rps), "RPS",
-     "requests a second", COMPLETE_NOTHING},
+     "requests per second", COMPLETE_NOTHING},
     {"--cv", NULL, OPTION_REAL, offsetof(struct generation, arrivals.cv), "X",
      "coefficient of variation of the gaps, with gamma (1)", COMPLETE_NOTHING},
     {"--adapters", NULL, OPTION_COUNT, offsetof(struct generation, n_adapters), "N",
-     "low-rank adapters that the requests are dealt out to (0: no column)", COMPLETE_NOTHING},
+     "low-rank adapters over which the requests are distributed (0: no column)", COMPLETE_NOTHING},
     {"--adapter-alpha", NULL, OPTION_REAL, offsetof(struct generation, adapter_alpha), "X",
-     "adapter floor(N u^(1/X)), u uniform: 1 all alike, below 1 the first ones more (1)",
+     "adapter floor(N u^(1/X)), u uniform: 1: all alike, below 1: first ones more often (1)",
      COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct generation, path), "OUT.csv",
-     "where the trace goes (standard output)", COMPLETE_FILE},
+     "file for the trace (standard output)", COMPLETE_FILE},
 };
 
 const struct command command_trace_generate = {
     .name = "trace generate",
-    .doc = "a synthetic trace",
+    .doc = "generate a synthetic trace",
     .arguments = "-n N",
     .example = "inflight trace generate -n 1000 --process poisson --rate 4 -o synthetic.csv",
     .notes = "LAW is fixed:TOKENS, uniform:MIN,MAX, lognormal:MEAN,CV[,MIN,MAX] or "

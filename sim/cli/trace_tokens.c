@@ -64,23 +64,22 @@ static const struct option_spec tokens_options[] = {
      "tokenizer.json, tekken.json, tokenizer.model or a .tiktoken file, or a folder with one",
      COMPLETE_FILE},
     {"--template", NULL, OPTION_TEXT, offsetof(struct listing, prompt_template), "TEXT",
-     "what the first turn stands in, with {} for it", COMPLETE_NOTHING},
+     "text around the first turn, with {} in its place", COMPLETE_NOTHING},
     {"--ids", NULL, OPTION_FLAG, offsetof(struct listing, with_ids), NULL,
-     "write the tokens' ids as well", COMPLETE_NOTHING},
+     "also write the ids of the tokens", COMPLETE_NOTHING},
     {"--max-record", NULL, OPTION_COUNT, offsetof(struct listing, max_record_mib), "MIB",
-     "the most that a JSON object may have (256)", COMPLETE_NOTHING},
+     "longest JSON object that is accepted (256)", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct listing, path), "OUT.csv",
-     "where the table goes (standard output)", COMPLETE_FILE},
+     "file for the table (standard output)", COMPLETE_FILE},
 };
 
 const struct command command_trace_tokens = {
     .name = "trace tokens",
-    .doc = "the tokens of a trace's texts",
+    .doc = "count the tokens of a trace's texts",
     .arguments = "FILE --tokenizer PATH",
     .example = "inflight trace tokens sharegpt.json --tokenizer tokenizer.json -o tokens.csv",
-    .notes =
-        "FILE has conversations as ShareGPT has them. Texts are encoded as they stand: no token "
-        "is put before or behind them.",
+    .notes = "FILE has conversations in ShareGPT's format. Texts are encoded as they are: no token "
+             "is added before or after them.",
     .completion = COMPLETE_FILE,
     .options = tokens_options,
     .n_options = sizeof tokens_options / sizeof *tokens_options,

@@ -99,7 +99,7 @@ static void print_option(const struct option_spec *option)
 static void explain(const struct command *command)
 {
     static const struct option_spec help = {
-        "--help", "-h", OPTION_FLAG, 0, NULL, "say this and do nothing", COMPLETE_NOTHING};
+        "--help", "-h", OPTION_FLAG, 0, NULL, "print this help", COMPLETE_NOTHING};
     const int columns = width_of(stdout);
     print_call(stdout, "usage:", command);
     printf("\n");

@@ -13,8 +13,8 @@ static struct keep_refusal refuse_budget(const struct keep *keep)
                    ? REFUSE("budget_tokens",
                             " is not above sink_tokens, expected more: the rest of "
                             "it are the last tokens")
-                   : REFUSE("budget_tokens", " is not above window_tokens, expected more: the rest "
-                                             "of it is voted for");
+                   : REFUSE("budget_tokens", " is not above window_tokens, expected more: the "
+                                             "window selects the rest of it");
     if (keep->kernel_tokens % 2 == 0)
         return REFUSE("kernel_tokens", " is even, expected an odd number: as many neighbours on "
                                        "either side of a token");

@@ -9,37 +9,35 @@ static const struct ifl_param top_fields[] = {
     TEXT("hardware", hardware, NULL,
          "a profile of configs/hardware, or a path; optional with cost linear or recorded"),
     CHOICE("dtype", dtype, MODEL_DTYPES, MODEL_DTYPE_AUTO,
-           "of the model's weights; fp8, int8, int4: of the layers' matrices, with activations and "
-           "K/V of 16 bits; auto: as the model says. An engine's is engine.dtype"),
+           "data type of the weights; fp8, int8, int4: of the layers' matrices only, activations "
+           "and K/V have 16 bits; auto: the model's. Engines use engine.dtype"),
     CHOICE("executor", executor, "sim|cpu|cuda", EXECUTOR_SIM,
-           "a cost model in virtual time, or an engine in wall time"),
+           "sim: a cost model in virtual time; cpu, cuda: an engine in wall time"),
     INT("replications", replications, 1, 1, 10000, "runs",
-        "fly every point that often, each time with other draws: arrivals, shuffle, patience, "
-        "routers"),
+        "runs of each point, each with other random draws (arrivals, shuffle, patience, routers)"),
     BOOL("steady_state", steady_state, false,
-         "the summary leaves out the warm-up, found by MSER-5 (White, Simulation 69:6, 1997)"),
+         "the summary leaves out the warm-up, detected by MSER-5 (White, Simulation 69:6, 1997)"),
 };
 
 static const struct key_by_hand top_by_hand[] = {
     {"sweep", "a map of keys to lists of values, or to maps of names to values", "no sweep",
-     "one point for every combination, the first key varying slowest; its key `variants` maps "
-     "names "
-     "to configurations"},
+     "one point for each combination of values; the first key varies slowest; the key `variants` "
+     "maps names to configurations"},
 };
 
 static const struct key_table top_keys = {FIELDS(top), BY_HAND(top)};
 
 static const struct key_by_hand module_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "the preset's",
-     "the module that decides; the keys beside it are its parameters (NAME alone: {policy: NAME})"},
+     "the module used; the keys beside it are its parameters (a NAME alone means {policy: NAME})"},
 };
 
 static const struct key_table module_keys = {BY_HAND(module)};
 
 static const struct key_by_hand admit_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "the preset's",
-     "which requests may start; as above, or a list of modules that are asked in order, of which "
-     "serving.admit.0.policy, serving.admit.0.max_rpm, ... are keys of the first"},
+     "the module that decides which requests may start, or a list of modules, asked in order; "
+     "serving.admit.0.policy, serving.admit.0.max_rpm, ... are keys of the first one"},
 };
 
 static const struct key_table admit_keys = {BY_HAND(admit)};

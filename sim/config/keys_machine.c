@@ -5,8 +5,8 @@
 
 static const struct ifl_param cost_fields[] = {
     CHOICE("model", cost.model, "roofline|linear|table|recorded", COST_ROOFLINE,
-           "from the hardware profile, the four coefficients below, lookup tables, or the "
-           "measured steps of a run"),
+           "roofline: the hardware profile; linear: the coefficients below; table: lookup tables; "
+           "recorded: the measured steps of a run"),
     REAL("step_s", cost.step_s, 0, 0, 1e6, "s", "linear: per step"),
     REAL("prefill_token_s", cost.prefill_token_s, 0, 0, 1e6, "s",
          "linear: per token of a sequence that does not decode yet"),
@@ -16,40 +16,39 @@ static const struct ifl_param cost_fields[] = {
     REAL("prefill_square_s", cost.prefill_square_s, 0, 0, 1e6, "s",
          "linear: per square of the tokens of a sequence that does not decode yet"),
     REAL("decode_step_s", cost.decode_step_s, 0, 0, 1e6, "s",
-         "linear: in place of step_s where a step only decodes; 0: step_s"),
+         "linear: replaces step_s in steps of decodes alone; 0: step_s"),
     INT("large_batch_seqs", cost.large_batch_seqs, 0, 0, ANY, "sequences",
-        "linear: a step that only decodes as many or more has the three coefficients below; 0: "
-        "none has"),
+        "linear: a step of decodes alone with at least this many uses the three coefficients "
+        "below; 0: no step does"),
     REAL("large_step_s", cost.large_step_s, 0, 0, 1e6, "s", "linear, large batches: per step"),
     REAL("large_seq_s", cost.large_seq_s, 0, 0, 1e6, "s",
          "linear, large batches: per decoding sequence"),
     REAL("large_context_token_s", cost.large_context_token_s, 0, 0, 1e6, "s",
          "linear, large batches: per token whose K/V a decoding sequence reads"),
-    REAL(
-        "host_step_s", cost.host_step_s, 0, 0, 1, "s",
-        "roofline: added to the deployment's host.step_s; older than deployment.host.step_s, which "
-        "replaces it"),
+    REAL("host_step_s", cost.host_step_s, 0, 0, 1, "s",
+         "roofline: added to the deployment's host.step_s; superseded by deployment.host.step_s"),
     REAL("host_seq_s", cost.host_seq_s, 0, 0, 1, "s",
-         "roofline: the same for each sequence in the step; older than deployment.host.seq_s"),
+         "roofline: the same for each sequence in the step; superseded by deployment.host.seq_s"),
     REAL("host_floor_s", cost.host_floor_s, 0, 0, 10, "s",
-         "roofline: the deployment's host.floor_s is at least this; older than "
+         "roofline: lower limit of the deployment's host.floor_s; superseded by "
          "deployment.host.floor_s"),
     TEXT("dir", cost.dir_name, NULL,
          "table: the directory of its three tables, see sim/cost/cost.h; recorded: a run's folder "
          "or its steps.csv, or an engine's log of its steps"),
     CHOICE("otherwise", cost.otherwise, "fail|recorded|predicted", COST_OTHERWISE_FAIL,
-           "recorded: a step that is planned otherwise ends the run, takes as long as the recorded "
-           "one, or as the linear coefficients say if one is given and else the roofline; the last "
-           "two list such steps in differences.csv"),
+           "recorded: a step planned differently than recorded ends the run (fail), takes the "
+           "recorded time, or takes that of the linear coefficients, if any is given, else of the "
+           "roofline (predicted); recorded and predicted list such steps in differences.csv"),
     INT("ensemble", cost.ensemble, 0, 0, 10000, "runs",
         "roofline: repeat each point with costs drawn from the errors of their fit, and write 90% "
-        "intervals of the summary to intervals.csv; inflight capacity widens its interval by them"),
+        "intervals of the summary to intervals.csv; `inflight capacity` widens its interval by "
+        "them"),
     REAL("host_error_frac", cost.host_error_frac, 0, 0, 1, "",
-         "roofline: median relative error of the host's times, which no fit knows; cost.ensemble "
-         "draws one factor a run"),
+         "roofline: median relative error of host times, which are not fitted; cost.ensemble draws "
+         "one factor per run"),
     BOOL("other_software", cost.other_software, false,
          "roofline: the engine's kernels are not those of the profile's tables; cost.ensemble also "
-         "draws how far software differs on one GPU"),
+         "draws how much software differs on one GPU"),
 };
 
 const struct key_table cost_keys = {FIELDS(cost)};
@@ -57,41 +56,39 @@ const struct key_table cost_keys = {FIELDS(cost)};
 static const struct ifl_param engine_fields[] = {
     TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
     TEXT("adapters", engine.adapters, "random",
-         "executor cpu: random, or a directory with a folder of PEFT's format for each adapter, by "
-         "its name"),
-    TEXT(
-        "dtype", engine.dtype_name, "auto",
-        "of weights, activations and K/V. executor cpu: fp32; cuda: bf16, fp16; auto: fp32 on cpu, "
-        "on cuda fp16 where the checkpoint is and else bf16"),
-    TEXT(
-        "kv_dtype", engine.kv_dtype_name, "auto",
-        "of K/V: fp8 (e4m3, no scale) or as engine.dtype. Of every executor: for the simulator it "
-        "sets the model's kv_bytes, and with them blocks, swaps and the bytes of attention. auto: "
-        "fp8 where the model's kv_bytes is 1, else as engine.dtype. executor sim: int8, int4, too"),
+         "executor cpu: random, or a directory with one folder in PEFT's format per adapter, named "
+         "like the adapter"),
+    TEXT("dtype", engine.dtype_name, "auto",
+         "data type of weights, activations and K/V. executor cpu: fp32; cuda: bf16, fp16; auto: "
+         "fp32 on cpu; on cuda fp16 if the checkpoint is fp16, else bf16"),
+    TEXT("kv_dtype", engine.kv_dtype_name, "auto",
+         "data type of K/V: fp8 (e4m3, no scale) or that of engine.dtype; executor sim: also int8, "
+         "int4. The simulator, too, uses it: it sets the model's kv_bytes, and so the sizes of "
+         "blocks, swaps and attention reads. auto: fp8 if the model's kv_bytes is 1, else that of "
+         "engine.dtype"),
     INT("kv_group_elements", engine.kv_group_elements, 0, 0, ANY, "elements",
-        "kv_dtype int8, int4: of K or V, that share a scale; 0: a head's of a token (LMDeploy; "
-        "KIVI: "
-        "32, FlexGen: 64)"),
+        "kv_dtype int8, int4: elements of K or V that share a scale; 0: those of one head and "
+        "token (LMDeploy; KIVI: 32, FlexGen: 64)"),
     INT("kv_scale_bytes", engine.kv_scale_bytes, 4, 0, 64, "bytes",
-        "kv_dtype int8, int4: of a scale and its zero point; 0: one of the whole tensor "
-        "(TensorRT-LLM)"),
-    COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
+        "kv_dtype int8, int4: size of a scale with its zero point; 0: one scale for the whole "
+        "tensor (TensorRT-LLM)"),
+    COUNT("seed", engine.seed, 0, "", "seed of random weights and of prompt tokens"),
     INT("window_tokens", engine.window_tokens, 0, 0, ANY, "tokens",
-        "random weights: attention sees no further back; 0: as far as the model's window_tokens. A "
-        "checkpoint says itself"),
+        "random weights: attention window; 0: the model's window_tokens. A checkpoint sets its "
+        "own"),
     INT("threads", engine.threads, 1, 1, 1024, "threads",
-        "executor cpu: threads that compute; cuda: that load weights"),
+        "executor cpu: threads that compute; cuda: threads that load weights"),
     BOOL("dependent_launch", engine.dependent_launch, true,
-         "executor cuda: a kernel may start beside the end of the one before (Hopper)"),
+         "executor cuda: a kernel may start before the previous kernel has ended (Hopper)"),
     BOOL("graphs", engine.graphs, true,
-         "executor cuda: the kernels of a step of decodes alone are launched as one graph"),
+         "executor cuda: the kernels of a step with only decodes are launched as one graph"),
     BOOL("batched_copies", engine.batched_copies, true,
-         "executor cuda: the swaps of a step are one call in each direction"),
+         "executor cuda: the swaps of a step are one call per direction"),
     BOOL("timed_algorithms", engine.timed_algorithms, true,
-         "executor cuda: matrix products of up to 256 rows take the algorithm that is fastest when "
-         "the engine opens; false: the library's first choice, the same in every run"),
+         "executor cuda: matrix products of up to 256 rows use the algorithm measured as fastest "
+         "when the engine opens; false: the library's first choice, the same in every run"),
     BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,
-         "fill KV blocks that no request owns with NaN, to find what reads them"),
+         "fill KV blocks that no request owns with NaN, to detect reads of them"),
 };
 
 const struct key_table engine_keys = {FIELDS(engine)};
@@ -99,34 +96,33 @@ const struct key_table engine_keys = {FIELDS(engine)};
 static const struct ifl_param parallel_fields[] = {
     INT("tensor", tensor_parallel, 1, 1, 64, "GPUs", "GPUs that share every layer"),
     INT("pipeline", pipeline_parallel, 1, 1, 64, "stages",
-        "stages that the layers are cut into (serving.in_flight: the steps in them)"),
+        "pipeline stages (serving.in_flight: how many steps are in them)"),
     TEXT("stage_layers", stage_layers, "",
-         "layers of each stage, \"10,11,11\"; empty: equal parts, a rest in front of the last"),
+         "layers of each stage, \"10,11,11\"; empty: equal parts, a remainder goes to the stages "
+         "before the last"),
     INT("data", data_parallel, 1, 1, 256, "groups",
-        "groups of parallel.tensor GPUs that share the experts alone: each has its own requests "
-        "and "
-        "K/V, and all run their steps in lockstep"),
+        "groups of parallel.tensor GPUs that share only the experts; each group has its own "
+        "requests and K/V; all groups run their steps in lockstep"),
     INT("expert", expert_parallel, 1, 1, 4096, "GPUs",
-        "GPUs of tensor x data over which experts are dealt out whole; the others divide each "
-        "one's "
-        "columns"),
+        "GPU groups, within tensor x data, over which whole experts are distributed; the GPUs of a "
+        "group divide each expert's columns"),
     INT("context", context_parallel, 1, 1, 64, "GPUs",
-        "GPUs that share the context of a KV head, of those that tensor gives the same head: a "
-        "block "
-        "then has so many times kv.block_tokens"),
+        "GPUs, of those of tensor with the same KV head, that divide its context; a block then has "
+        "this many times kv.block_tokens"),
     BOOL("sequence", sequence_parallel, false,
-         "norms and residuals are divided among the GPUs of tensor, each all-reduce in two halves"),
+         "the GPUs of tensor divide norms and residuals; each all-reduce becomes a reduce-scatter "
+         "and an all-gather"),
 };
 
 const struct key_table parallel_keys = {FIELDS(parallel)};
 
 static const struct key_by_hand deployment_by_hand[] = {
     {"base", "a deployment of configs/deployments, or a path", "the profile's",
-     "how the server runs the engine; the keys beside it override its own, key by key (NAME alone: "
-     "{base: NAME})"},
+     "how the server runs the engine; each key beside it overrides one of its own (a NAME alone "
+     "means {base: NAME})"},
     {"intervals", "a map of the keys below to [low, high]", "none",
-     "the ends of the central 90% of what these numbers may be: cost.ensemble draws from them; "
-     "correlations: a list of [number, number, correlation] of what they are drawn with"},
+     "central 90% interval of each of these numbers, from which cost.ensemble draws; correlations: "
+     "a list of [number, number, correlation] for the draws"},
 };
 
 #define DEPLOYMENT(section)                                                                        \

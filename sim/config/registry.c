@@ -180,7 +180,7 @@ static const char *check_policy(const struct ifl_policy *policy, const struct if
     if (!policy->doc)
         return "has no doc";
     if (!answers(policy))
-        return "is of a kind without an answer: its ops are missing or its kind is unknown";
+        return "has no ops for its kind, or its kind is unknown";
     if (not_flown(policy))
         return not_flown(policy);
     if (policy->n_params && !policy->params)
@@ -188,8 +188,8 @@ static const char *check_policy(const struct ifl_policy *policy, const struct if
     if (policy->params && policy->n_params == 0)
         return "has a table of parameters and n_params 0: none of them would be read";
     if (module_is_of_cluster(policy->kind) && has_replica_hooks(policy))
-        return "has a hook of a replica, which a module of the cluster never hears: its own hooks "
-               "are in its ops";
+        return "has a hook of a replica, which is not called for modules of a cluster: their hooks "
+               "are in their ops";
     if (module_is_of_cluster(policy->kind) && policy->request_bytes > 0)
         return "has request_bytes, and a module of the cluster has no part of a request";
     if (policy->kind != IFL_ROUTE && policy->replica_bytes > 0)

@@ -36,68 +36,70 @@ const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS] = {
      "KV blocks that the server reports; serving.kv.num_blocks overrides it; 0: computed"},
 };
 const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS] = {
-    REAL(host_times, layer_s, NAN, 0, 1, "s", "host time of a step, for each layer"),
+    REAL(host_times, layer_s, NAN, 0, 1, "s", "host time of a step, per layer"),
     REAL(host_times, step_s, 0, 0, 1000, "s", "host time of a step"),
-    REAL(host_times, seq_s, 0, 0, 1, "s", "host time of a step, for each sequence in it"),
+    REAL(host_times, seq_s, 0, 0, 1, "s", "host time of a step, per sequence in it"),
     REAL(host_times, floor_s, 0, 0, 1000, "s",
-         "shortest forward pass, where the host launches eagerly"),
+         "shortest forward pass if the host launches kernels one by one"),
     REAL(host_times, prompt_layer_s, 0, 0, 1, "s",
-         "host time of a step with prompts, for each layer in addition"),
+         "additional host time of a step with prompts, per layer"),
     BOOL(host_times, eager,
          "kernels are launched one by one, not from CUDA graphs: allreduce_N_eager counts"),
 };
 const struct ifl_param deployment_memory_fields[DEPLOYMENT_MEMORY_FIELDS] = {
     REAL(deployment_memory, workspace_gib, NAN, 0, 1e6, "GiB",
-         "what weights, activations and KV do not hold: context, libraries, graphs"),
+         "memory besides weights, activations and KV: context, libraries, graphs"),
     REAL(deployment_memory, activation_tokens, 4096, 0, 1e9, "tokens",
-         "of the largest step, for which activations are reserved"),
+         "tokens of the largest step, for which activations are reserved"),
 };
 const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_FIELDS] = {
     REAL(front_end, request_s, 0, 0, 1000, "s",
-         "before the engine has a request that its client has sent"),
-    REAL(front_end, prompt_token_s, 0, 0, 1, "s", "the same, for each token of the prompt"),
+         "time from the sending of a request until the engine has it"),
+    REAL(front_end, prompt_token_s, 0, 0, 1, "s", "the same, per token of the prompt"),
     REAL(front_end, token_s, 0, 0, 1000, "s",
-         "from the end of a step until the clients have its tokens"),
+         "time from the end of a step until the clients have its tokens"),
 };
 
 const struct ifl_param deployment_all_reduce_fields[DEPLOYMENT_ALL_REDUCE_FIELDS] = {
-    REAL(deployment_all_reduce, latency_s, 0, 0, 1, "s", "of an all-reduce of small messages"),
+    REAL(deployment_all_reduce, latency_s, 0, 0, 1, "s",
+         "latency of an all-reduce of small messages"),
     REAL(deployment_all_reduce, gb_per_s, 0, 0, 1e6, "GB/s",
-         "of the message; 0: the all-reduce is the profile's"),
-    REAL(deployment_all_reduce, bulk_latency_s, 0, 0, 1, "s", "of large messages"),
+         "rate of an all-reduce; 0: the profile's all-reduce is used"),
+    REAL(deployment_all_reduce, bulk_latency_s, 0, 0, 1, "s", "latency with large messages"),
     REAL(deployment_all_reduce, bulk_gb_per_s, 0, 0, 1e6, "GB/s",
-         "of large messages; 0: all are alike"),
+         "rate with large messages; 0: that of small ones"),
     REAL(deployment_all_reduce, bulk_from_bytes, 0, 0, 1e15, "bytes",
-         "of the smallest large message; 0: the faster of the two counts"),
+         "smallest large message; 0: the faster of the two counts"),
 };
 const struct ifl_param deployment_exchange_fields[DEPLOYMENT_EXCHANGE_FIELDS] = {
     {"method", IFL_CHOICE, offsetof(struct deployment_exchange, method), EXCHANGE_GATHER, 0, 0,
      "gather|all_to_all", "",
-     "parallel.data: every rank receives all tokens, or those that have an expert there"},
+     "parallel.data: every rank receives all tokens, or only tokens for its experts"},
     REAL(deployment_exchange, latency_s, 0, 0, 1, "s",
-         "of the way to the experts, and of the way back"),
+         "latency of the way to the experts, and of the way back"),
     REAL(deployment_exchange, gb_per_s, 0, 0, 1e6, "GB/s",
-         "of a rank's tokens to and from experts; 0: as an all-reduce of the ranks"),
+         "rate of a rank's tokens to and from experts; 0: that of an all-reduce of the ranks"),
     REAL(deployment_exchange, dispatch_bytes, 0, 0, 16, "bytes",
-         "of an element on the way to the experts; 0: as activations"),
+         "size of an element on the way to the experts; 0: that of activations"),
     REAL(deployment_exchange, combine_bytes, 0, 0, 16, "bytes", "the same on the way back"),
     REAL(deployment_exchange, imbalance, 1, 1, 1e3, "",
-         "parallel.expert: tokens of the rank whose experts get most of them, over the mean"),
+         "parallel.expert: tokens of the rank with most tokens, divided by the mean"),
     {"padded_tokens", IFL_INT, offsetof(struct deployment_exchange, padded_tokens), 512, 0, 1e6,
      NULL, "tokens",
-     "parallel.data: where no rank has more, all compute as many as the one with most, as in CUDA "
-     "graphs"},
+     "parallel.data: if no rank has more tokens, all compute as many as the rank with most, as in "
+     "CUDA graphs"},
 };
 
 const struct ifl_param deployment_cache_fields[DEPLOYMENT_CACHE_FIELDS] = {
     REAL(deployment_cache, hit_frac, 0, 0, 1, "of each prompt",
-         "whole blocks of its beginning that the prefix cache holds, whatever was computed before"),
+         "beginning of the prompt, in whole blocks, that the prefix cache holds, whatever was "
+         "computed before"),
 };
 
 const struct ifl_param deployment_kernels_fields[DEPLOYMENT_KERNELS_FIELDS] = {
     REAL(deployment_kernels, prompt_frac, 1, 0.1, 10, "of the profile's time",
-         "products, element-wise work and prompts' attention of a step with prompts, where the "
-         "server's kernels are of another version"),
+         "factor of matrix products, element-wise work and attention of prompts in steps with "
+         "prompts, if the server's kernels have another version"),
 };
 
 const struct deployment_section deployment_sections[] = {

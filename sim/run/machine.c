@@ -420,7 +420,7 @@ void machine_unused_costs(const struct config *config, char text[MACHINE_TEXT_BY
     text[0] = '\0';
     for (size_t i = 0; config->executor == EXECUTOR_SIM && i < sizeof keys / sizeof *keys; i++)
         if (keys[i].value > 0 && keys[i].of != kind)
-            add(text, MACHINE_TEXT_BYTES, "cost.%s is %g and has no effect: it is of %s costs",
+            add(text, MACHINE_TEXT_BYTES, "cost.%s is %g and has no effect: only %s costs use it",
                 keys[i].name, keys[i].value, keys[i].of == COST_LINEAR ? "linear" : "roofline");
 }
 
@@ -442,12 +442,11 @@ static void disclose_hardware(const struct machine *machine, const struct config
             hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");
     if (machine->model.kv_bits > 0)
         add(text, n_bytes,
-            "attention on K/V in int%d is taken for that in 16 bits on fewer bytes, as if it cost "
-            "nothing to widen",
+            "attention on K/V in int%d has the cost of 16 bits with fewer bytes: its conversion "
+            "costs nothing",
             machine->model.kv_bits);
     else if (machine->model.kv_bytes == engine_kv_dtype_bytes(IFL_DTYPE_FP8))
-        add(text, n_bytes,
-            "attention on K/V in fp8 is taken for that in 16 bits on half the bytes");
+        add(text, n_bytes, "attention on K/V in fp8 has the cost of 16 bits with half the bytes");
     const char *engine = config->serving.engine;
     if (*engine && *hardware->kernels && !same_engine(engine, hardware->kernels))
         add(text, n_bytes, "the scheduler of %s on kernels of %s", engine, hardware->kernels);
@@ -487,7 +486,8 @@ void machine_disclose(const struct machine *machine, const struct config *config
         disclose_collectives(machine, config, text, n_bytes);
     }
     if (summary->n_adapters > 0 && machine->has_model && machine->has_hardware)
-        add(text, n_bytes, "kernels of adapters are a roofline with the factors of other kernels");
+        add(text, n_bytes,
+            "kernels of adapters have roofline costs with the factors of other kernels");
     if (model->window_tokens > 0 && model->window_tokens < max_model_tokens)
         add(text, n_bytes,
             "attention and KV blocks span the whole context, not the window of %d tokens of %s",
@@ -498,9 +498,8 @@ void machine_disclose(const struct machine *machine, const struct config *config
             config->pipeline_parallel);
     else if (config->pipeline_parallel > 1 && !config_pipelines(config))
         add(text, n_bytes,
-            kind == COST_ROOFLINE
-                ? "one step at a time in the %d stages of parallel.pipeline, where engines keep "
-                  "one in each"
-                : "linear costs know nothing of the %d stages of parallel.pipeline",
+            kind == COST_ROOFLINE ? "one step at a time in the %d stages of parallel.pipeline, "
+                                    "though engines have a step in each"
+                                  : "linear costs ignore the %d stages of parallel.pipeline",
             config->pipeline_parallel);
 }

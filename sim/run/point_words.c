@@ -159,8 +159,8 @@ void point_tell_adapters(const struct point_options *options, const struct point
         if (slots == 0 || adapters->most_step <= (size_t)slots)
             continue;
         snprintf(note, sizeof note,
-                 "a step was of %zu adapters, more than serving.adapters.max_loras (%" PRId32
-                 "): the admission adapter-slots keeps to it",
+                 "a step had %zu adapters, more than serving.adapters.max_loras (%" PRId32
+                 "): the admission adapter-slots enforces it",
                  adapters->most_step, slots);
         point_say(options, note);
         return;

@@ -25,7 +25,7 @@ head -n 1 slots/steps.csv | grep -q ',adapters,adapter_loads$' || complain 'step
 awk -F, 'NR > 1 { if ($26 > 2) bad = 1; n += $27 } END { exit bad || n < 8 }' slots/steps.csv ||
     complain 'more than two adapters in a step, or none was loaded'
 # Without the admission a step is of more adapters than there are slots, which a note says.
-expect 0 'a step was of * adapters, more than serving.adapters.max_loras (2)' \
+expect 0 'a step had * adapters, more than serving.adapters.max_loras (2)' \
     "$inflight" run config.yaml -o crowded --set serving.admit=prompt-fits
 # Rows of requests have the trace's names.
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { gsub("\"", "", $at["adapter"]); print $at["adapter"] }' even.csv >said

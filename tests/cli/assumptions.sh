@@ -13,7 +13,7 @@ output: {dir: out}
 END
 window='the window of 4096 tokens of mistral-7b'
 pipeline='one step at a time in the 2 stages of parallel.pipeline'
-linear='linear costs know nothing of the 2 stages'
+linear='linear costs ignore the 2 stages'
 divided='linear costs are divided by layers among the 2 stages'
 serial='--set serving.in_flight.pipelined=false'
 
@@ -35,8 +35,8 @@ tells "$pipeline" 1 --set parallel.pipeline=2 $serial
 tells "$window" 1 --set parallel.pipeline=2
 tells 'parallel.pipeline' 0
 tells 'attention on K/V in fp8' 0
-tells 'attention on K/V in fp8 is taken for that in 16 bits on half the bytes' 1 --set engine.kv_dtype=fp8
-tells 'attention on K/V in int4 is taken for that in 16 bits on fewer bytes' 1 --set engine.kv_dtype=int4
+tells 'attention on K/V in fp8 has the cost of 16 bits with half the bytes' 1 --set engine.kv_dtype=fp8
+tells 'attention on K/V in int4 has the cost of 16 bits with fewer bytes' 1 --set engine.kv_dtype=int4
 tells "$linear" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2 $serial
 tells "$divided" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2
 tells 'window' 0 --set cost.model=linear --set cost.step_s=0.01 --set model=llama-2-7b

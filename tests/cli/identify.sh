@@ -74,7 +74,7 @@ printed 'given: held'
 succeeds "$inflight" identify config.yaml run.csv --hold host.layer_s
 [ "$(grep -c 'given: held' logs/out)" = 1 ] || complain 'a parameter that is held is not said to be'
 refuses 'free host.layer_s: acts as host.step_s in every step' "$inflight" identify config.yaml run.csv --free host.layer_s
-refuses 'free num_blocks: --hold num_blocks says the contrary' "$inflight" identify config.yaml run.csv \
+refuses 'free num_blocks: --hold num_blocks contradicts it' "$inflight" identify config.yaml run.csv \
     --hold num_blocks --free num_blocks
 refuses 'run.csv: the same run as run.csv, expected another' "$inflight" identify config.yaml run.csv run.csv
 awk -F, -v OFS=, 'NR > 1 { $3 += 1 } { print }' trace.csv >other.csv

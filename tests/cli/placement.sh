@@ -203,7 +203,7 @@ expect 2 'pool prompts: opt-66b does not fit on a100-80gb-sxm at parallel.tensor
     "$inflight" capacity opt.yaml --quiet -o none --set 'capacity.placement.tensor=[1]'
 expect 1 'no placement within the budget carries 4000 requests/s; prompts 1 x tp4 pp1, decodes 1 x tp4 pp1 comes nearest with ' \
     "$inflight" capacity opt.yaml --quiet -o none --set capacity.target_rps=4000 --set capacity.placement.max_gpus=8
-expect 1 'the trace is too short to say what a candidate of pool decodes carries, expected more requests: the highest rate meets' \
+expect 1 'the trace is too short to find the capacity of a candidate of pool decodes, expected more requests: the highest rate still' \
     "$inflight" capacity opt.yaml --quiet -o none --set workload.limit=60
 expect 1 'no candidate of pool decodes meets the objectives at 0.001 requests/s or more, expected one that does' \
     "$inflight" capacity opt.yaml --quiet -o none --set slo.tpot_s=0.001

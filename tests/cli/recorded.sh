@@ -130,7 +130,7 @@ serving: {preset: vllm-v0, kv: {num_blocks: 512}}
 cost: {model: linear, step_s: 0.01, context_token_s: 1e-6}
 output: {plots: false}
 END
-expect 0 'note: cost.step_s is 0.01 and has no effect: it is of linear costs; cost.context_token_s is 1e-06 and' \
+expect 0 'note: cost.step_s is 0.01 and has no effect: only linear costs use it; cost.context_token_s is 1e-06 and' \
     "$inflight" run linear.yaml --set cost.model=roofline -o switched
 succeeds "$inflight" run linear.yaml --set cost=null -o dropped
 same_bytes dropped/requests.csv switched/requests.csv

@@ -84,13 +84,13 @@ says '' same
 # ---- damaged parts are named, and flown again ----
 partly part
 spoil part/.parts/requests.csv-000001 100
-says 'note: part/.parts/requests.csv-000001 is not what was written there, its point is flown again' part
+says 'note: part/.parts/requests.csv-000001 has changed since it was written, its point is run again' part
 partly short
 : >short/.parts/steps.csv-000000
-says 'note: short/.parts/steps.csv-000000 is not what was written there' short
+says 'note: short/.parts/steps.csv-000000 has changed since it was written' short
 partly record
 spoil record/.parts/record-000001 500
-says 'note: record/.parts/record-000001 is not what was written there' record
+says 'note: record/.parts/record-000001 has changed since it was written' record
 partly quiet
 spoil quiet/.parts/quantiles.csv-000000 50
 succeeds "$inflight" run config.yaml --quiet -o quiet --resume
@@ -99,7 +99,7 @@ alike quiet fresh
 # ---- inputs with changed contents of the same size ----
 partly trace
 rows 9 >two.csv
-says 'note: trace/.parts: trace two.csv has changed since, what was flown from it is flown again' trace
+says 'note: trace/.parts: trace two.csv has changed since, its points are run again' trace
 fresh_inputs
 partly model
 sed 's/llama/LLAMA/' model.yaml >other && cp other model.yaml
@@ -129,7 +129,7 @@ says 'note: corrections/.parts: hardware profile ./hardware.yaml has changed sin
 fresh_inputs
 partly preset
 printf '\n  check_steady: true\n' >>first.yaml
-says 'note: preset/.parts: the points there are of another configuration or version' preset
+says 'note: preset/.parts: its points are of another configuration or version' preset
 fresh_inputs
 
 # ---- plug-ins ----
@@ -144,11 +144,11 @@ fi
 
 # ---- a study that is whole ----
 try "$inflight" run config.yaml --resume -o fresh
-same "$(cat logs/err)" 'note: fresh is whole, there is nothing to resume' 'a whole study'
+same "$(cat logs/err)" 'note: fresh is complete, there is nothing to resume' 'a whole study'
 cp -r fresh whole
 touch -d '1 minute ago' whole/* # times of files may stand still for some milliseconds
 rows 7 >one.csv
-says 'note: one.csv is newer than the reports in whole, all points are flown again' whole
+says 'note: one.csv is newer than the reports in whole, all points are run again' whole
 fresh_inputs
 
 # ---- one run at a time ----

@@ -72,7 +72,7 @@ explains() {
         }
         END {
             for (n in tokens) near += n * 16 >= most * 15 ? tokens[n] : 0
-            printf "(while requests waited, %d sequences ran %.0f%% of the time, steps had %d tokens or nearly %.0f%%, 15/16 of the blocks were in use %.0f%%)", most_seats, 100 * seats[most_seats] / all, most, 100 * near / all, 100 * blocks / all
+            printf "(while requests waited: %d sequences ran in %.0f%% of the time, steps had %d tokens or nearly in %.0f%%, 15/16 of the blocks were in use in %.0f%%)", most_seats, 100 * seats[most_seats] / all, most, 100 * near / all, 100 * blocks / all
         }' >shares
     grep -qF "$(cat shares)" note || complain "$(cat note)" "    steps.csv: $(cat shares)"
     cp note first

@@ -82,8 +82,8 @@ Test(registry, bad_plugins_are_refused_whole)
     expect_refused("misaligned.so", "policy 1 of its list, order misaligned, has a parameter whose "
                                     "offset is no multiple of its type's alignment: weight");
     expect_refused("twice.so", "policy 2 of its list, order twin, is there already");
-    expect_refused("no_ops.so", "policy 1 of its list, batching mute, is of a kind without an "
-                                "answer: its ops are missing or its kind is unknown");
+    expect_refused("no_ops.so", "policy 1 of its list, batching mute, has no ops for "
+                                "its kind, or its kind is unknown");
     cr_expect_eq(count(), n_before);
 }
 

@@ -25,11 +25,11 @@ struct round {
 
 static const struct ifl_param params[] = {
     {"quantum_tokens", IFL_REAL, offsetof(struct drr, quantum_tokens), 0, 0, 1e9, NULL, "",
-     "cost that a client may start in a round; 0: a twentieth of the pool's tokens"},
+     "cost granted to a client per round; 0: a twentieth of the pool's tokens"},
     {"input_cost", IFL_REAL, offsetof(struct drr, input_cost), 1, 0, 1e6, NULL, "",
-     "of an input token"},
+     "cost of an input token"},
     {"output_cost", IFL_REAL, offsetof(struct drr, output_cost), 2, 0, 1e6, NULL, "",
-     "of an output token"},
+     "cost of an output token"},
 };
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)

@@ -19,11 +19,11 @@ struct batch { /* on the device, and a newcomer */
 
 static const struct ifl_param params[] = {
     {"busy_frac", IFL_REAL, offsetof(struct peak, busy_frac), 0, 0, 1, NULL, "",
-     "from this share of the pool on declared limits count"},
+     "from this use of the pool on, an answer counts with its declared limit"},
     {"likely_tokens", IFL_INT, offsetof(struct peak, likely_tokens), 1024, 1, 1 << 30, NULL,
-     "tokens", "an answer at least, below that share"},
+     "tokens", "below busy_frac: least length assumed for an answer"},
     {"first_counts", IFL_BOOL, offsetof(struct peak, first_counts), 0, 0, 1, NULL, "",
-     "the first token of a request that starts is none of those to come"},
+     "the first token of a starting request is not one of those to come (LightLLM)"},
 };
 
 static int64_t left_tokens(const struct peak *p, const struct ifl_request *r, bool starts,
