@@ -96,7 +96,7 @@ alike fresh whole
 touch -d '2001-01-01' whole/summary.csv
 succeeds "$inflight" run config.yaml --quiet -o whole --resume
 [ "$(find whole -name summary.csv -newermt 2002-01-01)" ] && complain 'a whole study was written again'
-expect 0 'note: whole is whole' "$inflight" run config.yaml -o whole --resume
+expect 0 'note: whole is complete' "$inflight" run config.yaml -o whole --resume
 
 # replications: the first equals the run without replications; the others have new draws, the same for all
 # policies
