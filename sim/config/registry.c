@@ -244,6 +244,7 @@ static void read_texts(const struct ifl_policy *policy)
         n_chars += param->unit ? strlen(param->unit) : 0;
         n_chars += param->choices ? strlen(param->choices) : 0;
     }
+    (void)n_chars;
 }
 
 /* Adds the policies one by one, so that a list cannot name a module twice; all or none. */

@@ -286,8 +286,8 @@ static int32_t slots_to_start(const struct replica *replica, const struct live_r
                : slots;
 }
 
-IFL_HOT static inline enum ifl_verdict
-start(struct replica *replica, const struct ifl_request *request, int32_t n, int32_t n_rows)
+IFL_HOT static enum ifl_verdict start(struct replica *replica, const struct ifl_request *request,
+                                      int32_t n, int32_t n_rows)
 {
     struct live_request *r = live(request);
     const bool brings_back = request->state == IFL_SWAPPED && n == 0;

@@ -528,6 +528,19 @@ IFL_FOR_ASSERTS static inline bool are_numbered(const struct flight *flight)
     return true;
 }
 
+/* What is the same during the whole run. */
+static void look_at_flight(struct loop *loop)
+{
+    const struct flight *flight = loop->flight;
+    loop->sees_ahead = sees_ahead(flight);
+    loop->rotates = loop_may_rotate(loop);
+    loop->one_pool = loop_has_one_pool(flight);
+    loop->carries = loop->moves || loop->migrating || loop->swapping || loop->tiering;
+    loop->tells_steps = loop_tells_steps(loop);
+    for (size_t i = 0; i < flight->n_pools; i++)
+        loop->shares_pipelines |= flight->pools[i].n_engines > 1;
+}
+
 int flight_run(struct flight *flight, struct ifl_error *error)
 {
     ifl_assert(flight->router || flight->n_replicas == 1);
@@ -538,41 +551,9 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                         .due = calloc(n, sizeof *loop.due),
                         .was_due = calloc(n, sizeof *loop.was_due),
                         .held = calloc(n, sizeof *loop.held)};
-    const struct routing_options routing = {.replicas = flight->replicas,
-                                            .n = flight->n_replicas,
-                                            .pools = flight->pools,
-                                            .n_pools = flight->n_pools,
-                                            .router = flight->router,
-                                            .news = flight->news,
-                                            .gateway = flight->gateway,
-                                            .hands_over = flight->handover != NULL,
-                                            .seed = flight->seed};
-    int rc = loop.due && loop.was_due && loop.held ? routing_create(&loop.routing, &routing, error)
-                                                   : ifl_fail_nomem(error);
-    if (rc == 0)
-        rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
-    if (rc == 0 && flight->handover)
-        rc = (loop.moves = moves_create(&loop, error)) ? 0 : error->code;
-    if (rc == 0 && flight->migration)
-        rc = (loop.migrating = migrating_create(&loop, error)) ? 0 : error->code;
-    if (rc == 0 && flight->swaps)
-        rc = (loop.swapping = swapping_create(&loop, error)) ? 0 : error->code;
-    if (rc == 0 && flight->tiers)
-        rc = (loop.tiering = tiering_create(&loop, error)) ? 0 : error->code;
-    if (rc == 0 && apart_flies(flight))
-        rc = apart_take_off(&loop, error);
-    if (rc == 0 && !loop.lone && routing_open_news(&loop.routing) < 0)
-        rc = ifl_fail_nomem(error);
-    if (rc == 0)
-        rc = outside_open(&loop, error);
-    loop.sees_ahead = sees_ahead(flight);
-    loop.rotates = loop_may_rotate(&loop);
-    loop.one_pool = loop_has_one_pool(flight);
-    loop.carries = loop.moves || loop.migrating || loop.swapping || loop.tiering;
-    loop.tells_steps = loop_tells_steps(&loop);
-    for (size_t i = 0; i < flight->n_pools; i++)
-        loop.shares_pipelines |= flight->pools[i].n_engines > 1;
-    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+    int rc = loop_open(&loop, error);
+    look_at_flight(&loop);
+    for (uint32_t i = 0; i < n; i++) {
         replica_check(&flight->replicas[i], flight->check_steady);
         wakes_begin(&flight->replicas[i].wakes);
     }
@@ -583,18 +564,6 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     loop_tell_progress(&loop);
     flight->shed = loop.routing.refusals;
     flight->n_dummies = loop.lockstep.n_dummies;
-    lockstep_destroy(&loop.lockstep);
-    routing_destroy(&loop.routing);
-    event_heap_destroy(&loop.wakes);
-    moves_destroy(loop.moves);
-    migrating_destroy(loop.migrating);
-    swapping_destroy(loop.swapping);
-    tiering_destroy(loop.tiering);
-    loop_drop_departures(&loop);
-    free(loop.places);
-    apart_end(&loop);
-    free(loop.due);
-    free(loop.was_due);
-    free(loop.held);
+    loop_close(&loop);
     return rc;
 }

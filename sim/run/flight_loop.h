@@ -193,6 +193,13 @@ int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *er
 int loop_give_up(struct loop *loop, struct ifl_error *error);
 int loop_check_stop(const struct loop *loop, struct ifl_error *error);
 
+/* ---- flight_open.c ---- */
+
+/* What a run takes when it begins: its flight and the arrays of replicas are there, or NULL for
+ * want of memory. loop_close follows also after an error. */
+int loop_open(struct loop *loop, struct ifl_error *error);
+void loop_close(struct loop *loop);
+
 /* ---- flight_end.c ---- */
 
 /* Once the loop has all its parts: whether an end of a step concerns one beside the replica. */
