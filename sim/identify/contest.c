@@ -85,7 +85,7 @@ static double lost_without_levels(struct contest *contest, const struct latencie
     for (enum latency l = TTFT; l <= TPOT; l++) {
         size_t n = take_residuals(contest, flown, l);
         scale[l] = robust_scale(contest->r, n);
-        n = take_residuals(contest, flown, l);
+        n = take_residuals(contest, flown, l); /* robust_scale has overwritten them */
         for (size_t i = 0; i < n; i++)
             sum += loss(contest->r[i] / scale[l]) + log(scale[l]);
     }
@@ -192,18 +192,16 @@ static int place(const struct contest *contest, const struct config *config, dou
     const struct quest *quest = contest->quest;
     struct machine *machine = malloc(sizeof *machine);
     struct ifl_limits limits;
-    char arithmetic[MACHINE_TEXT_BYTES];
-    int rc = machine ? machine_load(machine, config, quest->options->setting.profiles, error)
-                     : ifl_fail_nomem(error);
-    if (rc == 0)
-        rc = machine_size_pool(machine, config, &limits, arithmetic, error);
+    const int rc = machine ? quest_load_machine(config, quest->options->setting.profiles, machine,
+                                                &limits, error)
+                           : ifl_fail_nomem(error);
     free(machine);
     memcpy(value, contest->base_value, N_PARAMETERS * sizeof *value);
     value[PROMPT_FRAC] = quest->found->start[PROMPT_FRAC];
     if (quest->has_blocks)
         value[BLOCKS] = same_tokens(contest, config);
     else if (rc == 0)
-        value[BLOCKS] = limits.n_blocks + config->serving.kv.null_blocks;
+        value[BLOCKS] = limits.n_blocks;
     return rc;
 }
 
@@ -362,13 +360,18 @@ static int take_base(struct contest *contest, const struct config *config, const
     return rc;
 }
 
+void contest_free(struct contest *contest, const struct quest *quest)
+{
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        contest->is_free[p] =
+            !fit_is_profiled(p) && (quest->fit.is_free[p] || quest->found->of[p].state == AT_BOUND);
+}
+
 int contest_open(struct contest *contest, struct quest *quest, struct ifl_error *error)
 {
     const size_t n = quest->residuals.n / RESIDUAL_SHIFTS;
     *contest = (struct contest){.quest = quest, .r = malloc((n + 1) * sizeof(double))};
-    for (enum parameter p = 0; p < N_PARAMETERS; p++)
-        contest->is_free[p] =
-            !fit_is_profiled(p) && (quest->fit.is_free[p] || quest->found->of[p].state == AT_BOUND);
+    contest_free(contest, quest);
     int rc = contest->r ? open_latencies(&contest->base, n, error) : ifl_fail_nomem(error);
     if (rc == 0)
         rc = take_base(contest, quest->options->setting.config, quest->fit.value, error);

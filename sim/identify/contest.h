@@ -54,6 +54,8 @@ static inline bool contest_ends(int rc)
 /* Fills the candidates. The caller owes contest_close, also after an error. */
 int contest_open(struct contest *contest, struct quest *quest, struct ifl_error *error);
 void contest_close(struct contest *contest);
+/* Candidates are fitted in what the search of `quest` has fitted, or had at a bound. */
+void contest_free(struct contest *contest, const struct quest *quest);
 /* The first candidate is the base of a new list, in which it stays, as the configuration's own. */
 int contest_again(struct contest *contest, struct ifl_error *error);
 

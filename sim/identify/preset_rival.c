@@ -115,37 +115,23 @@ static int refit(struct contest *contest, struct candidate *candidate, bool desc
     return rc;
 }
 
-static int search_opened(struct contest *contest, struct candidate *candidate, struct quest *rival,
-                         const struct identify_options *options, struct ifl_error *error)
-{
-    struct rival_gain gain;
-    int rc = quest_search(rival, options, rival->found, error);
-    if (rc == 0)
-        rc = rival_compare(&contest->quest->fit, &rival->fit, &gain, error);
-    if (rc == 0)
-        keep_best(contest, candidate, &rival->fit, &gain);
-    for (enum parameter p = 0; rc == 0 && p < N_PARAMETERS; p++)
-        contest->is_free[p] =
-            !fit_is_profiled(p) && (rival->fit.is_free[p] || rival->found->of[p].state == AT_BOUND);
-    return forgive(candidate, rc);
-}
-
 /* All of its parameters, as the configuration's were, but for a factor of prompts' kernels, which
  * takes most of the flights. Which of them the runs determine depends on the model, too. */
 static int search(struct contest *contest, struct candidate *candidate, struct ifl_error *error)
 {
     struct identify_options options = *contest->quest->options;
-    struct quest rival = {.found = malloc(sizeof *rival.found)};
-    if (!rival.found)
-        return ifl_fail_nomem(error);
+    struct quest rival;
+    struct rival_gain gain;
     options.setting.config = &candidate->config;
     options.hold[PROMPT_FRAC] = true;
     options.release[PROMPT_FRAC] = false;
-    struct identified *found = rival.found;
-    const int rc = search_opened(contest, candidate, &rival, &options, error);
-    quest_close(&rival);
-    free(found);
-    return rc;
+    const int rc = rival_search(contest->quest, &options, &rival, &gain, error);
+    if (rc == 0) {
+        keep_best(contest, candidate, &rival.fit, &gain);
+        contest_free(contest, &rival);
+    }
+    rival_close(&rival);
+    return forgive(candidate, rc);
 }
 
 /* ---- the choice ---- */

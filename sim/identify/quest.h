@@ -25,6 +25,10 @@ void quest_close(struct quest *quest);
 
 /* ---- start.c ---- */
 
+/* The machine of a configuration, and the limits with the pool that its rule makes: blocks as a log
+ * counts them, the null block included. */
+int quest_load_machine(const struct config *config, struct profile_shelf *profiles,
+                       struct machine *machine, struct ifl_limits *limits, struct ifl_error *error);
 /* The machine, and the values that configuration and profile say. */
 int quest_start(struct quest *quest, struct ifl_error *error);
 /* Fills `waits` and the blocks in use. */

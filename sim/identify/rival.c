@@ -41,6 +41,25 @@ int rival_compare(const struct fit *fit, const struct fit *rival, struct rival_g
     return 0;
 }
 
+int rival_search(const struct quest *quest, const struct identify_options *options,
+                 struct quest *rival, struct rival_gain *gain, struct ifl_error *error)
+{
+    struct identified *found = malloc(sizeof *found);
+    *rival = (struct quest){0};
+    *gain = (struct rival_gain){0};
+    if (!found)
+        return ifl_fail_nomem(error);
+    const int rc = quest_search(rival, options, found, error);
+    return rc == 0 ? rival_compare(&quest->fit, &rival->fit, gain, error) : rc;
+}
+
+void rival_close(struct quest *rival)
+{
+    struct identified *found = rival->found;
+    quest_close(rival);
+    free(found);
+}
+
 bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, double level)
 {
     return gain->request > rival_least_gain &&
@@ -75,19 +94,13 @@ int rival_without_cache(struct quest *quest, struct ifl_error *error)
         return 0;
     struct identify_options options = *quest->options;
     struct config config = *options.setting.config;
-    struct identified *found = malloc(sizeof *found);
     struct quest rival;
-    struct rival_gain gain = {0};
-    if (!found)
-        return ifl_fail_nomem(error);
+    struct rival_gain gain;
     config.serving.kv.prefix_cache = PREFIX_CACHE_NONE;
     options.setting.config = &config;
-    int rc = quest_search(&rival, &options, found, error);
-    if (rc == 0)
-        rc = rival_compare(&quest->fit, &rival.fit, &gain, error);
+    const int rc = rival_search(quest, &options, &rival, &gain, error);
     if (rc == 0 && rival_is_better(quest, &gain, 0.01))
         name_no_cache(quest, &rival.fit);
-    quest_close(&rival);
-    free(found);
+    rival_close(&rival);
     return rc;
 }

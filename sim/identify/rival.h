@@ -27,6 +27,11 @@ static const double rival_least_gain = 0.5;
 /* Vuong's test of models that are not nested (Econometrica 57, 1989). Both have predicted. */
 int rival_compare(const struct fit *fit, const struct fit *rival, struct rival_gain *gain,
                   struct ifl_error *error);
+/* Searches a model of the same runs whole, and compares it with what was found. The caller owes
+ * rival_close, also after an error. */
+int rival_search(const struct quest *quest, const struct identify_options *options,
+                 struct quest *rival, struct rival_gain *gain, struct ifl_error *error);
+void rival_close(struct quest *rival);
 /* By the mean, and in Vuong's test at the level. */
 bool rival_is_better(const struct quest *quest, const struct rival_gain *gain, double level);
 

@@ -40,22 +40,31 @@ static int count_pool(struct quest *quest, struct ifl_error *error)
     return rc;
 }
 
+int quest_load_machine(const struct config *config, struct profile_shelf *profiles,
+                       struct machine *machine, struct ifl_limits *limits, struct ifl_error *error)
+{
+    char arithmetic[MACHINE_TEXT_BYTES];
+    int rc = machine_load(machine, config, profiles, error);
+    if (rc == 0)
+        rc = machine_size_pool(machine, config, limits, arithmetic, error);
+    if (rc == 0)
+        limits->n_blocks += config->serving.kv.null_blocks;
+    return rc;
+}
+
 int quest_start(struct quest *quest, struct ifl_error *error)
 {
     const struct config *config = quest->options->setting.config;
     struct machine *machine = quest->machine = malloc(sizeof *machine);
     struct ifl_limits limits;
-    char arithmetic[MACHINE_TEXT_BYTES];
-    int rc = machine ? machine_load(machine, config, quest->options->setting.profiles, error)
+    int rc = machine ? quest_load_machine(config, quest->options->setting.profiles, machine,
+                                          &limits, error)
                      : ifl_fail_nomem(error);
-    if (rc == 0)
-        rc = machine_size_pool(machine, config, &limits, arithmetic, error);
     if (rc == 0)
         rc = check_cache(quest, error);
     if (rc == 0)
         rc = count_pool(quest, error);
     if (rc == 0) {
-        limits.n_blocks += config->serving.kv.null_blocks; /* as a log counts */
         parameters_of(machine, config, limits.n_blocks, quest->found->start);
         quest->layers = machine->model.layers;
         quest->found->deployment = machine->platform.deployment;
