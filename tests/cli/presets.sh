@@ -76,7 +76,7 @@ says vtc-rpm "throughput $(of_clients vtc-a10g-rpm tokens_per_s)"
 recorded() {
     cell "$validation/errors.csv" "$1,judged" e2e_error %+.1f 100
 }
-says vllm-v1-2026-08 "$(recorded llmservingsim-rtx-pro-6000)% on an RTX PRO 6000 and \
+says vllm-v1-2026-08-async "$(recorded llmservingsim-rtx-pro-6000)% on an RTX PRO 6000 and \
 $(recorded llmservingsim-rtx-4090)% on an RTX 4090"
 says vllm-v1-2025-05 "$(recorded blis-h100-llama-2-7b), $(recorded blis-h100-codellama-34b) and \
 $(recorded blis-h100-codellama-34b-budget-64)% on an H100"
