@@ -269,7 +269,7 @@ static int measure_off(const struct compared *c, size_t recording, const double 
     double *e = malloc((r->n_fit + 1) * sizeof *e);
     int rc = e ? trial_open(&trial, r->n, error) : ifl_fail_nomem(error);
     if (rc == 0)
-        rc = trial_fly(&c->options->setting, r, value, 0, &trial, error);
+        rc = trial_fly_fitted(&c->options->setting, r, value, 0, &trial, error);
     for (int l = 0; rc == 0 && l < N_LATENCIES; l++) {
         size_t n = 0;
         for (size_t i = 0; i < r->n_fit; i++)

@@ -43,8 +43,8 @@ static int fly(struct contest *contest, const struct config *config, const doubl
     struct trial_setting setting = contest->quest->options->setting;
     setting.config = config;
     for (size_t k = 0; k < residuals->n_recordings; k++)
-        if (trial_fly(&setting, &residuals->recordings[k], value, 0, &residuals->trials[k], error) <
-            0)
+        if (trial_fly_fitted(&setting, &residuals->recordings[k], value, 0, &residuals->trials[k],
+                             error) < 0)
             return error->code;
     for (size_t j = 0; j < flown->n; j++) {
         const struct fitted_row *row = &residuals->rows[j * RESIDUAL_SHIFTS];

@@ -63,8 +63,8 @@ int residuals_predict(struct residuals *residuals, const double value[N_PARAMETE
 {
     for (unsigned shift = 1; shift <= RESIDUAL_SHIFTS; shift++) {
         for (size_t k = 0; k < residuals->n_recordings; k++)
-            if (trial_fly(residuals->setting, &residuals->recordings[k], value, shift,
-                          &residuals->trials[k], error) < 0)
+            if (trial_fly_fitted(residuals->setting, &residuals->recordings[k], value, shift,
+                                 &residuals->trials[k], error) < 0)
                 return error->code;
         take(residuals, shift, predicted_s);
     }

@@ -30,6 +30,10 @@ struct flown {
     const struct config *config;
     const double *value;
     struct trial *trial;
+    size_t n_awaited; /* requests of the recording, the first ones; the flight ends with the last */
+    size_t n_left;    /* of them, in flight or to come */
+    const volatile sig_atomic_t *asked_to_stop; /* or NULL */
+    volatile sig_atomic_t stop;
 };
 
 static void change(void *context, struct machine *machine)
@@ -51,11 +55,19 @@ static double below_s(const double value[], const struct recording *r, size_t i)
            fmin(0, value[FRONT_PROMPT_TOKEN]) * recording_prompt(r, i);
 }
 
+/* Request i has ended. */
+static void count(struct flown *flown, size_t i)
+{
+    flown->n_left -= i < flown->n_awaited;
+    flown->stop = flown->n_left == 0 || (flown->asked_to_stop && *flown->asked_to_stop);
+}
+
 static void hear(void *context, const struct ifl_request_record *record)
 {
     struct flown *flown = context;
     const size_t i = (size_t)record->request_id;
     struct trial *trial = flown->trial;
+    count(flown, i);
     if (i >= trial->n || record->status != IFL_FINISHED)
         return;
     const double below = below_s(flown->value, flown->recording, i);
@@ -99,27 +111,27 @@ static void forget(struct trial *trial)
     }
 }
 
-int trial_fly(const struct trial_setting *setting, const struct recording *recording,
-              const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
-              struct ifl_error *error)
+static int fly(const struct trial_setting *setting, struct flown *flown, unsigned shift,
+               struct ifl_error *error)
 {
+    const struct recording *recording = flown->recording;
     struct config config = *setting->config;
-    struct flown flown = {recording, &config, value, trial};
     struct ifl_trace trace = {0};
     struct point_result result;
     const struct point_options options = {
         .config = &config,
-        .trial = {.trace = &trace, .change = change, .context = &flown, .noise = setting->noise},
-        .reports = {.on_request = hear, .on_request_context = &flown},
+        .trial = {.trace = &trace, .change = change, .context = flown, .noise = setting->noise},
+        .reports = {.on_request = hear, .on_request_context = flown},
         .traces = setting->traces,
         .profiles = setting->profiles,
-        .stop = setting->stop,
+        .stop = &flown->stop,
         .n_ended = setting->n_ended,
     };
     config.workload.arrivals = (struct ifl_arrivals){.process = IFL_ARRIVE_TRACE, .speedup = 1};
-    config.serving.kv.num_blocks = (int32_t)lround(value[BLOCKS]);
+    config.serving.kv.num_blocks = (int32_t)lround(flown->value[BLOCKS]);
     config.steady_state = false;
-    forget(trial);
+    flown->config = &config;
+    forget(flown->trial);
     int rc = ifl_trace_cut(&recording->flown, &(struct ifl_trace_window){0}, recording->path, NULL,
                            &trace, error);
     if (rc == 0)
@@ -129,5 +141,30 @@ int trial_fly(const struct trial_setting *setting, const struct recording *recor
     if (setting->n_flown)
         atomic_fetch_add(setting->n_flown, 1);
     ifl_trace_free(&trace);
-    return rc;
+    return rc == IFL_E_INTERRUPTED && flown->n_left == 0 ? 0 : rc;
+}
+
+int trial_fly(const struct trial_setting *setting, const struct recording *recording,
+              const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
+              struct ifl_error *error)
+{
+    struct flown flown = {.recording = recording,
+                          .value = value,
+                          .trial = trial,
+                          .n_left = SIZE_MAX,
+                          .asked_to_stop = setting->stop};
+    return fly(setting, &flown, shift, error);
+}
+
+int trial_fly_fitted(const struct trial_setting *setting, const struct recording *recording,
+                     const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
+                     struct ifl_error *error)
+{
+    struct flown flown = {.recording = recording,
+                          .value = value,
+                          .trial = trial,
+                          .n_awaited = recording->n_fit,
+                          .n_left = recording->n_fit,
+                          .asked_to_stop = setting->stop};
+    return fly(setting, &flown, shift, error);
 }

@@ -35,5 +35,10 @@ void trial_close(struct trial *trial);
 int trial_fly(const struct trial_setting *setting, const struct recording *recording,
               const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
               struct ifl_error *error);
+/* The same until the last of the fitted requests has ended: half the time. What is known of the
+ * others is not to be used. */
+int trial_fly_fitted(const struct trial_setting *setting, const struct recording *recording,
+                     const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
+                     struct ifl_error *error);
 
 #endif
