@@ -141,7 +141,10 @@ static int fly(const struct trial_setting *setting, struct flown *flown, unsigne
     if (setting->n_flown)
         atomic_fetch_add(setting->n_flown, 1);
     ifl_trace_free(&trace);
-    return rc == IFL_E_INTERRUPTED && flown->n_left == 0 ? 0 : rc;
+    if (rc != IFL_E_INTERRUPTED || flown->n_left > 0)
+        return rc;
+    *error = (struct ifl_error){0};
+    return 0;
 }
 
 int trial_fly(const struct trial_setting *setting, const struct recording *recording,
