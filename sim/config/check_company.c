@@ -61,6 +61,7 @@ static const struct company keys[] = {
      "pipelined beside it",
      {"serving.in_flight.pipelined"},
      "serving.in_flight.ahead"},
+    ONE("serving.kv.flashinfer_sampler", "serving.kv.sizing", "sizing vllm-0.8 to vllm-0.14"),
     ONE("serving.kv.unhashed", "serving.kv.prefix_cache", "prefix_cache beside it"),
     ONE("serving.kv.publish", "serving.kv.prefix_cache", "prefix_cache beside it"),
     ONE("serving.kv.keep.method", "serving.kv.keep.budget_tokens", "budget_tokens beside it"),

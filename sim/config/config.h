@@ -92,6 +92,7 @@ struct kv_config {
     int32_t num_blocks;        /* as the engine counts; 0: computed from memory */
     int32_t null_blocks;       /* of num_blocks, those that no request gets */
     enum kv_sizing sizing;     /* the rule by which num_blocks is computed */
+    bool flashinfer_sampler;   /* of some rules of vLLM */
     double memory_utilization; /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;
     enum swap_full swap_full;

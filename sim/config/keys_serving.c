@@ -80,13 +80,18 @@ static const struct ifl_param kv_fields[] = {
         "blocks of num_blocks that no request gets: vLLM's null block"),
     CHOICE("sizing", serving.kv.sizing,
            "memory|whole-requests|free-share|vllm-0.1|vllm-0.2.5|vllm-0.2.6|vllm-0.3.1|vllm-0.6.4|"
-           "vllm-0.6.5|vllm-0.7|vllm-0.8|vllm-0.9.1|vllm-0.17|vllm-0.20|sglang",
+           "vllm-0.6.5|vllm-0.7|vllm-0.8|vllm-0.9.1|vllm-0.14|vllm-0.17|vllm-0.20|"
+           "sglang",
            KV_SIZING_MEMORY,
            "how num_blocks 0 is computed: the memory that weights, activations and workspace "
            "leave; whole requests of max_model_len beside the layers' weights (Vidur); a share of "
            "what the three leave (TensorRT-LLM); or as the engine does from that release on "
            "(vllm-*: from a step of batching.max_batched_tokens and max_seqs; up to vllm-0.6.5 "
            "that of vLLM V0, from vllm-0.7 on that of V1)"),
+    BOOL(
+        "flashinfer_sampler", serving.kv.flashinfer_sampler, false,
+        "sizing vllm-0.8 to vllm-0.14: the engine samples with FlashInfer's kernel, which does not "
+        "sort the logits, as its log says, and has more blocks"),
     REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
          "share of GPU memory for weights, workspace and KV; free-share: share of the remaining "
          "memory for KV; sglang: mem_fraction_static, for weights and KV only"),

@@ -35,9 +35,9 @@ static const struct engine_rule {
     [MEMORY_VLLM_0_6_4] = {"vllm-0.6.4", 37, 0.13, IS_V0 | COUNTS_CONTEXT},
     [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0 | HAS_LATENT},
     [MEMORY_VLLM_0_7] = {"vllm-0.7", 0, 0.13, COUNTS_CONTEXT | NO_SAMPLER | HAS_LATENT},
-    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13,
-                         COUNTS_CONTEXT | NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
-    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | HAS_LATENT},
+    [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
     [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
     [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25,
                           NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT},
@@ -45,6 +45,9 @@ static const struct engine_rule {
 };
 
 static const double context_gib = 0.53, rest_gib = 0.07;
+/* A logit of the model's in 16 bits, in 32, masked, and its probability (FlashInfer's sampling.py,
+ * top_k_top_p_sampling_from_logits). */
+static const double flashinfer_logit_bytes = 14;
 /* Data sheets give 600 to 1800 GB/s for NVLink, 32 to 64 for a card's PCIe. */
 static const double least_nvlink_gb_per_s = 75;
 
@@ -56,6 +59,11 @@ bool memory_rule_profiles(enum memory_rule rule)
 bool memory_rule_is_v0(enum memory_rule rule)
 {
     return rules[rule].flags & IS_V0;
+}
+
+bool memory_rule_sorts_logits(enum memory_rule rule)
+{
+    return !(rules[rule].flags & IS_V0) && rules[rule].logit_bytes > 2 * flashinfer_logit_bytes;
 }
 
 bool memory_rule_has_null_block(enum memory_rule rule)
@@ -113,15 +121,17 @@ static double expert_bytes(const struct model *model, int32_t tensor_parallel, d
 /* What is alive behind the layers, but for the hidden states: of all tokens, a rank's logits, those
  * that it gathers and those in their order. */
 static double logits_bytes(const struct model *model, const struct engine_rule *rule, int32_t ranks,
-                           double n_rows)
+                           double n_rows, bool by_flashinfer)
 {
     const double copies = ranks == 1 ? 1 : 2 + 1.0 / ranks;
-    const bool is_sampled = !(rule->flags & NO_SAMPLER);
-    return n_rows * model->vocab * (is_sampled ? rule->logit_bytes : copies * model->weight_bytes);
+    const double logit_bytes = rule->flags & NO_SAMPLER ? copies * model->weight_bytes
+                               : by_flashinfer          ? flashinfer_logit_bytes
+                                                        : rule->logit_bytes;
+    return n_rows * model->vocab * logit_bytes;
 }
 
-/* The most that is in use at a time. V1 keeps the workspaces of the experts since 0.8, V0 gives
- * them back before it samples. */
+/* The most that is in use at a time. The workspaces of the experts are given back before it samples
+ * up to 0.13, and kept from 0.14 on, where their kernels are modular (vLLM's pull request 31052). */
 static double peak_bytes(const struct model *model, const struct engine_rule *rule,
                          const struct memory_profile_run *run, struct memory_plan *plan)
 {
@@ -136,7 +146,7 @@ static double peak_bytes(const struct model *model, const struct engine_rule *ru
     layer = fmax(layer, dense_layer_bytes(model, ranks, n_tokens));
     if (model_is_latent(model) && rule->flags & IS_V0)
         layer = fmax(layer, latent_bytes(model, ranks, n_tokens));
-    const double sampler = logits_bytes(model, rule, ranks, n_logits) +
+    const double sampler = logits_bytes(model, rule, ranks, n_logits, run->flashinfer_sampler) +
                            (double)n_tokens * model->d_model * model->weight_bytes;
     *(rule->flags & NO_SAMPLER ? &plan->logits_tokens : &plan->sampled_seqs) =
         sampler > layer ? n_logits : 0;
@@ -293,7 +303,7 @@ static void leave(const struct engine_rule *rule, struct memory_plan *plan)
 
 static int64_t error_bytes(const struct memory_plan *plan)
 {
-    const double graphs_gib = plan->graph_bytes > 0 ? 0.13 : 0;
+    const double graphs_gib = plan->graph_bytes > 0 ? 0.3 : 0;
     return (int64_t)hypot(hypot(0.15, graphs_gib) * gib, 0.1 * (double)plan->collective_bytes);
 }
 

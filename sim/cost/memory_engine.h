@@ -7,7 +7,7 @@
  *
  *     blocks      = floor((memory x utilisation - weights - activations - libraries - collectives
  *                   - graphs) / block) - 1             one block is the null block
- *     activations = max(layer, sampler) + experts + 0.07 GiB
+ *     activations = max(layer, sampler) + experts + 0.07 GiB; up to 0.13 max(layer + experts, sampler)
  *     layer       = T b (3 f + 3 d), plain MLPs 2 f, with experts no f
  *     sampler     = S V l + T d b                      l bytes a logit: its 16-bit copy, the 32-bit
  *                                                      one, and what top-k and top-p add
@@ -20,7 +20,8 @@
  *     rule        l     libraries, GiB  counts the CUDA context (0.53)  counts graphs
  *     vllm-0.7    b     0.13            yes                             no     0.7.0 to 0.7.3
  *     vllm-0.8    37    0.13            yes                             no     0.8.0 to 0.9.0
- *     vllm-0.9.1  37    0.13            no                              no     to 0.16
+ *     vllm-0.9.1  37    0.13            no                              no     to 0.13
+ *     vllm-0.14   37    0.13            no                              no     to 0.16
  *     vllm-0.17   14.4  0.25            no                              no     to 0.19
  *     vllm-0.20   14.4  0.25            no                              yes    to 0.33
  *
@@ -29,12 +30,14 @@
  * (logits_processor.py, parallel_state.py all_gather). It has no null block, and what experts need
  * is free by then; its numbers are those of vllm-0.8.
  *
- * l fell with the Triton kernel for top-k and top-p. The context is counted where the rule goes by
+ * l is 14 where the engine samples with FlashInfer's kernel, which does not sort: its log says so. l
+ * fell with the Triton kernel for top-k and top-p. The context is counted where the rule goes by
  * the memory in use on the device, not by what this process added (the change came with 0.9.1).
  * The numbers are fitted to start-up logs; tests/cost/data/vllm_startup.csv has them, with those
  * that were held out. For 0.20 and later no log is in the fit: the rule is that of the source, the
- * graphs are those of 0.19. Of the error, one part (0.15 GiB) is that of the logs in the fit; the
- * other, a tenth of the collectives, is assumed.
+ * graphs are those of 0.19. Of the error, one part (0.15 GiB) is that of the logs in the fit; a
+ * tenth of the collectives is assumed; 0.3 GiB of the graphs is what vLLM's own estimates of them
+ * differ by (reports/reproductions/memory).
  *
  * vLLM V0 (worker/worker.py, determine_num_available_blocks; model_runner.py, profile_run) has no
  * null block. It runs the same step, T = max(max_model_len, 2048) where nothing else is said; what
@@ -88,6 +91,7 @@ enum memory_rule {
     MEMORY_VLLM_0_7,
     MEMORY_VLLM_0_8,
     MEMORY_VLLM_0_9_1,
+    MEMORY_VLLM_0_14,
     MEMORY_VLLM_0_17,
     MEMORY_VLLM_0_20,
     MEMORY_SGLANG,
@@ -97,12 +101,15 @@ enum memory_rule {
 struct memory_profile_run {
     int32_t max_batched_tokens, max_seqs;
     int32_t n_data_ranks; /* the experts compute tokens of so many together; 0: one */
+    bool flashinfer_sampler; /* of no effect but where memory_rule_sorts_logits */
 };
 
 /* True if the rule needs a struct memory_profile_run. */
 bool memory_rule_profiles(enum memory_rule rule);
 /* True if it is one of vLLM V0. */
 bool memory_rule_is_v0(enum memory_rule rule);
+/* True if the profile run of this rule samples by a sort, unless FlashInfer's kernel does it. */
+bool memory_rule_sorts_logits(enum memory_rule rule);
 /* True if one of the blocks is the null block: those of a plan are without it. */
 bool memory_rule_has_null_block(enum memory_rule rule);
 

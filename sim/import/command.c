@@ -130,15 +130,23 @@ static const struct server_flag lmcache[] = {
     DEPENDS("LMCACHE_MAX_LOCAL_CPU_SIZE", NULL, VALUE, "serving.kv.tiers.host.gib"),
 };
 
+/* A variable that stands for a key. */
+static int take_variable(const char *word, const char *fact, const char *value, const char *key,
+                         struct facts *facts, struct ifl_error *error)
+{
+    const int code = facts_say(facts, fact, value, here, false, error);
+    return code < 0 ? code : facts_find(facts, FOUND_MAPS, here, word, key, NULL, error);
+}
+
 static int read_variable(char *word, struct facts *facts, struct ifl_error *error)
 {
     char *value = strchr(word, '=') + 1;
-    if (strncmp(word, "VLLM_USE_V1=", 12) == 0) {
-        const int code =
-            facts_say(facts, "engine", strcmp(value, "0") == 0 ? "V0" : "V1", here, false, error);
-        return code < 0 ? code
-                        : facts_find(facts, FOUND_MAPS, here, word, "serving.preset", NULL, error);
-    }
+    if (strncmp(word, "VLLM_USE_V1=", 12) == 0)
+        return take_variable(word, "engine", strcmp(value, "0") == 0 ? "V0" : "V1",
+                             "serving.preset", facts, error);
+    if (strncmp(word, "VLLM_USE_FLASHINFER_SAMPLER=", 28) == 0)
+        return take_variable(word, "flashinfer_sampler", strcmp(value, "0") == 0 ? "False" : "True",
+                             "serving.kv.flashinfer_sampler", facts, error);
     if (strncmp(word, "VLLM_ATTENTION_BACKEND=", 23) == 0)
         return facts_find(facts, FOUND_UNMODELLED, here, word, NULL,
                           "kernels: those of the hardware profile count", error);

@@ -65,9 +65,13 @@ static void settle_sizing(struct vllm *v)
                !v->v1              ? sizing_of_v0(v->version)
                : v->version < 800  ? "vllm-0.7"
                : v->version < 901  ? "vllm-0.8"
-               : v->version < 1700 ? "vllm-0.9.1"
+               : v->version < 1400 ? "vllm-0.9.1"
+               : v->version < 1700 ? "vllm-0.14"
                : v->version < 2000 ? "vllm-0.17"
                                    : "vllm-0.20");
+    if (v->v1 && v->version >= 800 && v->version < 1700 &&
+        facts_true(v->s->facts, "flashinfer_sampler", false))
+        settle_put(v->s, "serving.kv.flashinfer_sampler", "true");
 }
 
 /* Those of the log or, where it names none, those that were asked for; 0: it is not known. */

@@ -198,7 +198,12 @@ static int plan_engine(const struct config *config, const struct machine *machin
     const enum memory_rule rule = (enum memory_rule)(config->serving.kv.sizing - KV_SIZING_ENGINE);
     const struct memory_profile_run run = {profiled_tokens(config, machine, rule),
                                            whole_number(batching, "max_seqs"),
-                                           config->data_parallel};
+                                           config->data_parallel,
+                                           config->serving.kv.flashinfer_sampler};
+    if (run.flashinfer_sampler && !memory_rule_sorts_logits(rule))
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "serving.kv.flashinfer_sampler is true, expected with sizing vllm-0.8, "
+                           "vllm-0.9.1 or vllm-0.14 only: the other rules sort no logits");
     if (memory_rule_profiles(rule) && (run.max_batched_tokens < 1 || run.max_seqs < 1))
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.sizing goes by serving.batching.max_batched_tokens and "

@@ -52,7 +52,7 @@ static enum memory_rule rule_of(const struct row *row)
 {
     const char *const names[] = {"vllm-0.1",   "vllm-0.2.5", "vllm-0.2.6", "vllm-0.3.1",
                                  "vllm-0.6.4", "vllm-0.6.5", "vllm-0.7",   "vllm-0.8",
-                                 "vllm-0.9.1", "vllm-0.17",  "vllm-0.20",  "sglang"};
+                                 "vllm-0.9.1", "vllm-0.14",  "vllm-0.17",  "vllm-0.20",  "sglang"};
     int i = 0;
     while (i < MEMORY_SGLANG && strcmp(names[i], word(row, "rule")) != 0)
         i++;
@@ -68,7 +68,8 @@ static struct memory_plan plan_by(const struct row *row, enum memory_rule rule)
     const struct memory_options options = {(int32_t)number(row, "tensor"), 16,
                                            number(row, "utilization")};
     const struct memory_profile_run run = {(int32_t)number(row, "max_batched_tokens"),
-                                           (int32_t)number(row, "max_seqs")};
+                                           (int32_t)number(row, "max_seqs"),
+                                           .flashinfer_sampler = flag(row, "flashinfer")};
     struct memory_plan plan;
     struct ifl_error error = {0};
     platform.hardware.gpu.memory_gib = number(row, "memory_gib");
@@ -194,6 +195,11 @@ Test(memory_engine, logs_of_the_fit)
 Test(memory_engine, logs_held_out)
 {
     expect_half(v1_logs, "held out", 9);
+}
+
+Test(memory_engine, logs_seen_before_a_rule_changed)
+{
+    expect_half(v1_logs, "seen", 10);
 }
 
 Test(memory_engine, v0_logs_of_the_fit)
