@@ -92,7 +92,7 @@ struct ifl_batching_ops {
  * request that joins a list. */
 enum ifl_keys {
     IFL_KEYS_MOVE, /* any key at any time: with time, a hook, a change that the plan makes */
-    IFL_KEYS_PLAN, /* any key, but not within a plan: all keys are computed once a plan */
+    IFL_KEYS_PLAN, /* any key, but once a plan: what the plan then changes does not count */
     IFL_KEYS_OWN, /* a key only when its request computes tokens, or by ifl_rerank; not with time */
     IFL_KEYS_NAMED /* a key only by ifl_rerank */
 };
@@ -100,7 +100,7 @@ enum ifl_keys {
 struct ifl_order_ops {
     /* Sets key[i] of each request of[i], i < n. n may be 0; any int64_t is a key; a key that is not
      * set is undefined. The requests wait, run or are in host memory; on_join has been called for
-     * each. Smaller keys go first. Ties go by arrival (of a request that was sent to the back: the
+     * each. Smaller keys go first. Ties go by arrival (of a waiting request that was sent back: the
      * time at which it was sent there), then by serial.
      *
      * May read the step through ifl_plan(view), which is NULL outside of a plan, for example to get

@@ -433,6 +433,11 @@ struct ifl_points {
 /* Those of a run of one point without swept keys; the summary is borrowed. */
 struct ifl_points ifl_one_point(const struct ifl_summary *summary);
 
+/* The first number of summary.csv that differs, by its column's name, with both values; NULL: none
+ * does. */
+const char *ifl_summary_difference(const struct ifl_summary *a, const struct ifl_summary *b,
+                                   double *of_a, double *of_b);
+
 /* Writes the file `path`: one row per point, swept keys first. The row of a failed point has its
  * keys and its error; its other cells are empty. A failed write leaves no file of its own and an
  * older file as it was. */

@@ -99,8 +99,8 @@ enum ifl_fate {
 enum ifl_place {
     IFL_FRONT,    /* before all waiting requests, whatever its rank */
     IFL_IN_ORDER, /* at the place of its rank */
-    IFL_BACK      /* ranked as if it arrived now: `rank` reads the time of the preemption as its
-                     arrival_ns, so a deadline that counts from arrival_ns moves */
+    IFL_BACK      /* ranked as if it arrived now while it waits: `rank` reads the time of the
+                     preemption as its arrival_ns, so a deadline that counts from it moves */
 };
 
 /* Bits: ifl_next takes a union of them. */

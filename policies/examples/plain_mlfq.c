@@ -79,7 +79,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     const unsigned all = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED;
     const struct ifl_request *r, *first = NULL, **last = &first;
     struct ifl_cursor cursor = {{0}};
-    if ((view->step + 1) % (uint64_t)p->starve_steps != 0)
+    if (ifl_next_step(view) % (uint64_t)p->starve_steps != 0)
         return;
     while ((r = ifl_next(step, all, &cursor))) {
         struct place *place = ifl_mine(self, r);

@@ -37,8 +37,7 @@ struct queues {
     /* Sentinels of the rings: before the first, behind the last. */
     struct place levels[MOST_LEVELS];
     int64_t n_joined, n_returned;
-    int32_t n_here;     /* requests */
-    int64_t planned_ns; /* start of the current step, or of the first step of a promised run */
+    int32_t n_here; /* requests */
 };
 
 static const struct ifl_param params[] = {
@@ -143,23 +142,24 @@ static void move(void *self, const struct ifl_view *view, struct place *place, i
 
 /* ---- moves between levels ---- */
 
+/* A request of a step in flight is about to run. */
 static bool starves(const struct mlfq *p, const struct ifl_view *view, const struct ifl_request *r)
 {
-    return ifl_last_end_ns(r) == IFL_NEVER || view->now_ns - ifl_last_end_ns(r) >= p->starve_ns;
+    const int64_t ran_ns = ifl_last_end_ns(r);
+    return r->n_in_flight == 0 && (ran_ns == IFL_NEVER || view->now_ns - ran_ns >= p->starve_ns);
 }
 
-/* Steps from this one to the next starvation check; 0: this step has it. */
-static int32_t steps_to_check(const struct mlfq *p, const struct ifl_view *view)
+/* Steps from that one to the next starvation check; 0: it has one itself. */
+static int32_t steps_to_check(const struct mlfq *p, uint64_t step)
 {
-    return p->starve_steps - 1 - (int32_t)(view->step % (uint64_t)p->starve_steps);
+    return p->starve_steps - 1 - (int32_t)(step % (uint64_t)p->starve_steps);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct mlfq *p = self;
     struct queues *queues = ifl_state(self);
-    queues->planned_ns = view->now_ns;
-    if (steps_to_check(p, view) > 0)
+    if (steps_to_check(p, ifl_next_step(view) - 1) > 0) /* this one is in flight */
         return;
     for (int32_t level = 1; level < p->n_levels; level++)
         for (struct place *place = queues->levels[level].behind, *next;
@@ -177,10 +177,9 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
 static void demote(void *self, const struct ifl_view *view, const struct ifl_step_end *end,
                    struct place *place, size_t at_in_batch)
 {
-    const struct queues *queues = ifl_state(self);
     const uint64_t first_step = end->step + 1 - (uint64_t)end->n_steps;
     int32_t level = place->level;
-    int64_t began_ns = queues->planned_ns - (quantum_ns(self, level) - place->left_ns), at = 0;
+    int64_t began_ns = end->start_ns - (quantum_ns(self, level) - place->left_ns), at = 0;
     for (size_t i = 0; end->end_ns - began_ns > quantum_ns(self, level); i++) {
         if (end->ends_ns[i] - began_ns <= quantum_ns(self, level))
             continue;
@@ -194,9 +193,8 @@ static void demote(void *self, const struct ifl_view *view, const struct ifl_ste
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
-    struct queues *queues = ifl_state(self);
     const struct ifl_results ran = ifl_results(end);
-    const int64_t ran_ns = end->end_ns - queues->planned_ns;
+    const int64_t ran_ns = end->end_ns - end->start_ns;
     for (size_t i = 0; i < ran.n; i++) {
         struct place *place = ifl_mine(self, ran.of[i].request);
         if (ran_ns > place->left_ns)
@@ -204,7 +202,6 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
         else
             place->left_ns -= ran_ns;
     }
-    queues->planned_ns = end->end_ns; /* start of the next promised step, if there is one */
 }
 
 /* The rank order, if the plan asked for it, is stable until the next demotion; it does not matter
@@ -220,7 +217,8 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
         const struct place *place = ifl_mine(self, falling.of[i]);
         left_ns = ifl_min(place->left_ns, left_ns);
     }
-    return (struct ifl_promise){steps_to_check(self, view) - 1, view->now_ns + left_ns, 0, false};
+    const int32_t n_steps = steps_to_check(self, ifl_next_step(view)) - 1;
+    return (struct ifl_promise){n_steps, view->now_ns + left_ns, 0, false};
 }
 
 static enum ifl_keys keys(const void *self, const struct ifl_view *view)

@@ -1,5 +1,6 @@
 #include "tables/columns.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "inflight/report.h"
@@ -114,6 +115,34 @@ char *column_put(char *at, const struct column *column, const struct ifl_summary
         break;
     }
     return at;
+}
+
+static double number_of(const struct column *column, const struct ifl_summary *summary)
+{
+    const char *field = (const char *)summary + column->offset;
+    uint64_t count;
+    double real;
+    if (column->type == COLUMN_COUNT) {
+        memcpy(&count, field, sizeof count);
+        return (double)count;
+    }
+    memcpy(&real, field, sizeof real);
+    return real;
+}
+
+const char *ifl_summary_difference(const struct ifl_summary *a, const struct ifl_summary *b,
+                                   double *of_a, double *of_b)
+{
+    for (size_t i = 0; i < n_summary_columns; i++) {
+        const struct column *column = &summary_columns[i];
+        if (!column_is_number(column))
+            continue;
+        *of_a = number_of(column, a);
+        *of_b = number_of(column, b);
+        if (*of_a != *of_b && !(isnan(*of_a) && isnan(*of_b)))
+            return column->name;
+    }
+    return NULL;
 }
 
 size_t summary_columns_of(const struct ifl_summary *summary)

@@ -37,8 +37,10 @@ static const struct ifl_param serving_fields[] = {
         "swap: overlap: time of a block on each of these links; 0: that of the hardware's profile"),
     BOOL("steady_runs", serving.steady_runs, true,
          "skip plans of steps that a module has promised to repeat"),
-    BOOL("check_steady", serving.check_steady, false,
-         "plan each promised step anyway, and compare it with the promise"),
+    BOOL(
+        "check_steady", serving.check_steady, false,
+        "plan each promised step anyway, compare it with the promise, and the summary with that of "
+        "steady runs"),
 };
 
 const struct key_table serving_keys = {FIELDS(serving)};

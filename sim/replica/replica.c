@@ -244,10 +244,12 @@ IFL_HOT static void bound_promise(struct replica *replica)
 IFL_APART static void swap_ahead(struct replica *replica)
 {
     const struct module *preempt = &replica->fixed.modules[IFL_PREEMPT];
+    const int32_t n_preempted = replica->plan.step.n_preempted;
     plan_ask(&replica->plan, IFL_PREEMPT);
     plan_set_ahead(&replica->plan, preempt->policy);
     preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->plan.step);
     plan_set_ahead(&replica->plan, NULL);
+    replica_note_said(replica, preempt, UINT64_MAX, replica->plan.step.n_preempted - n_preempted);
 }
 
 /* What a plan made ahead knows: what had happened when the last step began. */

@@ -208,9 +208,17 @@ bool replica_skip_blind_plan(struct replica *replica);
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);
 /* Turns the checking mode on or off: every promised step is planned all the same. */
 void replica_check(struct replica *replica, bool checks);
-/* Call it when a promised step was planned otherwise: fills `error` with the name of the module
- * that broke its word, and returns the code. */
-int replica_blame(const struct replica *replica, struct ifl_error *error);
+/* What a promised step is, beside the requests that it has. */
+struct promised_step {
+    struct ifl_padding padding;
+    int32_t n_free_blocks; /* once it has taken its own */
+};
+/* Call it before a promised step is planned all the same. */
+struct promised_step replica_promised_step(const struct replica *replica);
+/* Call it once it is planned: 0, or, where another step was planned, the code of `error`, which has
+ * the name of the module that broke its word. */
+int replica_check_promised(const struct replica *replica, const struct promised_step *promised,
+                           struct ifl_error *error);
 /* True if the last plan's promise covers one more step at now_ns. */
 bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
 /* True if the plan gives one token to each member of the cohort and does nothing else: what a

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "replica/rotation.h"
@@ -157,9 +158,41 @@ static int blame(const struct replica *replica, const struct said *other, struct
                     now_s);
 }
 
-int replica_blame(const struct replica *replica, struct ifl_error *error)
+/* The first number of guesses that differs from that of the plan before for the same request, or
+ * for all. The plan gives the same tokens with other guesses. */
+static const struct said *first_other_guess(const struct said_list *said)
 {
-    return blame(replica, first_other_answer(&replica->said), error);
+    size_t at = 0;
+    for (size_t i = 0; i < said->now.n; i++) {
+        const struct said *now = &said->now.of[i], *before = said->before.of;
+        if (now->module->policy->kind != IFL_DRAFT)
+            continue;
+        while (at < said->before.n &&
+               (before[at].module != now->module || before[at].question != now->question))
+            at++;
+        if (at < said->before.n && before[at].answer != now->answer)
+            return now;
+    }
+    return NULL;
+}
+
+struct promised_step replica_promised_step(const struct replica *replica)
+{
+    const int32_t n_new = replica_growing_blocks(replica);
+    return (struct promised_step){replica->plan.padding, replica->kv.device.n_free - n_new};
+}
+
+int replica_check_promised(const struct replica *replica, const struct promised_step *promised,
+                           struct ifl_error *error)
+{
+    const bool same =
+        memcmp(&replica->plan.padding, &promised->padding, sizeof promised->padding) == 0;
+    const struct said *guess = first_other_guess(&replica->said);
+    if (!same || !replica_ticks_again(replica))
+        return blame(replica, first_other_answer(&replica->said), error);
+    if (guess)
+        return blame(replica, guess, error);
+    return replica->kv.device.n_free == promised->n_free_blocks ? 0 : blame(replica, NULL, error);
 }
 
 /* ---- several steps in flight ---- */

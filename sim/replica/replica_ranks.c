@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replica/step_builder.h"
+
 #include "base/array.h"
 #include "inflight/minmax.h"
 #include "replica/replica_parts.h"
@@ -396,6 +398,11 @@ IFL_HOT void replica_ask_keys(struct replica *replica)
     replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
     plan_set_ranking(&replica->plan, false);
     plan_return(&replica->plan, before);
+    if (IFL_RARE(replica->ranks.order_keys > IFL_KEYS_NAMED)) {
+        step_breach_answer(replica, order->policy, replica->ranks.order_keys,
+                           "to when its keys change, expected one of enum ifl_keys");
+        replica->ranks.order_keys = IFL_KEYS_MOVE;
+    }
     replica->ranks.keys_change = moved || replica_keys_move(replica);
     if (replica->ranks.keys_change)
         let_keys_go(&replica->ranks);

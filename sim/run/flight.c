@@ -28,11 +28,12 @@ static inline void wake(struct loop *loop)
 IFL_APART static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     const struct ifl_promise promised = replica->plan.promise;
-    const int rc = replica_plan(replica, now_ns, error);
+    const struct promised_step step = replica_promised_step(replica);
+    int rc = replica_plan(replica, now_ns, error);
+    if (rc == 0)
+        rc = replica_check_promised(replica, &step, error);
     if (rc < 0)
         return rc;
-    if (!replica_ticks_again(replica))
-        return replica_blame(replica, error);
     plan_promise(&replica->plan, promised);
     plan_use_promise(&replica->plan, 1);
     return 1;

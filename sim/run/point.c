@@ -512,10 +512,8 @@ static int fly_once(const struct point_options *options, struct point_result *re
     return rc;
 }
 
-/* The end of the warm-up is known only after a flight. A second flight costs time, but no memory,
- * and every metric can leave the warm-up out. */
-static int fly_member(const struct point_options *options, struct point_result *result,
-                      struct ifl_error *error)
+int point_fly_member(const struct point_options *options, struct point_result *result,
+                     struct ifl_error *error)
 {
     struct point_options again = *options, silent = *options;
     int64_t end_ns = 0;
@@ -530,41 +528,15 @@ static int fly_member(const struct point_options *options, struct point_result *
     return fly_once(&again, result, &end_ns, error);
 }
 
-/* ---- an ensemble: the point again, with costs drawn from what their fit leaves open ---- */
-
-static int fly_ensemble(const struct point_options *options, const struct point_result *nominal,
-                        struct ifl_error *error)
-{
-    const size_t n = (size_t)options->config->cost.ensemble;
-    struct point_options silent = {
-        .config = options->config,
-        .point = options->point,
-        .member.seed = options->config->workload.arrivals.seed,
-        .traces = options->traces,
-        .profiles = options->profiles,
-        .stop = options->stop,
-    };
-    struct ifl_summary *members = calloc(n + 1, sizeof *members);
-    const struct ifl_ensemble ensemble = {options->point, &nominal->summary, members, n};
-    struct point_result result;
-    int rc = members ? 0 : ifl_fail_nomem(error);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        silent.member.number = i + 1;
-        rc = fly_member(&silent, &result, error);
-        members[i] = result.summary;
-    }
-    if (rc == 0)
-        rc = ifl_write_intervals(&ensemble, options->intervals_path, error);
-    free(members);
-    return rc;
-}
-
 int point_fly(const struct point_options *options, struct point_result *result,
               struct ifl_error *error)
 {
-    const bool flies_again = options->config->steady_state || options->intervals_path;
+    const bool compares = point_is_compared(options);
+    const bool flies_again = options->config->steady_state || options->intervals_path || compares;
     if (options->is_last && !flies_again)
         trace_shelf_clear(options->traces);
-    const int rc = fly_member(options, result, error);
-    return rc == 0 && options->intervals_path ? fly_ensemble(options, result, error) : rc;
+    int rc = point_fly_member(options, result, error);
+    if (rc == 0 && compares)
+        rc = point_compare(options, &result->summary, error);
+    return rc == 0 && options->intervals_path ? point_fly_ensemble(options, result, error) : rc;
 }

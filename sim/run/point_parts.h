@@ -81,12 +81,37 @@ int point_create_swaps(const struct config *config, struct point *point, struct 
 
 /* ---- point_words.c ---- */
 
+/* ---- point.c ---- */
+
+/* One flight, or two: the end of the warm-up is known only after a flight. The second one costs
+ * time, but no memory, and every metric can leave the warm-up out. */
+int point_fly_member(const struct point_options *options, struct point_result *result,
+                     struct ifl_error *error);
+
+/* ---- point_again.c ---- */
+
+/* The point again, with costs drawn from what their fit leaves open: writes intervals.csv. */
+int point_fly_ensemble(const struct point_options *options, const struct point_result *nominal,
+                       struct ifl_error *error);
+/* True where the checking mode compares with a flight of its own. */
+bool point_is_compared(const struct point_options *options);
+/* Flies it: IFL_E_POLICY where its summary is not that of the checked one. */
+int point_compare(const struct point_options *options, const struct ifl_summary *checked,
+                  struct ifl_error *error);
+
+/* ---- point_words.c ---- */
+
 /* A note, if there is a text and a listener. */
 void point_say(const struct point_options *options, const char *text);
 /* The same of a pool, with its name if it has one. */
 void point_say_of(const struct point_options *options, size_t pool, const char *text);
 
 /* Why requests were rejected, shed or failed: a row of summary.csv only counts them. */
+/* The same point flown with each promised step planned, and as runs of steps: both summaries must
+ * be the same. IFL_E_POLICY with the first number that is not, and with the modules that hear of
+ * steps. */
+int point_compare_runs(const struct point_options *options, const struct ifl_summary *checked,
+                       const struct ifl_summary *as_runs, struct ifl_error *error);
 void point_explain_refusals(const struct point_options *options, const struct point *point,
                             const struct flight *flight, const struct ifl_limits *limits);
 /* How far the plans were those of the recording: to the terminal, and in `summary`. */

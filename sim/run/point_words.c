@@ -25,6 +25,35 @@ void point_say_of(const struct point_options *options, size_t pool, const char *
     point_say(options, named);
 }
 
+/* Modules that hear of steps, as a list of words. */
+static void list_hearers(const struct config *config, char *text, size_t n_text)
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < N_MODULES && n < n_text; i++) {
+        const struct ifl_policy *policy = config->serving.modules[i].policy;
+        if (policy && (policy->on_step_end || policy->on_step_start))
+            n += (size_t)snprintf(text + n, n_text - n, "%s%s %s", n ? ", " : "",
+                                  module_kind_name(policy->kind), policy->name);
+    }
+}
+
+int point_compare_runs(const struct point_options *options, const struct ifl_summary *checked,
+                       const struct ifl_summary *as_runs, struct ifl_error *error)
+{
+    double planned, runs;
+    char hearers[192];
+    const char *column = ifl_summary_difference(checked, as_runs, &planned, &runs);
+    if (!column)
+        return 0;
+    list_hearers(options->config, hearers, sizeof hearers);
+    return ifl_fail(error, IFL_E_POLICY,
+                    "serving.check_steady: %s is %.9g where each step is planned, and %.9g where "
+                    "promised steps are not: a promise does not stand, or a hook counts its calls "
+                    "in place of steps (n_steps of on_step_end); hooks of steps: %s",
+                    column, planned, runs, hearers[0] ? hearers : "none");
+}
+
 /* Adds up the refusals of all replicas. */
 static void sum_refusals(const struct point *point, struct refusals *all)
 {
