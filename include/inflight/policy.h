@@ -247,12 +247,13 @@ struct ifl_step_end {
     int32_t n_steps;          /* 1 unless the module has `steady` */
     int64_t start_ns, end_ns; /* of the first, and of the last */
     const int64_t *ends_ns;   /* [n_steps] */
-    size_t n_requests;        /* that were given tokens */
+    size_t n_requests;        /* that were given tokens, and have not left since */
     int32_t n_preempted;
     struct ifl_results (*results)(const struct ifl_step_end *);
 };
 
-/* The requests that were given tokens, and how many tokens: first decoding requests, in order of
+/* The requests that were given tokens, but for those that have left since their step began, and how
+ * many tokens: first decoding requests, in order of
  * start, then the others in the order in which the plan scheduled them. With several steps in
  * flight all are in the order in which the plan scheduled them. The first call makes the list,
  * which costs a walk over the requests. Only within on_step_end. */

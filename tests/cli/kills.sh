@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fifty times kill -9, at random moments of a sweep: of the program, of one rank, of mpirun with all
+# Fifteen times kill -9 (fifty with TESTS=long), at random moments of a sweep: of the program, of one rank, of mpirun with all
 # ranks. After --resume the reports are those of an undisturbed run, byte for byte.
 # Usage: kills.sh INFLIGHT SOURCE [MPIRUN]; without mpirun only the program is killed.
 mpirun=$3
@@ -88,7 +88,8 @@ awk -v seed=7 -v modes="$modes" 'BEGIN {
 }' 2>/dev/null | head -300 >plan
 n_kills=0
 n_kept=0
-while [ $n_kills -lt 50 ] && read -r mode delay last; do
+[ "${TESTS:-}" = long ] && most=50 || most=15
+while [ $n_kills -lt $most ] && read -r mode delay last; do
     start "$mode"
     kill_after "$mode" "$delay" && n_kills=$((n_kills + 1))
     [ -z "$(ls out/.parts/record-?????? 2>/dev/null)" ] || n_kept=$((n_kept + 1))
@@ -100,7 +101,7 @@ while [ $n_kills -lt 50 ] && read -r mode delay last; do
     same "$(ls -A out)" "$(ls -A whole)" "the files after $n_kills kills"
     rm -rf out
 done <plan
-[ $n_kills -eq 50 ] || complain "only $n_kills kills met a running program"
-[ $n_kept -ge 10 ] || complain "only $n_kept kills left finished points behind"
+[ $n_kills -eq $most ] || complain "only $n_kills kills met a running program"
+[ $n_kept -ge $((most / 5)) ] || complain "only $n_kept kills left finished points behind"
 echo "$n_kills kills, $n_kept of them with finished points to keep"
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A sweep on several ranks: the same bytes as on one rank, also after fifty kills; one line per error; and one
+# A sweep on several ranks: the same bytes as on one rank, also after kills; one line per error; and one
 # run at a time in a directory. Usage: ranks.sh INFLIGHT SOURCE MPIRUN
 mpirun=$3
 set -- "$1" "$2"
