@@ -175,6 +175,22 @@ static const char *enum_value(const char *value, char text[64])
     return text;
 }
 
+/* The ends of the ranges of tokens that an engine compiles for, the last of which is its budget
+ * (config/vllm.py, _set_compile_ranges). */
+static int note_compiled(struct reader *r, const char *config)
+{
+    const char *ends = strstr(config, "compile_ranges_");
+    ends = ends ? ends + strspn(ends, "abcdefghijklmnopqrstuvwxyz_': ") : "";
+    const char *end = ends + strspn(ends, "[0123456789, "), *last = end;
+    char text[32];
+    while (last > ends && last[-1] >= '0' && last[-1] <= '9')
+        last--;
+    if (*ends != '[' || *end != ']' || last == end)
+        return 0;
+    snprintf(text, sizeof text, "%.*s", (int)(end - last), last);
+    return facts_also(r->facts, "compiled_tokens", text, r->at, r->error);
+}
+
 /* One argument of a list. */
 static int take_argument(struct reader *r, enum line_form form, const struct argument *argument)
 {
@@ -193,6 +209,9 @@ static int take_argument(struct reader *r, enum line_form form, const struct arg
         return facts_find(r->facts, FOUND_HARMLESS, r->at, written, NULL, NULL, r->error);
     if (!flag)
         return facts_find(r->facts, FOUND_UNKNOWN, r->at, written, NULL, NULL, r->error);
+    if (form == LINE_START && strcmp(argument->name, "compilation_config") == 0 &&
+        note_compiled(r, value) < 0)
+        return r->error->code;
     if (strncmp(value, "torch.", 6) == 0)
         value += 6;
     value = enum_value(value, text);

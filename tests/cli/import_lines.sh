@@ -1,0 +1,65 @@
+#!/bin/sh
+# Lines of logs that say in other words what a flag says, lines that cannot be read, and profiles
+# that a user names by their path.
+. "$(dirname "$0")/expect.sh"
+
+# unsaid TEXT: the last command did not print it.
+unsaid() {
+    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
+}
+# wrong MESSAGE ARGUMENT...: refused with that message in one line
+wrong() {
+    message=$1
+    shift
+    expect 2 "$message" "$inflight" import "$@"
+}
+# start CONFIG LINE...: a log of V1, whose engine has that more in its configuration
+start() {
+    echo "(APIServer pid=7) INFO [api_server.py:12] vLLM API server version 0.16.0"
+    echo "(EngineCore pid=9) INFO [core.py:97] Initializing a V1 LLM engine (v0.16.0) with config: model='Qwen/Qwen3-8B', max_seq_len=40960, $1"
+    shift
+    printf '%s\n' "$@" '(EngineCore pid=9) INFO [kv_cache_utils.py:1319] GPU KV cache size: 94,784 tokens'
+}
+budget='max_num_batched_tokens is not said, and its default goes by the GPU'
+
+# ---- the budget of a step ----
+
+# The last end of the ranges that are compiled is the budget, and tells a small GPU by its default.
+ranges="compilation_config={'mode': <CompilationMode.VLLM_COMPILE: 3>, 'compile_ranges_endpoints': [512, 2048], 'cudagraph_capture_sizes': [1, 2]}"
+start "$ranges" >ranges.log
+succeeds "$inflight" import ranges.log
+printed 'assumed       ranges.log:2: ranges that end at 2048 tokens -> serving.batching.max_batched_tokens=2048'
+printed 'assumed       serving.batching.max_seqs=256'
+start "$(echo "$ranges" | sed 's/endpoints/split_points/; s/2048/8192/')" >ranges.log # up to 0.17
+succeeds "$inflight" import ranges.log
+printed 'serving.batching.max_batched_tokens=8192'
+printed 'serving.batching.max_seqs=1024'
+succeeds "$inflight" import ranges.log -c 'vllm serve Qwen/Qwen3-8B --max-num-seqs 8 --max-num-batched-tokens 4096' # a flag counts
+printed 'max_batched_tokens: 4096'
+unsaid 'ranges that end'
+for none in '[]' None '[a]' '[2048'; do
+    start "compilation_config={'compile_ranges_endpoints': $none}" >ranges.log
+    if [ "$none" = '[2048' ]; then budget='ends within a value'; fi
+    wrong "$budget" ranges.log
+done
+budget='max_num_batched_tokens is not said, and its default goes by the GPU'
+start 'seed=0' 'INFO [backends.py:391] Compiling a graph for compile range (1, 512) takes 6.50 s' \
+    'INFO [backends.py:391] Compiling a graph for compile range (513, 2048) takes 6.50 s' \
+    'INFO [backends.py:391] Compiling a graph for compile range (1, 2147483647) takes 6.50 s' >ranges.log # of an image encoder
+succeeds "$inflight" import ranges.log
+printed 'ranges.log:4: ranges that end at 2048 tokens -> serving.batching.max_batched_tokens=2048'
+# Guesses have tokens of their own beside the budget, and a line says what is left.
+start "speculative_config=SpeculativeConfig(method='mtp', num_spec_tokens=1), $ranges" >drafts.log
+wrong "$budget" drafts.log
+echo 'WARNING [vllm.py:1648] max_num_scheduled_tokens is set to 1600 based on the speculative decoding settings.' >>drafts.log
+succeeds "$inflight" import drafts.log -c 'vllm serve Qwen/Qwen3-8B --max-num-seqs 8'
+printed 'max_num_scheduled_tokens is set to 1600 -> serving.batching.max_batched_tokens=1600'
+
+# ---- the number of blocks ----
+
+# Before memory is measured, a run without K/V of its own has a number that does not last.
+start "$ranges" 'INFO [kv_cache_utils.py:829] Overriding num_gpu_blocks=0 with num_gpu_blocks_override=512' >measure.log
+succeeds "$inflight" import measure.log
+printed 'num_blocks: 5924'
+start "$ranges" 'INFO [kv_cache_utils.py:829] Overriding num_gpu_blocks=900 with num_gpu_blocks_override=512' >measure.log
+wrong 'num_gpu_blocks_override is 512, but the log says 5924 blocks' measure.log
