@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "config/layers.h"
 #include "config/read.h"
+#include "cost/hardware.h"
 
 #include "import/command.h"
 #include "import/log.h"
@@ -139,21 +140,36 @@ static int check(const struct node *root, struct ifl_error *error)
     return ifl_fail(error, wrong.code, "what is imported is no configuration: %.600s", wrong.text);
 }
 
+/* A profile of the user's own tells its GPU by its name and its memory. */
+static int read_profile(const struct import_sources *sources, struct platform *platform,
+                        struct gpu_name *gpu, struct ifl_error *error)
+{
+    if (!sources->hardware || gpu_name_find(sources->hardware))
+        return 0;
+    if (hardware_load(sources->hardware, platform, error) < 0)
+        return error->code;
+    const double gib = platform->hardware.gpu.memory_gib;
+    *gpu = (struct gpu_name){platform->hardware.name, NULL, gib, 1024 * gib};
+    return 0;
+}
+
 int import_read(const struct import_sources *sources, struct facts *facts, struct node **root,
                 struct ifl_error *error)
 {
     static void (*const settle[N_SERVERS])(struct settled *) = {settle_vllm, settle_sglang,
                                                                 settle_trtllm};
+    static const struct node nowhere = {.file = (char *)"import"};
+    struct platform platform;
     *facts = (struct facts){0};
     *root = NULL;
-    if (read_sources(sources, facts, error) < 0 || report_replaced(facts, error) < 0)
-        return error->code;
-    static const struct node nowhere = {.file = (char *)"import"};
     struct settled s = {.facts = facts,
-                        .root = tree_node(NODE_MAP, &nowhere),
                         .error = error,
                         .from_log = sources->n_logs > 0,
                         .log = sources->n_logs > 0 ? sources->logs[0] : NULL};
+    if (read_sources(sources, facts, error) < 0 || report_replaced(facts, error) < 0 ||
+        read_profile(sources, &platform, &s.profile, error) < 0)
+        return error->code;
+    s.root = tree_node(NODE_MAP, &nowhere);
     if (!s.root)
         return ifl_fail_nomem(error);
     settle[facts->server](&s);

@@ -73,6 +73,14 @@ const struct gpu_name *gpu_name_find(const char *name)
     return NULL;
 }
 
+bool gpu_name_has(const struct gpu_name *gpu, const char *model)
+{
+    for (const char *at = gpu->name; *at; at++)
+        if (strncasecmp(at, model, strlen(model)) == 0)
+            return true;
+    return false;
+}
+
 /* ---- models ---- */
 
 /* Checkpoints of one shape: the profile's own first. Case does not count; what follows a name

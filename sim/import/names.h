@@ -15,6 +15,8 @@ struct gpu_name {
 const char *gpu_name_in(const char *line);
 /* By the driver's name or the profile's; NULL if it is not in the table. */
 const struct gpu_name *gpu_name_find(const char *name);
+/* True if its name has the model of a GPU in it ("A100"), in capitals or not. */
+bool gpu_name_has(const struct gpu_name *gpu, const char *model);
 
 /* The profile in configs/models of a model by its name, its path or the name of its checkpoint
  * ("meta-llama/Llama-3.1-8B-Instruct"); NULL: none. */

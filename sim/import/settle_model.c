@@ -85,12 +85,11 @@ void settle_latent_blocks(struct settled *s)
 {
     static const char *const hopper[] = {"H100", "H200", "H20"};
     const char *profile = tree_text(tree_at(s->root, "model"));
-    const char *name = facts_text(s->facts, "gpu");
-    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    const struct gpu_name *gpu = settle_gpu(s);
     if (!profile || !gpu || !model_is_latent_profile(profile) || facts_get(s->facts, "block_size"))
         return;
     for (size_t i = 0; i < sizeof hopper / sizeof *hopper; i++)
-        if (strstr(gpu->name, hopper[i])) {
+        if (gpu_name_has(gpu, hopper[i])) {
             settle_assume(s, "serving.kv.block_tokens", "64",
                           "FlashMLA's blocks, its default for latent K/V on this GPU");
             return;

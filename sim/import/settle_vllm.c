@@ -142,17 +142,16 @@ enum gpu_class { GPU_UNNAMED, GPU_SMALL, GPU_LARGE, GPU_HUGE };
  * from 160 GiB on since 0.28; up to 0.8.4 H100 and H200 by their names. */
 static enum gpu_class class_of_gpu(const struct vllm *v)
 {
-    const char *name = facts_text(v->s->facts, "gpu");
     const char *said = facts_text(v->s->facts, "gpu_gib");
-    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    const struct gpu_name *gpu = settle_gpu(v->s);
     const double gib = gpu ? gpu->memory_gib : said ? strtod(said, NULL) : 0;
     if (v->version < 805)
         return !gpu                                                     ? GPU_UNNAMED
-               : strstr(gpu->name, "H100") || strstr(gpu->name, "H200") ? GPU_LARGE
+               : gpu_name_has(gpu, "H100") || gpu_name_has(gpu, "H200") ? GPU_LARGE
                                                                         : GPU_SMALL;
     if (!(gib > 0) || (!gpu && gib >= 70 && v->version >= 900))
         return GPU_UNNAMED;
-    if (gib < 70 || (gpu && strstr(gpu->name, "A100") && v->version >= 900))
+    if (gib < 70 || (gpu && gpu_name_has(gpu, "A100") && v->version >= 900))
         return GPU_SMALL;
     return gib >= 160 && v->version >= 2800 ? GPU_HUGE : GPU_LARGE;
 }

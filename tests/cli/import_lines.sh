@@ -63,3 +63,30 @@ succeeds "$inflight" import measure.log
 printed 'num_blocks: 5924'
 start "$ranges" 'INFO [kv_cache_utils.py:829] Overriding num_gpu_blocks=900 with num_gpu_blocks_override=512' >measure.log
 wrong 'num_gpu_blocks_override is 512, but the log says 5924 blocks' measure.log
+
+# ---- a profile by its path ----
+
+# profile NAME GIB: NAME.yaml, of a GPU with that memory
+profile() {
+    sed "s/^  memory_gib: .*/  memory_gib: $2/" "$INFLIGHT_DATA/configs/hardware/h100-sxm.yaml" >"$1.yaml"
+}
+serve='vllm serve meta-llama/Llama-3.1-8B-Instruct'
+profile l4 22.03
+profile h200-own 139.81
+profile a100-own 79.25
+for own in l4=2048,256 h200-own=8192,1024 a100-own=2048,256; do # A100s count as small since 0.9
+    limits=${own#*=}
+    succeeds "$inflight" import -c "$serve" --hardware "${own%=*}.yaml" --engine-version 0.11.0
+    printed "assumed       serving.batching.max_batched_tokens=${limits%,*}: the default of a server on this GPU"
+    printed "assumed       serving.batching.max_seqs=${limits#*,}: "
+done
+succeeds "$inflight" import -c "$serve" --hardware a100-own.yaml --engine-version 0.8.5
+printed 'max_batched_tokens: 8192'
+succeeds "$inflight" import -c "$serve" --hardware h200-own.yaml --engine-version 0.8.3 # by its name
+printed 'max_batched_tokens: 8192'
+profile mine 40
+succeeds "$inflight" import -c 'python -m sglang.launch_server --model-path Qwen/Qwen3-8B' --hardware mine.yaml
+printed ', mine -> serving.kv.memory_utilization='
+unsaid 'no GPU is named'
+echo 'gpu: 1' >broken.yaml
+wrong 'broken.yaml:1:' -c "$serve" --hardware broken.yaml
