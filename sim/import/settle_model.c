@@ -12,11 +12,25 @@ static const char *name_of(const struct settled *s)
     return facts_text(s->facts, facts_model_name(s->facts));
 }
 
+/* A model that --model names in place of the server's. */
+static void report_chosen(struct settled *s, const char *chosen)
+{
+    const struct fact *fact = facts_get(s->facts, facts_model_name(s->facts));
+    const char *profile = fact ? model_profile(fact->value) : NULL;
+    char what[320];
+    if (!fact || (profile && strcmp(profile, chosen) == 0))
+        return;
+    snprintf(what, sizeof what, "%.100s for %.200s", chosen, fact->value);
+    settle_find(s, FOUND_ASSUMED, fact->at, what, NULL, "--model");
+}
+
 void settle_model(struct settled *s)
 {
     const char *model = name_of(s);
     const char *chosen = facts_text(s->facts, "chosen_model");
     const char *profile = chosen ? chosen : model ? model_profile(model) : NULL;
+    if (chosen)
+        report_chosen(s, chosen);
     if (profile)
         settle_put(s, "model", "%s", profile);
     else

@@ -277,6 +277,27 @@ static const struct pool_names pool = {
                "\"KV Cache is allocated\")",
 };
 
+/* A count far from those of all pools that are allocated is of something else, or cut. Pools of one
+ * server differ by their kinds of layers. */
+static void check_pools(struct settled *s)
+{
+    const long long tokens = settle_number(s, "num_tokens", 0);
+    long long least = 0, most = 0, count;
+    for (size_t i = 0; i < s->facts->n; i++) {
+        const struct fact *fact = &s->facts->of[i];
+        const bool is_pool =
+            strcmp(fact->name, "pool_tokens") == 0 || strcmp(fact->name, "other_pool_tokens") == 0;
+        if (!is_pool || !count_read(fact->value, &count))
+            continue;
+        least = least == 0 || count < least ? count : least;
+        most = count > most ? count : most;
+    }
+    if (tokens < least / 2 || tokens / 2 > most)
+        settle_fail(s, "num_tokens",
+                    "max_total_num_tokens is %lld, but pools of %lld to %lld tokens are allocated",
+                    tokens, least, most);
+}
+
 /* Where no list of arguments behind the pools says how many tokens there are, the pool does. Pools
  * of several sizes are of several kinds of layers, or of a draft model with another size. */
 static void settle_pool_lines(struct settled *s)
@@ -286,6 +307,7 @@ static void settle_pool_lines(struct settled *s)
         return;
     if (facts_get(s->facts, "num_tokens")) {
         facts_decide(s->facts, "pool_tokens", FOUND_HARMLESS, NULL, NULL);
+        check_pools(s);
         return;
     }
     for (size_t i = 0; i < s->facts->n; i++) {

@@ -90,3 +90,22 @@ printed ', mine -> serving.kv.memory_utilization='
 unsaid 'no GPU is named'
 echo 'gpu: 1' >broken.yaml
 wrong 'broken.yaml:1:' -c "$serve" --hardware broken.yaml
+
+# ---- SGLang's pools, and a model in place of the server's ----
+
+sglang_log() {
+    echo "[2026-08-01 23:33:00] server_args=ServerArgs(model_path='poolside/Laguna-S-2.1-INT4', tp_size=1)"
+    echo '[2026-08-01 23:40:01] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 148717, K size: 10.21 GB, V size: 10.21 GB'
+    echo '[2026-08-01 23:40:01] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 185897, K size: 4.25 GB, V size: 4.25 GB'
+    echo "[2026-08-01 23:43:42] max_total_num_tokens=$1, chunked_prefill_size=8192, max_running_requests=48"
+}
+sglang_log 5 >sglang.log
+wrong 'sglang.log:4: max_total_num_tokens is 5, but pools of 148717 to 185897 tokens are allocated' sglang.log --hardware h100-sxm
+sglang_log 1858970 >sglang.log
+wrong 'sglang.log:4: max_total_num_tokens is 1858970, but pools' sglang.log --hardware h100-sxm
+sglang_log 185897 >sglang.log
+succeeds "$inflight" import sglang.log --hardware h100-sxm --model qwen3-8b
+printed 'num_blocks: 185897'
+printed 'assumed       sglang.log:1: qwen3-8b for poolside/Laguna-S-2.1-INT4: --model'
+succeeds "$inflight" import -c "$serve" --hardware h100-sxm --model llama-3-8b # the same
+unsaid ': --model'
