@@ -182,6 +182,16 @@ int import_read(const struct import_sources *sources, struct facts *facts, struc
     return s.code;
 }
 
+const char *import_other_device(const struct facts *facts)
+{
+    for (size_t i = 0; i < facts->n_findings; i++) {
+        const struct finding *f = &facts->findings[i];
+        if (f->kind == FOUND_UNMODELLED && f->says && strcmp(f->says, OTHER_DEVICE) == 0)
+            return f->what;
+    }
+    return NULL;
+}
+
 /* ---- the report ---- */
 
 static const char *const kinds[] = {"maps",         "assumed", "harmless",

@@ -142,6 +142,18 @@ static int take_first(struct reader *r, const struct log_line *line, const regma
     return facts_also(r->facts, line->facts[1], value, r->at, r->error);
 }
 
+static int take_unread(struct reader *r, const struct log_line *line, const regmatch_t *groups)
+{
+    char what[256], value[64];
+    snprintf(what, sizeof what, "%.*s", (int)(groups[0].rm_eo - groups[0].rm_so),
+             r->line + groups[0].rm_so);
+    snprintf(value, sizeof value, "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
+             r->line + groups[1].rm_so);
+    if (facts_also(r->facts, line->facts[0], value, r->at, r->error) < 0)
+        return r->error->code;
+    return facts_find(r->facts, FOUND_UNKNOWN, r->at, what, NULL, line->says, r->error);
+}
+
 /* What was said of the facts before was of a run that is over. */
 static int take_anew(struct reader *r, const struct log_line *line)
 {
@@ -369,6 +381,8 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
         return take_facts(r, line, groups);
     case LINE_FIRST:
         return take_first(r, line, groups);
+    case LINE_UNREAD:
+        return take_unread(r, line, groups);
     case LINE_ANEW:
         return take_anew(r, line);
     case LINE_LIST:
@@ -539,6 +553,16 @@ static int note_ranks(struct reader *r)
     return r->n_ranks > 1 ? facts_also(r->facts, "tp_ranks", text, r->rank_at, r->error) : 0;
 }
 
+static int note_zeros(struct reader *r)
+{
+    const struct place at = {r->at.file, r->text.zeros_at};
+    char what[64];
+    snprintf(what, sizeof what, "bytes of 0: %ld are skipped", r->text.n_zeros);
+    return r->text.n_zeros > 0
+               ? facts_find(r->facts, FOUND_HARMLESS, at, what, NULL, NULL, r->error)
+               : 0;
+}
+
 static int read_all(struct reader *r)
 {
     int code = each_line(r, find_server);
@@ -548,6 +572,8 @@ static int read_all(struct reader *r)
     code = each_line(r, read_line);
     if (code == 0)
         code = note_ranks(r);
+    if (code == 0)
+        code = note_zeros(r);
     return code < 0 ? code : report_unread(r);
 }
 

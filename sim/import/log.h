@@ -5,6 +5,7 @@
  *   engine            vLLM: V0 or V1
  *   num_gpu_blocks    blocks of K/V, a null block included
  *   kv_tokens         vLLM: tokens of K/V, once a worker
+ *   unread_tokens     vLLM: kv_tokens that are no count
  *   max_concurrency   vLLM: requests of max_model_len that the blocks hold
  *   cp_world_size     vLLM: kv_tokens is multiplied by it
  *   token_budget      vLLM: max_num_batched_tokens, as asked for or by default

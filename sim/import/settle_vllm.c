@@ -79,7 +79,12 @@ static long long count_blocks(struct vllm *v, long long asked)
         settle_fail(s, "num_gpu_blocks_override",
                     "num_gpu_blocks_override is %lld, but the log says %lld blocks of %lld tokens",
                     asked, logged, v->block_size);
-    if (blocks == 0 && s->from_log)
+    if (blocks == 0 && facts_get(s->facts, "unread_tokens"))
+        settle_fail(s, "unread_tokens",
+                    "the K/V has a size of %.40s tokens, expected a whole number of tokens, as in "
+                    "38,944",
+                    facts_text(s->facts, "unread_tokens"));
+    else if (blocks == 0 && s->from_log)
         settle_fail(s, NULL,
                     "no line says how many K/V blocks there are (\"GPU KV cache size\", \"# GPU "
                     "blocks\"): the log ends too early");

@@ -109,3 +109,46 @@ printed 'num_blocks: 185897'
 printed 'assumed       sglang.log:1: qwen3-8b for poolside/Laguna-S-2.1-INT4: --model'
 succeeds "$inflight" import -c "$serve" --hardware h100-sxm --model llama-3-8b # the same
 unsaid ': --model'
+
+# ---- devices that are no CUDA GPU ----
+
+foreign='no CUDA GPU, so neither memory nor kernels here are those of this server'
+for device in cpu npu xpu hpu tpu rocm; do
+    start "$ranges" "INFO [__init__.py:244] Automatically detected platform $device." >device.log
+    expect 0 "note: platform $device: $foreign" "$inflight" import device.log
+    printed "not modelled  device.log:3: platform $device: the server's device, which is no CUDA GPU"
+done
+start "device_config=cpu, $ranges" >device.log
+expect 0 "note: device_config=cpu: $foreign" "$inflight" import device.log
+sglang_log 185897 | sed "s/tp_size=1/device='npu', tp_size=1/" >device.log
+expect 0 "note: device=npu: $foreign" "$inflight" import device.log --hardware h100-sxm
+start "device_config=cuda, $ranges" 'INFO [__init__.py:244] Automatically detected platform cuda.' >device.log
+succeeds "$inflight" import device.log
+unsaid 'CUDA GPU'
+
+# ---- what cannot be read ----
+
+unread='expected a whole number of tokens, as in 38,944'
+for size in 38.944 -38,944 inf; do
+    start "$ranges" | sed "s/94,784/$size/" >size.log
+    wrong "size.log:3: the K/V has a size of $size tokens, $unread" size.log
+    echo 'INFO [kv_cache_utils.py:700] num_gpu_blocks is: 5924' >>size.log # another line says it
+    succeeds "$inflight" import size.log
+    printed "unknown       size.log:3: KV cache size: $size: this number cannot be read"
+done
+
+# A log that was cut while its server wrote begins with zeros.
+start "$ranges" >whole.log
+for zeros in 1 4096; do
+    { head -c $zeros /dev/zero && cat whole.log; } >zeros.log
+    succeeds "$inflight" import zeros.log
+    printed 'num_blocks: 5924'
+    printed "harmless      zeros.log:1: bytes of 0: $zeros are skipped"
+done
+sed 's/94,784/94,\x00784/' whole.log >zeros.log
+wrong 'zeros.log:3: a byte of 0 within a number' zeros.log
+# Old line ends.
+tr '\n' '\r' <whole.log >ends.log
+succeeds "$inflight" import ends.log
+printed 'num_blocks: 5924'
+printed 'ends.log:2: ranges that end at 2048 tokens'
