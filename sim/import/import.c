@@ -7,6 +7,7 @@
 #include "config/layers.h"
 #include "config/read.h"
 #include "cost/hardware.h"
+#include "cost/model.h"
 
 #include "import/command.h"
 #include "import/log.h"
@@ -128,14 +129,26 @@ int import_resolve(const struct node *user, struct config *config, struct ifl_er
     return code;
 }
 
+/* As a run checks it: the ranks share the model evenly. A model that cannot be loaded, such as a
+ * folder of another machine, is not looked at. */
+static int check_ranks(const struct config *config, struct ifl_error *error)
+{
+    struct model model;
+    if (!config->model[0] || model_load(config->model, &model, error) < 0)
+        return 0;
+    return model_check_parallel(&model, config->tensor_parallel, error);
+}
+
 /* What a server cannot have had is refused here, in the words of the keys. */
 static int check(const struct node *root, struct ifl_error *error)
 {
     struct config config = {0};
     struct ifl_error wrong;
     if (import_resolve(root, &config, &wrong) == 0) {
+        wrong.code = check_ranks(&config, &wrong);
         config_finish(&config);
-        return 0;
+        if (wrong.code == 0)
+            return 0;
     }
     return ifl_fail(error, wrong.code, "what is imported is no configuration: %.600s", wrong.text);
 }

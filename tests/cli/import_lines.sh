@@ -152,3 +152,12 @@ tr '\n' '\r' <whole.log >ends.log
 succeeds "$inflight" import ends.log
 printed 'num_blocks: 5924'
 printed 'ends.log:2: ranges that end at 2048 tokens'
+
+# ---- ranks that cannot share the model ----
+
+for n in 3 7; do
+    wrong "what is imported is no configuration: parallel.tensor is $n, expected a number that shares the 32 query heads, 8 KV heads and 14336 FFN columns of llama-3-8b evenly" \
+        -c "$serve -tp $n" --hardware h100-sxm
+done
+succeeds "$inflight" import -c "$serve -tp 4" --hardware h100-sxm
+succeeds "$inflight" import -c 'vllm serve /models/mine -tp 3' --hardware h100-sxm # a model that is not known
