@@ -33,8 +33,8 @@ bool model_names_contradict(const char *a, const char *b);
 /* True if a length stands behind the checkpoint's name ("Llama-2-7B-32K"): its thousands, as
  * written, and its tokens, 0 where the word does not tell them exactly ("100k"). */
 bool model_named_len(const char *name, double *thousands, long long *n_tokens);
-/* What a checkpoint's name says of its weights: "fp8", "int8" or "int4", "" if they are quantised
- * in another way, NULL if it says nothing. */
+/* What a checkpoint's name says of its weights: "fp8", "int8", "int4", "nvfp4", "mxfp4" or "fp4",
+ * "" if they are quantised in another way, NULL if it says nothing. */
 const char *model_width(const char *name);
 /* True if the profile has latent attention. */
 bool model_is_latent_profile(const char *profile);
