@@ -67,7 +67,7 @@ static const struct {
     {trace_read_mooncake, JSON_OBJECTS, {"input_length", "output_length"}},
     {trace_read_llmservingsim_run, JSON_OBJECTS, {"input_toks", "first_token_ts"}},
     {trace_read_llmservingsim, JSON_OBJECTS, {"input_toks", "output_toks"}},
-    {trace_read_requests, CSV, {"first_scheduled_s", "finish_s"}},
+    {trace_read_requests, CSV, {"status", "e2e_s"}},
     {trace_read_bench, JSON_OBJECTS, {"input_lens", "output_lens"}},
     {trace_read_aiperf, JSON_OBJECTS, {"metadata", "metrics"}},
     {trace_read_guidellm, JSON_OBJECTS, {"benchmarks", NULL}},

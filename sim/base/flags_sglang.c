@@ -55,6 +55,7 @@ static const struct server_flag flags[] = {
     UNMODELLED("cuda_graph_max_bs", NULL, VALUE, NULL, GRAPHS),
     UNMODELLED("cuda_graph_max_bs_decode", NULL, VALUE, NULL, GRAPHS),
     UNMODELLED("decode_attention_backend", NULL, VALUE, "auto|none|default", KERNELS),
+    UNMODELLED("device", NULL, VALUE, "auto|cuda", OTHER_DEVICE),
     UNMODELLED("disable_cuda_graph", NULL, NOTHING, NULL,
                "steps without CUDA graphs: those of the hardware profile have them, "
                "deployment.host.floor_s may hold the difference"),
@@ -213,7 +214,6 @@ static const struct server_flag flags[] = {
     HARMLESS("default_priority_value", VALUE),
     HARMLESS("delete_ckpt_after_loading", NOTHING),
     HARMLESS("detokenizer_worker_num", VALUE),
-    HARMLESS("device", VALUE),
     HARMLESS("disable_chunked_prefix_cache", NOTHING),
     HARMLESS("disable_disk_cache", NOTHING),
     HARMLESS("disable_fast_image_processor", NOTHING),

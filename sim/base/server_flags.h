@@ -67,4 +67,10 @@ const struct server_flag *server_flag_meant(const char *word, enum server *serve
 const char *server_flag_describe(const struct server_flag *flag, enum server server, char *text,
                                  size_t n_bytes);
 
+/* Why a device is not modelled, for the tables and for the lines of logs. */
+#define OTHER_DEVICE                                                                               \
+    "the server's device, which is no CUDA GPU: neither its memory nor its kernels are those of "  \
+    "a "                                                                                           \
+    "hardware profile here"
+
 #endif

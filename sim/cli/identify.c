@@ -165,6 +165,7 @@ static int find(struct work *work)
                     .n_ended = &work->n_ended},
         .recordings = work->recordings,
         .n_recordings = work->n,
+        .n_predicted = work->n_predicted,
         .study = work->study,
     };
     for (size_t i = 0; i < work->request->holds.n; i++)

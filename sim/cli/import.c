@@ -110,6 +110,19 @@ static int take_answers(const struct request *request, struct answers *answers,
     return rc;
 }
 
+/* What no line of a report of a hundred may hide. */
+static void note_device(const struct facts *facts)
+{
+    const char *device = import_other_device(facts);
+    char text[160];
+    if (!device)
+        return;
+    snprintf(text, sizeof text,
+             "%.60s: no CUDA GPU, so neither memory nor kernels here are those of this server",
+             device);
+    cli_note(NULL, text);
+}
+
 static int import(const struct request *request)
 {
     struct facts facts = {0};
@@ -124,6 +137,8 @@ static int import(const struct request *request)
         rc = import_read(&sources, &facts, &root, &error);
     if (rc == 0)
         rc = write_to(request->path, &facts, root, &error);
+    if (rc == 0)
+        note_device(&facts);
     if (rc == 0 && request->path)
         import_report(&facts, root, "", stdout);
     facts_free(&facts);

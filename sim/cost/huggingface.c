@@ -113,6 +113,82 @@ static void read_deepseek(struct ifl_hf_config *config, struct model *model)
         read_deepseek_experts(config, model);
 }
 
+/* ---- grouped queries with experts or biases of other names ---- */
+
+/* Attention of grouped queries, RMSNorm and gated MLPs. */
+static void read_grouped(struct ifl_hf_config *config, struct model *model)
+{
+    model->layers = need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
+    model->d_model = need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->n_kv_heads = need(config, "num_key_value_heads", IFL_MODEL_MAX_HEADS);
+    model->d_head = ifl_hf_count(config, "head_dim", 0, IFL_MODEL_MAX_D_HEAD);
+    model->d_ffn = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
+}
+
+/* modeling_glm4_moe.py: biases on queries, keys and values alone. */
+static void read_glm4_moe(struct ifl_hf_config *config, struct model *model)
+{
+    read_grouped(config, model);
+    read_deepseek_experts(config, model);
+    model->qk_norm = ifl_hf_flag(config, "use_qk_norm", false);
+    if (ifl_hf_flag(config, "attention_bias", false))
+        model->attention_bias = MODEL_BIAS_QKV;
+}
+
+/* Its norms of queries and keys are of all heads together, a few thousand numbers a layer more than
+ * those of one head, which count here. Other kinds of attention are those of MiniMax-Text-01. */
+static void read_minimax_m2(struct ifl_hf_config *config, struct model *model)
+{
+    const json_t *kinds = ifl_hf_value(config->root, "attn_type_list");
+    read_grouped(config, model);
+    model->n_experts = need(config, "num_local_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
+    model->qk_norm = ifl_hf_flag(config, "use_qk_norm", true);
+    if (zero_or_count(config, "shared_intermediate_size", IFL_MODEL_MAX_D_FFN) > 0)
+        refuse(config, "shared_intermediate_size is not 0", "no shared expert");
+    for (size_t i = 0; i < json_array_size(kinds); i++)
+        if (json_integer_value(json_array_get(kinds, i)) != 1)
+            refuse(config, "attn_type_list has other kinds than 1", "one kind of attention");
+}
+
+static void read_seed_oss(struct ifl_hf_config *config, struct model *model)
+{
+    read_grouped(config, model);
+    model->mlp_bias = ifl_hf_flag(config, "mlp_bias", false);
+    if (ifl_hf_flag(config, "attention_bias", true))
+        model->attention_bias = MODEL_BIAS_QKV;
+    if (!ifl_hf_flag(config, "attention_out_bias", false))
+        return;
+    if (model->attention_bias == MODEL_BIAS_NONE)
+        refuse(config, "attention_out_bias is true without attention_bias", "both or neither");
+    model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
+}
+
+/* modeling_ernie4_5_moe.py: experts from moe_layer_start_index on, up to the end. */
+static void read_ernie4_5_moe(struct ifl_hf_config *config, struct model *model)
+{
+    const json_t *end = ifl_hf_value(config->root, "moe_layer_end_index");
+    read_grouped(config, model);
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
+    model->first_dense_layers =
+        zero_or_count(config, "moe_layer_start_index", IFL_MODEL_MAX_LAYERS);
+    model->d_ffn_dense = model->first_dense_layers > 0 ? model->d_ffn : 0;
+    model->n_experts = need(config, "moe_num_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = need(config, "moe_k", MODEL_MAX_EXPERTS);
+    model->shared_experts = zero_or_count(config, "moe_num_shared_experts", MODEL_MAX_EXPERTS);
+    model->d_ffn = need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    if (ifl_hf_count(config, "moe_layer_interval", 1, IFL_MODEL_MAX_LAYERS) != 1 ||
+        (end && json_integer_value(end) != -1 && json_integer_value(end) != model->layers - 1))
+        refuse(config, "moe_layer_interval or moe_layer_end_index leaves layers without experts",
+               "experts in every layer behind the first");
+    if (ifl_hf_flag(config, "use_bias", false))
+        refuse(config, "use_bias is true", "false");
+}
+
 static void set_classic(struct model *model)
 {
     model->mlp = MODEL_MLP_PLAIN;
@@ -179,14 +255,61 @@ static const struct architecture {
     const char *model_type;
     void (*read)(struct ifl_hf_config *, struct model *);
 } architectures[] = {
-    {"llama", read_decoder},        {"mistral", read_decoder},
-    {"phi3", read_decoder},         {"qwen2", read_decoder},
-    {"qwen3", read_decoder},        {"opt", read_opt},
-    {"bloom", read_bloom},          {"gpt2", read_gpt2},
-    {"mixtral", read_mixtral},      {"qwen3_moe", read_qwen3_moe},
-    {"deepseek_v2", read_deepseek}, {"deepseek_v3", read_deepseek},
+    {"llama", read_decoder},
+    {"mistral", read_decoder},
+    {"phi3", read_decoder},
+    {"qwen2", read_decoder},
+    {"qwen3", read_decoder},
+    {"opt", read_opt},
+    {"bloom", read_bloom},
+    {"gpt2", read_gpt2},
+    {"mixtral", read_mixtral},
+    {"qwen3_moe", read_qwen3_moe},
+    {"deepseek_v2", read_deepseek},
+    {"deepseek_v3", read_deepseek},
     {"kimi_k2", read_deepseek},
+    {"glm4_moe", read_glm4_moe},
+    {"minimax_m2", read_minimax_m2},
+    {"seed_oss", read_seed_oss},
+    {"ernie4_5_moe", read_ernie4_5_moe},
 };
+
+/* Layers of several kinds: windows or chunks of attention, states, linear attention. */
+static const char *const mixed[] = {
+    "gpt_oss",     "gemma2",     "gemma3",  "gemma3_text", "gemma3n",          "llama4",
+    "llama4_text", "qwen3_next", "qwen3_5", "qwen3_5_moe", "cohere2",          "olmo3",
+    "minimax",     "jamba",      "bamba",   "nemotron_h",  "granitemoehybrid", "falcon_h1",
+};
+
+/* Of a model that reads images the text part counts, a decoder of a known kind with the outer
+ * file's dtype. */
+static const char *take_text_part(struct ifl_hf_config *config)
+{
+    static const char *const parts[][2] = {{"mistral3", "mistral"},
+                                           {"qwen2_5_vl", "qwen2"},
+                                           {"qwen3_vl", "qwen3"},
+                                           {"qwen3_vl_moe", "qwen3_moe"}};
+    static const char *const outer[] = {"torch_dtype", "dtype", "quantization_config",
+                                        "tie_word_embeddings"};
+    const char *type = ifl_hf_text(config->root, "model_type");
+    json_t *text = json_object_get(config->root, "text_config");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(type, parts[i][0]) != 0)
+            continue;
+        json_t *root = json_is_object(text) ? json_copy(text) : json_copy(config->root);
+        for (size_t k = 0; root && k < sizeof outer / sizeof *outer; k++)
+            if (!json_object_get(root, outer[k]) && json_object_get(config->root, outer[k]))
+                json_object_set(root, outer[k], json_object_get(config->root, outer[k]));
+        if (!root || json_object_set_new(root, "model_type", json_string(parts[i][1])) < 0)
+            config->code = ifl_fail_nomem(config->error);
+        if (root) {
+            json_decref(config->root);
+            config->root = root;
+        }
+        return parts[i][0];
+    }
+    return NULL;
+}
 
 static const struct architecture *architecture_of(struct ifl_hf_config *config)
 {
@@ -196,7 +319,14 @@ static const struct architecture *architecture_of(struct ifl_hf_config *config)
         if (strcmp(architectures[i].model_type, type) == 0)
             return &architectures[i];
 
-    char supported[160] = "one of ";
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+        if (strcmp(mixed[i], type) == 0) {
+            ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"),
+                        "a model whose layers are alike: this one has layers of several kinds, "
+                        "which are not modelled");
+            return NULL;
+        }
+    char supported[320] = "one of ";
     for (size_t i = 0, at = strlen(supported); i < n; i++)
         at += (size_t)snprintf(supported + at, sizeof supported - at, "%s%s", i ? ", " : "",
                                architectures[i].model_type);
@@ -233,14 +363,16 @@ static void read_quantization(struct ifl_hf_config *config, struct model *model)
 
 static void read_object(struct ifl_hf_config *config, struct model *model)
 {
-    const struct architecture *architecture = architecture_of(config);
+    const char *whole = take_text_part(config);
+    const struct architecture *architecture = config->code ? NULL : architecture_of(config);
     if (!architecture)
         return;
     architecture->read(config, model);
     model->weight_bytes = model->kv_bytes = element_bytes(config);
     read_quantization(config, model);
-    snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s",
-             architecture->model_type);
+    snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s%s",
+             whole ? whole : architecture->model_type,
+             whole ? ": the text part, the image encoder is not modelled" : "");
 }
 
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error)

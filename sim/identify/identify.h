@@ -33,6 +33,7 @@ struct identify_options {
     struct trial_setting setting;
     const struct recording *recordings; /* [n_recordings] of one deployment */
     size_t n_recordings;
+    size_t n_predicted; /* behind them in the list: what was found is judged by these as well */
     /* How the configuration was read: other presets are tried in its place. NULL: none is. */
     const struct study *study;
     bool hold[N_PARAMETERS];    /* at what the configuration says */

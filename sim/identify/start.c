@@ -52,6 +52,32 @@ int quest_load_machine(const struct config *config, struct profile_shelf *profil
     return rc;
 }
 
+/* A request that the configuration refuses has no latency to compare: it is of another one. */
+static int check_lengths(const struct identify_options *options, int32_t most_tokens,
+                         struct ifl_error *error)
+{
+    const size_t n = options->n_recordings + options->n_predicted;
+    for (size_t k = 0; k < n; k++) {
+        const struct recording *r = &options->recordings[k];
+        size_t n_long = 0, first = 0;
+        int64_t first_tokens = 0;
+        for (size_t i = 0; i < r->n; i++) {
+            const int64_t tokens = (int64_t)recording_prompt(r, i) + r->trace.n_output[i];
+            if (tokens <= most_tokens || n_long++ > 0)
+                continue;
+            first = i;
+            first_tokens = tokens;
+        }
+        if (n_long > 0)
+            return ifl_fail_at(error, r->path, 0, 0,
+                               "%zu of %zu requests are longer than the %d tokens that the "
+                               "configuration serves, the first is request %zu with %lld: expected "
+                               "the model, or the serving.max_model_len, of the recorded run",
+                               n_long, r->n, most_tokens, first + 1, (long long)first_tokens);
+    }
+    return 0;
+}
+
 int quest_start(struct quest *quest, struct ifl_error *error)
 {
     const struct config *config = quest->options->setting.config;
@@ -60,6 +86,8 @@ int quest_start(struct quest *quest, struct ifl_error *error)
     int rc = machine ? quest_load_machine(config, quest->options->setting.profiles, machine,
                                           &limits, error)
                      : ifl_fail_nomem(error);
+    if (rc == 0)
+        rc = check_lengths(quest->options, limits.max_model_tokens, error);
     if (rc == 0)
         rc = check_cache(quest, error);
     if (rc == 0)
@@ -84,6 +112,20 @@ static size_t count_waiting(const struct recording *r, const struct trial *trial
     return n;
 }
 
+/* Of a server that finishes no request at all with all the memory that they could use, there is
+ * nothing to find. */
+static int check_served(const struct recording *r, const struct trial *trial,
+                        struct ifl_error *error)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (!isnan(trial->of[TTFT][i]))
+            return 0;
+    return ifl_fail_at(error, r->path, 0, 0,
+                       "the configuration serves none of the %zu requests, however much memory "
+                       "there is, expected the configuration of the recorded run",
+                       r->n);
+}
+
 /* Where requests wait, the pool is as large as what was in use then, between no hits and all. A
  * deployment's share in a cache is left out: it lies in blocks of each request's own. */
 int quest_look_for_waits(struct quest *quest, struct ifl_error *error)
@@ -102,6 +144,7 @@ int quest_look_for_waits(struct quest *quest, struct ifl_error *error)
         value[CACHE_HIT] = 0;
         value[BLOCKS] = fmax(value[BLOCKS], 4 * whole);
         if (trial_fly(&options->setting, r, value, 0, trial, error) < 0 ||
+            check_served(r, trial, error) < 0 ||
             recording_peak_blocks(r, trial->cached_tokens, block_tokens, &blocks, error) < 0)
             return error->code;
         for (size_t i = 0; i < r->n_fit; i++) {

@@ -6,6 +6,8 @@
 #include "config/config.h"
 #include "config/layers.h"
 #include "config/read.h"
+#include "cost/hardware.h"
+#include "cost/model.h"
 
 #include "import/command.h"
 #include "import/log.h"
@@ -127,16 +129,41 @@ int import_resolve(const struct node *user, struct config *config, struct ifl_er
     return code;
 }
 
+/* As a run checks it: the ranks share the model evenly. A model that cannot be loaded, such as a
+ * folder of another machine, is not looked at. */
+static int check_ranks(const struct config *config, struct ifl_error *error)
+{
+    struct model model;
+    if (!config->model[0] || model_load(config->model, &model, error) < 0)
+        return 0;
+    return model_check_parallel(&model, config->tensor_parallel, error);
+}
+
 /* What a server cannot have had is refused here, in the words of the keys. */
 static int check(const struct node *root, struct ifl_error *error)
 {
     struct config config = {0};
     struct ifl_error wrong;
     if (import_resolve(root, &config, &wrong) == 0) {
+        wrong.code = check_ranks(&config, &wrong);
         config_finish(&config);
-        return 0;
+        if (wrong.code == 0)
+            return 0;
     }
     return ifl_fail(error, wrong.code, "what is imported is no configuration: %.600s", wrong.text);
+}
+
+/* A profile of the user's own tells its GPU by its name and its memory. */
+static int read_profile(const struct import_sources *sources, struct platform *platform,
+                        struct gpu_name *gpu, struct ifl_error *error)
+{
+    if (!sources->hardware || gpu_name_find(sources->hardware))
+        return 0;
+    if (hardware_load(sources->hardware, platform, error) < 0)
+        return error->code;
+    const double gib = platform->hardware.gpu.memory_gib;
+    *gpu = (struct gpu_name){platform->hardware.name, NULL, gib, 1024 * gib};
+    return 0;
 }
 
 int import_read(const struct import_sources *sources, struct facts *facts, struct node **root,
@@ -144,16 +171,18 @@ int import_read(const struct import_sources *sources, struct facts *facts, struc
 {
     static void (*const settle[N_SERVERS])(struct settled *) = {settle_vllm, settle_sglang,
                                                                 settle_trtllm};
+    static const struct node nowhere = {.file = (char *)"import"};
+    struct platform platform;
     *facts = (struct facts){0};
     *root = NULL;
-    if (read_sources(sources, facts, error) < 0 || report_replaced(facts, error) < 0)
-        return error->code;
-    static const struct node nowhere = {.file = (char *)"import"};
     struct settled s = {.facts = facts,
-                        .root = tree_node(NODE_MAP, &nowhere),
                         .error = error,
                         .from_log = sources->n_logs > 0,
                         .log = sources->n_logs > 0 ? sources->logs[0] : NULL};
+    if (read_sources(sources, facts, error) < 0 || report_replaced(facts, error) < 0 ||
+        read_profile(sources, &platform, &s.profile, error) < 0)
+        return error->code;
+    s.root = tree_node(NODE_MAP, &nowhere);
     if (!s.root)
         return ifl_fail_nomem(error);
     settle[facts->server](&s);
@@ -164,6 +193,16 @@ int import_read(const struct import_sources *sources, struct facts *facts, struc
     else
         *root = s.root;
     return s.code;
+}
+
+const char *import_other_device(const struct facts *facts)
+{
+    for (size_t i = 0; i < facts->n_findings; i++) {
+        const struct finding *f = &facts->findings[i];
+        if (f->kind == FOUND_UNMODELLED && f->says && strcmp(f->says, OTHER_DEVICE) == 0)
+            return f->what;
+    }
+    return NULL;
 }
 
 /* ---- the report ---- */

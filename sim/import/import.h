@@ -37,4 +37,7 @@ int export_server(const char *path, enum server server, FILE *out, const struct 
 struct config;
 int import_resolve(const struct node *user, struct config *config, struct ifl_error *error);
 
+/* The device of a server that has no CUDA GPU, as its log or its command names it; else NULL. */
+const char *import_other_device(const struct facts *facts);
+
 #endif

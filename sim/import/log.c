@@ -142,6 +142,18 @@ static int take_first(struct reader *r, const struct log_line *line, const regma
     return facts_also(r->facts, line->facts[1], value, r->at, r->error);
 }
 
+static int take_unread(struct reader *r, const struct log_line *line, const regmatch_t *groups)
+{
+    char what[256], value[64];
+    snprintf(what, sizeof what, "%.*s", (int)(groups[0].rm_eo - groups[0].rm_so),
+             r->line + groups[0].rm_so);
+    snprintf(value, sizeof value, "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
+             r->line + groups[1].rm_so);
+    if (facts_also(r->facts, line->facts[0], value, r->at, r->error) < 0)
+        return r->error->code;
+    return facts_find(r->facts, FOUND_UNKNOWN, r->at, what, NULL, line->says, r->error);
+}
+
 /* What was said of the facts before was of a run that is over. */
 static int take_anew(struct reader *r, const struct log_line *line)
 {
@@ -175,6 +187,22 @@ static const char *enum_value(const char *value, char text[64])
     return text;
 }
 
+/* The ends of the ranges of tokens that an engine compiles for, the last of which is its budget
+ * (config/vllm.py, _set_compile_ranges). */
+static int note_compiled(struct reader *r, const char *config)
+{
+    const char *ends = strstr(config, "compile_ranges_");
+    ends = ends ? ends + strspn(ends, "abcdefghijklmnopqrstuvwxyz_': ") : "";
+    const char *end = ends + strspn(ends, "[0123456789, "), *last = end;
+    char text[32];
+    while (last > ends && last[-1] >= '0' && last[-1] <= '9')
+        last--;
+    if (*ends != '[' || *end != ']' || last == end)
+        return 0;
+    snprintf(text, sizeof text, "%.*s", (int)(end - last), last);
+    return facts_also(r->facts, "compiled_tokens", text, r->at, r->error);
+}
+
 /* One argument of a list. */
 static int take_argument(struct reader *r, enum line_form form, const struct argument *argument)
 {
@@ -193,6 +221,9 @@ static int take_argument(struct reader *r, enum line_form form, const struct arg
         return facts_find(r->facts, FOUND_HARMLESS, r->at, written, NULL, NULL, r->error);
     if (!flag)
         return facts_find(r->facts, FOUND_UNKNOWN, r->at, written, NULL, NULL, r->error);
+    if (form == LINE_START && strcmp(argument->name, "compilation_config") == 0 &&
+        note_compiled(r, value) < 0)
+        return r->error->code;
     if (strncmp(value, "torch.", 6) == 0)
         value += 6;
     value = enum_value(value, text);
@@ -350,6 +381,8 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
         return take_facts(r, line, groups);
     case LINE_FIRST:
         return take_first(r, line, groups);
+    case LINE_UNREAD:
+        return take_unread(r, line, groups);
     case LINE_ANEW:
         return take_anew(r, line);
     case LINE_LIST:
@@ -520,6 +553,16 @@ static int note_ranks(struct reader *r)
     return r->n_ranks > 1 ? facts_also(r->facts, "tp_ranks", text, r->rank_at, r->error) : 0;
 }
 
+static int note_zeros(struct reader *r)
+{
+    const struct place at = {r->at.file, r->text.zeros_at};
+    char what[64];
+    snprintf(what, sizeof what, "bytes of 0: %ld are skipped", r->text.n_zeros);
+    return r->text.n_zeros > 0
+               ? facts_find(r->facts, FOUND_HARMLESS, at, what, NULL, NULL, r->error)
+               : 0;
+}
+
 static int read_all(struct reader *r)
 {
     int code = each_line(r, find_server);
@@ -529,6 +572,8 @@ static int read_all(struct reader *r)
     code = each_line(r, read_line);
     if (code == 0)
         code = note_ranks(r);
+    if (code == 0)
+        code = note_zeros(r);
     return code < 0 ? code : report_unread(r);
 }
 

@@ -5,9 +5,12 @@
  *   engine            vLLM: V0 or V1
  *   num_gpu_blocks    blocks of K/V, a null block included
  *   kv_tokens         vLLM: tokens of K/V, once a worker
+ *   unread_tokens     vLLM: kv_tokens that are no count
  *   max_concurrency   vLLM: requests of max_model_len that the blocks hold
  *   cp_world_size     vLLM: kv_tokens is multiplied by it
  *   token_budget      vLLM: max_num_batched_tokens, as asked for or by default
+ *   scheduled_tokens  vLLM: what guesses leave of token_budget to a step
+ *   compiled_tokens   vLLM: where a range of tokens ends that it compiles for
  *   num_tokens        SGLang, TensorRT-LLM: tokens of K/V
  *   pool_tokens       SGLang: of the first pool that is allocated; other_pool_tokens: of later ones
  *   session_tokens    TensorRT-LLM: tokens of K/V, of which the last block may have but a part

@@ -10,6 +10,7 @@ enum line_form {
     LINE_FORCED,   /* the same, in place of what the server was asked for */
     LINE_LATEST,   /* the same, in place of what such a line said before */
     LINE_FIRST,    /* the same for the first such line; a later one says the second fact */
+    LINE_UNREAD,   /* a fact is there, but not in a form that it is read in */
     LINE_ANEW,     /* takes back what was said of the facts before */
     LINE_LIST,     /* behind the pattern stands a list of arguments */
     LINE_RESOLVED, /* the same; what it says counts in place of what the server was asked for */

@@ -48,17 +48,42 @@ static bool unwrap(char *line)
     return is_wrapped;
 }
 
-/* What a file with bytes of 0 is, by its first two. */
-static int refuse_binary(struct place at, const char *bytes, size_t n, struct ifl_error *error)
+/* What a file with bytes of 0 is, by its first two; 0: a log may have them. */
+static int check_binary(struct place at, const char *bytes, size_t n, struct ifl_error *error)
 {
     const unsigned char *line = (const unsigned char *)bytes;
     const bool is_first = at.line == 1 && n >= 2;
     const bool is_utf16 = is_first && line[0] + line[1] == 0xff + 0xfe && line[0] >= 0xfe;
     const bool is_gzip = is_first && line[0] == 0x1f && line[1] == 0x8b;
+    if (!is_utf16 && !is_gzip)
+        return 0;
     return facts_fail(at, error, "a byte of 0, expected the text of a log%s",
-                      is_utf16  ? ": this is UTF-16, UTF-8 is read"
-                      : is_gzip ? ": this is compressed, gunzip it first"
-                                : "");
+                      is_utf16 ? ": this is UTF-16, UTF-8 is read"
+                               : ": this is compressed, gunzip it first");
+}
+
+static bool is_of_number(int c)
+{
+    return (c >= '0' && c <= '9') || c == ',' || c == '.';
+}
+
+/* Where a log is emptied while its server writes on (logrotate's copytruncate), the file has zeros
+ * up to where the server was. They are skipped, unless digits may have stood there. */
+static int skip_zeros(struct log_text *text, const char *line, size_t n, struct ifl_error *error)
+{
+    const struct place at = {text->path, text->n_read};
+    int c = '\0';
+    if (check_binary(at, line, n, error) < 0)
+        return error->code;
+    if (text->n_zeros == 0)
+        text->zeros_at = text->n_read;
+    for (; c == '\0'; c = getc_unlocked(text->in))
+        text->n_zeros++;
+    if (n > 0 && is_of_number(line[n - 1]) && is_of_number(c))
+        return facts_fail(at, error, "a byte of 0 within a number, expected the text of a log");
+    if (c != EOF)
+        ungetc(c, text->in);
+    return 0;
 }
 
 /* Reads a line into `line`. 1: there is one; 0: the file ends. */
@@ -67,10 +92,11 @@ static int read_line(struct log_text *text, char *line, bool *is_cut, struct ifl
     const struct place at = {text->path, ++text->n_read};
     size_t n = 0;
     int c = 0;
-    while (n <= MAX_LINE_BYTES && (c = getc_unlocked(text->in)) != EOF && c != '\n') {
-        if (c == '\0')
-            return refuse_binary(at, line, n, error);
-        line[n++] = (char)c;
+    while (n <= MAX_LINE_BYTES && (c = getc_unlocked(text->in)) != EOF && c != text->end) {
+        if (c != '\0')
+            line[n++] = (char)c;
+        else if (skip_zeros(text, line, n, error) < 0)
+            return error->code;
     }
     if (n > MAX_LINE_BYTES)
         return facts_fail(at, error, "a line of more than 1 MiB, expected a server's log");
@@ -148,6 +174,7 @@ void log_text_rewind(struct log_text *text)
 {
     rewind(text->in);
     text->n_read = text->at = 0;
+    text->n_zeros = 0;
     text->has_ahead = 0;
 }
 
@@ -164,6 +191,23 @@ static FILE *copy_pipe(FILE *in)
     return copy;
 }
 
+/* The end of lines: a carriage return where the file begins with several lines that have no other.
+ */
+static int end_of_lines(FILE *in)
+{
+    int c, end = '\n';
+    for (size_t n = 0; n < MAX_LINE_BYTES && (c = getc_unlocked(in)) != EOF; n++) {
+        if (c == '\n') {
+            end = '\n';
+            break;
+        }
+        if (c == '\r')
+            end = '\r';
+    }
+    rewind(in);
+    return end;
+}
+
 int log_text_open(struct log_text *text, const char *path, struct ifl_error *error)
 {
     *text = (struct log_text){.path = path, .in = fopen(path, "r")};
@@ -172,6 +216,7 @@ int log_text_open(struct log_text *text, const char *path, struct ifl_error *err
     if (!text->in)
         return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
     ifl_input_note(path);
+    text->end = end_of_lines(text->in);
     text->line = malloc(MAX_LINE_BYTES + 2);
     text->ahead = malloc(MAX_LINE_BYTES + 2);
     return text->line && text->ahead ? 0 : ifl_fail_nomem(error);

@@ -15,7 +15,9 @@ struct log_text {
     char *ahead;   /* the line behind it, once log_text_peek has looked */
     int has_ahead; /* 1: it is there, 0: not looked at, -1: there is none */
     bool ahead_is_cut;
-    long n_read; /* lines, with the one ahead */
+    long n_read;            /* lines, with the one ahead */
+    int end;                /* the character that ends a line */
+    long n_zeros, zeros_at; /* bytes of 0 that were skipped, and the line of the first */
 };
 
 /* Opens a file. A pipe is copied first, so that log_text_rewind can go back. `path` must outlive
@@ -24,8 +26,10 @@ int log_text_open(struct log_text *text, const char *path, struct ifl_error *err
 void log_text_close(struct log_text *text);
 void log_text_rewind(struct log_text *text);
 
-/* The next line. 1: there is one; 0: the file ends; else a negative code. A byte of 0 and a line of
- * more than 1 MiB are errors: such a file is no log. */
+/* The next line. 1: there is one; 0: the file ends; else a negative code. Lines end with a line
+ * feed, or with carriage returns where there are no others. Bytes of 0 are skipped, but for those
+ * of UTF-16 and of compressed files and within a number: these and a line of more than 1 MiB are
+ * errors, since such a file is no log. */
 int log_text_next(struct log_text *text, struct ifl_error *error);
 
 /* The line behind, which stays the next one: the same codes. */

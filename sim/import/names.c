@@ -73,6 +73,14 @@ const struct gpu_name *gpu_name_find(const char *name)
     return NULL;
 }
 
+bool gpu_name_has(const struct gpu_name *gpu, const char *model)
+{
+    for (const char *at = gpu->name; *at; at++)
+        if (strncasecmp(at, model, strlen(model)) == 0)
+            return true;
+    return false;
+}
+
 /* ---- models ---- */
 
 /* Checkpoints of one shape: the profile's own first. Case does not count; what follows a name
@@ -110,6 +118,7 @@ static const struct model_name {
     {"qwen3-30b-a3b", "Qwen3-30B-A3B-Base", 32768},
     {"qwen3-30b-a3b", "Qwen3-30B-A3B-Instruct-2507", 262144},
     {"qwen3-30b-a3b", "Qwen3-30B-A3B-Thinking-2507", 262144},
+    {"qwen3-30b-a3b", "Qwen3-Coder-30B-A3B", 262144},
     {"opt-13b", "facebook/opt-13b", 0},
     {"opt-66b", "facebook/opt-66b", 0},
     {"opt-175b", "opt-175b", 0},
@@ -119,7 +128,9 @@ static const struct model_name {
     {"deepseek-v3", "deepseek-ai/DeepSeek-V3", 0},
     {"deepseek-v3", "DeepSeek-R1", 0},
     {NULL, "DeepSeek-R1-Distill", 0},
-    {NULL, "DeepSeek-R1-0528-Qwen3-8B", 0},
+    {"llama-3-8b", "DeepSeek-R1-Distill-Llama-8B", 131072},
+    {"llama-3.1-70b", "DeepSeek-R1-Distill-Llama-70B", 0},
+    {"qwen3-8b", "DeepSeek-R1-0528-Qwen3-8B", 131072},
     {NULL, "DeepSeek-V3.2", 0},
     {"deepseek-v2", "deepseek-ai/DeepSeek-V2", 0},
     {"deepseek-v2", "DeepSeek-Coder-V2", 0},
@@ -278,10 +289,11 @@ bool model_named_len(const char *name, double *thousands, long long *n_tokens)
 static const struct width_word {
     const char *word, *dtype;
 } widths[] = {
-    {"w8a8", "int8"}, {"w8a16", "int8"}, {"int8", "int8"}, {"8bit", "int8"}, {"w4a16", "int4"},
-    {"int4", "int4"}, {"4bit", "int4"},  {"w4a8", ""},     {"w4afp8", ""},   {"nvfp4", ""},
-    {"mxfp4", ""},    {"fp4", ""},       {"gguf", ""},     {"bnb", ""},      {"exl2", ""},
-    {"hqq", ""},      {"fp8", "fp8"},    {"awq", "int4"},  {"gptq", "int4"}, {"autoround", "int4"},
+    {"w8a8", "int8"},  {"w8a16", "int8"},  {"int8", "int8"},   {"8bit", "int8"},
+    {"w4a16", "int4"}, {"int4", "int4"},   {"4bit", "int4"},   {"w4a8", ""},
+    {"w4afp8", ""},    {"nvfp4", "nvfp4"}, {"mxfp4", "mxfp4"}, {"fp4", "fp4"},
+    {"gguf", ""},      {"bnb", ""},        {"exl2", ""},       {"hqq", ""},
+    {"fp8", "fp8"},    {"awq", "int4"},    {"gptq", "int4"},   {"autoround", "int4"},
 };
 
 static bool has_word(const char *name, const char *word)

@@ -15,6 +15,8 @@ struct gpu_name {
 const char *gpu_name_in(const char *line);
 /* By the driver's name or the profile's; NULL if it is not in the table. */
 const struct gpu_name *gpu_name_find(const char *name);
+/* True if its name has the model of a GPU in it ("A100"), in capitals or not. */
+bool gpu_name_has(const struct gpu_name *gpu, const char *model);
 
 /* The profile in configs/models of a model by its name, its path or the name of its checkpoint
  * ("meta-llama/Llama-3.1-8B-Instruct"); NULL: none. */
@@ -31,8 +33,8 @@ bool model_names_contradict(const char *a, const char *b);
 /* True if a length stands behind the checkpoint's name ("Llama-2-7B-32K"): its thousands, as
  * written, and its tokens, 0 where the word does not tell them exactly ("100k"). */
 bool model_named_len(const char *name, double *thousands, long long *n_tokens);
-/* What a checkpoint's name says of its weights: "fp8", "int8" or "int4", "" if they are quantised
- * in another way, NULL if it says nothing. */
+/* What a checkpoint's name says of its weights: "fp8", "int8", "int4", "nvfp4", "mxfp4" or "fp4",
+ * "" if they are quantised in another way, NULL if it says nothing. */
 const char *model_width(const char *name);
 /* True if the profile has latent attention. */
 bool model_is_latent_profile(const char *profile);

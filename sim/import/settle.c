@@ -107,6 +107,13 @@ void settle_decide(struct settled *s, const char *const *names, enum finding_kin
         facts_decide(s->facts, *names, kind, key, says);
 }
 
+const struct gpu_name *settle_gpu(const struct settled *s)
+{
+    const char *name = facts_text(s->facts, "gpu");
+    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    return gpu ? gpu : s->profile.memory_gib > 0 ? &s->profile : NULL;
+}
+
 static void settle_hardware(struct settled *s)
 {
     const char *name = facts_text(s->facts, "gpu");

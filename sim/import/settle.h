@@ -5,6 +5,7 @@
 #include "base/tree.h"
 
 #include "import/facts.h"
+#include "import/names.h"
 
 /* A configuration in the making. The first error stays, and later calls do nothing. */
 struct settled {
@@ -12,9 +13,14 @@ struct settled {
     struct node *root;
     struct ifl_error *error;
     int code;
-    bool from_log;   /* a log was read: what it does not say is missing, or a default */
-    const char *log; /* the first one, NULL: none */
+    bool from_log;           /* a log was read: what it does not say is missing, or a default */
+    const char *log;         /* the first one, NULL: none */
+    struct gpu_name profile; /* of a profile that is in no table; 0 memory_gib: there is none */
 };
+
+/* The GPU: that of the log or of the table, else that of the profile that is named. NULL: neither.
+ */
+const struct gpu_name *settle_gpu(const struct settled *s);
 
 /* Puts a key, its value in YAML. */
 IFL_PRINTF(3, 4)

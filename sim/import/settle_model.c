@@ -12,11 +12,25 @@ static const char *name_of(const struct settled *s)
     return facts_text(s->facts, facts_model_name(s->facts));
 }
 
+/* A model that --model names in place of the server's. */
+static void report_chosen(struct settled *s, const char *chosen)
+{
+    const struct fact *fact = facts_get(s->facts, facts_model_name(s->facts));
+    const char *profile = fact ? model_profile(fact->value) : NULL;
+    char what[320];
+    if (!fact || (profile && strcmp(profile, chosen) == 0))
+        return;
+    snprintf(what, sizeof what, "%.100s for %.200s", chosen, fact->value);
+    settle_find(s, FOUND_ASSUMED, fact->at, what, NULL, "--model");
+}
+
 void settle_model(struct settled *s)
 {
     const char *model = name_of(s);
     const char *chosen = facts_text(s->facts, "chosen_model");
     const char *profile = chosen ? chosen : model ? model_profile(model) : NULL;
+    if (chosen)
+        report_chosen(s, chosen);
     if (profile)
         settle_put(s, "model", "%s", profile);
     else
@@ -85,12 +99,11 @@ void settle_latent_blocks(struct settled *s)
 {
     static const char *const hopper[] = {"H100", "H200", "H20"};
     const char *profile = tree_text(tree_at(s->root, "model"));
-    const char *name = facts_text(s->facts, "gpu");
-    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    const struct gpu_name *gpu = settle_gpu(s);
     if (!profile || !gpu || !model_is_latent_profile(profile) || facts_get(s->facts, "block_size"))
         return;
     for (size_t i = 0; i < sizeof hopper / sizeof *hopper; i++)
-        if (strstr(gpu->name, hopper[i])) {
+        if (gpu_name_has(gpu, hopper[i])) {
             settle_assume(s, "serving.kv.block_tokens", "64",
                           "FlashMLA's blocks, its default for latent K/V on this GPU");
             return;
@@ -106,10 +119,11 @@ void settle_latent_blocks(struct settled *s)
 static const char *width_of_format(const char *format)
 {
     static const char *const formats[][2] = {
-        {"fp8", "fp8"},        {"fbgemm_fp8", "fp8"},   {"ptpc_fp8", "fp8"},
-        {"w8a8_fp8", "fp8"},   {"modelopt_fp8", "fp8"}, {"FP8_BLOCK_SCALES", "fp8"},
-        {"w8a8_int8", "int8"}, {"W8A16", "int8"},       {"W4A16", "int4"},
-        {"W4A16_AWQ", "int4"}, {"W4A16_GPTQ", "int4"},
+        {"fp8", "fp8"},        {"fbgemm_fp8", "fp8"},    {"ptpc_fp8", "fp8"},
+        {"w8a8_fp8", "fp8"},   {"modelopt_fp8", "fp8"},  {"FP8_BLOCK_SCALES", "fp8"},
+        {"w8a8_int8", "int8"}, {"W8A16", "int8"},        {"W4A16", "int4"},
+        {"W4A16_AWQ", "int4"}, {"W4A16_GPTQ", "int4"},   {"modelopt_fp4", "nvfp4"},
+        {"nvfp4", "nvfp4"},    {"petit_nvfp4", "nvfp4"}, {"mxfp4", "mxfp4"},
     };
     for (size_t i = 0; format && i < sizeof formats / sizeof *formats; i++)
         if (strcasecmp(format, formats[i][0]) == 0)
@@ -123,6 +137,29 @@ static bool is_of_4_bits(const char *format)
     return format && (strncasecmp(format, "awq", 3) == 0 || strncasecmp(format, "gptq", 4) == 0);
 }
 
+/* Formats of 4-bit floats count as int4: what that leaves out. Scales: one of 8 bits for 16
+ * weights, or for 32 (OCP Microscaling Formats 1.0, 6.3); int4 has 16 + 4 bits for 128
+ * (memory_engine.c). */
+static const char *fp4_says(const char *width)
+{
+    static const char *const words[][2] = {
+        {"nvfp4",
+         "counted as int4: weights have 4.5 bits with their scales, 4.16 here, so that they "
+         "take 8% more memory than here; a step takes as long as with int4, which is multiplied in "
+         "16 bits, not in FP4"},
+        {"mxfp4", "counted as int4: weights have 4.25 bits with their scales, 4.16 here, so that "
+                  "they take 2% more memory than here; a step takes as long as with int4, which is "
+                  "multiplied in 16 bits, not in FP4"},
+        {"fp4", "counted as int4: weights have 4.25 bits with their scales (MXFP4) or 4.5 (NVFP4), "
+                "4.16 here; a step takes as long as with int4, which is multiplied in 16 bits, not "
+                "in FP4"},
+    };
+    for (size_t i = 0; width && i < sizeof words / sizeof *words; i++)
+        if (strcmp(width, words[i][0]) == 0)
+            return words[i][1];
+    return NULL;
+}
+
 void settle_weights(struct settled *s)
 {
     const char *model = name_of(s), *format = facts_text(s->facts, "quantization");
@@ -134,7 +171,9 @@ void settle_weights(struct settled *s)
         width = "int4";
     if (!width && !format)
         return;
+    const char *fp4 = fp4_says(width);
     const bool is_known = width && *width;
+    width = fp4 ? "int4" : width;
     const char *says = is_known ? NULL : OTHER_WEIGHTS;
     if (is_known)
         settle_put(s, "dtype", "%s", width);
@@ -144,4 +183,7 @@ void settle_weights(struct settled *s)
     else
         settle_find(s, is_known ? FOUND_MAPS : FOUND_UNMODELLED, fact->at, model,
                     is_known ? "dtype" : NULL, says);
+    const struct fact *of = format ? facts_get(s->facts, "quantization") : fact;
+    if (fp4)
+        settle_find(s, FOUND_UNMODELLED, of->at, format ? format : model, NULL, fp4);
 }

@@ -95,13 +95,6 @@ static void check_version(struct settled *s)
                 "that is");
 }
 
-/* The GPU that is named, else NULL. */
-static const struct gpu_name *gpu_of(const struct settled *s)
-{
-    const char *name = facts_text(s->facts, "gpu");
-    return name ? gpu_name_find(name) : NULL;
-}
-
 static enum sglang_drafts drafts_of(const struct settled *s)
 {
     const char *name = facts_text(s->facts, "speculative_algorithm");
@@ -156,7 +149,7 @@ static void read_graphs(struct settled *s, struct sglang_server *server)
 static struct sglang_server server_of(struct settled *s, long long groups)
 {
     static const struct gpu_name usual = {.name = "NVIDIA H100 80GB HBM3", .smi_mib = 81559};
-    const struct gpu_name *gpu = gpu_of(s);
+    const struct gpu_name *gpu = settle_gpu(s);
     const struct fact *chunk = facts_get(s->facts, "chunked_prefill_size");
     const char *profile = tree_text(tree_at(s->root, "model"));
     bool is_known;
@@ -198,10 +191,10 @@ static void settle_chunk(struct settled *s, long long groups)
     char text[32];
     snprintf(text, sizeof text, "%lld", dflt > 1 ? dflt : 1);
     settle_assume(s, "serving.batching.chunk_tokens", text,
-                  gpu_of(s)    ? groups > 1 ? "SGLang's default on this GPU, a group's part"
-                                            : "SGLang's default on this GPU"
-                  : groups > 1 ? "SGLang's default on GPUs of 80 to 160 GB, a group's part"
-                               : "SGLang's default on GPUs of 80 to 160 GB");
+                  settle_gpu(s) ? groups > 1 ? "SGLang's default on this GPU, a group's part"
+                                             : "SGLang's default on this GPU"
+                  : groups > 1  ? "SGLang's default on GPUs of 80 to 160 GB, a group's part"
+                                : "SGLang's default on GPUs of 80 to 160 GB");
 }
 
 static void settle_seats(struct settled *s, bool guesses, long long groups)
@@ -232,7 +225,7 @@ static void settle_conservativeness(struct settled *s, long long groups)
 static void assume_share(struct settled *s, long long groups)
 {
     const struct sglang_server server = server_of(s, groups);
-    const struct gpu_name *gpu = gpu_of(s);
+    const struct gpu_name *gpu = settle_gpu(s);
     bool is_named; /* the release, and it is known */
     version_of(s, &is_named);
     const bool is_told = is_named || !facts_get(s->facts, "version");
@@ -284,6 +277,27 @@ static const struct pool_names pool = {
                "\"KV Cache is allocated\")",
 };
 
+/* A count far from those of all pools that are allocated is of something else, or cut. Pools of one
+ * server differ by their kinds of layers. */
+static void check_pools(struct settled *s)
+{
+    const long long tokens = settle_number(s, "num_tokens", 0);
+    long long least = 0, most = 0, count;
+    for (size_t i = 0; i < s->facts->n; i++) {
+        const struct fact *fact = &s->facts->of[i];
+        const bool is_pool =
+            strcmp(fact->name, "pool_tokens") == 0 || strcmp(fact->name, "other_pool_tokens") == 0;
+        if (!is_pool || !count_read(fact->value, &count))
+            continue;
+        least = least == 0 || count < least ? count : least;
+        most = count > most ? count : most;
+    }
+    if (tokens < least / 2 || tokens / 2 > most)
+        settle_fail(s, "num_tokens",
+                    "max_total_num_tokens is %lld, but pools of %lld to %lld tokens are allocated",
+                    tokens, least, most);
+}
+
 /* Where no list of arguments behind the pools says how many tokens there are, the pool does. Pools
  * of several sizes are of several kinds of layers, or of a draft model with another size. */
 static void settle_pool_lines(struct settled *s)
@@ -293,6 +307,7 @@ static void settle_pool_lines(struct settled *s)
         return;
     if (facts_get(s->facts, "num_tokens")) {
         facts_decide(s->facts, "pool_tokens", FOUND_HARMLESS, NULL, NULL);
+        check_pools(s);
         return;
     }
     for (size_t i = 0; i < s->facts->n; i++) {

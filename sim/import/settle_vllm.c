@@ -83,7 +83,12 @@ static long long count_blocks(struct vllm *v, long long asked)
         settle_fail(s, "num_gpu_blocks_override",
                     "num_gpu_blocks_override is %lld, but the log says %lld blocks of %lld tokens",
                     asked, logged, v->block_size);
-    if (blocks == 0 && s->from_log)
+    if (blocks == 0 && facts_get(s->facts, "unread_tokens"))
+        settle_fail(s, "unread_tokens",
+                    "the K/V has a size of %.40s tokens, expected a whole number of tokens, as in "
+                    "38,944",
+                    facts_text(s->facts, "unread_tokens"));
+    else if (blocks == 0 && s->from_log)
         settle_fail(s, NULL,
                     "no line says how many K/V blocks there are (\"GPU KV cache size\", \"# GPU "
                     "blocks\"): the log ends too early");
@@ -146,17 +151,16 @@ enum gpu_class { GPU_UNNAMED, GPU_SMALL, GPU_LARGE, GPU_HUGE };
  * from 160 GiB on since 0.28; up to 0.8.4 H100 and H200 by their names. */
 static enum gpu_class class_of_gpu(const struct vllm *v)
 {
-    const char *name = facts_text(v->s->facts, "gpu");
     const char *said = facts_text(v->s->facts, "gpu_gib");
-    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    const struct gpu_name *gpu = settle_gpu(v->s);
     const double gib = gpu ? gpu->memory_gib : said ? strtod(said, NULL) : 0;
     if (v->version < 805)
         return !gpu                                                     ? GPU_UNNAMED
-               : strstr(gpu->name, "H100") || strstr(gpu->name, "H200") ? GPU_LARGE
+               : gpu_name_has(gpu, "H100") || gpu_name_has(gpu, "H200") ? GPU_LARGE
                                                                         : GPU_SMALL;
     if (!(gib > 0) || (!gpu && gib >= 70 && v->version >= 900))
         return GPU_UNNAMED;
-    if (gib < 70 || (gpu && strstr(gpu->name, "A100") && v->version >= 900))
+    if (gib < 70 || (gpu && gpu_name_has(gpu, "A100") && v->version >= 900))
         return GPU_SMALL;
     return gib >= 160 && v->version >= 2800 ? GPU_HUGE : GPU_LARGE;
 }
@@ -192,6 +196,38 @@ static void settle_seats_v1(struct vllm *v, enum gpu_class class)
                       "vLLM's default on this GPU, or where the budget is the default");
 }
 
+/* The last end of the ranges that the engine compiles for is its budget, but where guesses have
+ * tokens of their own beside it (config/vllm.py, _set_compile_ranges). */
+static const struct fact *compiled_end(const struct vllm *v)
+{
+    const struct fact *last = NULL;
+    long long most = 0, tokens;
+    if (facts_get(v->s->facts, "speculative_config"))
+        return NULL;
+    for (size_t i = 0; i < v->s->facts->n; i++) {
+        const struct fact *fact = &v->s->facts->of[i];
+        if (strcmp(fact->name, "compiled_tokens") != 0 || !count_read(fact->value, &tokens) ||
+            tokens <= most)
+            continue;
+        most = tokens;
+        last = fact;
+    }
+    return last;
+}
+
+/* The budget that only those ranges say; 0: they do not. */
+static long long budget_compiled(struct vllm *v)
+{
+    const struct fact *end = compiled_end(v);
+    char what[96];
+    if (!end)
+        return 0;
+    snprintf(what, sizeof what, "ranges that end at %.40s tokens", end->value);
+    settle_find(v->s, FOUND_ASSUMED, end->at, what, "serving.batching.max_batched_tokens",
+                "the engine compiles for ranges of tokens, and the last one ends at its budget");
+    return strtoll(end->value, NULL, 10);
+}
+
 static long long budget_said(struct vllm *v)
 {
     const long long asked = settle_at_least_1(v->s, "max_num_batched_tokens", 0);
@@ -199,16 +235,20 @@ static long long budget_said(struct vllm *v)
     if (asked > 0 && said > 0 && asked != said)
         settle_fail(v->s, "token_budget", "max_num_batched_tokens is %lld, but %lld was asked for",
                     said, asked);
-    return said > 0 ? said : asked;
+    if (said > 0 || asked > 0)
+        facts_decide(v->s->facts, "compiled_tokens", FOUND_HARMLESS, NULL, NULL);
+    return said > 0 ? said : asked > 0 ? asked : budget_compiled(v);
 }
 
 static void settle_limits_v1(struct vllm *v)
 {
     static const char *const dflts[] = {"", "2048", "8192", "16384"};
-    const long long budget = budget_said(v);
+    const long long scheduled = settle_at_least_1(v->s, "scheduled_tokens", 0);
+    long long budget = budget_said(v);
     enum gpu_class class = class_of_gpu(v);
     if (class == GPU_UNNAMED)
         class = class_of_budget(v, budget);
+    budget = scheduled > 0 ? scheduled : budget;
     if (budget > 0)
         settle_put(v->s, "serving.batching.max_batched_tokens", "%lld", budget);
     else if (class != GPU_UNNAMED)

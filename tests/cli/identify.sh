@@ -52,6 +52,16 @@ of_lengths fixed:400 fixed:50 constant 0.5
 printed 'not determined: the recordings leave it no interval; moves the rest'
 cp kept.csv trace.csv
 
+# ---- requests that the configuration cannot serve ----
+refuses 'run.csv: 240 of 240 requests are longer than the 8 tokens that the configuration serves, the first is request 1 with *: expected the model, or the serving.max_model_len, of the recorded run' \
+    "$inflight" identify config.yaml run.csv --set serving.max_model_len=8
+longest=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { n = $at["prompt_tokens"] + $at["output_tokens"]; if (n > most) most = n } END { print most }' run.csv)
+refuses "run.csv: 1 of 240 requests are longer than the $((longest - 1)) tokens that the configuration serves" \
+    "$inflight" identify config.yaml run.csv --set serving.max_model_len=$((longest - 1))
+{ head -1 run.csv && sed 1d run.csv | awk -F, -v OFS=, -v at="$(head -1 run.csv | tr ',' '\n' | grep -nx prompt_tokens | cut -d: -f1)" 'NR == 1 { $at = 200000; $(at + 1) += 1 } 1'; } >long.csv # not the requests of run.csv
+refuses 'long.csv: 1 of 240 requests are longer than the 4096 tokens' "$inflight" identify bare.yaml run.csv --predict long.csv
+
 # ---- values that explain the run stay, and so does a pool that the configuration says ----
 succeeds "$inflight" identify config.yaml run.csv --set deployment.host.step_s=0.004 \
     --hold host.step_s --hold host.seq_s --hold front_end.request_s --hold front_end.prompt_token_s

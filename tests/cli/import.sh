@@ -485,7 +485,7 @@ wrong 'three.csv: no line is of a server that is known' three.csv
 wrong 'none.log: cannot be opened: No such file' none.log
 wrong 'logs: cannot be read: Is a directory' logs
 head -c 4096 "$inflight" >junk.log
-wrong 'junk.log:1: a byte of 0, expected the text of a log' junk.log
+wrong 'junk.log: no line is of a server that is known' junk.log
 dd if=/dev/zero bs=1048576 count=3 2>/dev/null | tr '\0' 'x' >long.log
 wrong 'long.log:1: a line of more than 1 MiB' long.log
 wrong 'the command line starts no server that is known' -c 'llama-server -m x'

@@ -81,4 +81,10 @@ refuses 'did you mean quickstart' "$inflight" export --server vllm quckstart
 cp ../config.yaml mine.yaml
 refuses 'did you mean mine' "$inflight" run mina
 cd .. || exit 1
+# ---- a file with the columns that a list names is read ----
+succeeds "$inflight" list traces
+columns=$(awk '$1 == "requests" { getline; print $1; getline; print $1 }' logs/out | tr -d '\n')
+printf '%s\n0,0,finished,0.5,179,135,0.03,1.6,0.001,0\n' "$columns" >ten.csv
+succeeds "$inflight" trace stats ten.csv
+printed 'requests           1'
 finish

@@ -248,3 +248,83 @@ Test(huggingface, a_pipe_is_not_waited_for, .timeout = 10)
     cr_expect_str_eq(error.text, "not a regular file, expected a JSON object");
     unlink(path);
 }
+
+/* Shapes from the config.json of zai-org/GLM-4.5-Air, MiniMaxAI/MiniMax-M2,
+ * ByteDance-Seed/Seed-OSS-36B-Instruct and baidu/ERNIE-4.5-21B-A3B-PT, sizes from their cards:
+ * 106, 230, 36 and 21.8 billion parameters. */
+Test(huggingface, published_sizes)
+{
+    static const struct {
+        const char *text;
+        double params_b, active_b;
+    } of[] = {
+        {"{\"model_type\": \"glm4_moe\", \"attention_bias\": true, \"first_k_dense_replace\": 1,"
+         " \"head_dim\": 128, \"hidden_size\": 4096, \"intermediate_size\": 10944,"
+         " \"max_position_embeddings\": 131072, \"moe_intermediate_size\": 1408,"
+         " \"n_routed_experts\": 128, \"n_shared_experts\": 1, \"num_attention_heads\": 96,"
+         " \"num_experts_per_tok\": 8, \"num_hidden_layers\": 46, \"num_key_value_heads\": 8,"
+         " \"use_qk_norm\": false, \"vocab_size\": 151552}",
+         106, 0},
+        {"{\"model_type\": \"minimax_m2\", \"hidden_size\": 3072, \"intermediate_size\": 1536,"
+         " \"num_hidden_layers\": 62, \"num_attention_heads\": 48, \"num_key_value_heads\": 8,"
+         " \"head_dim\": 128, \"num_local_experts\": 256, \"num_experts_per_tok\": 8,"
+         " \"shared_intermediate_size\": 0, \"attn_type_list\": [1, 1], \"use_qk_norm\": true,"
+         " \"max_position_embeddings\": 196608, \"vocab_size\": 200064}",
+         230, 10},
+        {"{\"model_type\": \"seed_oss\", \"attention_bias\": true, \"attention_out_bias\": false,"
+         " \"hidden_size\": 5120, \"num_hidden_layers\": 64, \"intermediate_size\": 27648,"
+         " \"num_attention_heads\": 80, \"num_key_value_heads\": 8, \"head_dim\": 128,"
+         " \"vocab_size\": 155136, \"max_position_embeddings\": 524288}",
+         36, 0},
+        {"{\"model_type\": \"ernie4_5_moe\", \"hidden_size\": 2560, \"intermediate_size\": 12288,"
+         " \"moe_intermediate_size\": 1536, \"num_hidden_layers\": 28,"
+         " \"num_attention_heads\": 20, \"num_key_value_heads\": 4, \"moe_num_experts\": 64,"
+         " \"moe_num_shared_experts\": 2, \"moe_k\": 6, \"moe_layer_start_index\": 1,"
+         " \"moe_layer_end_index\": 27, \"moe_layer_interval\": 1, \"vocab_size\": 103424,"
+         " \"max_position_embeddings\": 131072, \"tie_word_embeddings\": true}",
+         21.8, 3},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct model model;
+        struct ifl_error error;
+        cr_assert_eq(load_text(of[i].text, &model, &error), 0, "%s", error.text);
+        const double params_b = (double)model_parameters(&model) / 1e9;
+        const double active_b = (double)model_active_parameters(&model) / 1e9;
+        cr_expect(params_b > 0.97 * of[i].params_b && params_b < 1.03 * of[i].params_b, "%zu: %.2f",
+                  i, params_b);
+        cr_expect(of[i].active_b == 0 ||
+                      (active_b > of[i].active_b - 0.5 && active_b < of[i].active_b + 0.5),
+                  "%zu: %.2f active", i, active_b);
+    }
+}
+
+/* The text part of Qwen3-VL-8B is Qwen3-8B, with the dtype of the outer file. */
+Test(huggingface, text_part)
+{
+    static const char inner[] =
+        " \"hidden_size\": 4096, \"num_hidden_layers\": 36, \"num_attention_heads\": 32,"
+        " \"num_key_value_heads\": 8, \"head_dim\": 128, \"intermediate_size\": 12288,"
+        " \"max_position_embeddings\": 262144, \"vocab_size\": 151936}";
+    struct model model;
+    struct ifl_error error;
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        "{\"model_type\": \"qwen3_vl\", \"dtype\": \"float32\", \"tie_word_embeddings\": false,"
+        " \"vision_config\": {}, \"text_config\": {\"model_type\": \"qwen3_vl_text\",%s}",
+        inner);
+    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    const struct model plain = load_model("qwen3-8b");
+    cr_expect_eq(model_parameters(&model), model_parameters(&plain));
+    cr_expect_eq(model.weight_bytes, 4);
+    cr_expect(strstr(model.about, "the image encoder is not modelled"));
+}
+
+Test(huggingface, layers_of_several_kinds_are_refused)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_expect_lt(load_text("{\"model_type\": \"gpt_oss\"}", &model, &error), 0);
+    cr_expect(strstr(error.text, "has layers of several kinds, which are not modelled"), "%s",
+              error.text);
+}

@@ -169,8 +169,12 @@ Test(names, models_and_gpus)
         cr_expect_null(model_profile(others[i]), "%s", others[i]);
     cr_expect_eq(model_checkpoint_len("Qwen/Qwen3-30B-A3B-Instruct-2507"), 262144);
     cr_expect_eq(model_checkpoint_len("qwen3-30b-a3b"), 0);
+    cr_expect_eq(model_checkpoint_len("Qwen/Qwen3-Coder-30B-A3B-Instruct"), 262144);
+    cr_expect_eq(model_checkpoint_len("deepseek-ai/DeepSeek-R1-Distill-Llama-8B"), 131072);
     cr_expect_str_eq(model_width("Qwen/Qwen3-32B-GPTQ-Int8"), "int8");
-    cr_expect_str_eq(model_width("nvidia/Qwen3-32B-FP4"), "");
+    cr_expect_str_eq(model_width("nvidia/Qwen3-32B-FP4"), "fp4");
+    cr_expect_str_eq(model_width("RedHatAI/Qwen3-32B-NVFP4"), "nvfp4");
+    cr_expect_str_eq(model_width("x/Qwen3-32B-MXFP4"), "mxfp4");
     cr_expect_null(model_width("AWQ/Qwen3-32B"));
     cr_expect_str_eq(gpu_name_in("E=8,N=3584,device_name=NVIDIA_H100_80GB_HBM3.json"),
                      "NVIDIA H100 80GB HBM3");
@@ -193,9 +197,9 @@ Test(words, names_of_models_with_latent_attention)
         {"DeepSeek-Coder-V2-Instruct", "deepseek-v2"},
         {"DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
         {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"}};
-    static const char *const others[] = {
-        "deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",
-        "deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-ai/DeepSeek-V4", "moonshotai/Kimi-K2.5"};
+    static const char *const others[] = {"deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
+                                         "deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-ai/DeepSeek-V4",
+                                         "moonshotai/Kimi-K2.5"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const char *profile = model_profile(models[i][0]);
         cr_assert_not_null(profile, "%s", models[i][0]);
