@@ -16,6 +16,19 @@ static void say(const struct trace_rows *rows, enum trace_column column, int64_t
     trace_set_cell(rows->trace, column, rows->trace->n - 1, value);
 }
 
+/* A server ends an answer at its limit: policies rely on it, and a replica of which requests pass
+ * theirs may come to a standstill. Fills `expected` if the limit of the last row is less than its
+ * answer. */
+static bool is_passed(const struct trace_rows *rows, enum trace_column column, int64_t limit,
+                      char expected[64])
+{
+    const int32_t n_output = rows->trace->n_output[rows->trace->n - 1];
+    if (column != TRACE_MAX_TOKENS || limit == 0 || limit >= n_output)
+        return false;
+    snprintf(expected, 64, "at least the tokens of the answer, %d", n_output);
+    return true;
+}
+
 /* ---- names ---- */
 
 /* A client without a name is a client, too. */
@@ -78,10 +91,13 @@ static int take_cell(struct trace_rows *rows, const struct trace_row *row, size_
 {
     const struct trace_column_spec *spec = &trace_columns[column];
     int64_t value = spec->absent;
+    char expected[64];
     int rc = 0;
     if (trace_row_filled(row, at) || spec->kind == TRACE_IS_CLIENT)
         rc = read_cell(rows, row, at, column, &value, error);
     say(rows, column, value);
+    if (IFL_RARE(rc == 0 && is_passed(rows, column, value, expected)))
+        return trace_row_fail(row, at, expected, error);
     return rc;
 }
 
@@ -135,6 +151,7 @@ static int take_key(struct trace_rows *rows, const struct trace_record *record,
     const struct trace_column_spec *spec = &trace_columns[column];
     const json_t *value = json_object_get(record->value, spec->name);
     int64_t taken = spec->absent;
+    char expected[64];
     int rc = 0;
     if (json_is_null(value))
         value = NULL;
@@ -150,6 +167,8 @@ static int take_key(struct trace_rows *rows, const struct trace_record *record,
     else if (value)
         rc = trace_record_whole(record, spec->name, spec->least, most(spec), &taken, error);
     say(rows, column, taken);
+    if (rc == 0 && is_passed(rows, column, taken, expected))
+        return trace_record_fail(record, spec->name, expected, error);
     return rc;
 }
 

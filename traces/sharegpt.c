@@ -58,6 +58,20 @@ static int take_record(void *self, const struct trace_record *record, struct ifl
     return trace_rows_add(reader->rows, 0, estimate_tokens(prompt), estimate_tokens(output), error);
 }
 
+/* What the reader of attributes checks where an answer's length is known before them. */
+static int check_limits(const struct trace_rows *rows, struct ifl_error *error)
+{
+    const struct ifl_trace *trace = rows->trace;
+    for (size_t i = 0; trace->max_tokens && i < trace->n; i++)
+        if (trace->max_tokens[i] > 0 && trace->max_tokens[i] < trace->n_output[i])
+            return ifl_fail_at(error, rows->path, 0, 0,
+                               "max_tokens of record %llu is %d, expected at least the tokens of "
+                               "the answer, %d",
+                               (unsigned long long)ifl_trace_id(trace, i), trace->max_tokens[i],
+                               trace->n_output[i]);
+    return 0;
+}
+
 /* Texts without tokens are left out, as empty ones are. */
 static int take_counts(struct reader *reader, struct ifl_error *error)
 {
@@ -70,7 +84,8 @@ static int take_counts(struct reader *reader, struct ifl_error *error)
         trace->n_prompt[i] = (int32_t)counts[2 * i];
         trace->n_output[i] = (int32_t)counts[2 * i + 1];
     }
-    return trace_rows_leave_empty(reader->rows, error);
+    return check_limits(reader->rows, error) < 0 ? error->code
+                                                 : trace_rows_leave_empty(reader->rows, error);
 }
 
 int trace_read_sharegpt(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)

@@ -50,7 +50,8 @@
     X(TPOT_SLO, SECONDS, tpot_slo_ns, "tpot_slo_s", 0, IFL_NEVER,                                  \
       "the same for the time per token behind the first", "`slo.tpot_s`")                          \
     X(MAX_TOKENS, WHOLE, max_tokens, "max_tokens", 1, 0,                                           \
-      "the declared limit of the answer, which policies do see", "`output_tokens`")
+      "the declared limit of the answer, which policies do see; at least `output_tokens`",         \
+      "`output_tokens`")
 
 /* Only inflight's own CSV has these. */
 #define IFL_ATTRIBUTES_OF_OWN_FORMAT(X)                                                            \

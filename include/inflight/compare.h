@@ -53,10 +53,11 @@ struct ifl_comparison {
  * difference at least as large by chance (Student's t over `samples` independent differences). A
  * metric of summary.csv is paired by replication. A latency of requests.csv is paired by request: a
  * sample is the mean over a replication. A single replication is cut into twenty batches in order
- * of arrival, and a sample is the mean of a batch (batch means), because latencies of neighbours
- * are correlated; below 200 requests it is one sample. lower_frac and higher_frac are the fractions
- * of pairs in which the other run's value is lower, or higher. The interval and p_value of a single
- * sample are empty cells.
+ * of arrival, of equal numbers of pairs, at most one more or less; a sample is the mean of a batch
+ * (batch means), because latencies of neighbours are correlated. Batches are weighted by their
+ * pairs, so that base, other and difference are means of the pairs. Below 200 pairs they are one
+ * sample. lower_frac and higher_frac are the fractions of pairs in which the other run's
+ * value is lower, or higher. The interval and p_value of a single sample are empty cells.
  *
  * Runs that cannot be read, sweep different keys, share no point, or have requests of
  * different lengths under one number are IFL_E_INPUT. After an error out_path is as it was before.

@@ -382,8 +382,8 @@ struct ifl_summary {
     /* Of pipelines with a step in each stage. n_stages 0: there is none, and files have no columns
      * for them. */
     uint64_t n_stages;
-    double bubble_frac;       /* 1 - work / (stages x time from the first step to the last end) */
-    char stage_use_frac[640]; /* share of that time in which each stage computes, with blanks */
+    double bubble_frac;        /* 1 - work / (stages x time from the first step to the last end) */
+    char stage_use_frac[1024]; /* share of that time in which each stage computes, with blanks */
     /* Of low-rank adapters. n_adapters 0: there are none, and files have no columns for them. */
     uint64_t n_adapters;  /* in the trace */
     double mean_adapters; /* different adapters per step, weighted by time */

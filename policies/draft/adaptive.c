@@ -1,20 +1,28 @@
 /* As many guesses as have held of late, from a short list for each size of the batch: SGLang's
- * adaptive speculation (2026-08; EAGLE with one branch, so that as many tokens are guessed as there
- * are draft steps).
+ * adaptive speculation (python/sglang/srt/speculative/adaptive_spec_params.py at 015c872, main of
+ * 2026-08, with its default lists; EAGLE with one branch, so that as many tokens are guessed as
+ * there are draft steps).
  *
  * A slot holds batches of its size and above, up to the next one:
  *
  *     from 1 request on   1, 3, 5 or 7 guesses        from 32 on   none or 1
  *     from 8 on           none, 1 or 3                from 64 on   none
  *
- * After warm_up steps, each decide_every steps, the guesses of the slot move: down while the
- * average of those that held is at most the next lower number less a half (less another quarter
- * where the lower number is 1), up while it is above the present number less a half. The average is
- * exponential, over steps with guesses. Without guesses there is none to go by: from none it goes
- * up at each decision. */
+ * A slot has an average and a count of its own steps, and begins with 3 guesses, without them in
+ * the middle of its list. The average of those that held begins at one less than the guesses, is
+ * exponential, and is of the slot's steps with guesses. The guesses of the slot move each
+ * decide_every of its steps after the first warm_up:
+ *
+ *     down   while the average is at most the next lower number less a half, or a half where that
+ *            is none; in the first slot at most a quarter less than this
+ *     up     if not down, while it is above the present number less a half
+ *     from none to the next number in any case: only guesses tell how many hold
+ *
+ * Two things are different here. SGLang pads a batch to the size of its CUDA graph before it looks
+ * for the slot. It counts guesses that held beyond the end of an answer. */
 #include "inflight/policy.h"
 
-enum { N_SLOTS = 4, MAX_STEPS = 4 };
+enum { N_SLOTS = 4, MAX_STEPS = 4, FIRST_TOKENS = 3 };
 
 struct adaptive {
     int32_t tokens, warm_up, decide_every;
@@ -25,77 +33,90 @@ static const struct ifl_param params[] = {
     {"tokens", IFL_INT, offsetof(struct adaptive, tokens), 7, 1, 64, NULL, "tokens",
      "most guesses for a request in a step; higher numbers of the lists are left out"},
     {"warm_up", IFL_INT, offsetof(struct adaptive, warm_up), 10, 0, 1 << 20, NULL, "steps",
-     "steps before the first decision"},
+     "steps of a batch size's list before those that count towards its first decision"},
     {"decide_every", IFL_INT, offsetof(struct adaptive, decide_every), 5, 1, 1 << 20, NULL, "steps",
-     "steps between decisions"},
+     "steps of a batch size's list between decisions"},
     {"weight", IFL_REAL, offsetof(struct adaptive, weight), 0.2, 0.001, 1, NULL, "",
      "weight of the last step in the moving average of accepted guesses"},
 };
 
-struct slot {
+struct list {
     size_t from;
+    double down; /* SGLang's down_hysteresis */
     int32_t n;
     int32_t tokens[MAX_STEPS];
 };
 
-static const struct slot slots[N_SLOTS] = {
-    {1, 4, {1, 3, 5, 7}}, {8, 3, {0, 1, 3}}, {32, 2, {0, 1}}, {64, 1, {0}}};
+static const struct list lists[N_SLOTS] = {
+    {1, -0.25, 4, {1, 3, 5, 7}}, {8, 0, 3, {0, 1, 3}}, {32, 0, 2, {0, 1}}, {64, 0, 1, {0}}};
+
+struct slot {
+    double held; /* the average */
+    int64_t n_steps;
+    int32_t at; /* place in the list */
+};
 
 struct state {
-    double held;     /* the average */
-    int32_t n_steps; /* since the start, or the last decision */
-    bool warm;
-    int32_t slot;        /* of the last step */
-    int32_t at[N_SLOTS]; /* place in the slot's list */
+    struct slot slots[N_SLOTS];
 };
 
 static int32_t slot_of(size_t n)
 {
     int32_t i = N_SLOTS - 1;
-    while (i > 0 && slots[i].from > n)
+    while (i > 0 && lists[i].from > n)
         i--;
     return i;
 }
 
-static int32_t length_of(const struct adaptive *p, const struct slot *slot)
+static int32_t length_of(const struct adaptive *p, const struct list *list)
 {
-    int32_t n = slot->n;
-    while (n > 1 && slot->tokens[n - 1] > p->tokens)
+    int32_t n = list->n;
+    while (n > 1 && list->tokens[n - 1] > p->tokens)
         n--;
     return n;
 }
 
-/* A new run begins in the middle of a list: SGLang's start, 3 steps, where the list has it. */
+static int32_t first_place(const struct list *list, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (list->tokens[i] == FIRST_TOKENS)
+            return i;
+    return n / 2;
+}
+
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct adaptive *p = self;
     struct state *state = ifl_state(self);
     (void)limits;
     (void)error;
-    for (int32_t i = 0; i < N_SLOTS; i++)
-        while (state->at[i] + 1 < length_of(p, &slots[i]) && slots[i].tokens[state->at[i]] < 3)
-            state->at[i]++;
-    state->held = 1;
+    for (int32_t i = 0; i < N_SLOTS; i++) {
+        struct slot *slot = &state->slots[i];
+        slot->at = first_place(&lists[i], length_of(p, &lists[i]));
+        slot->held = lists[i].tokens[slot->at] - 1;
+    }
     return 0;
 }
 
-static void decide(const struct adaptive *p, struct state *state)
+/* The most that the average may be for the guesses to go down to `lower`. */
+static double drop_at(const struct list *list, int32_t lower)
 {
-    const struct slot *slot = &slots[state->slot];
-    int32_t *at = &state->at[state->slot];
-    const int32_t n = length_of(p, slot);
-    if (slot->tokens[*at] == 0) {
-        *at += *at + 1 < n;
+    return (lower == 0 ? 0.5 : lower - 0.5) + list->down;
+}
+
+static void decide(struct slot *slot, const struct list *list, int32_t n)
+{
+    const int32_t before = slot->at;
+    if (list->tokens[before] == 0) {
+        slot->at += before + 1 < n;
         return;
     }
-    while (*at > 0) {
-        const int32_t lower = slot->tokens[*at - 1];
-        if (state->held > lower - 0.5 - (lower == 1 ? 0.25 : 0))
-            break;
-        --*at;
-    }
-    while (*at + 1 < n && state->held > slot->tokens[*at] - 0.5)
-        ++*at;
+    while (slot->at > 0 && slot->held <= drop_at(list, list->tokens[slot->at - 1]))
+        slot->at--;
+    if (slot->at < before)
+        return;
+    while (slot->at + 1 < n && slot->held > list->tokens[slot->at] - 0.5)
+        slot->at++;
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
@@ -114,22 +135,20 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     }
     if (n_decodes == 0)
         return;
+    const struct list *list = &lists[slot_of(n_decodes)];
+    struct slot *slot = &state->slots[slot_of(n_decodes)];
     if (n_drafted > 0)
-        state->held += p->weight * ((double)n_held / (double)n_drafted - state->held);
-    state->slot = slot_of(n_decodes);
-    state->n_steps++;
-    if (state->n_steps < (state->warm ? p->decide_every : p->warm_up))
-        return;
-    state->warm = true;
-    state->n_steps = 0;
-    decide(p, state);
+        slot->held += p->weight * ((double)n_held / (double)n_drafted - slot->held);
+    slot->n_steps++;
+    if (slot->n_steps > p->warm_up && (slot->n_steps - p->warm_up) % p->decide_every == 0)
+        decide(slot, list, length_of(p, list));
 }
 
 static int32_t for_all(const void *self, const struct ifl_view *view)
 {
     const struct state *state = ifl_state(self);
-    (void)view;
-    return slots[state->slot].tokens[state->at[state->slot]];
+    const int32_t i = slot_of(view->n_running);
+    return lists[i].tokens[state->slots[i].at];
 }
 
 static int32_t ask(const void *self, const struct ifl_view *view, const struct ifl_request *r)

@@ -3,7 +3,8 @@
  *
  *   - the replica that holds the most of the prompt, if it lacks at most max_missing_tokens of it;
  *   - else the replica that the request's session hashes to;
- *   - without a session, the replica with the lowest rate of requests.
+ *   - without a session, the replica with the lowest rate of requests; one that never had any goes
+ *     before all others.
  *
  * The source asks a controller that hears of each cached chunk, and takes the first holder of the
  * first chunk; here the longest holder is known as it is, equals: the first. A session is hashed to

@@ -11,8 +11,9 @@
  * vLLM's router (the wheel vllm-router 0.1.17 in tests/oracle) is the same but for several replicas
  * that stand where the match ends: of them it takes the one with the fewest requests.
  *
- * Equal counts: the first. The tree is the gateway's own. Each evict_every_s the prompts' ends that
- * a replica got longest ago are dropped until it has at most max_tree_tokens. The source counts
+ * Equal counts: the first. The tree is the gateway's own. With the first request evict_every_s
+ * after the last eviction, the prompts' ends that a replica got longest ago are dropped until it
+ * has at most max_tree_tokens; between, a full tree loses its oldest blocks. The source counts
  * characters and drops a stretch between two forks at a time; here blocks of block_tokens tokens
  * are matched and dropped. Costs a look at each replica, and for each matched block one at each
  * replica that has it. */
@@ -40,9 +41,9 @@ static const struct ifl_param params[] = {
     {"block_tokens", IFL_INT, offsetof(struct tree, block_tokens), 16, 1, 1 << 20, NULL, "tokens",
      "block size for matching prompts"},
     {"max_tree_tokens", IFL_INT, offsetof(struct tree, max_tree_tokens), 1 << 20, 1, 1 << 30, NULL,
-     "tokens", "tokens per replica that an eviction leaves in the tree"},
+     "tokens", "tokens per replica that an eviction leaves; twice as many are kept at most"},
     {"evict_every_s", IFL_TIME, offsetof(struct tree, evict_every_ns), 120, 1e-3, 1e9, NULL, "s",
-     "interval between evictions"},
+     "least time between evictions, which come with a request"},
     {"holder", IFL_CHOICE, offsetof(struct tree, holder), HOLDER_FIRST, 0, 0, "first|fewest", "",
      "among replicas with the whole match: the first, or the one with the fewest requests"},
 };

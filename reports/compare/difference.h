@@ -8,7 +8,7 @@
 
 struct difference {
     size_t n_pairs, n_samples; /* pairs in which both sides are defined; independent differences */
-    double base, other;        /* means over the samples */
+    double base, other;        /* means over the pairs; of several runs over the runs' means */
     struct ifl_interval of;    /* other - base */
     double p_value;            /* two-sided; NaN without an interval */
     double lower_frac, higher_frac;
@@ -16,7 +16,7 @@ struct difference {
 
 /* Samples of both sides, gathered one by one; zeroed: none. */
 struct samples {
-    double *base, *other, *difference; /* [cap], owned */
+    double *base, *other, *difference, *weight; /* [cap], owned */
     size_t n, cap;
 };
 
@@ -27,7 +27,10 @@ void samples_free(struct samples *samples);
 int difference_of_replications(const struct matching *matching, size_t group,
                                const size_t column[N_RUNS], struct samples *scratch,
                                struct difference *difference, struct ifl_error *error);
-/* Of a latency over the requests of a group. */
+/* Of a latency over the requests of a group. Of several runs, the mean of each is a sample. The
+ * requests of one run are correlated: samples are the means of twenty batches of them in order of
+ * arrival, weighted by their requests. Fewer than 200 with this latency are one sample, without an
+ * interval. */
 void difference_of_requests(const struct matching *matching, const struct request_pairs *requests,
                             size_t group, enum latency latency, struct samples *scratch,
                             struct difference *difference);

@@ -76,7 +76,7 @@ void stage_sums_describe(const struct stage_sums *sums, struct ifl_summary *summ
         all_stages_ns += span_of(sums, s + 1, s + 1) * (s + 1);
         if (n_bytes < sizeof summary->stage_use_frac)
             n_bytes += (size_t)snprintf(summary->stage_use_frac + n_bytes,
-                                        sizeof summary->stage_use_frac - n_bytes, "%s%.6f",
+                                        sizeof summary->stage_use_frac - n_bytes, "%s%.9g",
                                         s ? " " : "", use_frac);
     }
     summary->n_stages = (uint64_t)sums->n_stages;

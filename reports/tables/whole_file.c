@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "inflight/inputs.h"
+#include "inflight/report.h"
 
 #define BUFFER_BYTES ((size_t)1 << 18)
 
@@ -26,21 +27,33 @@ static char *temporary_name(const char *path)
     return name;
 }
 
-static int open_as(struct whole_file *file, const char *path, bool grows, struct ifl_error *error)
+static int make(struct whole_file *file, const char *target, bool in_place, struct ifl_error *error)
 {
-    *file = (struct whole_file){.path = strdup(path),
-                                .temporary = grows ? NULL : temporary_name(path),
+    *file = (struct whole_file){.path = strdup(target),
+                                .temporary = in_place ? NULL : temporary_name(target),
                                 .buffer = malloc(BUFFER_BYTES),
                                 .cap_bytes = BUFFER_BYTES};
-    if (!file->path || (!grows && !file->temporary) || !file->buffer) {
-        forget(file);
-        return ifl_fail_nomem(error);
-    }
-    if (ifl_output_check(path, error) || (!grows && ifl_output_check(file->temporary, error))) {
+    if (file->path && (in_place || file->temporary) && file->buffer)
+        return IFL_OK;
+    forget(file);
+    return ifl_fail_nomem(error);
+}
+
+static int open_as(struct whole_file *file, const char *path, bool grows, struct ifl_error *error)
+{
+    char target[IFL_PATH_BYTES];
+    bool in_place;
+    *file = (struct whole_file){0};
+    if (ifl_output_find(path, target, sizeof target, &in_place, error) < 0 ||
+        make(file, target, in_place || grows, error) < 0)
+        return error->code;
+    if (file->temporary && ifl_output_check(file->temporary, error) < 0) {
         forget(file);
         return error->code;
     }
-    file->fd = open(grows ? path : file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file->grows = grows;
+    file->fd = open(file->temporary ? file->temporary : file->path,
+                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file->fd >= 0)
         return IFL_OK;
     whole_fail_on(path, "open it for writing", error);
@@ -63,7 +76,7 @@ static void drop_torn_line(struct whole_file *file, size_t done)
 {
     while (done > 0 && file->buffer[done - 1] != '\n')
         done--;
-    if (!file->temporary && ftruncate(file->fd, (off_t)(file->flushed_bytes + done)) < 0)
+    if (file->grows && ftruncate(file->fd, (off_t)(file->flushed_bytes + done)) < 0)
         return; /* the error of the write is told */
 }
 

@@ -8,6 +8,8 @@
  * adds what was committed, whole_discard closes it. Where the disk is full it ends with the last
  * line that it has room for.
  *
+ * Of a symbolic link the target is written. A device or FIFO is written as it is.
+ *
  * A file that was read (inflight/inputs.h) is not replaced: whole_open refuses. */
 #ifndef INFLIGHT_REPORTS_WHOLE_FILE_H
 #define INFLIGHT_REPORTS_WHOLE_FILE_H
@@ -22,11 +24,12 @@
 
 struct whole_file {
     char *path, *temporary; /* owned; NULL when there is nothing on disk to publish or discard.
-                             * temporary NULL: the file grows under its name */
+                             * temporary NULL: the file is written under its name */
     char *buffer;           /* [cap_bytes], owned; NULL when closed */
     size_t n_bytes, cap_bytes;
     uint64_t flushed_bytes;
     int fd;
+    bool grows; /* opened by whole_open_growing */
 };
 
 int whole_open(struct whole_file *file, const char *path, struct ifl_error *error);
@@ -55,10 +58,9 @@ static inline bool whole_is_open(const struct whole_file *file)
     return file->buffer != NULL;
 }
 
-/* True if it is open under its name. */
 static inline bool whole_grows(const struct whole_file *file)
 {
-    return whole_is_open(file) && !file->temporary;
+    return whole_is_open(file) && file->grows;
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed.
- * Devices and pipes, whatever stands in /dev, are written as they are. A file that was read
- * (inflight/inputs.h) is not replaced. */
+/* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed. Of a
+ * symbolic link that is done with its target. Devices and FIFOs, and whatever is in /dev, are
+ * written as they are. A file that was read (inflight/inputs.h) is not replaced. */
 #ifndef SIM_BASE_NEW_FILE_H
 #define SIM_BASE_NEW_FILE_H
 
@@ -12,8 +12,10 @@
 
 struct new_file {
     FILE *out;
-    bool device;
-    char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
+    bool in_place;
+    char path[IFL_PATH_BYTES];   /* as it was named */
+    char target[IFL_PATH_BYTES]; /* behind links */
+    char temporary[IFL_PATH_BYTES + 8];
 };
 
 int new_file_open(struct new_file *file, const char *path, struct ifl_error *error);

@@ -1,5 +1,7 @@
 /* inflight report: runs as one HTML page. */
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "inflight/page.h"
 #include "inflight/report.h"
@@ -12,6 +14,14 @@ struct request {
     const char *out_path;
     double from_s;
 };
+
+/* A page that goes to standard output is not followed by its name. */
+static bool is_standard_output(const char *path)
+{
+    struct stat file, output;
+    return stat(path, &file) == 0 && fstat(STDOUT_FILENO, &output) == 0 &&
+           file.st_dev == output.st_dev && file.st_ino == output.st_ino;
+}
 
 static int run_command(int argc, char **argv)
 {
@@ -32,7 +42,8 @@ static int run_command(int argc, char **argv)
     };
     if (ifl_page(&page, &error) < 0)
         return cli_fail(&error);
-    printf("%s\n", page.out_path);
+    if (!is_standard_output(page.out_path))
+        printf("%s\n", page.out_path);
     return 0;
 }
 

@@ -45,6 +45,9 @@ broken inflight 'arrival_s,promt_tokens,output_tokens\n' '1:11: column "promt_to
 broken inflight 'arrival_s,prompt_tokens\n1,2\n' '1: column output_tokens is missing'
 broken inflight 'prompt_tokens,prompt_tokens,output_tokens\n' '1:15: column "prompt_tokens" is there tw'
 
+limits='arrival_s,prompt_tokens,output_tokens,max_tokens\n0,10,5,5\n0,10,5,\n'
+broken auto "${limits}1,10,90,2\n" '4:9: max_tokens is "2", expected at least the tokens of the answer, 90'
+
 named='arrival_s,prompt_tokens,output_tokens,request_id,client\n0,10,5,7,a\n'
 broken auto "${named}1,10,5,7,b\n" '3: request_id is 7 as on line 2, expected each id once'
 refuses 'trace:3: request_id is 7 as on line 2' "$inflight" validate trace trace -o validation
@@ -57,6 +60,8 @@ broken azure "$head" '1: column TIMESTAMP is missing'
 broken vidur 'num_prefill_tokens,num_decode_tokens\n3,4\n5,x\n' '3:3: num_decode_tokens is "x"'
 good='{"timestamp": 0, "input_length": 5, "output_length": 3, "hash_ids": [1]}\n'
 broken mooncake "$good"'{"timestamp": 0, "input_length": 5,\n' '2:*not a JSON object'
+broken mooncake '{"timestamp": 0, "input_length": 5, "output_length": 3, "hash_ids": [1], "max_tokens": 2}\n' \
+    '1: max_tokens is 2, expected at least the tokens of the answer, 3'
 broken mooncake "$good"'[1, 2]\n' '2:*is no object, expected {'
 broken mooncake "$good"'{"timestamp": 0, "input_length": -5, "output_length": 3}\n' \
     '2: input_length is -5, expected a whole number from 0'

@@ -130,7 +130,12 @@ refuses 'cluster.handover.fail_frac is set, order push and lost recompute, expec
 refuses 'cluster.handover.blocks_destination is true and order push' \
     "$inflight" run base.yaml --quiet --set cluster.handover.order=push --set cluster.handover.blocks_destination=true
 refuses 'unknown link nvlink9, did you mean nvlink3 or nvlink4[?]' "$inflight" run base.yaml --quiet --set cluster.links.preset=nvlink9
-expect 1 'policy round-robin sends a request to replica 0 alone, which has the role prefill; expected a router that answers a prefill and a decode replica, such as pair (cluster.router)' \
+refuses 'cluster.router is round-robin, which sends a request to one replica, and no pool has both roles; expected a router*: pair, conditional' \
     "$inflight" run base.yaml --quiet --set cluster.router=round-robin
+sed '/preset: vllm-nixl/d' base.yaml >unsaid.yaml
+refuses 'unsaid.yaml:*cluster.router is round-robin, which sends' "$inflight" run unsaid.yaml --quiet
+# a pool with both roles may do all of a request; one that only computes prompts may not
+expect 1 'policy round-robin sends a request to replica 0 alone, which has the role prefill; expected a router that answers a prefill and a decode replica, such as pair (cluster.router)' \
+    "$inflight" run base.yaml --quiet --set cluster.router=round-robin --set cluster.pools.d.role=both
 
 finish

@@ -184,7 +184,7 @@ output: {plots: false}
 E1
 for order in '{a: {parallel: {pipeline: 2}}, b: {parallel: {pipeline: 4}}}' '{a: {parallel: {pipeline: 4}}, b: {parallel: {pipeline: 2}}}'; do
     succeeds "$inflight" run stages.yaml --quiet -o stages --set "cluster.pools=$order"
-    same "$(columns stages/summary.csv stages,bubble_frac,stage_use_frac)" '4,0.666666667,0.375000 0.375000 0.250000 0.250000' \
+    same "$(columns stages/summary.csv stages,bubble_frac,stage_use_frac)" '4,0.666666667,0.375 0.375 0.25 0.25' \
         'stages of pipelines of different lengths'
 done
 

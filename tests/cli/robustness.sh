@@ -56,7 +56,7 @@ holds . 'config.yaml logs thousand.csv three.csv'
 
 # a report cannot take its name
 mkdir -p out/config.yaml
-expect 1 '*out/config.yaml: cannot give the finished file its name: Is a directory' "$inflight" run config.yaml --quiet
+refuses '*out/config.yaml: is a directory, expected a file' "$inflight" run config.yaml --quiet
 holds out "$reports"
 rmdir out/config.yaml
 

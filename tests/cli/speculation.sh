@@ -57,6 +57,20 @@ for draft in '{policy: by-batch, tokens: 5, table: "1-4:5,5-8:2,9-:0"}' '{policy
     same on checked
 done
 
+# adaptive guesses for batches of a size, from the first decode on: what a list begins with, what it goes down to
+# after fifteen steps where none holds, and a look each ten steps
+for case in '31 3 0 1' '32 1 0 1' '63 1 0 1' '64 0 0 0'; do
+    # shellcheck disable=SC2086 # four words
+    set -- $case
+    awk -v n="$1" 'BEGIN { print "arrival_s,prompt_tokens,output_tokens"; while (n--) print "0,5,45" }' >batch.csv
+    write sglang-eagle-adaptive
+    fly on --set workload.trace=batch.csv --set 'workload.arrivals={process: trace}' --set serving.kv.num_blocks=100000 --set serving.speculation.acceptance=0 \
+        --set output.steps=true
+    columns on/steps.csv draft_tokens | tail -n +2 | awk -v n="$1" -v first="$2" -v down="$3" -v look="$4" '
+        { bad += $1 != n * (NR <= 15 ? first : NR <= 20 ? down : NR <= 25 ? look : down); if (NR == 30) exit }
+        END { exit bad > 0 || NR != 30 }' || complain "adaptive guesses of $1 requests"
+done
+
 # one rate stands for every place: of 64 guesses that all hold a step yields 65 tokens
 write vllm-v1
 fly all --set 'serving.draft={policy: fixed, tokens: 64}' --set serving.speculation.acceptance=1

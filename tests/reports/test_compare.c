@@ -142,6 +142,36 @@ Test(compare, twenty_batches_where_there_is_one_run)
     part(&pair);
 }
 
+/* 210 requests are batches of 10 and 11 in turn, whose differences are 1 and 3: the mean of the
+ * requests is 430/210, that of the batches would be 2. Weighted squares from it add up to 4 x 100 x
+ * 110 / 210. 30 of the requests have a TPOT, which are too few to make batches of. */
+Test(compare, batches_count_as_their_requests)
+{
+    struct pair pair = pair_of("requests\n210\n", "requests\n210\n");
+    static char text[2][1 << 14];
+    for (int run = 0; run < 2; run++) {
+        strcpy(text[run], REQUESTS);
+        for (int i = 0; i < 210; i++)
+            sprintf(text[run] + strlen(text[run]), "0,%d,%d,1,6,%d,%s,9,0\n", i, i,
+                    run ? (i % 21 < 10 ? 6 : 8) : 5,
+                    i % 10 > 0 && i < 200 ? "" : (run && i >= 200 ? "2" : "1"));
+    }
+    scratch_write(&pair.base, "requests.csv", text[0]);
+    scratch_write(&pair.other, "requests.csv", text[1]);
+    cr_assert_eq(compare(&pair), IFL_OK, "%s", error.text);
+    cr_expect_eq(value(&pair, "request,ttft_s,", SAMPLES - 1), 20);
+    cr_expect_float_eq(value(&pair, "request,ttft_s,", BASE_MEAN - 1), 5, 1e-9);
+    cr_expect_float_eq(value(&pair, "request,ttft_s,", OTHER_MEAN - 1), 5 + 430 / 210.0, 1e-7);
+    cr_expect_float_eq(value(&pair, "request,ttft_s,", DIFFERENCE - 1), 430 / 210.0, 1e-7);
+    cr_expect_float_eq(value(&pair, "request,ttft_s,", HALF_WIDTH - 1),
+                       2.0930 * sqrt(4 * 100 * 110 / 210.0 / (210 * 19)), 1e-4);
+    cr_expect_eq(value(&pair, "request,tpot_s,", PAIRS - 1), 30);
+    cr_expect_eq(value(&pair, "request,tpot_s,", SAMPLES - 1), 1);
+    cr_expect_float_eq(value(&pair, "request,tpot_s,", DIFFERENCE - 1), 10 / 30.0, 1e-7);
+    cr_expect(isnan(value(&pair, "request,tpot_s,", HALF_WIDTH - 1)));
+    part(&pair);
+}
+
 /* Two values of a swept key, in one run. */
 Test(compare, between_two_values)
 {

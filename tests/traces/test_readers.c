@@ -169,7 +169,7 @@ Test(readers, inflight_with_every_column)
     expect_column(trace.priority, -3, 0, 0, 5);
     expect_column(trace.ttft_slo_ns, 1500000000, IFL_NEVER, IFL_NEVER, IFL_NEVER);
     expect_column(trace.tpot_slo_ns, 50000000, IFL_NEVER, IFL_NEVER, 100000000);
-    expect_column(trace.max_tokens, 64, 0, 0, 1);
+    expect_column(trace.max_tokens, 64, 0, 0, 50);
     expect_column(trace.samples, 2, 1, 1, 1);
     expect_column(trace.session, 1, 0, 2, 1);
     expect_column(trace.think_ns, -1, -1, 2250000000, 0);
