@@ -30,9 +30,9 @@ static int fail_module(const struct node *name, const struct key_section *sectio
     tree_describe(name, found);
     for (int kind = 0; kind < IFL_N_KINDS; kind++)
         if (registry_find((enum ifl_kind)kind, found))
-            return tree_fail(name, error, "unknown %s policy %s: a policy of that name is of the kind %s",
-                             module_kind_name(section->kind), found,
-                             module_kind_name((enum ifl_kind)kind));
+            return tree_fail(
+                name, error, "unknown %s policy %s: a policy of that name is of the kind %s",
+                module_kind_name(section->kind), found, module_kind_name((enum ifl_kind)kind));
     const char *near = ifl_nearest(found, words, n);
     if (near)
         return tree_fail(name, error, "unknown %s policy %s, did you mean %s?",
