@@ -15,7 +15,7 @@ static int read_summary(struct sheet *sheet, const char *dir, struct ifl_error *
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/summary.csv", dir);
-    return sheet_read(sheet, path, error);
+    return sheet_read_points(sheet, path, error);
 }
 
 /* ---- the keys ---- */

@@ -30,6 +30,7 @@ struct one {
 };
 
 struct requests {
+    const char *path;
     const uint32_t *pair_of; /* [n_points] the matching's pair of each point, or UINT32_MAX */
     size_t n_points;
     struct one *of; /* [cap], owned */
@@ -55,7 +56,11 @@ static int take_request(void *context, const double *value, struct ifl_error *er
     struct requests *requests = context;
     const double e2e_s = value[FIRST_LATENCY + E2E];
     requests->line++;
-    if (!(value[POINT] >= 0 && value[POINT] < (double)requests->n_points) || isnan(e2e_s))
+    if (!(value[POINT] >= 0 && value[POINT] < (double)requests->n_points))
+        return ifl_fail_at(error, requests->path, requests->line, 0,
+                           "a request of point %g, expected one of the %zu of summary.csv",
+                           value[POINT], requests->n_points);
+    if (isnan(e2e_s))
         return IFL_OK;
     const uint32_t pair = requests->pair_of[(size_t)value[POINT]];
     if (pair == UINT32_MAX)
@@ -106,8 +111,9 @@ static int read_run(struct requests *requests, const struct matching *matching, 
     memset(pair_of, 0xff, (n_points + 1) * sizeof *pair_of);
     for (size_t i = 0; i < matching->n_pairs; i++)
         pair_of[matching->pairs[i].row[run]] = (uint32_t)i;
-    *requests = (struct requests){.pair_of = pair_of, .n_points = n_points, .line = 1};
     snprintf(path, sizeof path, "%s/requests.csv", matching_dir(matching->of, run));
+    *requests =
+        (struct requests){.path = path, .pair_of = pair_of, .n_points = n_points, .line = 1};
     const int code = scan_csv(path, N_COLUMNS, columns, take_request, requests, error);
     free(pair_of);
     if (code || requests->n == 0)

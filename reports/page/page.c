@@ -36,7 +36,8 @@ static int open_runs(struct page *page)
             run->is_search = false;
         else if (run->is_search)
             page_has_file(run, "capacity.csv", path);
-        if (sheet_read(&run->summary, path, page->error))
+        if (run->is_search ? sheet_read(&run->summary, path, page->error)
+                           : sheet_read_points(&run->summary, path, page->error))
             return page->error->code;
         run->n_points = ifl_min(run->summary.n_rows, most);
         page->n_points += run->n_points;

@@ -69,6 +69,15 @@ int sheet_read(struct sheet *sheet, const char *path, struct ifl_error *error)
     return code;
 }
 
+int sheet_read_points(struct sheet *sheet, const char *path, struct ifl_error *error)
+{
+    const int rc = sheet_read(sheet, path, error);
+    if (rc < 0 || sheet->n_rows > 0)
+        return rc;
+    sheet_free(sheet);
+    return ifl_fail_at(error, path, 0, 0, "there is no row of a point, expected at least one");
+}
+
 void sheet_free(struct sheet *sheet)
 {
     free(sheet->path);

@@ -21,6 +21,8 @@ struct sheet {
 /* Fails on a file that is not a table: bad quotes, or a row that is shorter or longer than others.
  */
 int sheet_read(struct sheet *sheet, const char *path, struct ifl_error *error);
+/* Likewise of a summary.csv, which has a row for each point, and on a file without any. */
+int sheet_read_points(struct sheet *sheet, const char *path, struct ifl_error *error);
 void sheet_free(struct sheet *sheet);
 const char *sheet_header(const struct sheet *sheet, size_t column);
 const char *sheet_cell(const struct sheet *sheet, size_t row, size_t column);

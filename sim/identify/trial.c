@@ -117,6 +117,7 @@ static int fly(const struct trial_setting *setting, struct flown *flown, unsigne
     const struct recording *recording = flown->recording;
     struct config config = *setting->config;
     struct ifl_trace trace = {0};
+    struct ifl_error ended = {0};
     struct point_result result;
     const struct point_options options = {
         .config = &config,
@@ -133,18 +134,18 @@ static int fly(const struct trial_setting *setting, struct flown *flown, unsigne
     flown->config = &config;
     forget(flown->trial);
     int rc = ifl_trace_cut(&recording->flown, &(struct ifl_trace_window){0}, recording->path, NULL,
-                           &trace, error);
+                           &trace, &ended);
     if (rc == 0)
-        rc = arrive(recording, shift, &trace, error);
+        rc = arrive(recording, shift, &trace, &ended);
     if (rc == 0)
-        rc = point_fly(&options, &result, error);
+        rc = point_fly(&options, &result, &ended);
     if (setting->n_flown)
         atomic_fetch_add(setting->n_flown, 1);
     ifl_trace_free(&trace);
-    if (rc != IFL_E_INTERRUPTED || flown->n_left > 0)
-        return rc;
-    *error = (struct ifl_error){0};
-    return 0;
+    if (rc == 0 || (rc == IFL_E_INTERRUPTED && flown->n_left == 0))
+        return 0;
+    *error = ended; /* only now: what the caller has noted in it stays */
+    return rc;
 }
 
 int trial_fly(const struct trial_setting *setting, const struct recording *recording,

@@ -211,7 +211,7 @@ void replica_check(struct replica *replica, bool checks);
 /* What a promised step is, beside the requests that it has. */
 struct promised_step {
     struct ifl_padding padding;
-    int32_t n_free_blocks; /* once it has taken its own */
+    int32_t n_free_blocks; /* once it has taken its own; -1: ended requests take some, too */
 };
 /* Call it before a promised step is planned all the same. */
 struct promised_step replica_promised_step(const struct replica *replica);

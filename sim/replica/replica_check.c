@@ -179,7 +179,9 @@ static const struct said *first_other_guess(const struct said_list *said)
 struct promised_step replica_promised_step(const struct replica *replica)
 {
     const int32_t n_new = replica_growing_blocks(replica);
-    return (struct promised_step){replica->plan.padding, replica->kv.device.n_free - n_new};
+    const bool counts = replica->leaving.n_ended == 0;
+    return (struct promised_step){replica->plan.padding,
+                                  counts ? replica->kv.device.n_free - n_new : -1};
 }
 
 int replica_check_promised(const struct replica *replica, const struct promised_step *promised,
@@ -192,7 +194,9 @@ int replica_check_promised(const struct replica *replica, const struct promised_
         return blame(replica, first_other_answer(&replica->said), error);
     if (guess)
         return blame(replica, guess, error);
-    return replica->kv.device.n_free == promised->n_free_blocks ? 0 : blame(replica, NULL, error);
+    if (promised->n_free_blocks < 0 || replica->kv.device.n_free == promised->n_free_blocks)
+        return 0;
+    return blame(replica, NULL, error);
 }
 
 /* ---- several steps in flight ---- */

@@ -104,6 +104,17 @@ refuses 'usage: inflight compare DIR DIR...' "$inflight" compare
 "$inflight" run md1.yaml --quiet -o longer --set workload.trace=longer.csv
 refuses 'longer: request 0 of point 0 has 1000 prompt and 2 output tokens, in short 1000 and 1: expected runs of the same requests' \
     "$inflight" compare short longer
+# files that are cut, or of two runs
+cp -r short odd
+head -1 short/summary.csv >odd/summary.csv
+rm -f odd/replications.csv
+for command in 'compare short odd' 'compare odd short' 'table odd' 'report odd -o odd.html'; do
+    # shellcheck disable=SC2086 # words on purpose
+    refuses 'odd/summary.csv: there is no row of a point, expected at least one' "$inflight" $command
+done
+cp short/summary.csv odd/summary.csv
+sed '3s/^0,/99,/' short/requests.csv >odd/requests.csv
+refuses 'odd/requests.csv:3: a request of point 99, expected one of the * of summary.csv' "$inflight" compare short odd
 printf 'requests,finished,saturated\n1,1,false\n' >logs/summary
 mkdir single && cp logs/summary single/summary.csv
 refuses 'preset is not swept, expected one of: none, there is no sweep' \

@@ -112,7 +112,7 @@ refuses 'serving.in_flight.pipelined is true, expected one step at a time' \
 refuses 'workload.beams.search is true, expected no beams' \
     "$inflight" run config.yaml $keeps --set workload.beams.search=true
 refuses 'gives up K/V and requests move between replicas, expected all where K/V moves between replicas' \
-    "$inflight" run config.yaml $keeps --quiet --set 'cluster={links: {preset: rdma-200g},
+    "$inflight" run config.yaml $keeps --quiet --set 'cluster={router: pair, links: {preset: rdma-200g},
     pools: {prompts: {role: prefill, count: 1}, decodes: {role: decode, count: 1}}}'
 refuses 'serving.kv.keep.method is snap, expected one of all, snapkv, pyramidkv, h2o, streaming-llm' \
     "$inflight" run config.yaml --set serving.kv.keep.method=snap
