@@ -484,7 +484,7 @@ wrong 'this is of SGLang, but the command line is of vLLM' "$logs/sglang-tuning.
 wrong 'three.csv: no line is of a server that is known' three.csv
 wrong 'none.log: cannot be opened: No such file' none.log
 wrong 'logs: cannot be read: Is a directory' logs
-head -c 4096 "$inflight" >junk.log
+LC_ALL=C tr -d '0-9' <"$inflight" | head -c 4096 >junk.log # a 0 between digits is another error
 wrong 'junk.log: no line is of a server that is known' junk.log
 dd if=/dev/zero bs=1048576 count=3 2>/dev/null | tr '\0' 'x' >long.log
 wrong 'long.log:1: a line of more than 1 MiB' long.log
