@@ -131,7 +131,8 @@ static double logits_bytes(const struct model *model, const struct engine_rule *
 }
 
 /* The most that is in use at a time. The workspaces of the experts are given back before it samples
- * up to 0.13, and kept from 0.14 on, where their kernels are modular (vLLM's pull request 31052). */
+ * up to 0.13, and kept from 0.14 on, where their kernels are modular (vLLM's pull request 31052).
+ */
 static double peak_bytes(const struct model *model, const struct engine_rule *rule,
                          const struct memory_profile_run *run, struct memory_plan *plan)
 {

@@ -7,7 +7,8 @@
  *
  *     blocks      = floor((memory x utilisation - weights - activations - libraries - collectives
  *                   - graphs) / block) - 1             one block is the null block
- *     activations = max(layer, sampler) + experts + 0.07 GiB; up to 0.13 max(layer + experts, sampler)
+ *     activations = max(layer, sampler) + experts + 0.07 GiB
+ *                   = max(layer + experts, sampler) + 0.07 GiB up to 0.13
  *     layer       = T b (3 f + 3 d), plain MLPs 2 f, with experts no f
  *     sampler     = S V l + T d b                      l bytes a logit: its 16-bit copy, the 32-bit
  *                                                      one, and what top-k and top-p add
@@ -30,8 +31,8 @@
  * (logits_processor.py, parallel_state.py all_gather). It has no null block, and what experts need
  * is free by then; its numbers are those of vllm-0.8.
  *
- * l is 14 where the engine samples with FlashInfer's kernel, which does not sort: its log says so. l
- * fell with the Triton kernel for top-k and top-p. The context is counted where the rule goes by
+ * l is 14 where the engine samples with FlashInfer's kernel, which does not sort: its log says so.
+ * l fell with the Triton kernel for top-k and top-p. The context is counted where the rule goes by
  * the memory in use on the device, not by what this process added (the change came with 0.9.1).
  * The numbers are fitted to start-up logs; tests/cost/data/vllm_startup.csv has them, with those
  * that were held out. For 0.20 and later no log is in the fit: the rule is that of the source, the
@@ -100,7 +101,7 @@ enum memory_rule {
 /* What an engine profiles itself with; no rule of SGLang's reads it. */
 struct memory_profile_run {
     int32_t max_batched_tokens, max_seqs;
-    int32_t n_data_ranks; /* the experts compute tokens of so many together; 0: one */
+    int32_t n_data_ranks;    /* the experts compute tokens of so many together; 0: one */
     bool flashinfer_sampler; /* of no effect but where memory_rule_sorts_logits */
 };
 
