@@ -21,6 +21,7 @@ enum {
     NULL_BLOCK = 1 << 8,      /* vllm/v1/core/block_pool.py */
     KEEPS_EXPERTS = 1 << 9,   /* their workspaces are there while it samples */
     HAS_LATENT = 1 << 10,     /* releases that compute latent attention as such */
+    SORTS = 1 << 11,          /* the logits, unless FlashInfer's kernel samples */
 };
 
 static const struct engine_rule {
@@ -35,9 +36,9 @@ static const struct engine_rule {
     [MEMORY_VLLM_0_6_4] = {"vllm-0.6.4", 37, 0.13, IS_V0 | COUNTS_CONTEXT},
     [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0 | HAS_LATENT},
     [MEMORY_VLLM_0_7] = {"vllm-0.7", 0, 0.13, COUNTS_CONTEXT | NO_SAMPLER | HAS_LATENT},
-    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT},
-    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | HAS_LATENT},
-    [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT | SORTS},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | HAS_LATENT | SORTS},
+    [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | SORTS},
     [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
     [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25,
                           NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT},
@@ -63,7 +64,7 @@ bool memory_rule_is_v0(enum memory_rule rule)
 
 bool memory_rule_sorts_logits(enum memory_rule rule)
 {
-    return !(rules[rule].flags & IS_V0) && rules[rule].logit_bytes > 2 * flashinfer_logit_bytes;
+    return rules[rule].flags & SORTS;
 }
 
 bool memory_rule_has_null_block(enum memory_rule rule)

@@ -30,7 +30,7 @@ struct flown {
     const struct config *config;
     const double *value;
     struct trial *trial;
-    size_t n_awaited; /* requests of the recording, the first ones; the flight ends with the last */
+    size_t n_awaited; /* the recording's first requests; the flight ends with the last of them */
     size_t n_left;    /* of them, in flight or to come */
     const volatile sig_atomic_t *asked_to_stop; /* or NULL */
     volatile sig_atomic_t stop;
@@ -152,11 +152,7 @@ int trial_fly(const struct trial_setting *setting, const struct recording *recor
               const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
               struct ifl_error *error)
 {
-    struct flown flown = {.recording = recording,
-                          .value = value,
-                          .trial = trial,
-                          .n_left = SIZE_MAX,
-                          .asked_to_stop = setting->stop};
+    struct flown flown = {recording, NULL, value, trial, SIZE_MAX, SIZE_MAX, setting->stop, 0};
     return fly(setting, &flown, shift, error);
 }
 
@@ -164,11 +160,7 @@ int trial_fly_fitted(const struct trial_setting *setting, const struct recording
                      const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
                      struct ifl_error *error)
 {
-    struct flown flown = {.recording = recording,
-                          .value = value,
-                          .trial = trial,
-                          .n_awaited = recording->n_fit,
-                          .n_left = recording->n_fit,
-                          .asked_to_stop = setting->stop};
+    const size_t n = recording->n_fit;
+    struct flown flown = {recording, NULL, value, trial, n, n, setting->stop, 0};
     return fly(setting, &flown, shift, error);
 }

@@ -12,11 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replica/step_builder.h"
-
 #include "base/array.h"
 #include "inflight/minmax.h"
 #include "replica/replica_parts.h"
+#include "replica/step_builder.h"
 #include "replica/step_lists.h"
 
 /* ---- creating ---- */
