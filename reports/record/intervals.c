@@ -13,30 +13,13 @@
 #include "tables/whole_file.h"
 
 /* NaN for what is no number. */
-static double value_of(const struct ifl_summary *summary, const struct column *column)
-{
-    const char *field = (const char *)summary + column->offset;
-    uint64_t count;
-    double real;
-    switch (column->type) {
-    case COLUMN_COUNT:
-        memcpy(&count, field, sizeof count);
-        return (double)count;
-    case COLUMN_REAL:
-        memcpy(&real, field, sizeof real);
-        return real;
-    default:
-        return NAN;
-    }
-}
-
 /* The members that have the metric, ascending. */
 static size_t gather(const struct ifl_summary *members, size_t n, const struct column *column,
                      double *value)
 {
     size_t n_values = 0;
     for (size_t i = 0; i < n; i++) {
-        const double v = value_of(&members[i], column);
+        const double v = column_number(column, &members[i]);
         if (!isnan(v))
             value[n_values++] = v;
     }
@@ -69,7 +52,7 @@ static int write_column(struct whole_file *file, const struct ifl_ensemble *ense
         return error->code;
     at = row_int(at, ensemble->point);
     at = row_word(at, column->name);
-    at = row_real(at, value_of(ensemble->nominal, column));
+    at = row_real(at, column_number(column, ensemble->nominal));
     at = row_uint(at, n);
     at = row_real(at, n ? gsl_stats_mean(value, 1, n) : (double)NAN);
     at = row_real(at, ifl_ensemble_quantile(value, n, 0.05));

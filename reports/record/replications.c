@@ -66,22 +66,12 @@ static int group_read(struct group *group, const struct ifl_replications *of, si
     return IFL_OK;
 }
 
-static double number(const struct ifl_summary *summary, const struct column *column)
-{
-    const char *field = (const char *)summary + column->offset;
-    uint64_t count;
-    double real;
-    memcpy(&count, field, sizeof count);
-    memcpy(&real, field, sizeof real);
-    return column->type == COLUMN_COUNT ? (double)count : real;
-}
-
 /* Mean and interval over the runs in which the metric is defined. */
 static struct ifl_interval estimate(const struct group *group, const struct column *column)
 {
     size_t n = 0;
     for (size_t i = 0; i < group->n_flown; i++) {
-        const double x = number(&group->runs[i], column);
+        const double x = column_number(column, &group->runs[i]);
         if (!isnan(x))
             group->sample[n++] = x;
     }

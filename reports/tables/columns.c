@@ -117,7 +117,7 @@ char *column_put(char *at, const struct column *column, const struct ifl_summary
     return at;
 }
 
-static double number_of(const struct column *column, const struct ifl_summary *summary)
+double column_number(const struct column *column, const struct ifl_summary *summary)
 {
     const char *field = (const char *)summary + column->offset;
     uint64_t count;
@@ -137,8 +137,8 @@ const char *ifl_summary_difference(const struct ifl_summary *a, const struct ifl
         const struct column *column = &summary_columns[i];
         if (!column_is_number(column))
             continue;
-        *of_a = number_of(column, a);
-        *of_b = number_of(column, b);
+        *of_a = column_number(column, a);
+        *of_b = column_number(column, b);
         if (*of_a != *of_b && !(isnan(*of_a) && isnan(*of_b)))
             return column->name;
     }

@@ -19,6 +19,9 @@ static inline bool column_is_number(const struct column *column)
     return column->type == COLUMN_COUNT || column->type == COLUMN_REAL;
 }
 
+/* Of a column that is a number. */
+double column_number(const struct column *column, const struct ifl_summary *summary);
+
 extern const struct column summary_columns[];
 extern const size_t n_summary_columns;
 /* The leading columns, which every file has. The others count requests that left early, then

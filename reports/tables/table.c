@@ -194,12 +194,6 @@ static int put_sweep(const struct table *table, struct ifl_error *error)
 
 enum when { ALWAYS, UNLESS_ZERO };
 
-static double number_of(const struct ifl_summary *summary, const struct column *column)
-{
-    const char *at = (const char *)summary + column->offset;
-    return column->type == COLUMN_COUNT ? (double)*(const uint64_t *)at : *(const double *)at;
-}
-
 /* The columns of summary.csv in lines of their own, in this order. */
 static const struct line {
     const char *column;
@@ -242,7 +236,7 @@ static void put_line(FILE *out, const struct line *line, const struct ifl_summar
         c++;
     ifl_require(c < n_summary_columns);
     const struct metric metric = metric_of(line->column);
-    const double value = number_of(summary, &summary_columns[c]) * metric.scale;
+    const double value = column_number(&summary_columns[c], summary) * metric.scale;
     if (line->when == UNLESS_ZERO && !(value > 0))
         return;
     if (isnan(value))
