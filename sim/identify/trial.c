@@ -111,28 +111,35 @@ static void forget(struct trial *trial)
     }
 }
 
-static int fly(const struct trial_setting *setting, struct flown *flown, unsigned shift,
-               struct ifl_error *error)
+/* n_awaited: of struct flown; SIZE_MAX: the flight goes on to its end. */
+static int fly(const struct trial_setting *setting, const struct recording *recording,
+               const double value[N_PARAMETERS], unsigned shift, size_t n_awaited,
+               struct trial *trial, struct ifl_error *error)
 {
-    const struct recording *recording = flown->recording;
     struct config config = *setting->config;
+    struct flown flown = {.recording = recording,
+                          .config = &config,
+                          .value = value,
+                          .trial = trial,
+                          .n_awaited = n_awaited,
+                          .n_left = n_awaited,
+                          .asked_to_stop = setting->stop};
     struct ifl_trace trace = {0};
     struct ifl_error ended = {0};
     struct point_result result;
     const struct point_options options = {
         .config = &config,
-        .trial = {.trace = &trace, .change = change, .context = flown, .noise = setting->noise},
-        .reports = {.on_request = hear, .on_request_context = flown},
+        .trial = {.trace = &trace, .change = change, .context = &flown, .noise = setting->noise},
+        .reports = {.on_request = hear, .on_request_context = &flown},
         .traces = setting->traces,
         .profiles = setting->profiles,
-        .stop = &flown->stop,
+        .stop = &flown.stop,
         .n_ended = setting->n_ended,
     };
     config.workload.arrivals = (struct ifl_arrivals){.process = IFL_ARRIVE_TRACE, .speedup = 1};
-    config.serving.kv.num_blocks = (int32_t)lround(flown->value[BLOCKS]);
+    config.serving.kv.num_blocks = (int32_t)lround(value[BLOCKS]);
     config.steady_state = false;
-    flown->config = &config;
-    forget(flown->trial);
+    forget(trial);
     int rc = ifl_trace_cut(&recording->flown, &(struct ifl_trace_window){0}, recording->path, NULL,
                            &trace, &ended);
     if (rc == 0)
@@ -142,7 +149,7 @@ static int fly(const struct trial_setting *setting, struct flown *flown, unsigne
     if (setting->n_flown)
         atomic_fetch_add(setting->n_flown, 1);
     ifl_trace_free(&trace);
-    if (rc == 0 || (rc == IFL_E_INTERRUPTED && flown->n_left == 0))
+    if (rc == 0 || (rc == IFL_E_INTERRUPTED && flown.n_left == 0))
         return 0;
     *error = ended; /* only now: what the caller has noted in it stays */
     return rc;
@@ -152,15 +159,12 @@ int trial_fly(const struct trial_setting *setting, const struct recording *recor
               const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
               struct ifl_error *error)
 {
-    struct flown flown = {recording, NULL, value, trial, SIZE_MAX, SIZE_MAX, setting->stop, 0};
-    return fly(setting, &flown, shift, error);
+    return fly(setting, recording, value, shift, SIZE_MAX, trial, error);
 }
 
 int trial_fly_fitted(const struct trial_setting *setting, const struct recording *recording,
                      const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
                      struct ifl_error *error)
 {
-    const size_t n = recording->n_fit;
-    struct flown flown = {recording, NULL, value, trial, n, n, setting->stop, 0};
-    return fly(setting, &flown, shift, error);
+    return fly(setting, recording, value, shift, recording->n_fit, trial, error);
 }
