@@ -1,7 +1,6 @@
 /* intervals.csv: quantiles of each metric of the summary over the members of an ensemble. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
@@ -12,7 +11,6 @@
 #include "tables/row.h"
 #include "tables/whole_file.h"
 
-/* NaN for what is no number. */
 /* The members that have the metric, ascending. */
 static size_t gather(const struct ifl_summary *members, size_t n, const struct column *column,
                      double *value)

@@ -131,9 +131,8 @@ static double logits_bytes(const struct model *model, const struct engine_rule *
     return n_rows * model->vocab * logit_bytes;
 }
 
-/* The most that is in use at a time. The workspaces of the experts are given back before it samples
- * up to 0.13, and kept from 0.14 on, where their kernels are modular (vLLM's pull request 31052).
- */
+/* The most that is in use at a time. Up to 0.13 the workspaces of the experts are given back before
+ * it samples; from 0.14 on, with modular kernels, they stay (vLLM's pull request 31052). */
 static double peak_bytes(const struct model *model, const struct engine_rule *rule,
                          const struct memory_profile_run *run, struct memory_plan *plan)
 {
