@@ -38,6 +38,18 @@ static const struct ifl_param gemm_fp8_fields[] = {
     {REAL(gemm, exponent, 1, 1, 100, "", "p: how sharp the roofline's corner is")},
     {REAL(gemm, wave_frac, 0, 0, 1, "", "a: how far tiles that do not fill the GPU are paid for")},
 };
+static const struct ifl_param experts_fields[] = {
+    {REAL(experts, launch_us, 0, 0, 1e6, "us", "tx: fixed time, with the sort by expert")},
+    {REAL(experts, compute_frac, 0, 0, 10, "", "e_c: share of peak FLOP/s; 0: unknown")},
+    {REAL(experts, memory_frac, 1, 1e-3, 10, "", "e_m: share of peak bytes/s")},
+    {REAL(experts, exponent, 1, 1, 100, "", "p: how sharp the roofline's corner is")},
+    {REAL(experts, expert_us, 0, 0, 1e6, "us", "x: for each expert that any token picks")},
+};
+static const struct ifl_param latent_fields[] = {
+    {REAL(latent, layer_us, 0, 0, 1e6, "us", "tl: of a layer, beside its products and attention")},
+    {REAL(latent, token_us, 0, 0, 1e6, "us", "of each token of a prompt")},
+    {REAL(latent, decode_us, 0, 0, 1e6, "us", "of each sequence that decodes")},
+};
 static const struct ifl_param prefill_fields[] = {
     {REAL(prefill, launch_us, NAN, 0, 1e6, "us", "ta: fixed time of prefill attention")},
     {REAL(prefill, compute_frac, NAN, 1e-3, 10, "", "e_a: share of peak FLOP/s")},
@@ -112,6 +124,9 @@ static const struct section {
     {"gemm", SECTION(gemm, gemm), false},
     {"gemm_fp8", gemm_fp8_fields, sizeof gemm_fp8_fields / sizeof *gemm_fp8_fields,
      offsetof(struct hardware, gemm_fp8), true},
+    {"experts", SECTION(experts, experts), true},
+    {"experts_fp8", SECTION(experts, experts_fp8), true},
+    {"latent", SECTION(latent, latent), true},
     {"prefill", SECTION(prefill, prefill), false},
     {"decode", SECTION(decode, decode), false},
     {"decode_mixed", SECTION(decode_mixed, decode_mixed), false},
@@ -246,15 +261,16 @@ int hardware_load(const char *name, struct platform *platform, struct ifl_error 
 
 /* ---- writing ---- */
 
-/* True for an optional section without numbers: its gb_per_s or compute_frac is 0. An optional
- * section without such a field has defaults and is never unknown. */
+/* True for an optional section without numbers: its gb_per_s, compute_frac or layer_us is 0. An
+ * optional section without such a field has defaults and is never unknown. */
 static bool is_unknown(const struct hardware *hardware, const struct section *section)
 {
     const char *base = (const char *)hardware + section->offset;
     bool is_known = true;
     for (size_t i = 0; i < section->n_fields && section->is_optional; i++)
         if (strcmp(section->fields[i].name, "gb_per_s") == 0 ||
-            strcmp(section->fields[i].name, "compute_frac") == 0)
+            strcmp(section->fields[i].name, "compute_frac") == 0 ||
+            strcmp(section->fields[i].name, "layer_us") == 0)
             is_known = *(const double *)(base + section->fields[i].offset) > 0;
     return !is_known;
 }

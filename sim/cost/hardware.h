@@ -37,6 +37,21 @@ struct gemm_profile {
     double vector_frac;               /* e_v: e_m of one row, if that has a kernel of its own */
 };
 
+/* All experts of a layer in one operation. */
+struct experts_profile {
+    double launch_us;                 /* tx: fixed time, with the sort of the tokens by expert */
+    double compute_frac, memory_frac; /* e_c, e_m */
+    double exponent;                  /* p */
+    double expert_us;                 /* x: for each expert that any token picks */
+};
+
+/* Latent attention: the kernels that copy, concatenate and pad between its products. */
+struct latent_profile {
+    double layer_us;  /* tl: of a layer */
+    double token_us;  /* of each token of a prompt */
+    double decode_us; /* of each sequence that decodes */
+};
+
 struct prefill_profile {
     double launch_us;       /* ta */
     double compute_frac;    /* e_a */
@@ -106,6 +121,9 @@ struct hardware {
     struct gpu_profile gpu;
     struct gemm_profile gemm;
     struct gemm_profile gemm_fp8; /* with the inputs' quantisation; 0 compute_frac: unknown */
+    struct experts_profile experts, experts_fp8; /* 0 compute_frac: two products of gemm or
+                                                    gemm_fp8 take their place */
+    struct latent_profile latent;
     struct prefill_profile prefill;
     struct decode_profile decode;
     struct decode_mixed_profile decode_mixed;

@@ -88,6 +88,39 @@ double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
     return gemm_group_s(hardware, &one);
 }
 
+static const struct experts_profile *experts_profile(const struct hardware *hardware, bool fp8)
+{
+    return fp8 ? &hardware->experts_fp8 : &hardware->experts;
+}
+
+bool experts_are_known(const struct hardware *hardware, bool fp8)
+{
+    return experts_profile(hardware, fp8)->compute_frac > 0;
+}
+
+double experts_s(const struct hardware *hardware, const struct expert_group *group)
+{
+    const struct experts_profile *experts = experts_profile(hardware, group->fp8);
+    const double weights = group->n_matrices * group->d_model * group->d_ffn;
+    const double moved = 3 * group->d_model + 2 * group->n_matrices * group->d_ffn;
+    if (group->n_picks <= 0)
+        return 0;
+    const double compute_s = 2 * group->n_picks * weights /
+                             ((group->fp8 ? 2 : 1) * flops_per_s(hardware, experts->compute_frac));
+    const double memory_s = (group->n_experts * weights * group->weight_bytes +
+                             group->n_picks * moved * group->element_bytes) /
+                            bytes_per_s(hardware, experts->memory_frac);
+    return (experts->launch_us + group->n_experts * experts->expert_us) * us +
+           p_norm(compute_s, memory_s, experts->exponent);
+}
+
+double latent_s(const struct hardware *hardware, double n_prompt_tokens, double n_decodes)
+{
+    const struct latent_profile *latent = &hardware->latent;
+    return (latent->layer_us + n_prompt_tokens * latent->token_us + n_decodes * latent->decode_us) *
+           us;
+}
+
 IFL_HOT double prefill_attention_s(const struct hardware *hardware,
                                    const struct attention_heads *heads,
                                    const struct prefill_shape *shape)

@@ -175,6 +175,14 @@ IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_
     return plus_copies_s(rank, totals, s);
 }
 
+double roofline_latent_module_s(const struct roofline_rank *rank,
+                                const struct ifl_step_totals *totals)
+{
+    const double attention_s = prefill_s(rank, totals) + decode_s(rank, totals);
+    return roofline_projections_s(rank, totals->n_tokens) + roofline_latent_s(rank, totals) +
+           attention_s;
+}
+
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
     const struct roofline_tokens m = {totals->n_tokens, totals->n_tokens};
@@ -415,6 +423,8 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
     rank->head = model_lm_head(model, tensor_parallel);
     model_latent_ups(model, tensor_parallel, rank->ups);
     set_heads(rank);
+    rank->fused_experts =
+        model->n_experts > 0 && experts_are_known(rank->hardware, model->quantization == MODEL_FP8);
     rank->dense_columns = (double)model_dense_columns(model, tensor_parallel);
     rank->shared_columns = (double)model_shared_columns(model, tensor_parallel);
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;

@@ -30,6 +30,7 @@ struct roofline_rank {
     double rotary_elements, merged_elements; /* of a token; of a query head, sent and received */
     double token_bytes, block_bytes;         /* of K/V, of a rank, all its layers */
     double prompt_frac; /* of the profile's times, of what a step with prompts computes */
+    bool fused_experts; /* the profile has them as one operation */
 };
 
 /* Requires that the ranks can share the model (model_check_parallel), which is spread over them
@@ -37,6 +38,9 @@ struct roofline_rank {
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct platform *platform, const struct parallel *parallel,
                        int32_t block_tokens);
+/* The attention of one layer with latents: its products, norms, rotary embedding and attention. */
+double roofline_latent_module_s(const struct roofline_rank *rank,
+                                const struct ifl_step_totals *totals);
 /* Of a rank alone. Requires an all-reduce where there are tensor-parallel ranks. */
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 

@@ -18,8 +18,8 @@ static double activation_elements(const struct roofline_rank *rank, double colum
 }
 
 /* Four fused kernels a layer: two norms that also add the residual (read x and the residual, write
- * both), rotary embedding of queries and keys in place, and the MLP's activation. One more for the
- * norm of each latent. */
+ * both), rotary embedding of queries and keys in place, and the MLP's activation, unless that is
+ * part of the experts. One more for the norm of each latent. */
 static double layer_elementwise_s(const struct roofline_rank *rank, double m,
                                   double activated_elements)
 {
@@ -28,14 +28,23 @@ static double layer_elementwise_s(const struct roofline_rank *rank, double m,
     const double norm_elements = 4.0 * model->d_model / shares;
     const double elements =
         2 * norm_elements + rank->rotary_elements + activated_elements + 2 * rank->latent_elements;
-    return elementwise_s(rank->hardware, 4 + rank->n_latents, m * elements * model->weight_bytes);
+    const int n_launches = (activated_elements > 0 ? 4 : 3) + rank->n_latents;
+    return elementwise_s(rank->hardware, n_launches, m * elements * model->weight_bytes);
 }
 
 static double experts_elements(const struct roofline_rank *rank, struct roofline_tokens m)
 {
+    if (rank->fused_experts)
+        return activation_elements(rank, rank->shared_columns);
     return activation_elements(rank, rank->ffn_columns) * model_experts_per_token(rank->model) *
                experts_share(rank) * (m.own > 0 ? m.all / m.own : 1) +
            activation_elements(rank, rank->shared_columns);
+}
+
+static double router_s(const struct roofline_rank *rank, double m)
+{
+    const struct model *model = rank->model;
+    return gemm_s(rank->hardware, m, model->n_experts, model->d_model, model->weight_bytes);
 }
 
 /* Experts run as one group: the tokens' picks are its rows, and the router is a small product. */
@@ -54,10 +63,24 @@ static double linear_s(const struct roofline_rank *rank, int i, struct roofline_
         .fp8 = model->quantization == MODEL_FP8,
     };
     const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
-    const double router_s = routes ? gemm_s(rank->hardware, m.own, model->n_experts, model->d_model,
-                                            model->weight_bytes)
-                                   : 0;
-    return router_s + gemm_group_s(rank->hardware, &group);
+    return (routes ? router_s(rank, m.own) : 0) + gemm_group_s(rank->hardware, &group);
+}
+
+/* The router and the experts, as one operation. */
+static double fused_experts_s(const struct roofline_rank *rank, struct roofline_tokens m)
+{
+    const struct model *model = rank->model;
+    const struct expert_group group = {
+        .n_picks = m.all * model_experts_per_token(model) * experts_share(rank),
+        .n_experts = model_distinct_experts(model, m.all) * model_rank_experts_frac(model),
+        .n_matrices = model->mlp == MODEL_MLP_GATED ? 3 : 2,
+        .d_model = model->d_model,
+        .d_ffn = rank->ffn_columns,
+        .element_bytes = model->weight_bytes,
+        .weight_bytes = model_matrix_bytes(model),
+        .fp8 = model->quantization == MODEL_FP8,
+    };
+    return router_s(rank, m.own) + experts_s(rank->hardware, &group);
 }
 
 /* One product with weights of the layers' format. */
@@ -104,7 +127,19 @@ double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step
     s += gemm_group_s(rank->hardware, &absorbed);
     absorbed.n = model->v_head_dim;
     absorbed.k = model->kv_lora_rank;
-    return s + gemm_group_s(rank->hardware, &absorbed);
+    s += gemm_group_s(rank->hardware, &absorbed);
+    return s + latent_s(rank->hardware, totals->n_prefill_tokens, decodes);
+}
+
+double roofline_projections_s(const struct roofline_rank *rank, double m)
+{
+    const struct roofline_tokens own = {m, m};
+    const double elements = rank->rotary_elements + 2 * rank->latent_elements;
+    double s = elementwise_s(rank->hardware, 1 + rank->n_latents,
+                             m * elements * rank->model->weight_bytes);
+    for (int i = 0; i < MODEL_MLP_UP; i++)
+        s += linear_s(rank, i, own);
+    return s + q_up_s(rank, m);
 }
 
 double roofline_hop_s(const struct roofline_rank *rank, double m)
@@ -171,9 +206,12 @@ static double dense_layer_s(const struct roofline_rank *rank, double m, double f
 /* With experts, or of a dense model. */
 static double layer_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac)
 {
+    const int n_linears = rank->fused_experts ? MODEL_MLP_UP : MODEL_LINEARS;
     double s = layer_elementwise_s(rank, m.own, experts_elements(rank, m));
-    for (int i = 0; i < MODEL_LINEARS; i++)
+    for (int i = 0; i < n_linears; i++)
         s += linear_s(rank, i, m);
+    if (rank->fused_experts)
+        s += fused_experts_s(rank, m);
     s += q_up_s(rank, m.own) + mlp_s(rank, m.own, rank->shared_columns);
     s *= frac;
     s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);

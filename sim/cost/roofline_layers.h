@@ -13,7 +13,11 @@ struct roofline_tokens {
  * kernels' times; messages have their own numbers. */
 double roofline_layers_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac);
 
-/* Products of one layer with W^UK and W^UV, of a model with latent attention. Prompts compute keys
+/* The products of a layer's attention, the norms of its latents and the rotary embedding. */
+double roofline_projections_s(const struct roofline_rank *rank, double m);
+
+/* Products of one layer with W^UK and W^UV, of a model with latent attention, and the kernels
+ * between them. Prompts compute keys
  * and values of their new tokens, and anew those of the tokens before them, of which the latent
  * alone is there (rounded up to 64 for each sequence). Decodes multiply each head's query by its
  * W^UK, and its output by its W^UV (DeepSeek-V2, section 2.1.2: absorbed): batched products of 16

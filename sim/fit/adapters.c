@@ -177,6 +177,34 @@ static int aic_gemm(const struct adapter_row *row, struct fit_sample *sample,
     return code;
 }
 
+/* A layer of experts on one GPU, with a rank's columns of each. The number of experts that a row
+ * reaches is known where its load is balanced, with one token, and with many. */
+static int aic_experts(const struct adapter_row *row, struct fit_sample *sample,
+                       struct ifl_error *error)
+{
+    enum { MANY = 8 };
+    int code = 0;
+    const char *dtype = adapter_text(row, 0), *load = adapter_text(row, 8);
+    *sample = (struct fit_sample){.op = FIT_NONE, .element_bytes = 2};
+    sample->m = adapter_number(row, 1, 1, &code, error);
+    sample->n = adapter_number(row, 2, 1, &code, error);
+    const double columns = adapter_number(row, 3, 1, &code, error);
+    sample->experts_per_token = adapter_number(row, 4, 1, &code, error);
+    sample->n_experts = adapter_number(row, 5, 1, &code, error);
+    sample->k = columns / adapter_number(row, 6, 1, &code, error);
+    const double n_ranks = adapter_number(row, 7, 1, &code, error);
+    sample->measured_s = ms_of(row, 9, &code, error);
+    const bool known = strcmp(load, "balanced") == 0 || sample->m == 1 ||
+                       sample->m * sample->experts_per_token >= MANY * sample->n_experts;
+    if (known && n_ranks == 1)
+        sample->op = is_16_bit(dtype)                  ? FIT_EXPERTS
+                     : strcmp(dtype, "fp8_block") == 0 ? FIT_EXPERTS_FP8
+                                                       : FIT_NONE;
+    snprintf(sample->group, sizeof sample->group, "%.0f/%.0f/%.0f", sample->n, columns,
+             sample->n_experts);
+    return code;
+}
+
 /* Prefill of whole prompts. */
 static int aic_context(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error)
@@ -259,6 +287,22 @@ static const struct adapter all[] = {
      {"gemm_dtype", "m", "n", "k", "latency"},
      NULL,
      aic_gemm},
+    {"aiconfigurator experts",
+     "fused layers of experts, of 16 bits and of fp8 in blocks",
+     {"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size",
+      "moe_ep_size", "distribution", "latency"},
+     NULL,
+     aic_experts},
+    {"aiconfigurator latent context",
+     "modules of DeepSeek-V3's attention, of whole prompts",
+     {"kv_cache_dtype", "gemm_type", "num_heads", "batch_size", "isl", "latency"},
+     "mla_context",
+     aic_latent_context},
+    {"aiconfigurator latent generation",
+     "the same of one token a sequence",
+     {"kv_cache_dtype", "gemm_type", "num_heads", "batch_size", "step", "latency"},
+     "mla_generation",
+     aic_latent_generation},
     {"aiconfigurator context attention",
      "prefill of whole prompts",
      {"attn_dtype", "kv_cache_dtype", "batch_size", "isl", "num_heads", "num_key_value_heads",

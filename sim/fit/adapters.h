@@ -36,6 +36,12 @@ int llmservingsim_per_sequence(const struct adapter_row *row, struct fit_sample 
 /* AIConfigurator's logs of forward passes of Qwen3-32B (steps.c). */
 int aic_steps(const struct adapter_row *row, struct fit_sample *sample, struct ifl_error *error);
 
+/* AIConfigurator's modules of latent attention, of DeepSeek-V3 (latent.c). */
+int aic_latent_context(const struct adapter_row *row, struct fit_sample *sample,
+                       struct ifl_error *error);
+int aic_latent_generation(const struct adapter_row *row, struct fit_sample *sample,
+                          struct ifl_error *error);
+
 /* ---- for the adapters: cells of a row by the adapter's column ---- */
 
 const char *adapter_text(const struct adapter_row *row, int i);

@@ -1,5 +1,7 @@
 #include "fit/forms.h"
 
+#include <math.h>
+
 #include "cost/kernels.h"
 #include "cost/roofline.h"
 
@@ -11,6 +13,24 @@ static double predict_gemm(const struct platform *platform, const struct fit_sam
 static double predict_gemm_fp8(const struct platform *platform, const struct fit_sample *sample)
 {
     return gemm_fp8_s(&platform->hardware, sample->m, sample->n, sample->k);
+}
+
+/* Tables of experts have loads that are balanced or known to reach every expert. */
+static double predict_experts(const struct platform *platform, const struct fit_sample *sample)
+{
+    const bool fp8 = sample->op == FIT_EXPERTS_FP8;
+    const double n_picks = sample->m * sample->experts_per_token;
+    const struct expert_group group = {
+        .n_picks = n_picks,
+        .n_experts = fmin(n_picks, sample->n_experts),
+        .n_matrices = 3,
+        .d_model = sample->n,
+        .d_ffn = sample->k,
+        .element_bytes = 2,
+        .weight_bytes = fp8 ? 1 : 2,
+        .fp8 = fp8,
+    };
+    return experts_s(&platform->hardware, &group);
 }
 
 static struct attention_heads heads_of(const struct fit_sample *sample)
@@ -51,6 +71,14 @@ static double predict_step(const struct platform *platform, const struct fit_sam
     struct roofline_rank rank;
     roofline_rank_set(&rank, sample->model, platform, &parallel, 16);
     return roofline_step_s(&rank, &sample->totals);
+}
+
+static double predict_latent(const struct platform *platform, const struct fit_sample *sample)
+{
+    const struct parallel parallel = model_tensor_parallel(sample->tensor_parallel);
+    struct roofline_rank rank;
+    roofline_rank_set(&rank, sample->model, platform, &parallel, 16);
+    return roofline_latent_module_s(&rank, &sample->totals);
 }
 
 static double predict_host(const struct platform *platform, const struct fit_sample *sample)
@@ -120,6 +148,16 @@ static bool has_many_seqs(const struct fit_sample *sample)
     return sample->n_seqs > 1;
 }
 
+static bool is_prompt(const struct fit_sample *sample)
+{
+    return sample->totals.n_prefill_tokens > 0;
+}
+
+static bool is_decode(const struct fit_sample *sample)
+{
+    return sample->totals.n_decode_seqs > 0;
+}
+
 static bool has_long_context(const struct fit_sample *sample)
 {
     return sample->context_tokens + 1 > KERNELS_SPLIT_TOKENS;
@@ -173,6 +211,12 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
              0,                                                                                    \
              is_one_row,                                                                           \
              true},                                                                                \
+    }
+#define EXPERTS(section)                                                                           \
+    {                                                                                              \
+        LOG(section, launch_us, 0.1, 1000, 30, 1), LOG(section, compute_frac, 0.01, 2, 0.5, 0),    \
+            LOG(section, memory_frac, 0.01, 2, 0.8, 0), LOG(section, exponent, 1, 50, 1.5, 0.1),   \
+            LOG(section, expert_us, 1e-4, 10, 0.1, 0.05),                                          \
     }
 /* The rate of small messages has a large `negligible`: if they all take the same time, no rate is
  * determined. */
@@ -304,6 +348,28 @@ static const struct form forms[] = {
      .n_parameters = 10,
      .n_folds = 3,
      .predict_s = predict_step},
+    {.op = FIT_EXPERTS,
+     .section = "experts",
+     .parameters = EXPERTS(experts),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_experts},
+    {.op = FIT_EXPERTS_FP8,
+     .section = "experts_fp8",
+     .parameters = EXPERTS(experts_fp8),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_experts},
+    {.op = FIT_LATENT,
+     .section = "latent",
+     .parameters = {LOG(latent, layer_us, 0.1, 1000, 50, 1),
+                    {"token_us", offsetof(struct platform, hardware.latent.token_us), 1e-4, 10,
+                     0.04, true, 0.01, is_prompt, false},
+                    {"decode_us", offsetof(struct platform, hardware.latent.decode_us), 1e-4, 10,
+                     0.1, true, 0.01, is_decode, false}},
+     .n_parameters = 3,
+     .n_folds = 5,
+     .predict_s = predict_latent},
 };
 
 const struct form *form_of(enum fit_op op)

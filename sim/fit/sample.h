@@ -28,12 +28,16 @@ enum fit_op {
     FIT_BLOCK_COPY,
     FIT_HOST, /* a whole forward pass; all of it but the host's part is known */
     FIT_STEP, /* a whole forward pass, with all of the above in it */
+    FIT_EXPERTS,
+    FIT_EXPERTS_FP8,
+    FIT_LATENT, /* attention with latents in one layer */
     FIT_OPS
 };
 
 struct fit_sample {
     enum fit_op op;
-    double m, n, k;                              /* products */
+    double m, n, k;                              /* products; experts: m tokens [n] by k columns */
+    double n_experts, experts_per_token;         /* of a layer of experts */
     double n_seqs, new_tokens, context_tokens;   /* attention, of sequences of equal length */
     double n_decode_seqs, decode_context_tokens; /* beside them in a mixed step */
     double longest_kv; /* of the prefill sequences, where they are not equal; or 0 */

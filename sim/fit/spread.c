@@ -16,9 +16,18 @@ static const double median_abs_normal = 0.67448975019608171;
 /* Draws of a class: one for the factor, then one for each parameter. */
 enum { CLASS_DRAWS = 1 + FORM_MAX_PARAMETERS };
 
-static double normal(const struct spread *spread, enum fit_op op, int i)
+/* Keys of draws: of classes up to FIT_STEP their numbers, then that of deployments and software,
+ * which has SOFTWARE_DRAWS and more; later classes follow those. */
+enum { DEPLOYMENT = FIT_STEP + 1, LATER_CLASSES = 100 };
+
+static int key_of(enum fit_op op)
 {
-    const uint64_t index = (uint64_t)op * CLASS_DRAWS + (uint64_t)i;
+    return op <= FIT_STEP ? (int)op : LATER_CLASSES + (int)op;
+}
+
+static double normal(const struct spread *spread, int key, int i)
+{
+    const uint64_t index = (uint64_t)key * CLASS_DRAWS + (uint64_t)i;
     return gsl_cdf_ugaussian_Pinv(
         ifl_uniform(ifl_draw(spread->seed, IFL_DRAW_ENSEMBLE, spread->member, index)));
 }
@@ -26,7 +35,7 @@ static double normal(const struct spread *spread, enum fit_op op, int i)
 /* A lognormal factor around 1 with that median absolute error. */
 static double class_factor(const struct spread *spread, enum fit_op op, double median)
 {
-    return exp(median / median_abs_normal * normal(spread, op, 0));
+    return exp(median / median_abs_normal * normal(spread, key_of(op), 0));
 }
 
 /* Reads an error of the fit; 0 if the profile does not have it. */
@@ -68,7 +77,7 @@ static int draw_parameters(const struct form *form, const struct node *fit,
             return error->code;
         if (std_error == 0 || *value == 0)
             continue;
-        const double drawn = *value + std_error * normal(spread, form->op, 1 + i);
+        const double drawn = *value + std_error * normal(spread, key_of(form->op), 1 + i);
         *value = fmin(fmax(drawn, of->low), of->high);
     }
     return 0;
@@ -104,6 +113,21 @@ static void slow_decode(struct hardware *hardware, double factor)
     hardware->decode_mixed.memory_frac /= factor;
 }
 
+static void slow_experts(struct experts_profile *experts, double factor)
+{
+    experts->launch_us *= factor;
+    experts->expert_us *= factor;
+    experts->compute_frac /= factor;
+    experts->memory_frac /= factor;
+}
+
+static void slow_latent(struct latent_profile *latent, double factor)
+{
+    latent->layer_us *= factor;
+    latent->token_us *= factor;
+    latent->decode_us *= factor;
+}
+
 static void slow_lines(struct lines_profile *lines, double factor)
 {
     lines->latency_us *= factor;
@@ -134,6 +158,12 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
         slow_gemm(&hardware->gemm, factor);
     else if (op == FIT_GEMM_FP8)
         slow_gemm(&hardware->gemm_fp8, factor);
+    else if (op == FIT_EXPERTS)
+        slow_experts(&hardware->experts, factor);
+    else if (op == FIT_EXPERTS_FP8)
+        slow_experts(&hardware->experts_fp8, factor);
+    else if (op == FIT_LATENT)
+        slow_latent(&hardware->latent, factor);
     else if (op == FIT_PREFILL)
         slow_prefill(&hardware->prefill, factor);
     else if (op == FIT_DECODE)
@@ -194,7 +224,7 @@ enum { SOFTWARE_DRAWS = 1024 }; /* behind the indexes of all numbers of deployme
 
 static double software_factor(const struct spread *spread, int i, double median)
 {
-    return exp(median / median_abs_normal * normal(spread, FIT_OPS, SOFTWARE_DRAWS + i));
+    return exp(median / median_abs_normal * normal(spread, DEPLOYMENT, SOFTWARE_DRAWS + i));
 }
 
 static void change_gemm(struct gemm_profile *gemm, double products, double weights)
@@ -202,6 +232,14 @@ static void change_gemm(struct gemm_profile *gemm, double products, double weigh
     gemm->launch_us *= weights;
     gemm->memory_frac /= weights;
     gemm->compute_frac /= products;
+}
+
+static void change_experts(struct experts_profile *experts, double products, double weights)
+{
+    experts->launch_us *= weights;
+    experts->expert_us *= weights;
+    experts->memory_frac /= weights;
+    experts->compute_frac /= products;
 }
 
 static void change_lines(struct lines_profile *lines, double latency, double rate)
@@ -220,6 +258,8 @@ static void draw_software(const struct spread *spread, struct hardware *hardware
     const double rate = software_factor(spread, 5, software.rate);
     change_gemm(&hardware->gemm, products, weights);
     change_gemm(&hardware->gemm_fp8, products, weights);
+    change_experts(&hardware->experts, products, weights);
+    change_experts(&hardware->experts_fp8, products, weights);
     slow_prefill(&hardware->prefill, software_factor(spread, 2, software.prefill));
     slow_decode(hardware, software_factor(spread, 3, software.decode));
     for (int i = 0; i < HARDWARE_ALLREDUCES; i++) {
@@ -241,7 +281,7 @@ static void slow_host(struct host_times *host, double factor)
 /* Indexes behind those of all classes; the first is that of the count of blocks. */
 static double normal_of_deployment(const void *spread, int key)
 {
-    return normal(spread, FIT_OPS, 1 + key);
+    return normal(spread, DEPLOYMENT, 1 + key);
 }
 
 int spread_draw(const char *name, const struct spread *spread, struct platform *platform,
@@ -261,7 +301,7 @@ int spread_draw(const char *name, const struct spread *spread, struct platform *
         slow_host(&platform->deployment.host,
                   class_factor(spread, FIT_HOST, spread->host_error_frac));
     if (rc == 0)
-        platform->deployment.memory.drawn_sds = normal(spread, FIT_OPS, 0);
+        platform->deployment.memory.drawn_sds = normal(spread, DEPLOYMENT, 0);
     if (rc == 0)
         deployment_draw(&fitted, normal_of_deployment, spread, &platform->deployment);
     tree_free(root);

@@ -82,6 +82,9 @@ struct pool_names {
 /* serving.kv.block_tokens and num_blocks. */
 void settle_pool(struct settled *s, const struct pool_names *names);
 
+/* The deployment, with what it rests on, unless the profile has times of its own for the host. */
+void settle_deployment(struct settled *s, const char *name, const char *says);
+
 /* Orders of the queue: SGLang's --schedule-policy, and the module here. */
 struct sglang_order {
     const char *name, *policy;

@@ -184,9 +184,9 @@ static void settle_seats_v1(struct vllm *v, enum gpu_class class)
     else if (v->version <= 800)
         settle_assume(v->s, "serving.batching.max_seqs", "1024", "V1's default up to 0.8.0");
     else if (v->version < 804 && class == GPU_SMALL)
-        settle_fail(v->s, NULL,
-                    "max_num_seqs is not said, and its default on this GPU between 0.8.0 and 0.8.4 "
-                    "is not known: give it in --command");
+        settle_assume(v->s, "serving.batching.max_seqs", "256",
+                      "its default on this GPU between 0.8.0 (1024) and 0.8.4 (256) is not known: "
+                      "give it in --command if more requests than that run at once");
     else if (class == GPU_UNNAMED)
         settle_fail(v->s, NULL,
                     "max_num_seqs is not said, and its default goes by the GPU, which is not "
@@ -462,6 +462,17 @@ static void settle_parallel(struct settled *s)
         settle_count(s, "decode_context_parallel_size", "parallel.context");
 }
 
+/* Engine V0 plans, samples and detokenises between two steps; asynchronous scheduling hides it. */
+static void settle_host(const struct vllm *v)
+{
+    const char *ahead = tree_text(tree_at(v->s->root, "serving.in_flight.ahead"));
+    if (!v->v1)
+        settle_deployment(v->s, "vllm-0.6", "the host of engine V0, as measured in 2024");
+    else if (ahead && strcmp(ahead, "1") == 0)
+        settle_deployment(v->s, "vllm-0.20",
+                          "the host under asynchronous scheduling, as measured with 0.20");
+}
+
 /* A draft model has a length of its own; without one, two lengths are of two servers. */
 static void check_lengths(struct settled *s)
 {
@@ -500,6 +511,7 @@ void settle_vllm(struct settled *s)
     settle_drafts_vllm(s, v.v1);
     settle_newcomers(&v);
     settle_parallel(s);
+    settle_host(&v);
     settle_count(s, "max_model_len", "serving.max_model_len");
     settle_length(s);
     settle_kv(&v);

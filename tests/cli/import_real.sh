@@ -327,10 +327,25 @@ limits 0.7.3 a100-80gb-sxm 2048 1024
 limits 0.8.0 a100-80gb-sxm 2048 1024
 limits 0.8.3 h200-sxm 8192 1024
 limits 0.8.4 a100-80gb-sxm 2048 256
-refuses 'max_num_seqs is not said, and its default on this GPU between 0.8.0 and 0.8.4 is not known' \
-    "$inflight" import -c 'VLLM_USE_V1=1 vllm serve Qwen/Qwen3-8B' --engine-version 0.8.2 --hardware a100-80gb-sxm
+limits 0.8.2 a100-80gb-sxm 2048 256
+printed 'serving.batching.max_seqs=256: its default on this GPU between 0.8.0 (1024) and 0.8.4 (256) is not known'
 refuses 'max_num_batched_tokens is not said, and its default goes by the GPU' \
     "$inflight" import -c 'VLLM_USE_V1=1 vllm serve Qwen/Qwen3-8B' --engine-version 0.7.0
+
+# The host of the version, unless the profile has times of its own for it
+deployed() { # DEPLOYMENT HARDWARE VERSION COMMAND
+    succeeds "$inflight" import -c "$4" --engine-version "$3" --hardware "$2" -o deployed.yaml
+    same "$(sed -n 's/^deployment: //p' deployed.yaml)" "$1" "the deployment of $4 $3 on $2"
+}
+qwen='vllm serve Qwen/Qwen3-8B'
+deployed vllm-0.6 h100-sxm 0.7.3 "$qwen"
+deployed '' h100-sxm 0.11.0 "$qwen"
+deployed vllm-0.20 h100-sxm 0.20.1 "$qwen"
+deployed '' h100-sxm 0.20.1 "$qwen --no-async-scheduling"
+deployed '' b300 0.20.1 "$qwen"
+deployed trtllm-1.2 h100-sxm-trtllm1.2 1.2 'trtllm-serve Qwen/Qwen3-8B'
+deployed '' h100-sxm-trtllm1.2 0.12 'trtllm-serve Qwen/Qwen3-8B --backend tensorrt'
+deployed '' h100-sxm 0.5.12 'sglang serve Qwen/Qwen3-8B'
 printf 'model: nosuch\nserving: {preset: vllm-v1}\n' >nosuch.yaml
 refuses 'nosuch.yaml: unknown model nosuch' "$inflight" export --server vllm nosuch.yaml
 

@@ -76,7 +76,7 @@ awk -F, '{ at[$1] = $4 } END { full = at["h2o-819"] / at["all"]; alike = at["h2o
 # EAGLE-3 on SGLang: the bounds of the page, and where three guesses of which little holds stop to pay
 reproduce speculation
 awk -F, '$1 == "rows" && $2 != 185 || $1 == "median_error" && $2 > 0.06 || $1 == "within_12_percent" && $2 < 0.9 { bad = 1 }
-    /^mean of/ && ($2 > 0.06 || $2 < -0.06) { bad = 1 } END { exit bad || NR != 8 }' speculation/errors.csv ||
+    /^mean of/ && ($2 > 0.07 || $2 < -0.07) { bad = 1 } END { exit bad || NR != 8 }' speculation/errors.csv ||
     complain 'speed-ups of EAGLE-3 are not within the bounds'
 awk -F, '$2 == "0.4" && $1 <= 16 && $3 < 1.1 || $2 == "0.4" && $1 >= 64 && $3 > 1 { bad = 1 } END { exit bad || NR != 19 }' \
     speculation/crossover.csv || complain 'speculation does not stop to pay'

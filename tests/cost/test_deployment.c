@@ -1,10 +1,13 @@
 /* Deployments by name, by path, in place, and as older profiles have them. */
+#include <gsl/gsl_fit.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/tree.h"
 #include "cost/deployment.h"
 #include "loading.h"
+#include "rows.h"
 
 static const char *const kernels =
     "gpu: {peak_tflops: 1, memory_gb_per_s: 1, n_sms: 1, memory_gib: 1}\n"
@@ -187,4 +190,41 @@ Test(deployment, a_front_end_may_be_left_out)
                  "deployment.front_end.token_s is -1, expected a number from 0 to 1000 s");
     expect_error("deployment: {base: vllm, front_end: {token: 1}}\n", KERNEL_LINES + 1,
                  "unknown key deployment.front_end.token, did you mean token_s?");
+}
+
+/* ---- what the shipped ones rest on ---- */
+
+/* A line through the CPU times of a step, Llama-2-7B on one A100, by the size of its batch. */
+Test(deployment, the_host_of_engine_v0_is_a_line_through_measured_times)
+{
+    enum { MOST = 32 };
+    double batch[MOST], ms[MOST], c0, c1, cov00, cov01, cov11, chi2;
+    size_t n = 0;
+    struct table table = read_logs("tests/cost/data/vidur_a100_cpu_overheads.csv");
+    for (size_t i = 0; i < table.n_rows; i++) {
+        const struct row row = {&table, i};
+        if (strcmp(word(&row, "model_name"), "meta-llama/Llama-2-7b-hf") != 0)
+            continue;
+        batch[n] = number(&row, "batch_size");
+        ms[n++] = number(&row, "schedule_median") + number(&row, "prepare_inputs_e2e_median") +
+                  number(&row, "sampler_e2e_median") + number(&row, "process_model_outputs_median");
+    }
+    table_free(&table);
+    cr_assert_eq(n, 13);
+    gsl_fit_linear(batch, 1, ms, 1, n, &c0, &c1, &cov00, &cov01, &cov11, &chi2);
+    const struct platform platform = loaded("deployment: vllm-0.6\n");
+    cr_expect_lt(fabs(platform.deployment.host.step_s - c0 * 1e-3), 5e-6, "%g ms", c0);
+    cr_expect_lt(fabs(platform.deployment.host.seq_s - c1 * 1e-3), 5e-8, "%g ms", c1);
+}
+
+/* What the fit to step logs of vLLM 0.20 finds, with a time a layer at its lower bound. */
+Test(deployment, the_host_of_asynchronous_scheduling_is_that_of_the_b300)
+{
+    const struct host_times shared = loaded("deployment: vllm-0.20\n").deployment.host;
+    const struct host_times fitted = load_platform("b300").deployment.host;
+    cr_expect_leq(fitted.layer_s, 1e-7);
+    cr_expect_eq(shared.layer_s, 0);
+    cr_expect_eq(shared.step_s, fitted.step_s);
+    cr_expect_lt(fabs(shared.seq_s / fitted.seq_s - 1), 5e-3);
+    cr_expect_lt(fabs(shared.prompt_layer_s / fitted.prompt_layer_s - 1), 5e-3);
 }

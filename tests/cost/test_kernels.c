@@ -61,6 +61,35 @@ Test(kernels, gemm_rows_of_whole_tiles)
     expect_close(gemm_s(&hw, 32, 1000, 1000, 2), sqrt(2) * 64e-6 + (128e3 + 2e6) * 1e-12);
 }
 
+/* Eight picks of 1000 x 500 in three matrices, of four experts: 8 x 3e6 FLOP = 24 us; 4 x 3 x 500e3
+ * weights of 2 bytes and 8 x (3000 + 3000) elements = 12.096 us; fp8 has half the weights' bytes
+ * and half the time of FLOPs. */
+Test(kernels, experts_by_hand)
+{
+    struct hardware hw = plain();
+    struct expert_group group = {8, 4, 3, 1000, 500, 2, 2, false};
+    cr_expect_not(experts_are_known(&hw, false));
+    hw.experts = (struct experts_profile){
+        .launch_us = 5, .compute_frac = 1, .memory_frac = 1, .exponent = 1, .expert_us = 0.25};
+    cr_expect(experts_are_known(&hw, false));
+    cr_expect_not(experts_are_known(&hw, true));
+    expect_close(experts_s(&hw, &group), 5e-6 + 1e-6 + 24e-6 + 12.096e-6);
+    hw.experts_fp8 = (struct experts_profile){.compute_frac = 0.5, .memory_frac = 1, .exponent = 1};
+    group.fp8 = true;
+    group.weight_bytes = 1;
+    expect_close(experts_s(&hw, &group), 24e-6 + 6.096e-6);
+    group.n_picks = 0;
+    expect_close(experts_s(&hw, &group), 0);
+}
+
+Test(kernels, latents_by_hand)
+{
+    struct hardware hw = plain();
+    expect_close(latent_s(&hw, 100, 10), 0);
+    hw.latent = (struct latent_profile){.layer_us = 50, .token_us = 0.04, .decode_us = 0.1};
+    expect_close(latent_s(&hw, 100, 10), 50e-6 + 4e-6 + 1e-6);
+}
+
 /* A large exponent is the roofline with a sharp corner. */
 Test(kernels, gemm_tends_to_the_maximum)
 {

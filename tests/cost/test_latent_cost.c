@@ -102,17 +102,18 @@ static double mlp_s(const struct hardware *hw, double m, double columns)
 }
 
 /* m rows of DeepSeek-V2-Lite on one rank without attention: two norms of 2 x 4 x 2048 elements, one
- * of the latent, rotary parts of 16 queries and a key, and activations; five kernels. */
+ * of the latent, rotary parts of 16 queries and a key, and activations; five kernels. Those of the
+ * picked experts are part of their operation. */
 static double layers_s(const struct hardware *hw, double m)
 {
     const double common = 8 * 2048 + 2 * 17 * 64 + 2 * 512;
     const double picked = 64 * (1 - pow(1 - 6.0 / 64, m)), rows = 6 * m;
     const double both = gemm_s(hw, m, 3648, 2048, 2) + gemm_s(hw, m, 2048, 2048, 2);
-    const double experts = gemm_s(hw, m, 64, 2048, 2) +
-                           batched_s(hw, rows, 2 * 1408, 2048, picked) +
-                           batched_s(hw, rows, 2048, 1408, picked) + mlp_s(hw, m, 2 * 1408);
+    const struct expert_group group = {rows, picked, 3, 2048, 1408, 2, 2, false};
+    const double experts =
+        gemm_s(hw, m, 64, 2048, 2) + experts_s(hw, &group) + mlp_s(hw, m, 2 * 1408);
     const double first = elementwise_s(hw, 5, m * 2 * (common + 3 * 10944)) + mlp_s(hw, m, 10944);
-    const double other = elementwise_s(hw, 5, m * 2 * (common + 3 * 1408 * 6 + 3 * 2816)) + experts;
+    const double other = elementwise_s(hw, 5, m * 2 * (common + 3 * 2816)) + experts;
     return 27 * both + first + 26 * other + gemm_s(hw, 32, 102400, 2048, 2);
 }
 
@@ -134,8 +135,8 @@ Test(latent_cost, a_decode_step_takes_the_sum_of_its_kernels)
         .n_tokens = 32, .n_sampled = 32, .n_decode_seqs = 32, .decode_context = 64000};
     const struct decode_shape shape = {32, 64000};
     const struct attention_heads heads = {16, 1, 288, 2, 2 * (576 + 512)};
-    const double latent =
-        batched_s(hw, 32 * 16, 512, 128, 16) + batched_s(hw, 32 * 16, 128, 512, 16);
+    const double latent = batched_s(hw, 32 * 16, 512, 128, 16) +
+                          batched_s(hw, 32 * 16, 128, 512, 16) + latent_s(hw, 0, 32);
     const double wanted = layers_s(hw, 32) + 27 * (latent + decode_attention_s(hw, &heads, &shape));
     expect_close(roofline_step_s(&rank, &totals), host_s(&platform, 32) + wanted);
 }
@@ -165,11 +166,32 @@ Test(latent_cost, a_chunk_makes_keys_and_values_of_its_context)
     const struct attention_heads one = {16, 1, 288, 2, 2 * (576 + 512)}, many = {16, 16, 160, 2};
     const double latent = gemm_s(hw, 512 + 1024, 16 * 256, 512, 2) +
                           batched_s(hw, 31 * 16, 512, 128, 16) +
-                          batched_s(hw, 31 * 16, 128, 512, 16);
+                          batched_s(hw, 31 * 16, 128, 512, 16) + latent_s(hw, 512, 31);
     const double attention =
         prefill_attention_s(hw, &many, &prompt) + decode_attention_s(hw, &one, &decodes);
     const double wanted = layers_s(hw, 31 + 512) + 27 * (latent + attention);
     expect_close(roofline_step_s(&rank, &totals), host_s(&platform, 32) + wanted);
+}
+
+/* A profile without experts of its own has the two products of a group, and their activation. */
+Test(latent_cost, experts_are_two_products_of_a_profile_without_them)
+{
+    const struct model model = load_model("deepseek-v2-lite");
+    struct platform platform = load_platform("h100-sxm");
+    const struct hardware *hw = &platform.hardware;
+    const struct ifl_step_totals totals = {
+        .n_tokens = 8, .n_sampled = 8, .n_decode_seqs = 8, .decode_context = 8000};
+    const struct roofline_rank fused = rank_of(&model, &platform, 1);
+    const double fused_s = roofline_step_s(&fused, &totals);
+    const double picked = 64 * (1 - pow(1 - 6.0 / 64, 8)), rows = 6 * 8;
+    const struct expert_group group = {rows, picked, 3, 2048, 1408, 2, 2, false};
+    const double one_s = experts_s(hw, &group);
+    const double two_s =
+        batched_s(hw, rows, 2 * 1408, 2048, picked) + batched_s(hw, rows, 2048, 1408, picked) +
+        8 * 2 * 3 * 1408 * 6 / (hw->elementwise.memory_frac * hw->gpu.memory_gb_per_s * 1e9);
+    platform.hardware.experts = (struct experts_profile){0};
+    const struct roofline_rank apart = rank_of(&model, &platform, 1);
+    cr_expect_lt(fabs(roofline_step_s(&apart, &totals) - fused_s - 26 * (two_s - one_s)), 1e-12);
 }
 
 /* With all 128 heads of DeepSeek-V3 on a rank a token of context takes 128 x 2176 FLOPs, longer on

@@ -170,6 +170,49 @@ Test(held_out, attention_of_other_heads_on_a100)
     expect_below("A100 decode", &report.of[FIT_DECODE].held_out, 1949, 0.08, 0.30);
 }
 
+static struct fit_report in_folds(const char *gpu, const char *const *tables, size_t n)
+{
+    struct trial trial = {.gpu = gpu, .n_tables = n};
+    for (size_t i = 0; i < n; i++)
+        trial.tables[i] = tables[i];
+    return fly(&trial);
+}
+
+/* A model's experts left out, one after another, in five folds. */
+Test(held_out, experts_of_other_models)
+{
+    static const struct {
+        const char *gpu, *table;
+        size_t n_16_bits, n_fp8;
+        double median, p95;
+    } of[] = {
+        {"a100-80gb-sxm", DATA "aic_a100_vllm0.14.0_moe.csv.gz", 684, 0, 0.14, 0.46},
+        {"h100-sxm", DATA "aic_h100_vllm0.24.0_moe.csv.gz", 960, 1050, 0.07, 0.40},
+        {"h200-sxm", DATA "aic_h200_vllm0.24.0_moe.csv.gz", 975, 1050, 0.10, 0.41},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct fit_report report = in_folds(of[i].gpu, &of[i].table, 1);
+        expect_below(of[i].gpu, &report.of[FIT_EXPERTS].held_out, of[i].n_16_bits, of[i].median,
+                     of[i].p95);
+        if (of[i].n_fp8 > 0)
+            expect_below(of[i].gpu, &report.of[FIT_EXPERTS_FP8].held_out, of[i].n_fp8, of[i].median,
+                         of[i].p95);
+    }
+}
+
+/* Numbers of heads, formats and batches left out, in five folds. */
+Test(held_out, modules_of_latent_attention)
+{
+    static const char *const of_h100[] = {DATA "aic_h100_vllm0.24.0_mla_context.csv.gz",
+                                          DATA "aic_h100_vllm0.24.0_mla_generation.csv.gz"};
+    static const char *const of_h200[] = {DATA "aic_h200_vllm0.24.0_mla_context.csv.gz",
+                                          DATA "aic_h200_vllm0.24.0_mla_generation.csv.gz"};
+    const struct fit_report h100 = in_folds("h100-sxm", of_h100, 2);
+    expect_below("H100", &h100.of[FIT_LATENT].held_out, 3030, 0.06, 0.23);
+    const struct fit_report h200 = in_folds("h200-sxm", of_h200, 2);
+    expect_below("H200", &h200.of[FIT_LATENT].held_out, 3060, 0.06, 0.23);
+}
+
 /* Every other size left out, three GPU counts and two engine modes together. */
 Test(held_out, all_reduces_of_other_sizes)
 {

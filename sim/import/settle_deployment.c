@@ -1,0 +1,22 @@
+/* The deployment of a server's version, where the profile's own is that of another one. */
+#include <string.h>
+
+#include "cost/hardware.h"
+
+#include "import/settle.h"
+
+/* A profile with times of its own for the host, as a fit to whole steps writes it, keeps them. */
+static bool has_shared_deployment(struct settled *s)
+{
+    const char *hardware = tree_text(tree_at(s->root, "hardware"));
+    struct platform platform;
+    struct ifl_error error;
+    return hardware && hardware_load(hardware, &platform, &error) == 0 &&
+           platform.deployment_name[0];
+}
+
+void settle_deployment(struct settled *s, const char *name, const char *says)
+{
+    if (s->code == 0 && has_shared_deployment(s))
+        settle_assume(s, "deployment", name, says);
+}
