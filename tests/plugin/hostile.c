@@ -227,7 +227,8 @@ enum admit_way {
     WAITS_A_MOMENT,
     CANNOT_BEGIN,
     CANNOT_SAY_WHY,
-    BEGINS_WITH_NONSENSE
+    BEGINS_WITH_NONSENSE,
+    HAS_ROOM_FOR_NO_NUMBER
 };
 
 static int init_admit(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -279,6 +280,15 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     if (p->way == WAITS_A_MOMENT)
         return ifl_not_before(view->now_ns + 1);
     return ifl_admission(IFL_YES, ifl_n_tokens(r));
+}
+
+static double room(const void *self, const struct ifl_view *view, struct ifl_step *step,
+                   double enough)
+{
+    const struct hostile *p = self;
+    (void)view;
+    (void)step;
+    return p->way == HAS_ROOM_FOR_NO_NUMBER ? strtod("nan", NULL) : enough;
 }
 
 /* The order does the same as the admission, to the request that is ranked last. */
@@ -389,7 +399,7 @@ static size_t pick_decode(const void *self, const struct ifl_fleet *fleet)
 }
 
 static const struct ifl_batching_ops batching_ops = {plan};
-static const struct ifl_admit_ops admit_ops = {.ask = ask};
+static const struct ifl_admit_ops admit_ops = {.ask = ask, .room = room};
 static const struct ifl_preempt_ops preempt_ops = {.pick = pick_victim, .ahead = ahead};
 static const struct ifl_order_ops order_ops = {.rank = rank};
 static const struct ifl_draft_ops draft_ops = {.ask = guess, .most = most};
