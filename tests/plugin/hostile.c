@@ -228,7 +228,8 @@ enum admit_way {
     CANNOT_BEGIN,
     CANNOT_SAY_WHY,
     BEGINS_WITH_NONSENSE,
-    HAS_ROOM_FOR_NO_NUMBER
+    HAS_ROOM_FOR_NO_NUMBER,
+    BEGINS_WITHOUT_MEMORY
 };
 
 static int init_admit(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -241,6 +242,8 @@ static int init_admit(void *self, const struct ifl_limits *limits, struct ifl_er
         return IFL_E_INPUT;
     case BEGINS_WITH_NONSENSE:
         return 7;
+    case BEGINS_WITHOUT_MEMORY:
+        return IFL_E_NOMEM;
     default:
         return 0;
     }
