@@ -365,7 +365,8 @@ enum route_way {
     SENDS_TO_A_DECODE,
     SENDS_PAIRS_ROUND,
     NAMES_ITSELF_LATE,
-    CRASHES_LATE
+    CRASHES_LATE,
+    SHEDS_IN_TWO_LINES
 };
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
@@ -383,6 +384,8 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
         return ifl_send(ifl_counts_of(fleet, 99).n_routed > 99);
     if (p->way == READS_A_CACHE_TOO_FAR)
         return ifl_send(ifl_cached_tokens(fleet, 99) > 9999);
+    if (p->way == SHEDS_IN_TWO_LINES)
+        return ifl_shed("one line\nand\tanother");
     if (p->way == SENDS_TO_A_DECODE)
         return ifl_send(1);
     if (p->way == SENDS_PAIRS_ROUND)
