@@ -37,9 +37,12 @@ struct ifl_load {
     const struct ifl_limits *limits;
     unsigned roles; /* bits of enum ifl_role */
     int64_t taken_ns;
-    uint64_t n_sent;  /* of n_routed, those that the report does not include; 0 if it is exact */
-    uint32_t pool;    /* number of its pool (cluster.pools, in the order of the file), from 0 */
-    int32_t n_moving; /* of the report: requests that are being moved to it from other replicas */
+    uint64_t n_sent; /* of n_routed, those that the report does not include; 0 if it is exact */
+    uint32_t pool;   /* number of its pool (cluster.pools, in the order of the file), from 0 */
+    /* Of the report: requests that are being moved to it from other replicas, also those that have
+     * left since, until their transfer has ended. The sender counts a request as long as it
+     * computes it, and holds its blocks until then. */
+    int32_t n_moving;
 };
 
 /* Requests at a replica, by its own report: running, waiting, swapped, and being moved to it. */

@@ -47,7 +47,7 @@ enum ifl_type {
     IFL_TIME,   /* int64_t nanoseconds, written in seconds */
     IFL_CHOICE, /* int32_t, the index of one of `choices` */
     IFL_COUNT,  /* uint64_t: seeds and numbers of rows */
-    IFL_TEXT    /* char[max], the NUL included */
+    IFL_TEXT    /* char[max], the NUL included, also that of the default */
 };
 
 /* A parameter: a key beside `policy: NAME` in the module's section of the configuration.

@@ -189,6 +189,14 @@ int cli_check_max_record(const char *command, long long mib)
     return -1;
 }
 
+/* Control characters of a file's name or contents, or of a module's words, would break the line. */
+static void keep_on_line(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+}
+
 void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
 {
     if (error->file[0] && error->column)
@@ -200,17 +208,18 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
         snprintf(text, n_bytes, "%s: %s", error->file, error->text);
     else
         snprintf(text, n_bytes, "%s", error->text);
-    /* Control characters of a file's name or contents would break the line. */
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    keep_on_line(text);
 }
 
 void cli_note(void *context, const char *text)
 {
     (void)context;
+    char *line = strdup(text);
+    if (line)
+        keep_on_line(line);
     fprintf(stderr, "%s%snote:%s %s\n", progress_erase(), terminal_style(stderr, STYLE_NOTE),
-            terminal_style(stderr, STYLE_NONE), text);
+            terminal_style(stderr, STYLE_NONE), line ? line : text);
+    free(line);
 }
 
 int cli_fail(const struct ifl_error *error)

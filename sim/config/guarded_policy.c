@@ -81,6 +81,11 @@ static int call_init(void *self, const struct ifl_limits *limits, struct ifl_err
     MARKED_ANSWER(int, INIT, init(self, limits, error));
 }
 
+static const char *without_words(int rc)
+{
+    return rc == IFL_E_NOMEM ? "its init finds no memory" : "its init fails and does not say why";
+}
+
 /* What it finds wrong is told with the module's name. */
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
@@ -94,7 +99,7 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
                         "%s answers %d to init, expected 0, IFL_E_INPUT or IFL_E_NOMEM", module,
                         rc);
     return ifl_fail(error, rc, "%s: %.600s", module,
-                    found.text[0] ? found.text : "its init fails and does not say why");
+                    found.text[0] ? found.text : without_words(rc));
 }
 
 static void finish(void *self)

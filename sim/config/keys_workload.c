@@ -94,7 +94,7 @@ static const struct ifl_param patience_fields[] = {
            PATIENCE_NONE,
            "distribution of the time that a client without an abort_s waits; it leaves then, "
            "answered or not"),
-    REAL("mean_s", workload.patience.mean_s, 60, 0, A_BILLION, "s", "mean of that time"),
+    REAL("mean_s", workload.patience.mean_s, 60, SMALL, A_BILLION, "s", "mean of that time"),
     REAL("cv", workload.patience.cv, 1, 0.01, 50, "", "lognormal: its coefficient of variation"),
     BOOL("until_first_token", workload.patience.until_first_token, false,
          "a client stays once it has its first token, even one with an abort_s"),

@@ -41,12 +41,22 @@ static int fail_module(const struct node *name, const struct key_section *sectio
                      module_kind_name(section->kind), found, list);
 }
 
+static bool is_null(const struct node *node)
+{
+    return node && tree_is_null(node);
+}
+
 static int fail_no_policy(const struct node *root, const struct node *map, const char *where,
                           struct ifl_error *error)
 {
     const struct node *serving = tree_at(root, "serving");
     const struct node *preset = tree_at(root, "serving.preset");
-    const bool has_preset = preset && !tree_is_null(preset);
+    const struct node *name = tree_child(map, "policy");
+    const bool has_preset = preset && !is_null(preset);
+    if (is_null(map) || is_null(name))
+        return tree_fail(is_null(map) ? map : name, error, "%s%s is null, expected a policy%s",
+                         where, is_null(map) ? "" : ".policy",
+                         has_preset ? ": null takes away that of serving.preset" : "");
     const struct node *near = map ? map : has_preset ? preset : serving ? serving : root;
     return tree_fail(near, error, "%s.policy is missing, expected %s", where,
                      has_preset ? "the preset or you to name one"
@@ -70,7 +80,7 @@ static int read_module(const struct node *root, const struct node *map, const ch
     if (map && map->kind != NODE_MAP && !tree_is_null(map)) /* the message is fields_read's */
         return fields_read(map, where, NULL, 0, NULL, NULL, error);
     const struct node *name = tree_child(map, "policy");
-    if (name && tree_is_null(name))
+    if (is_null(name))
         name = NULL;
     if (!name && !section->dflt_policy)
         return fail_no_policy(root, map, where, error);

@@ -83,8 +83,12 @@ static double n_choices(const char *choices)
 
 static const char *check_default(const struct ifl_param *param)
 {
-    if (isnan(param->dflt) || param->type == IFL_TEXT)
+    if (isnan(param->dflt))
         return NULL;
+    if (param->type == IFL_TEXT)
+        return !param->choices || strlen(param->choices) < (size_t)param->max
+                   ? NULL
+                   : "has a parameter whose default is longer than its field";
     if (param->type == IFL_CHOICE)
         return param->dflt >= 0 && param->dflt < n_choices(param->choices)
                    ? NULL

@@ -17,7 +17,7 @@ static double lognormal(double cv, double u)
 
 int64_t patience_ns(const struct patience *patience, uint64_t request_id)
 {
-    ifl_assert(patience->process == PATIENCE_NONE || patience->mean_s >= 0);
+    ifl_assert(patience->process == PATIENCE_NONE || patience->mean_s > 0);
     if (patience->process == PATIENCE_NONE)
         return IFL_NEVER;
     const double u = ifl_uniform(ifl_draw(patience->seed, IFL_DRAW_PATIENCE, request_id, 0));

@@ -6,6 +6,7 @@
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 
+#include "base/fingerprint.h"
 #include "replica/warm.h"
 
 enum { FEW_LOOKS = 4 };
@@ -243,6 +244,7 @@ int routing_create(struct routing *routing, const struct routing_options *option
                                 .gateway = options->gateway,
                                 .kv_frac = routing_as_written(options->gateway.kv_frac),
                                 .hands_over = options->hands_over,
+                                .checks = options->checks,
                                 .seed = options->seed};
     routing->fleet.routing = routing;
     routing->fleet.pub = (struct ifl_fleet){.ops = &fleet_ops, .n = n};
@@ -388,6 +390,35 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
     return check_roles(routing, route, error);
 }
 
+/* All that a question shows, but for the note: only that may be written. */
+static uint64_t print_of(const struct routing *routing, const struct ifl_request *r)
+{
+    uint64_t print = FINGERPRINT_OF_NOTHING;
+    print = fingerprint(print, &routing->fleet.pub, sizeof routing->fleet.pub);
+    print = fingerprint(print, r, offsetof(struct ifl_request, stale));
+    print = fingerprint(print, routing->loads, routing->n * sizeof *routing->loads);
+    for (uint32_t i = 0; i < routing->n; i++)
+        print = fingerprint(print, &routing->replicas[i].fixed.limits,
+                            sizeof routing->replicas[i].fixed.limits);
+    return print;
+}
+
+static uint64_t print_before(const struct routing *routing, const struct ifl_request *r)
+{
+    return IFL_RARE(routing->checks) ? print_of(routing, r) : 0;
+}
+
+static void check_print(struct routing *routing, const struct ifl_request *r, uint64_t before,
+                        int64_t now_ns)
+{
+    if (!IFL_RARE(routing->checks) || routing->breach.code < 0 || print_of(routing, r) == before)
+        return;
+    ifl_fail(&routing->breach, IFL_E_POLICY,
+             "policy %s broke its contract at %.9f s: it changes the request, the fleet, a load or "
+             "the limits, which it may only read",
+             routing->router->policy->name, ifl_s_from_ns(now_ns));
+}
+
 /* 0, or the error of a question that the router has asked. */
 static int end_question(const struct routing *routing, struct ifl_error *error)
 {
@@ -405,8 +436,11 @@ IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int6
     error->code = 0;
     routing->looks_at_few = routing->n_looks > 0 && routing->n_looks <= FEW_LOOKS;
     routing->n_looks = 0;
-    *route = router->policy->ops.route->pick(router->self, show(routing, arrival, now_ns));
+    const struct ifl_fleet *fleet = show(routing, arrival, now_ns);
+    const uint64_t before = print_before(routing, &routing->probe.pub);
+    *route = router->policy->ops.route->pick(router->self, fleet);
     arrival->note = routing->note;
+    check_print(routing, &routing->probe.pub, before, now_ns);
     return end_question(routing, error) < 0 ? error->code : check_route(routing, route, error);
 }
 
@@ -450,8 +484,10 @@ int routing_pick_decode(struct routing *routing, const struct replica *replica,
         return 0;
     routing->asked = error;
     error->code = 0;
-    const size_t answer =
-        router->policy->ops.route->pick_decode(router->self, show_live(routing, replica, r));
+    const struct ifl_fleet *fleet = show_live(routing, replica, r);
+    const uint64_t before = print_before(routing, &r->pub);
+    const size_t answer = router->policy->ops.route->pick_decode(router->self, fleet);
+    check_print(routing, &r->pub, before, replica->view.now_ns);
     if (end_question(routing, error) < 0)
         return error->code;
     if (answer >= routing->n || answer == replica->fixed.number || !is_open(routing, answer) ||

@@ -29,6 +29,7 @@ struct routing_options {
     struct news_options news;
     struct gateway gateway;
     bool hands_over; /* a request may have two replicas */
+    bool checks;     /* whether the router writes to what it may only read */
     uint64_t seed;
 };
 
@@ -64,7 +65,7 @@ struct routing {
     struct routing_span *open; /* [n_open] pools that take the request that is asked about */
     size_t n_open;
     uint32_t n_open_of[4]; /* replicas, by the roles that they must have; 0: all */
-    bool hands_over;
+    bool hands_over, checks;
     bool was_stale; /* its loads were too old for the gateway when it was last asked */
     struct routing_fleet fleet;
     struct ifl_load *loads; /* [n] as the router knows them */
@@ -85,7 +86,7 @@ struct routing {
     struct turns turns;   /* of the classes */
     size_t first_held, n_held, cap_held;
     struct refusals refusals; /* of requests that the router dropped */
-    struct ifl_error breach;  /* it has asked about a replica that is not there; code 0: not so */
+    struct ifl_error breach;  /* of its contract, in a question; code 0: none */
 };
 
 /* Pointers of the options are borrowed. Zeroed memory is valid for routing_destroy. */

@@ -27,8 +27,10 @@ enum { SPARE_FDS = 128, BACKLOG = 4096, PAUSE_MS = 100, SWEEP_NS = 100000000 };
  * theirs. For the bytes that they held, `inode` tells whether it is the same connection still. */
 struct peer {
     struct http *http;
+    struct bufferevent *bev;
     uint64_t inode;    /* 0: none */
     size_t held_bytes; /* received, and not yet taken by evhttp */
+    bool in_head;      /* the next bytes are of a request's first lines */
 };
 
 struct http {
@@ -47,6 +49,12 @@ static const char overload[] =
     "Content-Length: 135\r\n\r\n"
     "{\"error\":{\"message\":\"The server has no room for this connection. Please try again "
     "later.\",\"type\":\"ServiceUnavailableError\",\"code\":503}}";
+static const char too_long[] = "HTTP/1.1 413 Request Entity Too Large\r\nContent-Type: "
+                               "application/json\r\nConnection: close\r\n"
+                               "Content-Length: 102\r\n\r\n"
+                               "{\"error\":{\"message\":\"The body is longer than this server "
+                               "takes.\",\"type\":\"BadRequestError\","
+                               "\"code\":413}}";
 
 /* ---- connections ---- */
 
@@ -78,14 +86,61 @@ static void sweep(struct http *http)
             forget(http, &http->peers[fd]);
 }
 
+/* The last answer of a connection, of which `how` is shut down. */
+static void answer_last(const struct peer *peer, const char *answer, int how)
+{
+    const int fd = (int)(peer - peer->http->peers);
+    if (send(fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 || shutdown(fd, how) < 0)
+        return; /* the client has gone already */
+}
+
 /* evhttp sees the end of the connection, and frees what it has of it. */
 static void turn_away(struct peer *peer)
 {
-    const int fd = (int)(peer - peer->http->peers);
     forget(peer->http, peer);
-    if (send(fd, overload, sizeof overload - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ||
-        shutdown(fd, SHUT_RDWR) < 0)
-        return; /* the client has gone already */
+    answer_last(peer, overload, SHUT_RDWR);
+}
+
+/* A length that is no number is judged by is_clear. */
+static bool is_too_long(const char *line, size_t most)
+{
+    static const char name[] = "Content-Length:";
+    if (evutil_ascii_strncasecmp(line, name, sizeof name - 1) != 0)
+        return false;
+    const char *value = line + sizeof name - 1;
+    value += strspn(value, " \t");
+    return *value >= '0' && *value <= '9' && strtoull(value, NULL, 10) > most;
+}
+
+/* While it answers, evhttp reads nothing. */
+static bool is_read(const struct peer *peer)
+{
+    bufferevent_data_cb read;
+    bufferevent_getcb(peer->bev, &read, NULL, NULL, NULL);
+    return read != NULL;
+}
+
+/* Looks at the lines of a head that evhttp is about to take. It would answer a body that is too
+ * long only once all of it has come; here it is answered by its length, and evhttp takes what comes
+ * all the same: a client may read only when it has sent its body. */
+static void watch_head(struct peer *peer, struct evbuffer *buffer)
+{
+    const size_t most = (size_t)peer->http->options.live->limits.body_kib << 10;
+    struct evbuffer_ptr begin, end;
+    size_t n_eol;
+    evbuffer_ptr_set(buffer, &begin, 0, EVBUFFER_PTR_SET);
+    while (peer->in_head) {
+        char line[128] = "";
+        end = evbuffer_search_eol(buffer, &begin, &n_eol, EVBUFFER_EOL_CRLF);
+        if (end.pos < 0)
+            return;
+        evbuffer_copyout_from(buffer, &begin, line,
+                              ifl_min((size_t)(end.pos - begin.pos), sizeof line - 1));
+        peer->in_head = *line && !is_too_long(line, most);
+        if (*line && !peer->in_head)
+            answer_last(peer, too_long, SHUT_WR);
+        evbuffer_ptr_set(buffer, &begin, (size_t)end.pos + n_eol, EVBUFFER_PTR_SET);
+    }
 }
 
 static void count_bytes(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *context)
@@ -98,6 +153,8 @@ static void count_bytes(struct evbuffer *buffer, const struct evbuffer_cb_info *
         return;
     http->held_bytes += held - peer->held_bytes;
     peer->held_bytes = held;
+    if (info->n_added > 0 && is_read(peer))
+        watch_head(peer, buffer);
     if (info->n_added == 0 || http->held_bytes <= limit)
         return;
     sweep(http);
@@ -112,6 +169,8 @@ static void take(struct http *http, struct bufferevent *bev)
         return;
     struct peer *peer = &http->peers[fd];
     forget(http, peer);
+    peer->bev = bev;
+    peer->in_head = true;
     peer->inode = inode_of(fd);
     http->n_peers += peer->inode != 0;
     http->n_seen = ifl_max(http->n_seen, (size_t)fd + 1);
@@ -278,10 +337,20 @@ static bool is_clear(struct evhttp_request *request)
     return n_lengths <= 1 && n_codings <= 1 && n_hosts <= 1 && n_lengths + n_codings <= 1;
 }
 
+/* Behind a request the next one begins. */
+static void expect_head(const struct http *http, struct evhttp_request *request)
+{
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+    if (fd >= 0 && (size_t)fd < http->n_fds)
+        http->peers[fd].in_head = true;
+}
+
 static void on_request(struct evhttp_request *request, void *context)
 {
     static const char unclear[] = "Invalid HTTP request received."; /* uvicorn's words */
     const struct http *http = context;
+    expect_head(http, request);
     if (is_clear(request)) {
         http->options.handle(http->options.context, request);
         return;

@@ -1,6 +1,7 @@
 /* An HTTP/1.1 server on libevent's evhttp, with limits on what a client may take up.
  *
- *   - headers and bodies: evhttp answers 400 and 413;
+ *   - headers: evhttp answers 400;
+ *   - bodies: 413, at once where their length is given, else as they grow too long;
  *   - connections, and the bytes of all bodies that are being received: the connection is answered
  *     with 503 and shut down;
  *   - idle connections are closed, and so are clients that do not read what they are sent. */

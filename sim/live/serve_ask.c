@@ -88,7 +88,11 @@ static bool read_whole(const json_t *body, const char *key, int32_t *value,
     if (!json_is_number(found))
         return refuse_form(refusal, key, "int_type", "Input should be a valid integer", found);
     const double number = json_number_value(found);
-    *value = (int32_t)fmin(fmax(number, (double)INT32_MIN), (double)INT32_MAX);
+    if (number < INT32_MIN || number > INT32_MAX)
+        return refuse(refusal, 400, bad_value, key,
+                      "%s is %.15g, expected a whole number from %d to %d. (parameter=%s)", key,
+                      number, INT32_MIN, INT32_MAX, key);
+    *value = (int32_t)number;
     return true;
 }
 
@@ -131,7 +135,7 @@ static bool read_name(const json_t *body, const char *key, char name[ASK_NAME_BY
 static json_t *parse(const char *body, size_t n_bytes, struct answer_error *refusal)
 {
     json_error_t error;
-    json_t *root = json_loadb(body, n_bytes, JSON_ALLOW_NUL, &error);
+    json_t *root = json_loadb(body, n_bytes, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
     if (root && json_is_object(root))
         return root;
     if (root) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/fingerprint.h"
 #include "replica/rotation.h"
 #include "replica/step_builder.h"
 
@@ -83,22 +84,14 @@ void replica_say(struct replica *replica, const struct module *module, uint64_t 
 
 /* ---- what modules may only read ---- */
 
-static uint64_t print_bytes(uint64_t print, const void *of, size_t n)
-{
-    const unsigned char *bytes = of;
-    for (size_t i = 0; i < n; i++)
-        print = (print ^ bytes[i]) * 0x100000001b3u; /* FNV-1a */
-    return print;
-}
-
 /* Counts that steps change are brought up to date as a module reads them, and are left out. */
 uint64_t replica_print_of(const struct replica *replica, const struct ifl_request *const *of,
                           size_t n)
 {
-    uint64_t print = print_bytes(0xcbf29ce484222325u, &replica->view, sizeof replica->view);
-    print = print_bytes(print, &replica->fixed.limits, sizeof replica->fixed.limits);
+    uint64_t print = fingerprint(FINGERPRINT_OF_NOTHING, &replica->view, sizeof replica->view);
+    print = fingerprint(print, &replica->fixed.limits, sizeof replica->fixed.limits);
     for (size_t i = 0; i < n; i++)
-        print = print_bytes(print, of[i], offsetof(struct ifl_request, stale));
+        print = fingerprint(print, of[i], offsetof(struct ifl_request, stale));
     return print | 1;
 }
 

@@ -171,18 +171,28 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
     return answer.verdict;
 }
 
+/* Any number of tokens is an answer, negative and infinite ones, too. */
+static double room_by(struct replica *replica, const struct module *module, double enough)
+{
+    struct ifl_step *step = &replica->plan.step;
+    const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
+    const double room = module->policy->ops.admit->room(module->self, &replica->view, step, enough);
+    plan_return(&replica->plan, before);
+    if (isnan(room))
+        step_breach_by(replica, module->policy,
+                       "it answers NaN to `room`, expected a number of tokens");
+    return room;
+}
+
 double step_room(struct ifl_step *step, double enough)
 {
     struct replica *replica = replica_of(step);
     double least = INFINITY;
     FOR_EACH_LISTENER (module, &replica->on, &replica->on.admission) {
-        const struct ifl_admit_ops *ops = module->policy->ops.admit;
-        if (!ops->room)
+        if (!module->policy->ops.admit->room)
             continue;
         plan_ask(&replica->plan, IFL_ADMIT);
-        const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
-        least = fmin(least, ops->room(module->self, &replica->view, step, enough));
-        plan_return(&replica->plan, before);
+        least = fmin(least, room_by(replica, module, enough));
     }
     return least;
 }

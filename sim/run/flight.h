@@ -31,6 +31,7 @@
 struct flight_rejections {
     uint64_t n_unserved, n_beyond_model, n_beyond_pool, n_at_door;
     uint64_t n_too_late, n_beyond_gateway; /* dropped by the gateway */
+    int32_t least_prompt_tokens; /* of those beyond the model or the pool; 0: there are none */
 };
 
 struct flight {

@@ -107,6 +107,12 @@ void loop_open_pools(struct loop *loop, const struct arrival *a)
     ask_pools(loop, a, false);
 }
 
+static void note_beyond(struct flight_rejections *rejected, const struct arrival *a)
+{
+    const int32_t least = rejected->least_prompt_tokens;
+    rejected->least_prompt_tokens = least > 0 ? ifl_min(least, a->n_prompt) : a->n_prompt;
+}
+
 static bool is_turned_away(struct loop *loop, const struct arrival *a, enum ifl_status *status)
 {
     struct flight_rejections *rejected = &loop->flight->rejected;
@@ -117,6 +123,8 @@ static bool is_turned_away(struct loop *loop, const struct arrival *a, enum ifl_
     rejected->n_beyond_model += answer == BEYOND_MODEL;
     rejected->n_beyond_pool += answer == BEYOND_POOL;
     rejected->n_at_door += answer == DOOR_CLOSED;
+    if (answer == BEYOND_MODEL || answer == BEYOND_POOL)
+        note_beyond(rejected, a);
     *status = answer == DOOR_CLOSED ? IFL_SHED : IFL_REJECTED;
     return true;
 }

@@ -33,6 +33,7 @@ int loop_open(struct loop *loop, struct ifl_error *error)
                                             .news = flight->news,
                                             .gateway = flight->gateway,
                                             .hands_over = flight->handover != NULL,
+                                            .checks = flight->check_steady,
                                             .seed = flight->seed};
     if (!loop->due || !loop->was_due || !loop->held)
         return ifl_fail_nomem(error);

@@ -122,6 +122,21 @@ static void list_refusals(FILE *to, const struct refusals *refusals, bool failed
     }
 }
 
+/* Where every request was rejected, and so no latency is known: how far the limits are. */
+static void add_all_rejected(FILE *to, const struct flight *flight, const struct refusals *refusals)
+{
+    const struct flight_rejections *rejected = &flight->rejected;
+    uint64_t n = rejected->n_unserved + rejected->n_beyond_model + rejected->n_beyond_pool;
+    for (size_t i = 0; i < refusals->n; i++)
+        n += refusals->of[i].n_rejected;
+    if (n == 0 || n < flight->workload->n_arrived)
+        return;
+    fprintf(to, "; all %" PRIu64 " requests were rejected", n);
+    if (rejected->least_prompt_tokens > 0)
+        fprintf(to, ", the shortest of these prompts has %" PRId32 " tokens",
+                rejected->least_prompt_tokens);
+}
+
 /* Says why requests have that status; a row of summary.csv only counts them. */
 static void explain(const struct point_options *options, const struct point *point,
                     const struct flight *flight, const struct ifl_limits *limits,
@@ -143,6 +158,8 @@ static void explain(const struct point_options *options, const struct point *poi
         list_turned_away(to, flight, &before);
     list_refusals(to, status == IFL_SHED ? &flight->shed : &refusals, status == IFL_FAILED,
                   &before);
+    if (status == IFL_REJECTED)
+        add_all_rejected(to, flight, &refusals);
     if (fclose(to) == 0 && before != head)
         options->notes.say(options->notes.context, note);
     free(note);

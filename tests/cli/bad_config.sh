@@ -68,9 +68,13 @@ line 8 '  kv: {num_blocks: 2147483647}' ' *room for 34359738352 tokens, expected
 for value in .nan nan NaN .inf -.inf inf 1e999; do
     line 9 "slo: {ttft_s: $value}" "9:7: slo.ttft_s is $value, expected a number from 0"
 done
+line 5 '  patience: {process: constant, mean_s: 0}' '5:33: workload.patience.mean_s is 0, expected a number from 1e-09'
 line 5 '  limit: 99999999999999999999' '5:3: *is 99999999999999999999, expected a whole number'
 line 5 '  arrivals: {process: poison}' '5:14: *process is poison, expected one of *poisson[?]'
 line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a rate above 0'
+line 8 '  order: null' '8:3: serving.order is null, expected a policy: null takes away that of serving.preset'
+line 8 '  order: {policy: null}' '8:11: serving.order.policy is null, expected a policy: null takes away'
+edit serving.batching=null 'serving.batching is null, expected a policy: null takes away that of serving.preset'
 line 4 '  limit: 3' '3:1: workload.trace is missing, expected text*: the trace file, plain or gzipped'
 line 8 '  order: {policy: drr, quantum_tokens: 0.001}' \
     '8:11: serving.order.quantum_tokens is 0.001, expected at least the cost of a token'

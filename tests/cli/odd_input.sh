@@ -126,6 +126,11 @@ for preset in vllm-v0 vllm-v0-swap sarathi; do
         --set serving.max_model_len=4096 --set serving.preset=$preset
     counts 4,2,2,0
 done
+# all of them: the note says so, and what the shortest prompt has
+all='; all 2 requests were rejected, the shortest of these prompts has 900 tokens'
+flies "$head\n0,2000,3\n1,900,300\n" "note: rejected requests: 2 larger than the KV pool, 1024 tokens$all" \
+    --set serving.max_model_len=4096
+counts 2,0,2,0
 # three answers and two seats: the request behind such a group does not wait for it
 for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
     name=$(basename "$preset" .yaml)

@@ -77,6 +77,8 @@ Test(registry, bad_plugins_are_refused_whole)
     expect_refused("wrong_abi.so", "policy ABI 4, expected 3: build it anew");
     expect_refused("wrong_default.so", "policy 2 of its list, order second, has a parameter whose "
                                        "default is out of its range: weight");
+    expect_refused("long_default.so", "policy 1 of its list, order names, has a parameter whose "
+                                      "default is longer than its field: is_cut");
     expect_refused("outside.so", "policy 1 of its list, order outside, has a parameter that lies "
                                  "outside its parameter struct: weight");
     expect_refused("misaligned.so", "policy 1 of its list, order misaligned, has a parameter whose "

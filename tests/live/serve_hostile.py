@@ -52,6 +52,24 @@ def huge_body(server):
     check(status in (413, 0), 'chunks of 64 MiB: %d' % status)
     link = server.send('POST', '/v1/completions', b'', {'Content-Length': '-5'})
     refused(read_answer(link), 400, 'a negative length')
+    for length in ('%d' % (256 * 1024 + 1), '1' + 20 * '0'):
+        link = server.send('POST', '/v1/completions', b'', {'Content-Length': length}, timeout=2)
+        refused(read_answer(link), 413, 'a length of %s bytes, none of which comes' % length)
+    whole = BODY + b' ' * (256 * 1024 - len(BODY))
+    refused(server.post('/v1/completions', whole), 200, 'the longest body that may be')
+    link = server.connect(timeout=2)
+    link.sendall(INNER)
+    while b'"version"' not in link.recv(1 << 16):
+        pass
+    for part in (b'POST / HTTP/1.1\r\nContent-', b'length:  ', b'999999999\r', b'\n'):
+        link.sendall(part)
+        time.sleep(0.05)
+    refused(read_answer(link), 413, 'a length that comes in parts, behind another request')
+    link = server.connect(timeout=30)
+    inner = b'POST / HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n'
+    link.sendall(POST + b'Connection: close\r\nContent-Length: %d\r\n\r\n' % (len(BODY) + len(inner)))
+    link.sendall(inner + BODY)
+    refused(read_answer(link), 400, 'a body that is written like a request')
 
 
 def headers(server):
@@ -129,7 +147,8 @@ def malformed(server):
               b'{"prompt":"x","user":"a\\nb"}', b'{"prompt":"x","user":7}', b'{"prompt":[-1]}', b'{"prompt":[1.5]}',
               b'{"prompt":"x","stream_options":5}', b'{"prompt":["a","\\u0\xd4\x9a9"]}',
               b'{"prompt":"x","max_tokens":"%s"}' % ('\u4e2d' * 100).encode(),
-              b'{"prompt":"x","min_tokens":9,"max_tokens":2}']
+              b'{"prompt":"x","min_tokens":9,"max_tokens":2}', b'{"prompt":"x","priority":1e99}',
+              b'{"prompt":"x","priority":-2147483649}', b'{"prompt":"x","prompt":"y"}']
     for body in bodies:
         answer = server.post('/v1/completions', body)
         check(answer[0] == 400, 'body %r: 400' % body[:40] if answer[0] == 400 else 'body %r: %r' % (body[:40], answer))

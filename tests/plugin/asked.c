@@ -167,6 +167,54 @@ static int32_t most(const void *params_of)
     return p->way == DIVIDES_BY_ZERO ? 4 / zero : 4;
 }
 
+/* ---- a router ---- */
+
+enum route_way {
+    WRITES_ITS_NOTE,
+    WRITES_THE_ARRIVAL,
+    WRITES_A_LOAD,
+    WRITES_THE_FLEET,
+    WRITES_LIMITS_OF_A_LOAD,
+    WRITES_A_LOAD_LATE
+};
+
+static struct ifl_load *writable(const struct ifl_fleet *fleet)
+{
+    return (struct ifl_load *)(uintptr_t)ifl_load_of(fleet, 1);
+}
+
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
+{
+    switch ((enum route_way)way_of(self)) {
+    case WRITES_ITS_NOTE:
+        *fleet->note = 7;
+        break;
+    case WRITES_THE_ARRIVAL:
+        ((struct ifl_request *)(uintptr_t)fleet->request)->n_prompt++;
+        break;
+    case WRITES_A_LOAD:
+        writable(fleet)->n_waiting++;
+        break;
+    case WRITES_THE_FLEET:
+        ((struct ifl_fleet *)(uintptr_t)fleet)->now_ns++;
+        break;
+    case WRITES_LIMITS_OF_A_LOAD:
+        ((struct ifl_limits *)(uintptr_t)writable(fleet)->limits)->n_blocks--;
+        break;
+    case WRITES_A_LOAD_LATE:
+        break;
+    }
+    return ifl_up(fleet, IFL_PREFILLS | IFL_DECODES) > 0 ? ifl_send(0) : ifl_send_pair(0, 1);
+}
+
+static size_t pick_decode(const void *self, const struct ifl_fleet *fleet)
+{
+    if (way_of(self) == WRITES_A_LOAD_LATE)
+        writable(fleet)->n_waiting++;
+    return 1;
+}
+
+static const struct ifl_route_ops route_ops = {.pick = pick, .pick_decode = pick_decode};
 static const struct ifl_order_ops order_ops = {.rank = rank, .keys = keys};
 static const struct ifl_admit_ops admit_ops = {.ask = ask};
 static const struct ifl_batching_ops batching_ops = {.plan = plan};
@@ -207,7 +255,13 @@ static const struct ifl_policy in_turn = {.kind = IFL_DRAFT,
                                           .state_bytes = sizeof(struct guesses),
                                           .ops.draft = &in_turn_ops};
 
-IFL_POLICIES(&order, &admit, &batching, &backs_off, &in_turn);
+static const struct ifl_policy route = {.kind = IFL_ROUTE,
+                                        .name = "asked",
+                                        .doc = "writes as it picks",
+                                        PARAMS,
+                                        .ops.route = &route_ops};
+
+IFL_POLICIES(&order, &admit, &batching, &backs_off, &in_turn, &route);
 
 #ifdef CRASHES_AT_THE_END
 __attribute__((destructor)) static void end(void)

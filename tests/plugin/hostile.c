@@ -227,7 +227,9 @@ enum admit_way {
     WAITS_A_MOMENT,
     CANNOT_BEGIN,
     CANNOT_SAY_WHY,
-    BEGINS_WITH_NONSENSE
+    BEGINS_WITH_NONSENSE,
+    HAS_ROOM_FOR_NO_NUMBER,
+    BEGINS_WITHOUT_MEMORY
 };
 
 static int init_admit(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -240,6 +242,8 @@ static int init_admit(void *self, const struct ifl_limits *limits, struct ifl_er
         return IFL_E_INPUT;
     case BEGINS_WITH_NONSENSE:
         return 7;
+    case BEGINS_WITHOUT_MEMORY:
+        return IFL_E_NOMEM;
     default:
         return 0;
     }
@@ -279,6 +283,15 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     if (p->way == WAITS_A_MOMENT)
         return ifl_not_before(view->now_ns + 1);
     return ifl_admission(IFL_YES, ifl_n_tokens(r));
+}
+
+static double room(const void *self, const struct ifl_view *view, struct ifl_step *step,
+                   double enough)
+{
+    const struct hostile *p = self;
+    (void)view;
+    (void)step;
+    return p->way == HAS_ROOM_FOR_NO_NUMBER ? strtod("nan", NULL) : enough;
 }
 
 /* The order does the same as the admission, to the request that is ranked last. */
@@ -352,7 +365,8 @@ enum route_way {
     SENDS_TO_A_DECODE,
     SENDS_PAIRS_ROUND,
     NAMES_ITSELF_LATE,
-    CRASHES_LATE
+    CRASHES_LATE,
+    SHEDS_IN_TWO_LINES
 };
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
@@ -370,6 +384,8 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
         return ifl_send(ifl_counts_of(fleet, 99).n_routed > 99);
     if (p->way == READS_A_CACHE_TOO_FAR)
         return ifl_send(ifl_cached_tokens(fleet, 99) > 9999);
+    if (p->way == SHEDS_IN_TWO_LINES)
+        return ifl_shed("one line\nand\tanother");
     if (p->way == SENDS_TO_A_DECODE)
         return ifl_send(1);
     if (p->way == SENDS_PAIRS_ROUND)
@@ -389,7 +405,7 @@ static size_t pick_decode(const void *self, const struct ifl_fleet *fleet)
 }
 
 static const struct ifl_batching_ops batching_ops = {plan};
-static const struct ifl_admit_ops admit_ops = {.ask = ask};
+static const struct ifl_admit_ops admit_ops = {.ask = ask, .room = room};
 static const struct ifl_preempt_ops preempt_ops = {.pick = pick_victim, .ahead = ahead};
 static const struct ifl_order_ops order_ops = {.rank = rank};
 static const struct ifl_draft_ops draft_ops = {.ask = guess, .most = most};
