@@ -58,6 +58,8 @@ const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_FIELDS] 
     REAL(front_end, prompt_token_s, 0, 0, 1, "s", "the same, per token of the prompt"),
     REAL(front_end, token_s, 0, 0, 1000, "s",
          "time from the end of a step until the clients have its tokens"),
+    REAL(front_end, serial_s, 0, 0, 1000, "s",
+         "before both, on one request at a time, in the order of sending"),
 };
 
 const struct ifl_param deployment_all_reduce_fields[DEPLOYMENT_ALL_REDUCE_FIELDS] = {

@@ -42,6 +42,7 @@ struct deployment_memory {
 struct front_end {
     double request_s, prompt_token_s; /* before the engine has the request */
     double token_s;                   /* from the end of a step until the client has its token */
+    double serial_s;                  /* more before the engine, of one request at a time */
 };
 
 /* Between the data-parallel ranks of a model with experts, in every layer (collective.h). */
@@ -112,7 +113,7 @@ struct deployment {
 /* ---- the table ---- */
 
 enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 6, DEPLOYMENT_MEMORY_FIELDS = 2 };
-enum { DEPLOYMENT_FRONT_END_FIELDS = 3 };
+enum { DEPLOYMENT_FRONT_END_FIELDS = 4 };
 enum { DEPLOYMENT_ALL_REDUCE_FIELDS = 5, DEPLOYMENT_EXCHANGE_FIELDS = 7 };
 enum { DEPLOYMENT_CACHE_FIELDS = 1, DEPLOYMENT_KERNELS_FIELDS = 1 };
 extern const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS]; /* those in no section */

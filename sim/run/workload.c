@@ -156,6 +156,7 @@ void workload_destroy(struct workload *workload)
     free(workload->next_turn);
     free(workload->waits);
     free(workload->sent_ns);
+    free(workload->out_ns);
     event_heap_destroy(&workload->released);
     event_heap_destroy(&workload->in_front);
     *workload = (struct workload){0};
@@ -290,12 +291,21 @@ IFL_HOT static struct released take_sent(struct workload *workload)
 
 /* ---- the front end ---- */
 
-/* When the request leaves the front end. */
-static int64_t out_of_front_ns(const struct workload *workload, const struct arrival *a)
+static int64_t later_ns(int64_t from_ns, double s)
+{
+    return ifl_min(ifl_ns_from_s(s), IFL_LAST_NS - from_ns) + from_ns;
+}
+
+/* When the request leaves the front end, which takes them one by one as they are sent. */
+static int64_t out_of_front_ns(struct workload *workload, const struct arrival *a)
 {
     const struct front_end *front = &workload->front;
-    const int64_t after_ns = ifl_ns_from_s(front->request_s + front->prompt_token_s * a->n_prompt);
-    return ifl_min(after_ns, IFL_LAST_NS - a->sent_ns) + a->sent_ns;
+    int64_t begins_ns = a->sent_ns;
+    if (front->serial_s > 0) {
+        begins_ns = later_ns(ifl_max(a->sent_ns, workload->front_free_ns), front->serial_s);
+        workload->front_free_ns = begins_ns;
+    }
+    return later_ns(begins_ns, front->request_s + front->prompt_token_s * a->n_prompt);
 }
 
 IFL_APART static void send(struct workload *workload)
@@ -306,7 +316,7 @@ IFL_APART static void send(struct workload *workload)
     const struct released of = take_sent(workload);
     workload_describe(workload, of.row, &a);
     a.sent_ns = workload->sent_ns[of.row] = now_ns;
-    const int64_t out_ns = out_of_front_ns(workload, &a),
+    const int64_t out_ns = workload->out_ns[of.row] = out_of_front_ns(workload, &a),
                   leaves_ns = arrival_leaves_ns(&a, &status);
     /* There is room: of each row there is one request at a time. */
     ifl_require(event_push(&workload->in_front, ifl_min(out_ns, leaves_ns), workload->n_sent++,
@@ -334,10 +344,11 @@ int workload_go_through(struct workload *workload, const struct front_end *front
     const size_t n = workload->trace->n;
     workload->front = *front;
     workload->token_ns = ifl_ns_from_s(front->token_s);
-    if (front->request_s <= 0 && front->prompt_token_s <= 0)
+    if (front->request_s <= 0 && front->prompt_token_s <= 0 && front->serial_s <= 0)
         return 0;
     workload->sent_ns = malloc((n + 1) * sizeof *workload->sent_ns);
-    if (!workload->sent_ns || event_reserve(&workload->in_front, n) < 0)
+    workload->out_ns = malloc((n + 1) * sizeof *workload->out_ns);
+    if (!workload->sent_ns || !workload->out_ns || event_reserve(&workload->in_front, n) < 0)
         return ifl_fail_nomem(error);
     look_ahead(workload);
     return 0;
@@ -396,7 +407,7 @@ IFL_HOT bool workload_take(struct workload *workload, struct arrival *arrival)
     arrival->sent_ns = IFL_RARE(workload->sent_ns != NULL) ? workload->sent_ns[of.row] : now_ns;
     arrival->serial = workload->n_arrived++;
     look_ahead(workload);
-    return !IFL_RARE(workload->sent_ns != NULL) || now_ns == out_of_front_ns(workload, arrival);
+    return !IFL_RARE(workload->sent_ns != NULL) || now_ns == workload->out_ns[of.row];
 }
 
 IFL_HOT void workload_recall(const struct workload *workload, size_t row, uint64_t serial,

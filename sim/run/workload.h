@@ -49,9 +49,11 @@ struct workload {
     const struct source *source; /* NULL: the trace has all requests */
 
     struct front_end front;     /* none unless set by workload_go_through */
+    int64_t front_free_ns;      /* when it has done the serial part of all requests in it */
     int64_t token_ns;           /* front.token_s */
     struct event_heap in_front; /* requests that are in the front end */
     int64_t *sent_ns;           /* [n] when those of in_front were sent; NULL: no front end */
+    int64_t *out_ns;            /* [n] when they leave it, unless their clients leave before */
     uint64_t n_sent;            /* requests that went into it */
 };
 

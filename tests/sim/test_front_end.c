@@ -100,6 +100,26 @@ Test(front_end, one_way_only)
     fixture_free(&f);
 }
 
+/* Half a second of work on each, one at a time: out at 0.5, 1 and 3.5, the last of an idle front
+ * end. With a quarter more, side by side, 0.75, 1.25 and 3.75. */
+Test(front_end, requests_wait_for_their_turn)
+{
+    for (int more = 0; more < 2; more++) {
+        const double s = 0.25 * more;
+        struct fixture f;
+        set_up(&f, 3);
+        say(&f, 0, 0, 3, 1);
+        say(&f, 1, 0.125, 3, 1);
+        say(&f, 2, 3, 3, 1);
+        f.front = (struct front_end){.serial_s = 0.5, .request_s = s};
+        fly(&f);
+        expect_times(&f, 0, 0, 0.5 + s, 1.5 + s, 1.5 + s);
+        expect_times(&f, 1, 0.125, 1.5 + s, 2.5 + s, 2.5 + s);
+        expect_times(&f, 2, 3, 3.5 + s, 4.5 + s, 4.5 + s);
+        fixture_free(&f);
+    }
+}
+
 /* One client: it sends as it has the last token of the answer before, and each request takes
  * 0.25 + prompt * 0.1 + output + 0.125 s. */
 Test(front_end, a_closed_loop_counts_from_the_clients_last_token)
