@@ -495,5 +495,8 @@ const char *cost_roofline_warning(const struct model *model)
     if (model->quantization == MODEL_FP8)
         return "products in fp8 are predicted badly, by 12% in the median and 50% at p95: "
                "quantising the inputs is an operation of its own";
+    if (model->quantization == MODEL_INT8 || model->quantization == MODEL_INT4)
+        return "products with weights in 8 or 4 bits are those of 16 bits with fewer bytes: "
+               "kernels that multiply in int8 or FP4 are up to twice as fast at large batches";
     return NULL;
 }

@@ -14,10 +14,10 @@
  * before one that it begins with. */
 static const struct gpu_name gpus[] = {
     {"NVIDIA H100 80GB HBM3", "h100-sxm", 80, 81559},
-    {"NVIDIA H100 PCIe", NULL, 80, 81559},
-    {"NVIDIA H100 NVL", NULL, 94, 95830},
+    {"NVIDIA H100 PCIe", "h100-pcie", 80, 81559},
+    {"NVIDIA H100 NVL", "h100-nvl", 94, 95830},
     {"NVIDIA H200", "h200-sxm", 141, 143771},
-    {"NVIDIA H20", NULL, 96, 97871},
+    {"NVIDIA H20", "h20-sxm", 96, 97871},
     {"NVIDIA A100-SXM4-80GB", "a100-80gb-sxm", 80, 81920},
     {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie", 80, 81920},
     {"NVIDIA A100-SXM4-40GB", "a100-40gb-sxm", 40, 40960},
@@ -25,7 +25,7 @@ static const struct gpu_name gpus[] = {
     {"NVIDIA A10G", "a10g", 24, 23028},
     {"NVIDIA A10", NULL, 24, 23028},
     {"NVIDIA B300", "b300", 288, 275040},
-    {"NVIDIA B200", NULL, 180, 183359},
+    {"NVIDIA B200", "b200-sxm", 180, 183359},
     {"NVIDIA L40S", NULL, 48, 46068},
     {"NVIDIA L4", NULL, 24, 23034},
     {"NVIDIA GeForce RTX 4090", "rtx-4090", 24, 24564},

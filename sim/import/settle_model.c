@@ -1,6 +1,7 @@
 /* The model: its profile, its length and the width of its weights. */
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "cost/model.h"
 
@@ -24,6 +25,14 @@ static void report_chosen(struct settled *s, const char *chosen)
     settle_find(s, FOUND_ASSUMED, fact->at, what, NULL, "--model");
 }
 
+/* A folder of this machine, as a server is given one, that the key `model` takes, too. */
+static bool is_checkpoint(const char *model)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/config.json", model);
+    return strchr(model, '/') && access(path, R_OK) == 0;
+}
+
 void settle_model(struct settled *s)
 {
     const char *model = name_of(s);
@@ -33,6 +42,8 @@ void settle_model(struct settled *s)
         report_chosen(s, chosen);
     if (profile)
         settle_put(s, "model", "%s", profile);
+    else if (model && is_checkpoint(model))
+        settle_assume(s, "model", model, "the folder has a config.json");
     else
         settle_find(
             s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named", NULL,

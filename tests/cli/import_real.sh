@@ -346,6 +346,15 @@ deployed '' b300 0.20.1 "$qwen"
 deployed trtllm-1.2 h100-sxm-trtllm1.2 1.2 'trtllm-serve Qwen/Qwen3-8B'
 deployed '' h100-sxm-trtllm1.2 0.12 'trtllm-serve Qwen/Qwen3-8B --backend tensorrt'
 deployed '' h100-sxm 0.5.12 'sglang serve Qwen/Qwen3-8B'
+
+# A folder with a config.json is a model
+mkdir -p checkpoints/tiny
+printf '{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2,
+    "num_key_value_heads": 4, "vocab_size": 1000, "max_position_embeddings": 2048}' >checkpoints/tiny/config.json
+succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/tiny" --engine-version 0.11.0 --hardware h100-sxm -o tiny.yaml
+printed "assumed       model=$PWD/checkpoints/tiny: the folder has a config.json"
+succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/none" --engine-version 0.11.0 --hardware h100-sxm
+printed "unknown       $PWD/checkpoints/none: no model of configs/models has this name"
 printf 'model: nosuch\nserving: {preset: vllm-v1}\n' >nosuch.yaml
 refuses 'nosuch.yaml: unknown model nosuch' "$inflight" export --server vllm nosuch.yaml
 

@@ -85,7 +85,7 @@ awk -F, '$2 == "0.4" && $1 <= 16 && $3 < 1.1 || $2 == "0.4" && $1 >= 64 && $3 > 
 reproduce public-benchmarks
 awk -F, '$1 == "all" && $2 == "throughput" && ($3 != 68 || $4 > 0.06 || $4 < -0.06) ||
     $1 == "all" && $2 == "tpot" && ($4 < -0.15 || $4 > 0) || $1 == "batch8" && $2 == "e2e" && $5 > 0.07 { bad = 1 }
-    END { exit bad || NR < 80 }' public-benchmarks/medians.csv || complain 'medians of public benchmarks are not those of the page'
+    END { exit bad || NR < 60 }' public-benchmarks/medians.csv || complain 'medians of public benchmarks are not those of the page'
 
 # Llumnix: where the dispatch alone is over the edge first tokens gain by an order of magnitude, and hardly below
 reproduce llumnix-a10
