@@ -148,7 +148,7 @@ edit cluster.pools.bgi.count=2 'there is no pool bgi in cluster.pools, did you m
 edit cluster.pools.big.cuont=2 'a pool has no key cuont, did you mean count[?]'
 edit cluster.pools.big.workload.limit=2 'a pool has no key workload, expected count, role, model'
 edit cluster.pools.big.serving.order.policy=sjff 'pool big: unknown order policy sjff, did you mean sjf[?]'
-edit cluster.pools.big.hardware=h100 'pool big: unknown hardware profile h100, did you mean h100-sxm'
+edit cluster.pools.big.hardware=h100 'pool big: unknown hardware profile h100, did you mean h100-nvl, h100-pcie, h100-sxm'
 edit cluster.pools.big.count=-1 'cluster.pools.big.count is -1, expected a whole number from 0'
 edit cluster.pools.big.count=70000 'cluster.pools.big.count is 70000, expected a whole number from 0 to 65536'
 refuses 'cluster.pools has 0 replicas in all' \
