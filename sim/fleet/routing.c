@@ -466,10 +466,10 @@ IFL_APART void routing_say_sent(struct routing *routing, const struct arrival *a
         router->policy->ops.route->on_sent(router->self, show(routing, arrival, now_ns), replica);
 }
 
-static const struct ifl_fleet *show_live(struct routing *routing, const struct replica *replica,
-                                         const struct live_request *r)
+static const struct ifl_fleet *show_live(struct routing *routing, const struct live_request *r,
+                                         int64_t now_ns)
 {
-    routing->fleet.pub.now_ns = replica->view.now_ns;
+    routing->fleet.pub.now_ns = now_ns;
     routing->fleet.pub.n_routed = routing->n_routed;
     routing->fleet.pub.request = &r->pub;
     routing->fleet.pub.note = &live(&r->pub)->note;
@@ -484,7 +484,7 @@ int routing_pick_decode(struct routing *routing, const struct replica *replica,
         return 0;
     routing->asked = error;
     error->code = 0;
-    const struct ifl_fleet *fleet = show_live(routing, replica, r);
+    const struct ifl_fleet *fleet = show_live(routing, r, replica->view.now_ns);
     const uint64_t before = print_before(routing, &r->pub);
     const size_t answer = router->policy->ops.route->pick_decode(router->self, fleet);
     check_print(routing, &r->pub, before, replica->view.now_ns);
@@ -505,8 +505,8 @@ IFL_APART void routing_say_first_token(struct routing *routing, const struct rep
 {
     const struct module *router = routing->router;
     if (router->policy->ops.route->on_first_token)
-        router->policy->ops.route->on_first_token(router->self, show_live(routing, replica, r),
-                                                  replica->fixed.number);
+        router->policy->ops.route->on_first_token(
+            router->self, show_live(routing, r, replica->view.now_ns), replica->fixed.number);
 }
 
 IFL_APART void routing_say_first_tokens(struct routing *routing, const struct replica *replica)
@@ -522,11 +522,11 @@ IFL_APART void routing_say_first_tokens(struct routing *routing, const struct re
 }
 
 IFL_APART void routing_say_end(struct routing *routing, const struct replica *replica,
-                               const struct live_request *r)
+                               const struct live_request *r, int64_t now_ns)
 {
     ifl_assert(replica == &routing->replicas[replica->fixed.number]);
     const struct module *router = routing->router;
     if (router->policy->ops.route->on_end)
-        router->policy->ops.route->on_end(router->self, show_live(routing, replica, r),
+        router->policy->ops.route->on_end(router->self, show_live(routing, r, now_ns),
                                           r->sent_to > 0 ? r->sent_to - 1 : replica->fixed.number);
 }

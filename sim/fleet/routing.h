@@ -242,12 +242,13 @@ static inline void routing_tell_first_token(struct routing *routing, const struc
         routing_say_first_token(routing, replica, r);
 }
 void routing_say_end(struct routing *routing, const struct replica *replica,
-                     const struct live_request *r);
+                     const struct live_request *r, int64_t now_ns);
+/* A client may leave while its replica has no event. */
 static inline void routing_tell_end(struct routing *routing, const struct replica *replica,
-                                    const struct live_request *r)
+                                    const struct live_request *r, int64_t now_ns)
 {
     if (routing->router)
-        routing_say_end(routing, replica, r);
+        routing_say_end(routing, replica, r, now_ns);
 }
 
 #endif

@@ -33,7 +33,7 @@ IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,
     if (rc == 0)
         rc = workload_ended(flight->workload, r->row, r->pub.serial, r->attempt, record.status,
                             ended_for_client_ns(loop, r), error);
-    routing_tell_end(&loop->routing, replica, r);
+    routing_tell_end(&loop->routing, replica, r, loop->now_ns);
     return rc;
 }
 

@@ -460,6 +460,8 @@ static int fly(const struct point_options *options, struct point *point,
         rc = ifl_recorder_warmup(point->recorder, &point->warmup_end_ns, error);
     if (rc == 0)
         rc = ifl_recorder_finish(point->recorder, &result->summary, error);
+    if (rc == 0)
+        point_tell_front_end(options, point, &result->summary);
     if (rc == 0 && options->speculation_path)
         rc = write_speculation(options, point, error);
     if (rc == 0 && options->by_client)

@@ -90,6 +90,28 @@ static void on_end(void *self, const struct ifl_fleet *fleet, size_t replica)
     own->n_here -= own->n_first_tokens-- > 0 && *fleet->note == word(fleet, 2) ? 1 : 2;
 }
 
+/* The times of what a router hears never go back. */
+struct clock {
+    int64_t last_ns;
+    int32_t n_back;
+};
+
+static void tick(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    struct clock *clock = ifl_at(self, 0);
+    (void)replica;
+    clock->n_back += fleet->now_ns < clock->last_ns;
+    clock->last_ns = fleet->now_ns;
+}
+
+static struct ifl_route in_time(const void *self, const struct ifl_fleet *fleet)
+{
+    const struct clock *clock = ifl_at(self, 0);
+    return clock->n_back > 0
+               ? ifl_shed("time went back")
+               : ifl_send_pair(ifl_least(fleet, IFL_PREFILLS), ifl_least(fleet, IFL_DECODES));
+}
+
 static int64_t balance(void *self, const struct ifl_fleet *fleet)
 {
     (void)self;
@@ -111,6 +133,8 @@ static const struct ifl_route_ops own_ops = {
     .on_first_token = on_first_token,
     .on_end = on_end,
 };
+static const struct ifl_route_ops clock_ops = {
+    .pick = in_time, .on_sent = tick, .on_first_token = tick, .on_end = tick};
 static const struct ifl_route_ops balance_ops = {.pick = gate, .balance = balance};
 static const struct ifl_scale_ops scale_ops = {.want = want};
 
@@ -138,6 +162,14 @@ static const struct ifl_policy own_policy = {
     .doc = "fewest outstanding, counted by itself",
     .replica_bytes = sizeof(struct own_count),
     .ops.route = &own_ops,
+};
+
+static const struct ifl_policy clock_policy = {
+    .kind = IFL_ROUTE,
+    .name = "in-time",
+    .doc = "the least prompts, while no time goes back",
+    .replica_bytes = sizeof(struct clock),
+    .ops.route = &clock_ops,
 };
 
 #if defined(ASKS_FOR_HOOK)
@@ -188,7 +220,7 @@ static const struct ifl_policy later = {
 #endif
 
 #ifdef ASKS_FOR_LATER
-IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &later);
+IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &clock_policy, &later);
 #else
-IFL_POLICIES(&gate_policy, &turn_policy, &own_policy);
+IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &clock_policy);
 #endif
