@@ -164,7 +164,7 @@ VIOLATES(fleet, tokens_of_a_stranger, routing_say_first_tokens, "&routing->repli
 
 VIOLATES(fleet, end_at_a_stranger, routing_say_end, "&routing->replicas")
 {
-    routing_say_end(&routing, &stranger, NULL);
+    routing_say_end(&routing, &stranger, NULL, 0);
 }
 
 VIOLATES(fleet, open_again, routing_open, "routing->n_open < routing->n_pools")
