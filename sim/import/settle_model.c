@@ -171,6 +171,27 @@ static const char *fp4_says(const char *width)
     return NULL;
 }
 
+/* GPUs before Ada have no products in fp8: engines unpack such weights (Marlin, W8A16), so that a
+ * step takes as long as with int8. */
+static bool unpacks_fp8(const struct settled *s)
+{
+    static const char *const before[] = {"A100", "A10", "A6000", "3090", "V100", "T4"};
+    const struct gpu_name *gpu = settle_gpu(s);
+    for (size_t i = 0; gpu && i < sizeof before / sizeof *before; i++)
+        if (gpu_name_has(gpu, before[i]))
+            return true;
+    return false;
+}
+
+static void put_width(struct settled *s, const char *width)
+{
+    if (strcmp(width, "fp8") == 0 && unpacks_fp8(s))
+        settle_assume(s, "dtype", "int8",
+                      "this GPU multiplies no fp8: its weights are unpacked, as those of int8");
+    else
+        settle_put(s, "dtype", "%s", width);
+}
+
 void settle_weights(struct settled *s)
 {
     const char *model = name_of(s), *format = facts_text(s->facts, "quantization");
@@ -187,7 +208,7 @@ void settle_weights(struct settled *s)
     width = fp4 ? "int4" : width;
     const char *says = is_known ? NULL : OTHER_WEIGHTS;
     if (is_known)
-        settle_put(s, "dtype", "%s", width);
+        put_width(s, width);
     if (format)
         facts_decide(s->facts, "quantization", is_known ? FOUND_MAPS : FOUND_UNMODELLED,
                      is_known ? "dtype" : NULL, says);

@@ -347,6 +347,12 @@ deployed trtllm-1.2 h100-sxm-trtllm1.2 1.2 'trtllm-serve Qwen/Qwen3-8B'
 deployed '' h100-sxm-trtllm1.2 0.12 'trtllm-serve Qwen/Qwen3-8B --backend tensorrt'
 deployed '' h100-sxm 0.5.12 'sglang serve Qwen/Qwen3-8B'
 
+# Weights in fp8 on a GPU that has no products in fp8
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-30B-A3B-FP8' --engine-version 0.11.0 --hardware a100-80gb-sxm -o marlin.yaml
+printed 'assumed       dtype=int8: this GPU multiplies no fp8: its weights are unpacked, as those of int8'
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-30B-A3B-FP8' --engine-version 0.11.0 --hardware h200-sxm -o native.yaml
+same "$(sed -n 's/^dtype: //p' marlin.yaml native.yaml | tr '\n' ' ')" 'int8 fp8 ' 'weights in fp8'
+
 # A folder with a config.json is a model
 mkdir -p checkpoints/tiny
 printf '{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2,
