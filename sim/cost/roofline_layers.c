@@ -11,6 +11,17 @@ static double experts_share(const struct roofline_rank *rank)
     return n_ranks > 1 ? fmax(imbalance, 1) / n_ranks : 1;
 }
 
+/* What the experts of this rank compute: rows, and different experts among their weights. */
+static double rank_picks(const struct roofline_rank *rank, struct roofline_tokens m)
+{
+    return m.all * model_experts_per_token(rank->model) * experts_share(rank);
+}
+
+static double rank_experts(const struct roofline_rank *rank, struct roofline_tokens m)
+{
+    return model_distinct_experts(rank->model, m.all) * model_rank_experts_frac(rank->model);
+}
+
 /* Of a token, by an activation over so many columns. */
 static double activation_elements(const struct roofline_rank *rank, double columns)
 {
@@ -53,11 +64,10 @@ static double linear_s(const struct roofline_rank *rank, int i, struct roofline_
     const struct model *model = rank->model;
     const bool experts = i >= MODEL_MLP_UP;
     const struct gemm_group group = {
-        .m = experts ? m.all * model_experts_per_token(model) * experts_share(rank) : m.own,
+        .m = experts ? rank_picks(rank, m) : m.own,
         .n = (double)rank->linears[i].n,
         .k = (double)rank->linears[i].k,
-        .n_weights =
-            experts ? model_distinct_experts(model, m.all) * model_rank_experts_frac(model) : 1,
+        .n_weights = experts ? rank_experts(rank, m) : 1,
         .element_bytes = model->weight_bytes,
         .weight_bytes = model_matrix_bytes(model),
         .fp8 = model->quantization == MODEL_FP8,
@@ -71,8 +81,8 @@ static double fused_experts_s(const struct roofline_rank *rank, struct roofline_
 {
     const struct model *model = rank->model;
     const struct expert_group group = {
-        .n_picks = m.all * model_experts_per_token(model) * experts_share(rank),
-        .n_experts = model_distinct_experts(model, m.all) * model_rank_experts_frac(model),
+        .n_picks = rank_picks(rank, m),
+        .n_experts = rank_experts(rank, m),
         .n_matrices = model->mlp == MODEL_MLP_GATED ? 3 : 2,
         .d_model = model->d_model,
         .d_ffn = rank->ffn_columns,

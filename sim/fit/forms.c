@@ -65,19 +65,24 @@ static double predict_mixed(const struct platform *platform, const struct fit_sa
            decode_attention_mixed_s(&platform->hardware, &heads, &shape);
 }
 
-static double predict_step(const struct platform *platform, const struct fit_sample *sample)
+static struct roofline_rank rank_of(const struct platform *platform,
+                                    const struct fit_sample *sample)
 {
     const struct parallel parallel = model_tensor_parallel(sample->tensor_parallel);
     struct roofline_rank rank;
     roofline_rank_set(&rank, sample->model, platform, &parallel, 16);
+    return rank;
+}
+
+static double predict_step(const struct platform *platform, const struct fit_sample *sample)
+{
+    const struct roofline_rank rank = rank_of(platform, sample);
     return roofline_step_s(&rank, &sample->totals);
 }
 
 static double predict_latent(const struct platform *platform, const struct fit_sample *sample)
 {
-    const struct parallel parallel = model_tensor_parallel(sample->tensor_parallel);
-    struct roofline_rank rank;
-    roofline_rank_set(&rank, sample->model, platform, &parallel, 16);
+    const struct roofline_rank rank = rank_of(platform, sample);
     return roofline_latent_module_s(&rank, &sample->totals);
 }
 

@@ -87,11 +87,27 @@ static int draw_parameters(const struct form *form, const struct node *fit,
 
 /* Multiplies every time of the class by the factor: latencies and overheads by the factor itself,
  * rates and efficiencies by its inverse. */
-static void slow_gemm(struct gemm_profile *gemm, double factor)
+static void slow_gemm(struct gemm_profile *gemm, double products, double weights)
 {
-    gemm->launch_us *= factor;
-    gemm->compute_frac /= factor;
-    gemm->memory_frac /= factor;
+    gemm->launch_us *= weights;
+    gemm->memory_frac /= weights;
+    gemm->compute_frac /= products;
+}
+
+static void slow_experts(struct experts_profile *experts, double products, double weights)
+{
+    experts->launch_us *= weights;
+    experts->expert_us *= weights;
+    experts->memory_frac /= weights;
+    experts->compute_frac /= products;
+}
+
+static void slow_lines(struct lines_profile *lines, double latency, double rate)
+{
+    lines->latency_us *= latency;
+    lines->bulk_latency_us *= latency;
+    lines->gb_per_s /= rate;
+    lines->bulk_gb_per_s /= rate;
 }
 
 static void slow_prefill(struct prefill_profile *prefill, double factor)
@@ -113,27 +129,11 @@ static void slow_decode(struct hardware *hardware, double factor)
     hardware->decode_mixed.memory_frac /= factor;
 }
 
-static void slow_experts(struct experts_profile *experts, double factor)
-{
-    experts->launch_us *= factor;
-    experts->expert_us *= factor;
-    experts->compute_frac /= factor;
-    experts->memory_frac /= factor;
-}
-
 static void slow_latent(struct latent_profile *latent, double factor)
 {
     latent->layer_us *= factor;
     latent->token_us *= factor;
     latent->decode_us *= factor;
-}
-
-static void slow_lines(struct lines_profile *lines, double factor)
-{
-    lines->latency_us *= factor;
-    lines->gb_per_s /= factor;
-    lines->bulk_latency_us *= factor;
-    lines->bulk_gb_per_s /= factor;
 }
 
 static void slow_copies(struct hardware *hardware, enum fit_op op, double factor)
@@ -148,20 +148,20 @@ static void slow_copies(struct hardware *hardware, enum fit_op op, double factor
         hardware->block_copy.launch_us *= factor;
         hardware->block_copy.memory_frac /= factor;
     } else if (op == FIT_SWAP_OUT || op == FIT_SWAP_IN) {
-        slow_lines(op == FIT_SWAP_OUT ? &hardware->swap_out : &hardware->swap_in, factor);
+        slow_lines(op == FIT_SWAP_OUT ? &hardware->swap_out : &hardware->swap_in, factor, factor);
     }
 }
 
 static void slow(struct hardware *hardware, enum fit_op op, double factor)
 {
     if (op == FIT_GEMM)
-        slow_gemm(&hardware->gemm, factor);
+        slow_gemm(&hardware->gemm, factor, factor);
     else if (op == FIT_GEMM_FP8)
-        slow_gemm(&hardware->gemm_fp8, factor);
+        slow_gemm(&hardware->gemm_fp8, factor, factor);
     else if (op == FIT_EXPERTS)
-        slow_experts(&hardware->experts, factor);
+        slow_experts(&hardware->experts, factor, factor);
     else if (op == FIT_EXPERTS_FP8)
-        slow_experts(&hardware->experts_fp8, factor);
+        slow_experts(&hardware->experts_fp8, factor, factor);
     else if (op == FIT_LATENT)
         slow_latent(&hardware->latent, factor);
     else if (op == FIT_PREFILL)
@@ -169,9 +169,9 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
     else if (op == FIT_DECODE)
         slow_decode(hardware, factor);
     else if (op >= FIT_ALLREDUCE_2 && op <= FIT_ALLREDUCE_8)
-        slow_lines(&hardware->allreduce[op - FIT_ALLREDUCE_2], factor);
+        slow_lines(&hardware->allreduce[op - FIT_ALLREDUCE_2], factor, factor);
     else if (op >= FIT_ALLREDUCE_2_EAGER && op <= FIT_ALLREDUCE_8_EAGER)
-        slow_lines(&hardware->allreduce_eager[op - FIT_ALLREDUCE_2_EAGER], factor);
+        slow_lines(&hardware->allreduce_eager[op - FIT_ALLREDUCE_2_EAGER], factor, factor);
     else
         slow_copies(hardware, op, factor);
 }
@@ -227,44 +227,21 @@ static double software_factor(const struct spread *spread, int i, double median)
     return exp(median / median_abs_normal * normal(spread, DEPLOYMENT, SOFTWARE_DRAWS + i));
 }
 
-static void change_gemm(struct gemm_profile *gemm, double products, double weights)
-{
-    gemm->launch_us *= weights;
-    gemm->memory_frac /= weights;
-    gemm->compute_frac /= products;
-}
-
-static void change_experts(struct experts_profile *experts, double products, double weights)
-{
-    experts->launch_us *= weights;
-    experts->expert_us *= weights;
-    experts->memory_frac /= weights;
-    experts->compute_frac /= products;
-}
-
-static void change_lines(struct lines_profile *lines, double latency, double rate)
-{
-    lines->latency_us *= latency;
-    lines->bulk_latency_us *= latency;
-    lines->gb_per_s /= rate;
-    lines->bulk_gb_per_s /= rate;
-}
-
 static void draw_software(const struct spread *spread, struct hardware *hardware)
 {
     const double products = software_factor(spread, 0, software.products);
     const double weights = software_factor(spread, 1, software.weights);
     const double latency = software_factor(spread, 4, software.latency);
     const double rate = software_factor(spread, 5, software.rate);
-    change_gemm(&hardware->gemm, products, weights);
-    change_gemm(&hardware->gemm_fp8, products, weights);
-    change_experts(&hardware->experts, products, weights);
-    change_experts(&hardware->experts_fp8, products, weights);
+    slow_gemm(&hardware->gemm, products, weights);
+    slow_gemm(&hardware->gemm_fp8, products, weights);
+    slow_experts(&hardware->experts, products, weights);
+    slow_experts(&hardware->experts_fp8, products, weights);
     slow_prefill(&hardware->prefill, software_factor(spread, 2, software.prefill));
     slow_decode(hardware, software_factor(spread, 3, software.decode));
     for (int i = 0; i < HARDWARE_ALLREDUCES; i++) {
-        change_lines(&hardware->allreduce[i], latency, rate);
-        change_lines(&hardware->allreduce_eager[i], latency, rate);
+        slow_lines(&hardware->allreduce[i], latency, rate);
+        slow_lines(&hardware->allreduce_eager[i], latency, rate);
     }
 }
 

@@ -1,6 +1,4 @@
 /* The deployment of a server's version, where the profile's own is that of another one. */
-#include <string.h>
-
 #include "cost/hardware.h"
 
 #include "import/settle.h"

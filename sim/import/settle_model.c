@@ -104,21 +104,25 @@ void settle_length(struct settled *s)
                       "the checkpoint's length, which is not that of the profile");
 }
 
+/* `models`: parts of names, up to NULL. */
+static bool is_one_of(const struct gpu_name *gpu, const char *const *models)
+{
+    while (gpu && *models && !gpu_name_has(gpu, *models))
+        models++;
+    return gpu && *models;
+}
+
 /* FlashMLA, the default for latent K/V on GPUs that it has kernels for, has blocks of 64 tokens
  * (platforms/cuda.py, check_and_update_config). A log says so. */
 void settle_latent_blocks(struct settled *s)
 {
-    static const char *const hopper[] = {"H100", "H200", "H20"};
+    static const char *const hopper[] = {"H100", "H200", "H20", NULL};
     const char *profile = tree_text(tree_at(s->root, "model"));
-    const struct gpu_name *gpu = settle_gpu(s);
-    if (!profile || !gpu || !model_is_latent_profile(profile) || facts_get(s->facts, "block_size"))
+    if (!profile || !model_is_latent_profile(profile) || facts_get(s->facts, "block_size"))
         return;
-    for (size_t i = 0; i < sizeof hopper / sizeof *hopper; i++)
-        if (gpu_name_has(gpu, hopper[i])) {
-            settle_assume(s, "serving.kv.block_tokens", "64",
-                          "FlashMLA's blocks, its default for latent K/V on this GPU");
-            return;
-        }
+    if (is_one_of(settle_gpu(s), hopper))
+        settle_assume(s, "serving.kv.block_tokens", "64",
+                      "FlashMLA's blocks, its default for latent K/V on this GPU");
 }
 
 /* ---- weights ---- */
@@ -175,12 +179,8 @@ static const char *fp4_says(const char *width)
  * step takes as long as with int8. */
 static bool unpacks_fp8(const struct settled *s)
 {
-    static const char *const before[] = {"A100", "A10", "A6000", "3090", "V100", "T4"};
-    const struct gpu_name *gpu = settle_gpu(s);
-    for (size_t i = 0; gpu && i < sizeof before / sizeof *before; i++)
-        if (gpu_name_has(gpu, before[i]))
-            return true;
-    return false;
+    static const char *const before[] = {"A100", "A10", "A6000", "3090", "V100", "T4", NULL};
+    return is_one_of(settle_gpu(s), before);
 }
 
 static void put_width(struct settled *s, const char *width)
