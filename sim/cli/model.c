@@ -27,8 +27,10 @@ static void print_sizes(const struct portrait *portrait)
            portrait->platform.hardware.name);
     if (portrait->platform.hardware.assumed[0])
         printf("  assumed, not measured: %s\n", portrait->platform.hardware.assumed);
-    if (portrait->model.window_tokens > 0)
-        printf("  not modelled: its window of %d tokens\n", portrait->model.window_tokens);
+    if (portrait->model.window_layers > 0)
+        printf("  %s of %d tokens in %d of %d layers\n",
+               portrait->model.chunked ? "chunks" : "a window", portrait->model.window_tokens,
+               portrait->model.window_layers, portrait->model.layers);
     printf("\n  %-22s %12.4g\n", "parameters", (double)portrait->parameters);
     if (portrait->model.n_experts > 0)
         printf("  %-22s %12.4g\n", "of them active",

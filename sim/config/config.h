@@ -83,11 +83,16 @@ static inline bool tier_has_link(const struct tier_config *tier)
     return tier->gb_per_s > 0 || tier->link.latency_ns > 0 || tier->link.piece_ns > 0;
 }
 
+/* Layers with a window of attention hold all tokens, as the others do; or in blocks of their own
+ * the window alone (replica/windows.h). */
+enum kv_windows { KV_WINDOWS_HOLD, KV_WINDOWS_GROUPS };
+
 struct kv_config {
     enum kv_allocator allocator;
     enum prefix_cache prefix_cache;
     enum kv_unhashed unhashed;
     enum kv_publish publish;
+    enum kv_windows windows;
     int32_t block_tokens;
     int32_t num_blocks;        /* as the engine counts; 0: computed from memory */
     int32_t null_blocks;       /* of num_blocks, those that no request gets */

@@ -111,6 +111,9 @@ static const struct ifl_param kv_fields[] = {
     CHOICE("publish", serving.kv.publish, "computed|scheduled", KV_PUBLISH_COMPUTED,
            "with prefix_cache hash: a prompt's blocks can be found once the step that computes "
            "them has ended, or already by later requests in that step"),
+    CHOICE("windows", serving.kv.windows, "hold|groups", KV_WINDOWS_HOLD,
+           "a model whose layers have a window of attention in part: these hold all tokens, as the "
+           "others do; or the window alone, in blocks of their own (vLLM from 0.9.1 on)"),
 };
 
 const struct key_table kv_keys = {FIELDS(kv)};

@@ -18,6 +18,8 @@ static const struct ifl_param gpu_fields[] = {
      "multiprocessors"},
     {REAL(gpu, memory_gib, NAN, 1e-3, 1e6, "GiB", "device memory as the driver reports it")},
     {REAL(gpu, tdp_w, 0, 1e-3, 1e5, "W", "data sheet, thermal design power; left out: unknown")},
+    {REAL(gpu, compute_capability, 0, 1, 100, "",
+          "NVIDIA's number of the architecture; left out: unknown")},
 };
 static const struct ifl_param gemm_fields[] = {
     {REAL(gemm, launch_us, NAN, 0, 1e6, "us", "t0: fixed time of a product")},
@@ -126,6 +128,7 @@ static const struct section {
      offsetof(struct hardware, gemm_fp8), true},
     {"experts", SECTION(experts, experts), true},
     {"experts_fp8", SECTION(experts, experts_fp8), true},
+    {"experts_mxfp4", SECTION(experts, experts_mxfp4), true},
     {"latent", SECTION(latent, latent), true},
     {"prefill", SECTION(prefill, prefill), false},
     {"decode", SECTION(decode, decode), false},

@@ -25,6 +25,7 @@ struct gpu_profile {
     int32_t n_sms;
     double memory_gib; /* as the driver reports it, below the number on the box */
     double tdp_w; /* data sheet: the power that the board does not exceed for long; 0: unknown */
+    double compute_capability; /* NVIDIA's number of the architecture, as 9.0; 0: unknown */
 };
 
 struct gemm_profile {
@@ -121,8 +122,9 @@ struct hardware {
     struct gpu_profile gpu;
     struct gemm_profile gemm;
     struct gemm_profile gemm_fp8; /* with the inputs' quantisation; 0 compute_frac: unknown */
-    struct experts_profile experts, experts_fp8; /* 0 compute_frac: two products of gemm or
-                                                    gemm_fp8 take their place */
+    /* 0 compute_frac: two products of gemm or gemm_fp8 take the place of the first two, `experts`
+     * with fewer bytes that of the third */
+    struct experts_profile experts, experts_fp8, experts_mxfp4;
     struct latent_profile latent;
     struct prefill_profile prefill;
     struct decode_profile decode;

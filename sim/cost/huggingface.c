@@ -6,6 +6,7 @@
 #include "cost/model.h"
 #include "inflight/huggingface.h"
 #include "inflight/inputs.h"
+#include "inflight/minmax.h"
 
 static void refuse(struct ifl_hf_config *config, const char *what, const char *expected)
 {
@@ -50,6 +51,7 @@ static void read_decoder(struct ifl_hf_config *config, struct model *model)
     if (m->qkv_bias)
         model->attention_bias = m->out_bias ? MODEL_BIAS_QKV_AND_OUT : MODEL_BIAS_QKV;
     model->window_tokens = decoder.n_window_layers > 0 ? decoder.window_tokens : 0;
+    model->window_layers = model->window_tokens > 0 ? decoder.n_window_layers : 0;
     model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
 }
 
@@ -189,6 +191,149 @@ static void read_ernie4_5_moe(struct ifl_hf_config *config, struct model *model)
         refuse(config, "use_bias is true", "false");
 }
 
+/* configuration_granite.py, configuration_smollm3.py: factors and layers without rotary positions
+ * cost nothing. */
+static void read_llama_like(struct ifl_hf_config *config, struct model *model)
+{
+    read_grouped(config, model);
+    model->mlp_bias = ifl_hf_flag(config, "mlp_bias", false);
+    if (ifl_hf_flag(config, "attention_bias", false))
+        model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
+}
+
+/* ---- layers with windows among others ---- */
+
+/* Layers that are not each `period`-th one, unless layer_types names them. */
+static void read_windows(struct ifl_hf_config *config, struct model *model, const char *length_key,
+                         int32_t otherwise, int32_t period)
+{
+    const json_t *types = ifl_hf_value(config->root, "layer_types");
+    int32_t n = model->layers - model->layers / period;
+    if (types)
+        n = 0;
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const json_t *type = json_array_get(types, i);
+        const char *text = json_is_string(type) ? json_string_value(type) : "";
+        const bool is_full = strcmp(text, "full_attention") == 0;
+        n += !is_full;
+        if (!is_full && strcmp(text, "sliding_attention") != 0 &&
+            strcmp(text, "chunked_attention") != 0)
+            ifl_hf_fail(config, "layer_types", type,
+                        "full_attention, sliding_attention or chunked_attention");
+    }
+    if (types && json_array_size(types) != (size_t)model->layers)
+        ifl_hf_fail(config, "layer_types", types, "a list of num_hidden_layers types");
+    model->window_tokens = ifl_hf_count(config, length_key, otherwise, IFL_MODEL_MAX_TOKENS);
+    model->window_layers = n;
+    if (n == 0)
+        model->window_tokens = 0;
+}
+
+/* modeling_gpt_oss.py: experts and the router have biases. The sinks of attention, a number a head,
+ * are left out. */
+static void read_gpt_oss(struct ifl_hf_config *config, struct model *model)
+{
+    const bool is_old = !ifl_hf_value(config->root, "num_experts_per_tok");
+    read_grouped(config, model);
+    read_windows(config, model, "sliding_window", 128, 2);
+    model->n_experts = ifl_hf_count(config, "num_local_experts", 128, MODEL_MAX_EXPERTS);
+    model->experts_per_token = ifl_hf_count(
+        config, is_old ? "experts_per_token" : "num_experts_per_tok", 4, MODEL_MAX_EXPERTS);
+    model->mlp_bias = true;
+    if (ifl_hf_flag(config, "attention_bias", true))
+        model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
+}
+
+/* Files of Gemma leave out what its configuration class has by default. */
+struct gemma_defaults {
+    int32_t layers, d_model, n_q_heads, n_kv_heads, d_head, d_ffn, vocab, max_model_len;
+};
+
+static void read_gemma_shape(struct ifl_hf_config *config, struct model *model,
+                             const struct gemma_defaults *of)
+{
+    model->layers = ifl_hf_count(config, "num_hidden_layers", of->layers, IFL_MODEL_MAX_LAYERS);
+    model->d_model = ifl_hf_count(config, "hidden_size", of->d_model, IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads =
+        ifl_hf_count(config, "num_attention_heads", of->n_q_heads, IFL_MODEL_MAX_HEADS);
+    model->n_kv_heads =
+        ifl_hf_count(config, "num_key_value_heads", of->n_kv_heads, IFL_MODEL_MAX_HEADS);
+    model->d_head = ifl_hf_count(config, "head_dim", of->d_head, IFL_MODEL_MAX_D_HEAD);
+    model->d_ffn = ifl_hf_count(config, "intermediate_size", of->d_ffn, IFL_MODEL_MAX_D_FFN);
+    model->vocab = ifl_hf_count(config, "vocab_size", of->vocab, IFL_MODEL_MAX_VOCAB);
+    model->max_model_len =
+        ifl_hf_count(config, "max_position_embeddings", of->max_model_len, IFL_MODEL_MAX_TOKENS);
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
+    if (ifl_hf_flag(config, "attention_bias", false))
+        model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
+}
+
+static void read_gemma(struct ifl_hf_config *config, struct model *model)
+{
+    static const struct gemma_defaults defaults = {28, 3072, 16, 16, 256, 24576, 256000, 8192};
+    read_gemma_shape(config, model, &defaults);
+}
+
+static void read_gemma2(struct ifl_hf_config *config, struct model *model)
+{
+    static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 256000, 8192};
+    read_gemma_shape(config, model, &defaults);
+    read_windows(config, model, "sliding_window", 4096, 2);
+    model->branch_norms = true;
+}
+
+static void read_gemma3(struct ifl_hf_config *config, struct model *model)
+{
+    static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 262208, 131072};
+    read_gemma_shape(config, model, &defaults);
+    read_windows(config, model, "sliding_window", 4096,
+                 ifl_hf_count(config, "sliding_window_pattern", 6, IFL_MODEL_MAX_LAYERS));
+    model->branch_norms = model->qk_norm = true;
+}
+
+/* Norms behind attention and MLP in place of those before them, and norms of all heads of queries
+ * and keys together, a few thousand numbers a layer more than those of one head, which count here.
+ */
+static void read_olmo2(struct ifl_hf_config *config, struct model *model)
+{
+    read_llama_like(config, model);
+    model->qk_norm = true;
+}
+
+static void read_olmo3(struct ifl_hf_config *config, struct model *model)
+{
+    read_olmo2(config, model);
+    read_windows(config, model, "sliding_window", 4096, 4);
+}
+
+/* modeling_llama4.py: each interleave_moe_layer_step-th layer has experts and a shared one, the
+ * others an MLP of intermediate_size_mlp; layers with rotary positions attend within chunks. Its
+ * norms of queries and keys have no weights. */
+static void read_llama4(struct ifl_hf_config *config, struct model *model)
+{
+    const int32_t step = ifl_hf_count(config, "interleave_moe_layer_step", 1, IFL_MODEL_MAX_LAYERS);
+    const json_t *rope = ifl_hf_value(config->root, "no_rope_layers");
+    read_gemma_shape(config, model,
+                     &(struct gemma_defaults){48, 5120, 40, 8, 128, 8192, 202048, 131072});
+    read_windows(config, model, "attention_chunk_size", 8192,
+                 ifl_hf_count(config, "no_rope_layer_interval", 4, IFL_MODEL_MAX_LAYERS));
+    if (json_array_size(rope) > 0 && !ifl_hf_value(config->root, "layer_types"))
+        model->window_layers = 0;
+    for (size_t i = 0; i < json_array_size(rope) && !ifl_hf_value(config->root, "layer_types"); i++)
+        model->window_layers += json_integer_value(json_array_get(rope, i)) != 0;
+    if (model->window_layers == 0)
+        model->window_tokens = 0;
+    model->chunked = model->window_tokens > 0;
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
+    model->n_experts = ifl_hf_count(config, "num_local_experts", 16, MODEL_MAX_EXPERTS);
+    model->experts_per_token = ifl_hf_count(config, "num_experts_per_tok", 1, MODEL_MAX_EXPERTS);
+    model->shared_experts = 1;
+    model->first_dense_layers = model->layers - model->layers / ifl_max(step, 1);
+    if (model->first_dense_layers > 0)
+        model->d_ffn_dense =
+            ifl_hf_count(config, "intermediate_size_mlp", 16384, IFL_MODEL_MAX_D_FFN);
+}
+
 static void set_classic(struct model *model)
 {
     model->mlp = MODEL_MLP_PLAIN;
@@ -272,23 +417,30 @@ static const struct architecture {
     {"minimax_m2", read_minimax_m2},
     {"seed_oss", read_seed_oss},
     {"ernie4_5_moe", read_ernie4_5_moe},
+    {"granite", read_llama_like},
+    {"smollm3", read_llama_like},
+    {"olmo2", read_olmo2},
+    {"olmo3", read_olmo3},
+    {"gemma", read_gemma},
+    {"gemma2", read_gemma2},
+    {"gemma3_text", read_gemma3},
+    {"gpt_oss", read_gpt_oss},
+    {"llama4_text", read_llama4},
 };
 
-/* Layers of several kinds: windows or chunks of attention, states, linear attention. */
+/* Layers of several kinds: states, linear attention, K/V of other layers. */
 static const char *const mixed[] = {
-    "gpt_oss",     "gemma2",     "gemma3",  "gemma3_text", "gemma3n",          "llama4",
-    "llama4_text", "qwen3_next", "qwen3_5", "qwen3_5_moe", "cohere2",          "olmo3",
-    "minimax",     "jamba",      "bamba",   "nemotron_h",  "granitemoehybrid", "falcon_h1",
+    "gemma3n", "qwen3_next", "qwen3_5",    "qwen3_5_moe",      "minimax",
+    "jamba",   "bamba",      "nemotron_h", "granitemoehybrid", "falcon_h1",
 };
 
 /* Of a model that reads images the text part counts, a decoder of a known kind with the outer
  * file's dtype. */
 static const char *take_text_part(struct ifl_hf_config *config)
 {
-    static const char *const parts[][2] = {{"mistral3", "mistral"},
-                                           {"qwen2_5_vl", "qwen2"},
-                                           {"qwen3_vl", "qwen3"},
-                                           {"qwen3_vl_moe", "qwen3_moe"}};
+    static const char *const parts[][2] = {{"mistral3", "mistral"},   {"qwen2_5_vl", "qwen2"},
+                                           {"qwen3_vl", "qwen3"},     {"qwen3_vl_moe", "qwen3_moe"},
+                                           {"gemma3", "gemma3_text"}, {"llama4", "llama4_text"}};
     static const char *const outer[] = {"torch_dtype", "dtype", "quantization_config",
                                         "tie_word_embeddings"};
     const char *type = ifl_hf_text(config->root, "model_type");
@@ -326,7 +478,7 @@ static const struct architecture *architecture_of(struct ifl_hf_config *config)
                         "which are not modelled");
             return NULL;
         }
-    char supported[320] = "one of ";
+    char supported[480] = "one of ";
     for (size_t i = 0, at = strlen(supported); i < n; i++)
         at += (size_t)snprintf(supported + at, sizeof supported - at, "%s%s", i ? ", " : "",
                                architectures[i].model_type);
@@ -356,9 +508,11 @@ static void read_quantization(struct ifl_hf_config *config, struct model *model)
         return;
     if (strcmp(ifl_hf_text(quantization, "quant_method"), "fp8") == 0)
         model->quantization = MODEL_FP8;
+    else if (strcmp(ifl_hf_text(quantization, "quant_method"), "mxfp4") == 0)
+        model->quantization = MODEL_MXFP4;
     else
         refuse(config, "quantization_config is set",
-               "a checkpoint that is not quantised, or quant_method fp8");
+               "a checkpoint that is not quantised, or quant_method fp8 or mxfp4");
 }
 
 static void read_object(struct ifl_hf_config *config, struct model *model)

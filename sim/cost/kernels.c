@@ -88,25 +88,29 @@ double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
     return gemm_group_s(hardware, &one);
 }
 
-static const struct experts_profile *experts_profile(const struct hardware *hardware, bool fp8)
+static const struct experts_profile *experts_profile(const struct hardware *hardware,
+                                                     enum expert_format format)
 {
-    return fp8 ? &hardware->experts_fp8 : &hardware->experts;
+    return format == EXPERTS_FP8     ? &hardware->experts_fp8
+           : format == EXPERTS_MXFP4 ? &hardware->experts_mxfp4
+                                     : &hardware->experts;
 }
 
-bool experts_are_known(const struct hardware *hardware, bool fp8)
+bool experts_are_known(const struct hardware *hardware, enum expert_format format)
 {
-    return experts_profile(hardware, fp8)->compute_frac > 0;
+    return experts_profile(hardware, format)->compute_frac > 0;
 }
 
 double experts_s(const struct hardware *hardware, const struct expert_group *group)
 {
-    const struct experts_profile *experts = experts_profile(hardware, group->fp8);
+    const struct experts_profile *experts = experts_profile(hardware, group->format);
+    const double peaks = group->format == EXPERTS_FP8 ? 2 : 1;
     const double weights = group->n_matrices * group->d_model * group->d_ffn;
     const double moved = 3 * group->d_model + 2 * group->n_matrices * group->d_ffn;
     if (group->n_picks <= 0)
         return 0;
-    const double compute_s = 2 * group->n_picks * weights /
-                             ((group->fp8 ? 2 : 1) * flops_per_s(hardware, experts->compute_frac));
+    const double compute_s =
+        2 * group->n_picks * weights / (peaks * flops_per_s(hardware, experts->compute_frac));
     const double memory_s = (group->n_experts * weights * group->weight_bytes +
                              group->n_picks * moved * group->element_bytes) /
                             bytes_per_s(hardware, experts->memory_frac);

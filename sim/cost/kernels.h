@@ -45,8 +45,9 @@ double gemm_group_s(const struct hardware *hardware, const struct gemm_group *gr
 /* gemm_fp8: the same with 8-bit inputs, a 16-bit output and the doubled peak. */
 double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k);
 
-/* experts, experts_fp8: the experts of a rank as one operation: the sort of the tokens by expert,
- * the products up and down, the activation between them, and the sum of each token's outputs.
+/* experts, experts_fp8, experts_mxfp4: the experts of a rank as one operation: the sort of the
+ * tokens by expert, the products up and down, the activation between them, and the sum of each
+ * token's outputs.
  *
  *     tx + D x + ((F / (e_c P))^p + (bytes / (e_m W))^p)^(1/p)
  *     F = 2 c r d f,  bytes = D c d f weight + r (3 d + 2 c f) element
@@ -54,14 +55,15 @@ double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
  * with r picks of tokens, D different experts among them, c matrices [d][f] an expert. Each pick's
  * row is gathered, written and read again for the sum; up and activation are written and read. Few
  * rows an expert leave most of a tile empty, so that p is near 1 and e_c below that of gemm. */
+enum expert_format { EXPERTS_16_BIT, EXPERTS_FP8, EXPERTS_MXFP4 };
 struct expert_group {
     double n_picks, n_experts;          /* r, D; of a rank */
     double n_matrices, d_model, d_ffn;  /* c, d, f; of a rank */
     double element_bytes, weight_bytes; /* of inputs and outputs, of the weights */
-    bool fp8;
+    enum expert_format format;
 };
-/* True if the profile has numbers for experts of that kind. */
-bool experts_are_known(const struct hardware *hardware, bool fp8);
+/* True if the profile has numbers for experts of that format. */
+bool experts_are_known(const struct hardware *hardware, enum expert_format format);
 /* Requires them. No picks take no time. */
 double experts_s(const struct hardware *hardware, const struct expert_group *group);
 

@@ -135,6 +135,12 @@ int memory_start_plan(const struct model *model, const struct memory_options *op
         .usable_bytes = (int64_t)(gpu_bytes * options->utilization),
         .block_bytes = options->block_tokens * model_kv_bytes_per_token(model, tensor_parallel),
     };
+    const struct model_groups groups = model_kv_groups(model);
+    if (options->groups && groups.n_window > 0) {
+        plan->group_layers = groups.layers;
+        plan->n_groups = 1 + groups.n_window;
+        plan->block_bytes = plan->block_bytes * groups.layers / model->layers;
+    }
     return 0;
 }
 
@@ -205,9 +211,14 @@ void memory_print(const struct memory_plan *plan, FILE *out)
 {
     char why[MEMORY_TEXT_BYTES];
     memory_arithmetic(plan, why, sizeof why);
-    fprintf(out, "KV memory of each of %d GPU%s: %s:\n%d blocks of %d tokens, %lld tokens",
+    fprintf(out, "KV memory of each of %d GPU%s: %s:\n%d blocks of %d tokens",
             plan->tensor_parallel, plan->tensor_parallel == 1 ? "" : "s", why, plan->n_blocks,
-            plan->block_tokens, (long long)plan->n_blocks * plan->block_tokens);
+            plan->block_tokens);
+    if (plan->n_groups > 1)
+        fprintf(out, " in %d layers; a sequence has some in each of %d groups of layers",
+                plan->group_layers, plan->n_groups);
+    else
+        fprintf(out, ", %lld tokens", (long long)plan->n_blocks * plan->block_tokens);
     if (plan->error_bytes > 0)
         fprintf(out, "; 90%% of counts lie from %d to %d", memory_end(plan, MEMORY_LOW),
                 memory_end(plan, MEMORY_HIGH));

@@ -24,7 +24,8 @@ struct memory_plan {
     int64_t gpu_bytes, usable_bytes;
     int64_t weight_bytes, activation_bytes, workspace_bytes;
     int64_t kv_bytes;    /* what is left for K/V; may be negative when the plan failed */
-    int64_t block_bytes; /* K and V of block_tokens tokens, all layers */
+    int64_t block_bytes; /* K and V of block_tokens tokens, all layers, or those of a group */
+    int32_t group_layers, n_groups; /* more than one group: as many layers in each */
     /* By memory_plan_engine alone (memory_engine.h); 0 and NULL otherwise. workspace_bytes is then
      * what a process holds outside of its tensors' allocator, but for collective_bytes. */
     const char *rule;
@@ -41,6 +42,7 @@ struct memory_options {
                            share, of the memory that is free beside everything else */
     int32_t context;    /* ranks that share the context of a KV head, so that a block has as many
                            times block_tokens; 0: one */
+    bool groups;        /* a block holds a group of layers (model_kv_groups), not all */
 };
 
 /* The ends of the central 90% of the number of blocks, the error taken as normal; n_blocks itself

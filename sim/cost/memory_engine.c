@@ -224,11 +224,32 @@ static int64_t absorbed_bytes(const struct model *model, const struct engine_rul
     return model->layers * up->n * up->k * model->weight_bytes;
 }
 
+static double rounded_up(double n, double to)
+{
+    return ceil(n / to) * to;
+}
+
+/* Experts in mxfp4 are padded to what the kernels take (vLLM 0.11's quantization/mxfp4.py,
+ * create_weights): the hidden state to a multiple of 256; a rank's columns to one of 128 with
+ * Marlin, below 9.0, and of 256 with FlashInfer, from 10.0 on. */
+static int64_t padded_bytes(const struct model *model, const struct platform *platform,
+                            int32_t tensor_parallel)
+{
+    const double capability = platform->hardware.gpu.compute_capability;
+    const double columns = (double)model->d_ffn / tensor_parallel, hidden = model->d_model;
+    const double to = capability < 9 ? 128 : capability < 10 ? 1 : 256;
+    const double frac = rounded_up(hidden, 256) / hidden * rounded_up(columns, to) / columns;
+    return (int64_t)((frac - 1) * (double)model_experts_bytes(model, tensor_parallel));
+}
+
 /* Of 4 bits, each group of 128 has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py
  * and gptq_marlin.py, create_weights; 128 is what checkpoints have). */
-static int64_t weight_bytes(const struct model *model, int32_t tensor_parallel)
+static int64_t weight_bytes(const struct model *model, const struct platform *platform,
+                            const struct engine_rule *rule, int32_t tensor_parallel)
 {
     const int64_t bytes = model_weight_bytes(model, tensor_parallel);
+    if (model->quantization == MODEL_MXFP4 && !(rule->flags & IS_STATIC))
+        return bytes + padded_bytes(model, platform, tensor_parallel);
     if (model->quantization != MODEL_INT4)
         return bytes;
     return bytes + model_matrices_bytes(model, tensor_parallel) * 20 / 4 / 128;
@@ -336,7 +357,7 @@ int memory_plan_engine(const struct model *model, const struct platform *platfor
         return IFL_E_INPUT;
     plan->rule = rule->name;
     plan->of_free = rule->flags & IS_STATIC;
-    plan->weight_bytes = weight_bytes(model, ranks) + absorbed_bytes(model, rule, ranks);
+    plan->weight_bytes = weight_bytes(model, platform, rule, ranks) + absorbed_bytes(model, rule, ranks);
     plan->block_bytes += padding_bytes(model, rule, options->block_tokens);
     weigh_outside(platform, rule, ranks * ifl_max(run->n_data_ranks, 1), plan);
     plan->graph_bytes = rule->flags & COUNTS_GRAPHS ? graph_bytes(model, run->max_seqs) : 0;

@@ -54,6 +54,13 @@ static int64_t norm_parameters(const struct model *model, int64_t width)
     return model->norm == MODEL_LAYERNORM ? 2 * width : width;
 }
 
+/* MLPs of a layer that a rank holds, beside the shared ones. */
+static int64_t held_experts(const struct model *model)
+{
+    const int32_t n = model->n_rank_experts > 0 ? model->n_rank_experts : model->n_experts;
+    return n > 0 ? n : 1;
+}
+
 static int64_t layer_biases(const struct model *model, const struct model_linear *linears)
 {
     int64_t n = 0;
@@ -62,7 +69,7 @@ static int64_t layer_biases(const struct model *model, const struct model_linear
     if (model->attention_bias == MODEL_BIAS_QKV_AND_OUT)
         n += linears[1].n;
     if (model->mlp_bias)
-        n += linears[2].n + linears[3].n;
+        n += (linears[2].n + linears[3].n) * held_experts(model);
     return n;
 }
 
@@ -103,15 +110,24 @@ static int64_t matrices_with(const struct model *model, int32_t tensor_parallel,
 
 static int64_t layers_matrices(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t n_experts = model->n_rank_experts > 0 ? model->n_rank_experts : model->n_experts;
-    return matrices_with(model, tensor_parallel, n_experts > 0 ? n_experts : 1);
+    return matrices_with(model, tensor_parallel, held_experts(model));
+}
+
+/* Of these, those of the experts that a router picks from. */
+static int64_t experts_matrices(const struct model *model, int32_t tensor_parallel)
+{
+    const int64_t columns = held_experts(model) * (model->d_ffn / tensor_parallel);
+    return model->n_experts > 0
+               ? (model->layers - model->first_dense_layers) * mlp_matrices(model, columns)
+               : 0;
 }
 
 static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
 {
     struct model_linear linears[MODEL_LINEARS];
     model_layer_linears(model, tensor_parallel, linears);
-    int64_t n = layer_biases(model, linears) + 2 * norm_parameters(model, model->d_model);
+    const int n_norms = model->branch_norms ? 4 : 2;
+    int64_t n = layer_biases(model, linears) + n_norms * norm_parameters(model, model->d_model);
     if (model->qk_norm)
         n += 2 * norm_parameters(model, model->d_head);
     if (model_is_latent(model))
@@ -122,7 +138,8 @@ static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
 
 static int64_t router_parameters(const struct model *model)
 {
-    return (int64_t)(model->layers - model->first_dense_layers) * model->n_experts * model->d_model;
+    const int64_t width = model->d_model + (model->mlp_bias ? 1 : 0);
+    return (int64_t)(model->layers - model->first_dense_layers) * model->n_experts * width;
 }
 
 static int64_t embedding_parameters(const struct model *model, int32_t tensor_parallel)
@@ -148,11 +165,21 @@ int64_t model_parameters(const struct model *model)
     return plain_parameters(model, 1) + layers_matrices(model, 1);
 }
 
+static int64_t unpicked_biases(const struct model *model, int64_t n_mlps)
+{
+    struct model_linear linears[MODEL_LINEARS];
+    model_layer_linears(model, 1, linears);
+    const int64_t of_mlp = linears[MODEL_MLP_UP].n + linears[MODEL_MLP_DOWN].n;
+    return model->mlp_bias ? model->layers * (held_experts(model) - n_mlps) * of_mlp : 0;
+}
+
 int64_t model_active_parameters(const struct model *model)
 {
     const int64_t n_mlps = model->n_experts > 0 ? model->experts_per_token : 1;
     const int64_t n_rows = (model->tied_embeddings ? 0 : model->vocab) + model->learned_positions;
-    return plain_parameters(model, 1) - n_rows * model->d_model + matrices_with(model, 1, n_mlps);
+    const int64_t biases = unpicked_biases(model, n_mlps);
+    return plain_parameters(model, 1) - biases - n_rows * model->d_model +
+           matrices_with(model, 1, n_mlps);
 }
 
 void model_set_dtype(struct model *model, enum model_dtype dtype)
@@ -178,15 +205,28 @@ double model_matrix_bytes(const struct model *model)
     case MODEL_INT4:
         return 0.5;
     case MODEL_PLAIN:
+    case MODEL_MXFP4:
         break;
     }
     return model->weight_bytes;
 }
 
+double model_expert_bytes(const struct model *model)
+{
+    return model->quantization == MODEL_MXFP4 ? 4.25 / 8 : model_matrix_bytes(model);
+}
+
+int64_t model_experts_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    return (int64_t)((double)experts_matrices(model, tensor_parallel) * model_expert_bytes(model));
+}
+
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    const double elements = (double)layers_matrices(model, tensor_parallel);
-    return (int64_t)(elements * model_matrix_bytes(model));
+    const int64_t others =
+        layers_matrices(model, tensor_parallel) - experts_matrices(model, tensor_parallel);
+    return (int64_t)((double)others * model_matrix_bytes(model)) +
+           model_experts_bytes(model, tensor_parallel);
 }
 
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel)
@@ -224,11 +264,20 @@ int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_paral
                                : (int64_t)ceil((double)elements * model_kv_element_bytes(model));
 }
 
+struct model_groups model_kv_groups(const struct model *model)
+{
+    const int32_t n_window = model->window_layers, n_full = model->layers - n_window;
+    if (model->chunked || n_window < n_full || n_full == 0)
+        return (struct model_groups){model->layers, 0};
+    return (struct model_groups){n_full, (int32_t)ceil_div(n_window, n_full)};
+}
+
 void model_stage(const struct model *model, int32_t layers, struct model *stage)
 {
     ifl_assert(layers > 0 && layers <= model->layers);
     *stage = *model;
     stage->layers = layers;
+    stage->window_layers = (int32_t)((int64_t)model->window_layers * layers / model->layers);
     if (layers < model->layers) {
         stage->tied_embeddings = true;
         stage->first_dense_layers = 0;

@@ -26,9 +26,11 @@
 
 enum model_mlp { MODEL_MLP_GATED, MODEL_MLP_PLAIN };
 enum model_norm { MODEL_RMSNORM, MODEL_LAYERNORM };
-/* The format of the layers' matrices; embeddings, LM head and norms are not quantised. int8 and
- * int4 are unpacked to 16 bits before they are multiplied, fp8 is multiplied as it is. */
-enum model_quantization { MODEL_PLAIN, MODEL_FP8, MODEL_INT8, MODEL_INT4 };
+/* The format of the layers' matrices; embeddings, LM head and norms are not quantised. int8, int4
+ * and mxfp4 are unpacked to 16 bits before they are multiplied, fp8 is multiplied as it is. mxfp4
+ * is that of experts alone, 4 bits and a scale of 8 for each 32 (OCP Microscaling Formats 1.0,
+ * table 1); the other matrices have 16 bits. */
+enum model_quantization { MODEL_PLAIN, MODEL_FP8, MODEL_INT8, MODEL_INT4, MODEL_MXFP4 };
 enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
 
 /* Other shapes are bounded by IFL_MODEL_MAX_... of inflight/engine.h. */
@@ -44,6 +46,7 @@ struct model {
     int32_t attention_bias; /* enum model_attention_bias */
     bool mlp_bias;
     bool qk_norm;              /* a norm of d_head on queries and one on keys, in every layer */
+    bool branch_norms;         /* norms behind attention and MLP, beside those before them */
     bool embedding_norm;       /* a norm between the embedding and the first layer */
     bool tied_embeddings;      /* the LM head is the embedding, transposed */
     int32_t learned_positions; /* rows of the position table, 0 for rotary and ALiBi */
@@ -56,7 +59,9 @@ struct model {
     int32_t n_experts;    /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
     int32_t n_rank_experts; /* those that a rank holds, or a part of each; 0: all (model_spread) */
-    int32_t window_tokens;  /* attention sees no further back; 0: no limit. No cost reads it */
+    int32_t window_tokens;  /* attention of window_layers sees no further back; 0: no limit */
+    int32_t window_layers;  /* the others see everything */
+    bool chunked;           /* they see the tokens of their chunk of window_tokens */
     /* Of latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not compressed
      */
     int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
@@ -134,7 +139,8 @@ struct model_widths model_latent_decode(const struct model *model);
  *     a layer     d (n_q_heads + 2 n_kv_heads) d_head + n_q_heads d_head d   attention
  *                 3 d d_ffn gated, 2 d d_ffn plain                          MLP, each expert
  *                 + d n_experts                                             router
- *                 + biases + two norms (d, or 2 d with layernorm) + 2 d_head with qk_norm
+ *                 + biases + two norms (d, or 2 d with layernorm), four with branch_norms
+ *                 + 2 d_head with qk_norm
  *     at the end  one norm
  *
  * Latent attention in place of that of other models, h_q = n_q_heads, each latent with a norm:
@@ -155,6 +161,8 @@ int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* The part of model_weight_bytes that is the layers' matrices. */
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
+/* Of these, those of the experts that a router picks from. */
+int64_t model_experts_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* Bytes of an element of K and V, its share of a scale included. */
 double model_kv_element_bytes(const struct model *model);
@@ -162,8 +170,19 @@ double model_kv_element_bytes(const struct model *model);
  * qk_rope_head_dim) with latent attention, on each rank. */
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
 
-/* Bytes of an element of the layers' matrices: 2, 1 or 0.5. */
+/* Layers in groups of equal size, where some have a window and others have none (vLLM 0.24,
+ * vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups): those without a window are one group, the
+ * others as many as need be; the last may have fewer. */
+struct model_groups {
+    int32_t layers;   /* of a group; all where there is one */
+    int32_t n_window; /* groups with a window; 0: all layers are one group */
+};
+/* One group, too, where the window is a chunk, or fewer layers have one than have none. */
+struct model_groups model_kv_groups(const struct model *model);
+
+/* Bytes of an element of the layers' matrices, 2, 1 or 0.5, and of those of experts. */
 double model_matrix_bytes(const struct model *model);
+double model_expert_bytes(const struct model *model);
 
 /* The expected number of experts that a layer reads for n_tokens tokens, if each token picks k of E
  * at random: E (1 - (1 - k/E)^tokens). 1 for a dense model. */
@@ -212,8 +231,8 @@ struct model_linear model_lm_head(const struct model *model, int32_t tensor_para
 /* Fills `model` from a Hugging Face config. Supported `model_type`s are in the error for others. */
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error);
 
-/* Derives fields that were left 0 (n_kv_heads, d_head, d_ffn_shared). Returns the name of a field
- * that contradicts the others, with the reason in `error`, or NULL. */
+/* Derives fields that were left 0 (n_kv_heads, d_head, d_ffn_shared, window_layers). Returns the
+ * name of a field that contradicts the others, with the reason in `error`, or NULL. */
 const char *model_complete(struct model *model, struct ifl_error *error);
 
 #endif

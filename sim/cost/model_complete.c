@@ -127,8 +127,9 @@ static const char *check_experts(const struct model *model, struct ifl_error *er
                  model->experts_per_token, model->n_experts);
         return "experts_per_token";
     }
-    if (model->mlp_bias) {
-        ifl_fail(error, IFL_E_INPUT, "mlp_bias is set, expected experts without biases");
+    if (model->mlp_bias && (model->first_dense_layers > 0 || model->shared_experts > 0)) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "mlp_bias is set, expected no biases beside dense layers and shared experts");
         return "mlp_bias";
     }
     return NULL;
@@ -137,6 +138,12 @@ static const char *check_experts(const struct model *model, struct ifl_error *er
 /* What belongs to experts, of a model that has none. */
 static const char *refuse_experts(const struct model *model, struct ifl_error *error)
 {
+    if (model->quantization == MODEL_MXFP4) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "quantization is mxfp4, expected another one without n_experts: it is that of "
+                 "experts");
+        return "quantization";
+    }
     const struct named_width of[] = {{"first_dense_layers", model->first_dense_layers},
                                      {"d_ffn_dense", model->d_ffn_dense},
                                      {"shared_experts", model->shared_experts},
@@ -190,9 +197,32 @@ static const char *complete_experts(struct model *model, struct ifl_error *error
     return guilty ? guilty : complete_shared(model, error);
 }
 
+static const char *complete_windows(struct model *model, struct ifl_error *error)
+{
+    if (model->window_layers > model->layers) {
+        ifl_fail(error, IFL_E_INPUT, "window_layers is %d, expected at most the %d layers",
+                 model->window_layers, model->layers);
+        return "window_layers";
+    }
+    if (model->window_layers > 0 && model->window_tokens == 0) {
+        ifl_fail(error, IFL_E_INPUT, "window_layers is %d, expected window_tokens beside it",
+                 model->window_layers);
+        return "window_layers";
+    }
+    if (model->chunked && model->window_tokens == 0) {
+        ifl_fail(error, IFL_E_INPUT, "chunked is set, expected window_tokens beside it");
+        return "chunked";
+    }
+    if (model->window_tokens > 0 && model->window_layers == 0)
+        model->window_layers = model->layers;
+    return NULL;
+}
+
 const char *model_complete(struct model *model, struct ifl_error *error)
 {
     const char *guilty = complete_attention(model, error);
+    if (!guilty)
+        guilty = complete_windows(model, error);
     if (!guilty)
         guilty = complete_experts(model, error);
     return guilty ? guilty : complete_width(model, error);

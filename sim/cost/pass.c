@@ -1,5 +1,7 @@
 #include "cost/pass.h"
 
+#include <math.h>
+
 /* `rows` over all of `n_weights` different weights. */
 static struct pass_part product(const struct model *model, const struct model_linear *linear,
                                 double rows, double n_weights, double weight_bytes)
@@ -15,17 +17,36 @@ static struct pass_part both(struct pass_part a, struct pass_part b)
     return (struct pass_part){a.name, a.flops + b.flops, a.bytes + b.bytes};
 }
 
-static struct pass_part attention(const struct model *model, int32_t tensor_parallel,
-                                  const struct pass *pass)
+/* Of a layer in which each new token sees so many, of which all together read `kv_tokens`. */
+static struct pass_part attention_to(const struct model *model, int32_t tensor_parallel,
+                                     const struct pass *pass, double seen_tokens, double kv_tokens)
 {
     const double h = model_q_heads_per_rank(model, tensor_parallel);
     const double g = model_kv_heads_per_rank(model, tensor_parallel);
-    const double kv_tokens = pass->context_tokens + pass->new_tokens;
-    const double pairs = pass->n_seqs * pass->new_tokens * kv_tokens;
+    const double pairs = pass->n_seqs * pass->new_tokens * seen_tokens;
     const double kv_bytes = 2 * pass->n_seqs * kv_tokens * g * model->d_head * model->kv_bytes;
     const double query_bytes =
         2 * pass->n_seqs * pass->new_tokens * h * model->d_head * model->weight_bytes;
     return (struct pass_part){"attention", 4 * h * model->d_head * pairs, kv_bytes + query_bytes};
+}
+
+static struct pass_part times(double n, struct pass_part part)
+{
+    return (struct pass_part){part.name, n * part.flops, n * part.bytes};
+}
+
+/* Of a layer in the mean. */
+static struct pass_part attention(const struct model *model, int32_t tensor_parallel,
+                                  const struct pass *pass)
+{
+    const double all = pass->context_tokens + pass->new_tokens, window = model->window_tokens;
+    const struct pass_part full = attention_to(model, tensor_parallel, pass, all, all);
+    const double share = (double)model->window_layers / model->layers;
+    if (model->window_layers == 0 || window >= all)
+        return full;
+    const struct pass_part part = attention_to(model, tensor_parallel, pass, window,
+                                               fmin(window + pass->new_tokens - 1, all));
+    return both(times(1 - share, full), times(share, part));
 }
 
 /* ---- latent attention ---- */
@@ -87,22 +108,17 @@ static struct pass_part mlp_of(const struct model *model, int64_t columns, doubl
                 product(model, &(struct model_linear){"mlp down", d, columns}, m, 1, matrix_bytes));
 }
 
-static struct pass_part times(double n, struct pass_part part)
-{
-    return (struct pass_part){part.name, n * part.flops, n * part.bytes};
-}
-
 static struct pass_part mlps(const struct model *model, int32_t tensor_parallel, double m)
 {
     struct model_linear linears[MODEL_LINEARS];
-    const double matrix_bytes = model_matrix_bytes(model);
+    const double expert_bytes = model_expert_bytes(model);
     const double picks = m * model_experts_per_token(model);
     const double experts = model_distinct_experts(model, m);
     const int32_t n_dense = model->first_dense_layers;
     model_layer_linears(model, tensor_parallel, linears);
     const struct pass_part picked =
-        both(product(model, &linears[MODEL_MLP_UP], picks, experts, matrix_bytes),
-             product(model, &linears[MODEL_MLP_DOWN], picks, experts, matrix_bytes));
+        both(product(model, &linears[MODEL_MLP_UP], picks, experts, expert_bytes),
+             product(model, &linears[MODEL_MLP_DOWN], picks, experts, expert_bytes));
     const struct pass_part layer =
         both(picked, mlp_of(model, model_shared_columns(model, tensor_parallel), m));
     return both(times(model->layers - n_dense, layer),

@@ -5,6 +5,8 @@
  *                + (stages - 1) send(m d)
  *     host     = step + L layer + sequences seq
  *
+ * Of L layers those with a window have an A of their own (roofline_window.h).
+ *
  * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
  * operations. All ranks do the same work and synchronise in the all-reduces, so one rank stands for
  * all. In a step with prompts the products and E of the layers, and A_prefill, take
@@ -26,6 +28,7 @@
 #include "cost/kind.h"
 #include "cost/roofline.h"
 #include "cost/roofline_layers.h"
+#include "cost/roofline_window.h"
 
 /* Times that depend on m alone, or on rows alone, are computed once for each value. */
 enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096, MEMO_SEQS = 512 };
@@ -112,6 +115,17 @@ static double decode_s(const struct roofline_rank *rank, const struct ifl_step_t
     return decode_attention_s(rank->hardware, &rank->decode_heads, &shape);
 }
 
+/* A layer's attention in the mean. */
+static inline double attention_s(const struct roofline_rank *rank,
+                                 const struct ifl_step_totals *totals)
+{
+    const double s = prefill_s(rank, totals) + decode_s(rank, totals);
+    if (!IFL_RARE(rank->window_layers > 0))
+        return s;
+    const struct ifl_step_totals seen = window_totals(rank, totals);
+    return window_mean(rank, s, prefill_s(rank, &seen) + decode_s(rank, &seen));
+}
+
 /* Of all layers: what products behind latents add to those that go by the number of tokens alone.
  */
 static inline double plus_latent_s(const struct roofline_rank *rank,
@@ -168,8 +182,7 @@ IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_
     const double floor_s = rank->host->floor_s;
     double s = host_s(rank, totals);
     if (totals->n_tokens > 0) {
-        const double forward_s =
-            matrices_s + rank->model->layers * (prefill_s(rank, totals) + decode_s(rank, totals));
+        const double forward_s = matrices_s + rank->model->layers * attention_s(rank, totals);
         s += forward_s > floor_s ? forward_s : floor_s;
     }
     return plus_copies_s(rank, totals, s);
@@ -178,9 +191,8 @@ IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_
 double roofline_latent_module_s(const struct roofline_rank *rank,
                                 const struct ifl_step_totals *totals)
 {
-    const double attention_s = prefill_s(rank, totals) + decode_s(rank, totals);
     return roofline_projections_s(rank, totals->n_tokens) + roofline_latent_s(rank, totals) +
-           attention_s;
+           attention_s(rank, totals);
 }
 
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -225,7 +237,9 @@ static struct layer_times layer_times(struct roofline *roofline,
     return (struct layer_times){
         .host_s = host->layer_s + (totals->n_prefill_tokens > 0 ? host->prompt_layer_s : 0),
         .forward_s =
-            dense_s / rank->model->layers + prefill_s(rank, totals) + decode_s(rank, totals),
+            IFL_RARE(rank->window_layers > 0)
+                ? dense_s / rank->model->layers + attention_s(rank, totals)
+                : dense_s / rank->model->layers + prefill_s(rank, totals) + decode_s(rank, totals),
     };
 }
 
@@ -322,6 +336,21 @@ static void plain_run_s(const struct decode_line *line, const struct run *run, s
         s[i] = run_step_s(run, decode_line_with_s(line, run_context(run, i), split_s));
 }
 
+IFL_APART static void windowed_run_s(const struct roofline_rank *rank,
+                                     const struct decode_line *line, const struct run *run,
+                                     size_t n_seqs, size_t n, double *s)
+{
+    const double ranks = rank->parallel.context;
+    for (int32_t i = 0; i < (int32_t)n; i++) {
+        const double context = run_context(run, i),
+                     seen = window_context(rank, (double)n_seqs, context * ranks) / ranks;
+        const double full_s =
+            decode_line_s(line, context) * decode_correction(rank->hardware, context);
+        const double window_s = decode_line_s(line, seen) * decode_correction(rank->hardware, seen);
+        s[i] = run_step_s(run, window_mean(rank, full_s, window_s));
+    }
+}
+
 IFL_APART static void corrected_run_s(const struct hardware *hardware,
                                       const struct decode_line *line, const struct run *run,
                                       size_t n, double *s)
@@ -348,7 +377,9 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
         .context_tokens = (double)first->decode_context / rank->parallel.context,
         .growth_tokens = (double)growth_tokens / rank->parallel.context,
     };
-    if (IFL_RARE(hardware->corrections.n_of > 0))
+    if (IFL_RARE(rank->window_layers > 0))
+        windowed_run_s(rank, &line, &run, (size_t)first->n_decode_seqs, n, s);
+    else if (IFL_RARE(hardware->corrections.n_of > 0))
         corrected_run_s(hardware, &line, &run, n, s);
     else
         plain_run_s(&line, &run, n, s);
@@ -405,6 +436,19 @@ static void set_heads(struct roofline_rank *rank)
         set_latent_heads(rank);
 }
 
+/* Experts of 4 bits without numbers of their own are those of 16 bits with fewer bytes. */
+static void set_experts(struct roofline_rank *rank)
+{
+    const int32_t quantization = rank->model->quantization;
+    const bool is_mxfp4 =
+        quantization == MODEL_MXFP4 && experts_are_known(rank->hardware, EXPERTS_MXFP4);
+    rank->expert_format = quantization == MODEL_FP8 ? EXPERTS_FP8
+                          : is_mxfp4                ? EXPERTS_MXFP4
+                                                    : EXPERTS_16_BIT;
+    rank->fused_experts =
+        rank->model->n_experts > 0 && experts_are_known(rank->hardware, rank->expert_format);
+}
+
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct platform *platform, const struct parallel *parallel,
                        int32_t block_tokens)
@@ -423,8 +467,9 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
     rank->head = model_lm_head(model, tensor_parallel);
     model_latent_ups(model, tensor_parallel, rank->ups);
     set_heads(rank);
-    rank->fused_experts =
-        model->n_experts > 0 && experts_are_known(rank->hardware, model->quantization == MODEL_FP8);
+    set_experts(rank);
+    rank->window_layers = model->window_layers;
+    rank->window_tokens = model->window_tokens;
     rank->dense_columns = (double)model_dense_columns(model, tensor_parallel);
     rank->shared_columns = (double)model_shared_columns(model, tensor_parallel);
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;

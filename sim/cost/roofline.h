@@ -29,8 +29,10 @@ struct roofline_rank {
     int32_t n_latents;
     double rotary_elements, merged_elements; /* of a token; of a query head, sent and received */
     double token_bytes, block_bytes;         /* of K/V, of a rank, all its layers */
+    double window_layers, window_tokens;     /* layers that see no more; 0: none */
     double prompt_frac; /* of the profile's times, of what a step with prompts computes */
-    bool fused_experts; /* the profile has them as one operation */
+    bool fused_experts; /* the profile has them as one operation, of the format below */
+    enum expert_format expert_format;
 };
 
 /* Requires that the ranks can share the model (model_check_parallel), which is spread over them

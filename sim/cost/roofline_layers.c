@@ -37,9 +37,10 @@ static double layer_elementwise_s(const struct roofline_rank *rank, double m,
     const struct model *model = rank->model;
     const int32_t shares = rank->parallel.sequence ? rank->parallel.tensor : 1;
     const double norm_elements = 4.0 * model->d_model / shares;
-    const double elements =
-        2 * norm_elements + rank->rotary_elements + activated_elements + 2 * rank->latent_elements;
-    const int n_launches = (activated_elements > 0 ? 4 : 3) + rank->n_latents;
+    const int n_branches = model->branch_norms ? 2 : 0; /* norms that add no residual */
+    const double elements = 2 * norm_elements + rank->rotary_elements + activated_elements +
+                            2 * rank->latent_elements + n_branches * norm_elements / 2;
+    const int n_launches = (activated_elements > 0 ? 4 : 3) + rank->n_latents + n_branches;
     return elementwise_s(rank->hardware, n_launches, m * elements * model->weight_bytes);
 }
 
@@ -69,7 +70,7 @@ static double linear_s(const struct roofline_rank *rank, int i, struct roofline_
         .k = (double)rank->linears[i].k,
         .n_weights = experts ? rank_experts(rank, m) : 1,
         .element_bytes = model->weight_bytes,
-        .weight_bytes = model_matrix_bytes(model),
+        .weight_bytes = experts ? model_expert_bytes(model) : model_matrix_bytes(model),
         .fp8 = model->quantization == MODEL_FP8,
     };
     const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
@@ -87,8 +88,8 @@ static double fused_experts_s(const struct roofline_rank *rank, struct roofline_
         .d_model = model->d_model,
         .d_ffn = rank->ffn_columns,
         .element_bytes = model->weight_bytes,
-        .weight_bytes = model_matrix_bytes(model),
-        .fp8 = model->quantization == MODEL_FP8,
+        .weight_bytes = model_expert_bytes(model),
+        .format = rank->expert_format,
     };
     return router_s(rank, m.own) + experts_s(rank->hardware, &group);
 }

@@ -197,9 +197,10 @@ static int aic_experts(const struct adapter_row *row, struct fit_sample *sample,
     const bool known = strcmp(load, "balanced") == 0 || sample->m == 1 ||
                        sample->m * sample->experts_per_token >= MANY * sample->n_experts;
     if (known && n_ranks == 1)
-        sample->op = is_16_bit(dtype)                  ? FIT_EXPERTS
-                     : strcmp(dtype, "fp8_block") == 0 ? FIT_EXPERTS_FP8
-                                                       : FIT_NONE;
+        sample->op = is_16_bit(dtype)                    ? FIT_EXPERTS
+                     : strcmp(dtype, "fp8_block") == 0   ? FIT_EXPERTS_FP8
+                     : strcmp(dtype, "w4a16_mxfp4") == 0 ? FIT_EXPERTS_MXFP4
+                                                         : FIT_NONE;
     snprintf(sample->group, sizeof sample->group, "%.0f/%.0f/%.0f", sample->n, columns,
              sample->n_experts);
     return code;
@@ -288,7 +289,7 @@ static const struct adapter all[] = {
      NULL,
      aic_gemm},
     {"aiconfigurator experts",
-     "fused layers of experts, of 16 bits and of fp8 in blocks",
+     "fused layers of experts, of 16 bits, of fp8 in blocks and of mxfp4",
      {"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size",
       "moe_ep_size", "distribution", "latency"},
      NULL,

@@ -18,7 +18,11 @@ static double predict_gemm_fp8(const struct platform *platform, const struct fit
 /* Tables of experts have loads that are balanced or known to reach every expert. */
 static double predict_experts(const struct platform *platform, const struct fit_sample *sample)
 {
-    const bool fp8 = sample->op == FIT_EXPERTS_FP8;
+    const enum expert_format format = sample->op == FIT_EXPERTS_FP8     ? EXPERTS_FP8
+                                      : sample->op == FIT_EXPERTS_MXFP4 ? EXPERTS_MXFP4
+                                                                        : EXPERTS_16_BIT;
+    static const double weight_bytes[] = {
+        [EXPERTS_16_BIT] = 2, [EXPERTS_FP8] = 1, [EXPERTS_MXFP4] = 4.25 / 8};
     const double n_picks = sample->m * sample->experts_per_token;
     const struct expert_group group = {
         .n_picks = n_picks,
@@ -27,8 +31,8 @@ static double predict_experts(const struct platform *platform, const struct fit_
         .d_model = sample->n,
         .d_ffn = sample->k,
         .element_bytes = 2,
-        .weight_bytes = fp8 ? 1 : 2,
-        .fp8 = fp8,
+        .weight_bytes = weight_bytes[format],
+        .format = format,
     };
     return experts_s(&platform->hardware, &group);
 }
@@ -375,6 +379,12 @@ static const struct form forms[] = {
      .n_parameters = 3,
      .n_folds = 5,
      .predict_s = predict_latent},
+    {.op = FIT_EXPERTS_MXFP4,
+     .section = "experts_mxfp4",
+     .parameters = EXPERTS(experts_mxfp4),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_experts},
 };
 
 const struct form *form_of(enum fit_op op)

@@ -31,6 +31,7 @@ enum fit_op {
     FIT_EXPERTS,
     FIT_EXPERTS_FP8,
     FIT_LATENT, /* attention with latents in one layer */
+    FIT_EXPERTS_MXFP4,
     FIT_OPS
 };
 

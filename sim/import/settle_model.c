@@ -192,6 +192,16 @@ static void put_width(struct settled *s, const char *width)
         settle_put(s, "dtype", "%s", width);
 }
 
+/* The model's own weights are in that format, as its profile says. */
+static bool has_width(const struct settled *s, const char *width)
+{
+    const char *profile = tree_text(tree_at(s->root, "model"));
+    struct ifl_error wrong;
+    struct model model;
+    return width && strcmp(width, "mxfp4") == 0 && profile &&
+           model_load(profile, &model, &wrong) == 0 && model.quantization == MODEL_MXFP4;
+}
+
 void settle_weights(struct settled *s)
 {
     const char *model = name_of(s), *format = facts_text(s->facts, "quantization");
@@ -203,6 +213,11 @@ void settle_weights(struct settled *s)
         width = "int4";
     if (!width && !format)
         return;
+    if (has_width(s, width)) {
+        if (format)
+            facts_decide(s->facts, "quantization", FOUND_MAPS, "model", NULL);
+        return;
+    }
     const char *fp4 = fp4_says(width);
     const bool is_known = width && *width;
     width = fp4 ? "int4" : width;

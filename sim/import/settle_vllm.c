@@ -514,6 +514,7 @@ void settle_vllm(struct settled *s)
     settle_host(&v);
     settle_count(s, "max_model_len", "serving.max_model_len");
     settle_length(s);
+    vllm_settle_windows(&v);
     settle_kv(&v);
     settle_tiers_vllm(s, v.v1);
     settle_role_vllm(s, v.v1);

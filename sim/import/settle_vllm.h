@@ -11,7 +11,13 @@ struct vllm {
     bool v1, chunked;
     long long max_model_len; /* 0: not said */
     long long block_size, world;
+    int32_t n_window_groups; /* of layers with a window that have blocks of their own */
+    long long window_tokens; /* of these */
 };
+
+/* Whether layers with a window have blocks of their own, after the model: serving.kv.windows of a
+ * model that has some, and the above. */
+void vllm_settle_windows(struct vllm *v);
 
 /* The blocks that the log says there are, 0: it says none. Needs everything of `v`, and sets the
  * block size where count and concurrency alone tell it. */

@@ -168,6 +168,68 @@ static void check_blocks(struct vllm *v, long long counted, long long tokens, do
                     concurrency, v->max_model_len, blocks, v->block_size);
 }
 
+/* ---- layers with a window ---- */
+
+/* The flag that keeps the engine from groups of layers (end of VllmConfig.__post_init__ in
+ * config/vllm.py), or NULL. */
+static const char *turns_groups_off(const struct vllm *v)
+{
+    const struct facts *facts = v->s->facts;
+    if (facts_true(facts, "disable_hybrid_kv_cache_manager", false))
+        return "disable_hybrid_kv_cache_manager";
+    if (v->version < 2300 && facts_get(facts, "kv_transfer_config"))
+        return "kv_transfer_config";
+    return v->version < 2000 && facts_get(facts, "kv_events_config") ? "kv_events_config" : NULL;
+}
+
+void vllm_settle_windows(struct vllm *v)
+{
+    const char *profile = tree_text(tree_at(v->s->root, "model"));
+    struct ifl_error wrong;
+    struct model model;
+    if (v->s->code < 0 || !profile || model_load(profile, &model, &wrong) < 0)
+        return;
+    const struct model_groups groups = model_kv_groups(&model);
+    const bool has_groups = v->v1 && v->version >= 901 && !turns_groups_off(v);
+    if (groups.n_window == 0)
+        return;
+    v->n_window_groups = has_groups ? groups.n_window : 0;
+    v->window_tokens = model.window_tokens;
+    settle_put(v->s, "serving.kv.windows", has_groups ? "groups" : "hold");
+    if (facts_get(v->s->facts, "disable_hybrid_kv_cache_manager"))
+        facts_decide(v->s->facts, "disable_hybrid_kv_cache_manager", FOUND_MAPS,
+                     "serving.kv.windows", NULL);
+}
+
+/* Of the longest request, in all groups (kv_cache_interface.py, max_memory_usage_bytes). */
+static double group_blocks_a_request(const struct vllm *v)
+{
+    const char *budget = tree_text(tree_at(v->s->root, "serving.batching.max_batched_tokens"));
+    const double batched = budget ? strtod(budget, NULL) : 8192;
+    const double longest = (double)v->max_model_len, size = (double)v->block_size;
+    const double seen = fmin((double)v->window_tokens - 1 + batched, longest);
+    return ceil(longest / size) + v->n_window_groups * (ceil(seen / size) + 1);
+}
+
+/* Of all groups. Up to 0.20 the size is that of one group's share, since then that of the longest
+ * requests that fit (kv_cache_utils.py, get_kv_cache_configs). */
+static long long blocks_of_groups(struct vllm *v, long long counted, long long tokens,
+                                  double concurrency)
+{
+    if (counted > 0)
+        return counted;
+    if (v->version < 2100)
+        return tokens / v->block_size * (1 + v->n_window_groups);
+    if (v->max_model_len == 0)
+        settle_fail(v->s, "kv_tokens",
+                    "K/V of %lld tokens is that of the longest requests that fit, expected "
+                    "max_model_len beside it",
+                    tokens);
+    const double fit =
+        v->max_model_len > 0 ? (double)tokens / (double)v->max_model_len : concurrency;
+    return (long long)fmin(fit * group_blocks_a_request(v), MOST_COUNT);
+}
+
 long long vllm_logged_blocks(struct vllm *v)
 {
     const double concurrency = least_concurrency(v->s->facts);
@@ -176,6 +238,8 @@ long long vllm_logged_blocks(struct vllm *v)
     if (settle_number(v->s, "cp_world_size", 1) > 1)
         settle_fail(v->s, "cp_world_size",
                     "context parallelism is not modelled: its blocks hold more tokens");
+    if (v->n_window_groups > 0)
+        return v->s->code < 0 ? 0 : blocks_of_groups(v, blocks, tokens, concurrency);
     if (blocks > 0)
         guess_block_size(v, blocks, concurrency);
     check_blocks(v, blocks, tokens, concurrency);

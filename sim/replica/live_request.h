@@ -140,6 +140,7 @@ struct live_request {
     int32_t n_lost;       /* tokens computed for it, as it left early */
     int32_t n_steps;      /* that computed tokens for it, as far as its counts in `pub` go */
     int32_t n_promised;   /* blocks that were taken in advance, for beams to keep */
+    int32_t n_window_blocks; /* of layers with a window, windows.h */
 
     /* for the report */
     int64_t last_token_ns, max_itl_ns, first_scheduled_ns;

@@ -107,7 +107,9 @@ IFL_APART enum replica_fit replica_fit_group(const struct replica *replica,
     const int64_t n_held =
         speculation->on ? ifl_min(n_ahead, limits->max_model_tokens) : n_tokens - 1;
     const int32_t n = group_blocks(&group, (int32_t)n_held, replica->fixed.block) +
-                      adapters_most(&replica->adapters, arrival->said.adapter);
+                      adapters_most(&replica->adapters, arrival->said.adapter) +
+                      windows_blocks(&replica->fixed.windows, replica->fixed.block, (int32_t)n_held,
+                                     ifl_max(arrival->said.samples, 1));
     return (replica->kv.device.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks
                ? REPLICA_BEYOND_POOL
                : REPLICA_FITS;

@@ -31,6 +31,7 @@
 #include "replica/refusals.h"
 #include "replica/tiers.h"
 #include "replica/wakes.h"
+#include "replica/windows.h"
 
 struct ranked_request {
     int64_t key; /* by which it is ranked */
@@ -112,6 +113,7 @@ struct replica_fixed {
     struct ifl_evict_ops evict;       /* those of the evict module, as the cache calls them */
     struct ragged_options speculation;
     struct keep keep;
+    struct windows_rule windows;
     enum swap_full swap_full;
     enum leave leave;
     uint64_t seed;
@@ -134,6 +136,7 @@ struct replica {
     struct said_list said;
     struct moving moving;
     struct adapters adapters;
+    struct windows windows;
     struct rankings ranks;
     struct tiers tiers;
     struct refusals refusals; /* reasons why requests were dropped */
@@ -156,6 +159,7 @@ struct replica_options {
     struct beam_search beams;
     struct keep keep; /* no beams, no several samples, no steps in flight beside one another, no
                          moves */
+    struct windows_rule windows;    /* a paged allocator */
     struct kv_tier *tiers[N_TIERS]; /* borrowed; NULL: there is none */
     bool moves;                     /* requests may come from other replicas, or go there */
     bool loads_before;              /* the next step waits for what starts load */

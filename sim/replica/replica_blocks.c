@@ -30,6 +30,13 @@ IFL_HOT static int64_t unused_slots(const struct replica *replica, const struct 
     return ifl_max(unused, 0);
 }
 
+/* With those of layers with a window, each sequence ends with that many. */
+static int32_t window_blocks(const struct replica *replica, const struct live_request *r)
+{
+    return windows_blocks(&replica->fixed.windows, replica->fixed.block, final_slots(replica, r),
+                          r->pub.n_seqs);
+}
+
 /* A contiguous reservation is rounded up, and cannot grow. */
 static bool can_take(const struct replica *replica, const struct live_request *r, int32_t n)
 {
@@ -81,7 +88,14 @@ IFL_APART static int32_t need_of_run(const struct kv_pool *pool, int32_t n)
     return kv_fits(pool, n) || rounded > too_many ? (int32_t)rounded : too_many;
 }
 
-/* Without its adapter. */
+IFL_APART int32_t replica_need_beside(const struct replica *replica, const struct live_request *r)
+{
+    const bool lacks_windows = replica->fixed.windows.n_groups > 0 && r->n_window_blocks == 0;
+    return (r->adapted ? 0 : adapters_lack(&replica->adapters, r->pub.adapter)) +
+           (lacks_windows ? window_blocks(replica, r) : 0);
+}
+
+/* Of the blocks that all requests count. */
 static int32_t need_of_tokens(const struct replica *replica, const struct live_request *r,
                               int32_t hold_tokens)
 {
@@ -100,8 +114,8 @@ IFL_HOT int32_t replica_need(const struct replica *replica, const struct live_re
                              int32_t hold_tokens)
 {
     const int32_t n = need_of_tokens(replica, r, hold_tokens);
-    return IFL_RARE(r->pub.adapter > 0) && !r->adapted
-               ? n + adapters_lack(&replica->adapters, r->pub.adapter)
+    return IFL_RARE(r->pub.adapter > 0 || replica->fixed.windows.n_groups > 0)
+               ? n + replica_need_beside(replica, r)
                : n;
 }
 
@@ -170,7 +184,6 @@ static void release_all(struct replica *replica, struct live_request *r)
         kv_release_tallied(kv, n_nameless, n_filled, r->n_names, r->blocks);
     else
         kv_release(kv, r->pub.stale.n_blocks, r->blocks);
-    replica_drop_adapter(replica, r);
     r->pub.stale.n_blocks = 0;
     r->n_hit = r->n_published = r->n_names = 0;
     r->identity = 0;
@@ -213,26 +226,31 @@ IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r
     replica_count_out(replica, r);
     accounts_add_saved(&replica->kv, -replica_saved_blocks(replica, r));
     release_all(replica, r);
+    replica_drop_beside(replica, r);
     r->looked_up = 0;
 }
 
-/* ---- adapters ---- */
+/* ---- adapters, and layers with a window ---- */
 
-IFL_APART static bool fits_adapter(const struct replica *replica, const struct live_request *r,
-                                   int32_t hold_tokens)
+static bool has_beside(const struct replica *replica, const struct live_request *r)
 {
-    return adapters_lack(&replica->adapters, r->pub.adapter) == 0 ||
+    return IFL_RARE(r->pub.adapter > 0 || replica->fixed.windows.n_groups > 0);
+}
+
+IFL_APART static bool fits_beside(const struct replica *replica, const struct live_request *r,
+                                  int32_t hold_tokens)
+{
+    return replica_need_beside(replica, r) == 0 ||
            replica_need(replica, r, hold_tokens) <= replica->kv.device.n_free;
 }
 
-bool replica_fits_with_adapter(const struct replica *replica, const struct live_request *r,
-                               int32_t hold_tokens)
+bool replica_fits_beside(const struct replica *replica, const struct live_request *r,
+                         int32_t hold_tokens)
 {
-    return !IFL_RARE(r->pub.adapter > 0) || fits_adapter(replica, r, hold_tokens);
+    return !has_beside(replica, r) || fits_beside(replica, r, hold_tokens);
 }
 
-/* Behind the blocks of its hit: taking the adapter's first could evict them. */
-IFL_APART static void take_adapter(struct replica *replica, struct live_request *r)
+static void take_adapter(struct replica *replica, struct live_request *r)
 {
     struct kv_pool *kv = &replica->kv.device;
     const uint32_t adapter = r->pub.adapter;
@@ -243,22 +261,37 @@ IFL_APART static void take_adapter(struct replica *replica, struct live_request 
     r->adapted = true;
 }
 
-void replica_take_adapter(struct replica *replica, struct live_request *r)
+/* Behind the blocks of its hit: taking others first could evict them. */
+IFL_APART static void take_beside(struct replica *replica, struct live_request *r)
 {
-    if (IFL_RARE(r->pub.adapter > 0))
+    if (r->pub.adapter > 0)
         take_adapter(replica, r);
+    if (replica->fixed.windows.n_groups > 0 && r->n_window_blocks == 0)
+        windows_take(&replica->windows, &replica->kv.device, r, window_blocks(replica, r));
 }
 
-void replica_drop_adapter(struct replica *replica, struct live_request *r)
+void replica_take_beside(struct replica *replica, struct live_request *r)
+{
+    if (has_beside(replica, r))
+        take_beside(replica, r);
+}
+
+static void drop_adapter(struct replica *replica, struct live_request *r)
 {
     struct kv_pool *kv = &replica->kv.device;
-    if (!IFL_RARE(r->adapted))
-        return;
     r->adapted = false;
     adapters_stop(&replica->adapters, r->pub.adapter);
     const int32_t n = adapters_lack(&replica->adapters, r->pub.adapter);
     if (n > 0)
         kv_release_plain(kv, n, replica->adapters.of[r->pub.adapter].blocks);
+}
+
+void replica_drop_beside(struct replica *replica, struct live_request *r)
+{
+    if (IFL_RARE(r->adapted))
+        drop_adapter(replica, r);
+    if (IFL_RARE(r->n_window_blocks > 0))
+        windows_drop(&replica->windows, &replica->kv.device, r);
 }
 
 /* ---- a tick of the cohort ---- */

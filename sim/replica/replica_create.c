@@ -64,12 +64,13 @@ static struct ragged_options speculation_of(const struct replica_options *option
 }
 
 /* The last token of an answer takes no slot. Contiguous pools round up what a request takes, and
- * guesses and adapters in the pool take slots as well. */
+ * guesses, adapters in the pool and windows take slots as well. */
 static int64_t fit_tokens_of(const struct replica_options *options)
 {
     const struct ifl_limits *limits = &options->limits;
     const int64_t n_slots = (int64_t)limits->n_blocks * limits->block_tokens;
-    return options->allocator == KV_BUDDY || max_drafts(options) > 0 || options->adapters.in_pool
+    return options->allocator == KV_BUDDY || max_drafts(options) > 0 || options->adapters.in_pool ||
+                   options->windows.n_groups > 0
                ? 0
                : ifl_min(n_slots + 1, limits->max_model_tokens);
 }
@@ -86,7 +87,7 @@ static bool is_plain(const struct replica_options *options, const struct replica
 {
     const bool moves = options->moves || options->swaps_apart || has_tiers(options);
     return fixed->max_samples == 1 && !fixed->gives_up && !fixed->speculation.on &&
-           options->adapters.n == 0 && !fixed->wants_work && !moves;
+           options->adapters.n == 0 && fixed->windows.n_groups == 0 && !fixed->wants_work && !moves;
 }
 
 static struct replica_fixed fixed_of(const struct replica_options *options)
@@ -106,6 +107,7 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
         .fit_tokens = fit_tokens_of(options),
         .beams = options->beams,
         .keep = options->keep,
+        .windows = options->windows,
         .gives_up = keep_may_give_up(&options->keep, options->limits.max_model_tokens),
     };
     fixed.limits.plans_ahead = options->overlap.hindsight;
@@ -260,7 +262,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
     if (replica->fixed.gives_up)
         cohort_expect_bounds(&replica->here.cohort);
     if (in_flight_create(replica) < 0 ||
-        adapters_create(&replica->adapters, &options->adapters) < 0)
+        adapters_create(&replica->adapters, &options->adapters) < 0 ||
+        windows_create(&replica->windows, &replica->fixed.windows, &replica->kv.device) < 0)
         return replica_fail_nomem(replica, error);
     here_speculate(&replica->here, &replica->fixed.speculation);
     tiers_begin(&replica->tiers, options->tiers);
@@ -276,6 +279,7 @@ void replica_destroy(struct replica *replica)
     plan_destroy(&replica->plan);
     in_flight_destroy(&replica->in_flight);
     adapters_destroy(&replica->adapters);
+    windows_destroy(&replica->windows);
     leaving_destroy(&replica->leaving);
     moving_destroy(&replica->moving);
     tiers_destroy(&replica->tiers);

@@ -10,13 +10,13 @@ bool replica_expect(struct replica *replica, struct live_request *r, int32_t n,
                     int32_t spare_blocks, int64_t now_ns)
 {
     ifl_assert(r->pub.state == IFL_WAITING && r->pub.stale.n_blocks == 0);
-    const int32_t n_adapter = adapters_lack(&replica->adapters, r->pub.adapter);
+    const int32_t n_beside = replica_need_beside(replica, r);
     replica_stir(replica, now_ns);
-    if (n + n_adapter + spare_blocks > replica->kv.device.n_free ||
+    if (n + n_beside + spare_blocks > replica->kv.device.n_free ||
         !replica_take_blocks(replica, r, n))
         return false;
     waiting_leave(&replica->here.waiting, r);
-    replica_take_adapter(replica, r);
+    replica_take_beside(replica, r);
     r->pub.state = IFL_MOVING;
     moving_come(&replica->moving, r);
     return true;

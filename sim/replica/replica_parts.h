@@ -101,13 +101,15 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 /* A waiting request takes the blocks of its hit and as many more as make n. False, and nothing has
  * changed: they are not there. */
 bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n);
-/* True if a start finds the blocks of its adapter, too, or they are there. */
-bool replica_fits_with_adapter(const struct replica *replica, const struct live_request *r,
-                               int32_t hold_tokens);
-/* A request that has started takes its adapter's blocks, if no other has them. It drops them with
- * its own. */
-void replica_take_adapter(struct replica *replica, struct live_request *r);
-void replica_drop_adapter(struct replica *replica, struct live_request *r);
+/* Blocks that r lacks for its adapter, and for layers with a window. */
+int32_t replica_need_beside(const struct replica *replica, const struct live_request *r);
+/* True if a start finds the blocks of its adapter and windows, too, or they are there. */
+bool replica_fits_beside(const struct replica *replica, const struct live_request *r,
+                         int32_t hold_tokens);
+/* A request that has started takes its adapter's blocks, if no other has them, and those of layers
+ * with a window. It drops them with its own. */
+void replica_take_beside(struct replica *replica, struct live_request *r);
+void replica_drop_beside(struct replica *replica, struct live_request *r);
 /* r gives back all of its blocks. finished: it leaves for good; else it was preempted. */
 void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);
 /* A running request gives back n blocks from its `at`-th on; with a cache, where the blocks that
@@ -120,10 +122,11 @@ void replica_count_in(struct replica *replica, const struct live_request *r);
 /* Slots that hold the K/V of a request; blocks that its sequences save by sharing. */
 int64_t replica_slots(const struct replica *replica, const struct live_request *r);
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r);
-/* Used blocks that no request holds: what runs are rounded up by, and adapters. */
+/* Used blocks beside those that requests count: what runs are rounded up by, adapters, windows. */
 static inline int32_t replica_slack_blocks(const struct replica *replica)
 {
-    return kv_slack(&replica->kv.device) + replica->adapters.n_used_blocks;
+    return kv_slack(&replica->kv.device) + replica->adapters.n_used_blocks +
+           replica->windows.n_blocks;
 }
 /* Slots of the blocks that requests hold. */
 static inline int64_t replica_held_slots(const struct replica *replica)

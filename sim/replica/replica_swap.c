@@ -43,7 +43,7 @@ bool replica_swap_in(struct replica *replica, struct live_request *r, int32_t ho
     memmove(r->blocks + n, r->blocks, (size_t)n_host * sizeof *r->blocks);
     step_remove_swapped(replica, r);
     ifl_require(replica_take_blocks(replica, r, n));
-    replica_take_adapter(replica, r);
+    replica_take_beside(replica, r);
     replica_count_back(replica, r);
     r->pub.state = IFL_MOVING;
     r->swaps = SWAPS_IN;

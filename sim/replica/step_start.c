@@ -269,7 +269,7 @@ IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r,
 IFL_APART static enum ifl_verdict come_back(struct replica *replica, struct live_request *r,
                                             int32_t hold, int32_t hold_tokens, int32_t n_slots)
 {
-    if (!replica_fits_with_adapter(replica, r, ifl_max(hold_tokens, n_slots)) ||
+    if (!replica_fits_beside(replica, r, ifl_max(hold_tokens, n_slots)) ||
         !replica_swap_in(replica, r, hold))
         return note_no_blocks(replica, &r->pub);
     r->n_promised = hold_tokens > n_slots ? hold : 0;
@@ -315,7 +315,7 @@ IFL_HOT static enum ifl_verdict start(struct replica *replica, const struct ifl_
         return load_first(replica, r, ifl_max(answer.hold_tokens, n_slots));
     if (request->state == IFL_SWAPPED && replica->fixed.swaps_apart)
         return come_back(replica, r, hold, answer.hold_tokens, n_slots);
-    if (!replica_fits_with_adapter(replica, r, ifl_max(answer.hold_tokens, slots)) ||
+    if (!replica_fits_beside(replica, r, ifl_max(answer.hold_tokens, slots)) ||
         !(IFL_RARE(request->state == IFL_SWAPPED)  ? bring_back(replica, r, hold)
           : IFL_RARE(request->state == IFL_LOADED) ? replica_start_loaded(replica, r, hold)
                                                    : leave_queue(replica, r, hold)))
@@ -324,7 +324,7 @@ IFL_HOT static enum ifl_verdict start(struct replica *replica, const struct ifl_
         moving_do_without(&replica->moving, r);
         r->n_below = 0;
     }
-    replica_take_adapter(replica, r);
+    replica_take_beside(replica, r);
     r->n_promised = answer.hold_tokens > n_slots ? hold : 0;
     r->pub.state = IFL_RUNNING;
     here_start(&replica->here, r);

@@ -156,7 +156,8 @@ static struct memory_options memory_options(const struct config *config)
 {
     const struct kv_config *kv = &config->serving.kv;
     return (struct memory_options){config->tensor_parallel, kv->block_tokens,
-                                   kv->memory_utilization, config->context_parallel};
+                                   kv->memory_utilization, config->context_parallel,
+                                   kv->windows == KV_WINDOWS_GROUPS};
 }
 
 /* The value of a parameter of the module that is a whole number; 0 if it has none of that name. */
@@ -315,6 +316,16 @@ struct handover_size machine_kv_moved(const struct machine *machine, const struc
                                                          : 0,
         .n_layers = n_layers,
     };
+}
+
+struct windows_rule machine_windows(const struct machine *machine, const struct config *config)
+{
+    const int32_t block_tokens = config->serving.kv.block_tokens * config->context_parallel;
+    if (config->serving.kv.windows != KV_WINDOWS_GROUPS || !machine->has_model)
+        return (struct windows_rule){0};
+    const int32_t window = machine->stage.window_tokens;
+    return (struct windows_rule){model_kv_groups(&machine->stage).n_window,
+                                 (window - 1 + block_tokens - 1) / block_tokens + 1};
 }
 
 struct keep machine_keep(const struct machine *machine, const struct config *config)
@@ -492,10 +503,11 @@ void machine_disclose(const struct machine *machine, const struct config *config
     if (summary->n_adapters > 0 && machine->has_model && machine->has_hardware)
         add(text, n_bytes,
             "kernels of adapters have roofline costs with the factors of other kernels");
-    if (model->window_tokens > 0 && model->window_tokens < max_model_tokens)
+    if (model->window_tokens > 0 && model->window_tokens < max_model_tokens &&
+        machine_windows(machine, config).n_groups == 0)
         add(text, n_bytes,
-            "attention and KV blocks span the whole context, not the window of %d tokens of %s",
-            model->window_tokens, model->name);
+            "KV blocks hold the whole context in all layers, not the %s of %d tokens of %s",
+            model->chunked ? "chunk" : "window", model->window_tokens, model->name);
     if (config_pipelines(config) && kind != COST_ROOFLINE)
         add(text, n_bytes,
             "linear costs are divided by layers among the %d stages of parallel.pipeline",

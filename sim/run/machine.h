@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "cost/cost.h"
 #include "cost/stages.h"
+#include "replica/windows.h"
 #include "run/profile_shelf.h"
 
 enum { MACHINE_TEXT_BYTES = 1024 };
@@ -28,6 +29,8 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
 int machine_size_pool(const struct machine *machine, const struct config *config,
                       struct ifl_limits *limits, char arithmetic[MACHINE_TEXT_BYTES],
                       struct ifl_error *error);
+/* Of layers with a window, in blocks of their own; zero: there are none. */
+struct windows_rule machine_windows(const struct machine *machine, const struct config *config);
 /* serving.kv.keep, with the layers of the model. */
 struct keep machine_keep(const struct machine *machine, const struct config *config);
 /* The cost model that steps are computed with (cost_computed, not COST_RECORDED), which the caller

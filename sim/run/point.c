@@ -191,6 +191,7 @@ static int create_replicas_of(const struct point_options *options, struct point 
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
         .keep = machine_keep(&point->pools[pool].machine, config),
+        .windows = machine_windows(&point->pools[pool].machine, config),
         .leave = config->serving.leave,
         .overlap = config_overlap(config),
         .seed = all->workload.arrivals.seed,

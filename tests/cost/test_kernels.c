@@ -63,21 +63,25 @@ Test(kernels, gemm_rows_of_whole_tiles)
 
 /* Eight picks of 1000 x 500 in three matrices, of four experts: 8 x 3e6 FLOP = 24 us; 4 x 3 x 500e3
  * weights of 2 bytes and 8 x (3000 + 3000) elements = 12.096 us; fp8 has half the weights' bytes
- * and half the time of FLOPs. */
+ * and half the time of FLOPs, mxfp4 17 of 64 of the bytes and the same time of FLOPs. */
 Test(kernels, experts_by_hand)
 {
     struct hardware hw = plain();
-    struct expert_group group = {8, 4, 3, 1000, 500, 2, 2, false};
-    cr_expect_not(experts_are_known(&hw, false));
+    struct expert_group group = {8, 4, 3, 1000, 500, 2, 2, EXPERTS_16_BIT};
+    cr_expect_not(experts_are_known(&hw, EXPERTS_16_BIT));
     hw.experts = (struct experts_profile){
         .launch_us = 5, .compute_frac = 1, .memory_frac = 1, .exponent = 1, .expert_us = 0.25};
-    cr_expect(experts_are_known(&hw, false));
-    cr_expect_not(experts_are_known(&hw, true));
+    cr_expect(experts_are_known(&hw, EXPERTS_16_BIT));
+    cr_expect_not(experts_are_known(&hw, EXPERTS_FP8));
     expect_close(experts_s(&hw, &group), 5e-6 + 1e-6 + 24e-6 + 12.096e-6);
     hw.experts_fp8 = (struct experts_profile){.compute_frac = 0.5, .memory_frac = 1, .exponent = 1};
-    group.fp8 = true;
+    group.format = EXPERTS_FP8;
     group.weight_bytes = 1;
     expect_close(experts_s(&hw, &group), 24e-6 + 6.096e-6);
+    hw.experts_mxfp4 = hw.experts_fp8;
+    group.format = EXPERTS_MXFP4;
+    group.weight_bytes = 4.25 / 8;
+    expect_close(experts_s(&hw, &group), 48e-6 + 3.1875e-6 + 0.096e-6);
     group.n_picks = 0;
     expect_close(experts_s(&hw, &group), 0);
 }

@@ -33,6 +33,7 @@ struct fixture {
     enum kv_publish publish;
     enum swap_full swap_full;
     struct keep keep;
+    struct windows_rule windows;
     enum leave leave;
     struct overlap overlap; /* in a pipeline of equal stages */
     struct patience patience;

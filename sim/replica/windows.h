@@ -1,0 +1,45 @@
+/* Blocks of layers with a window of attention, where these have blocks of their own: vLLM's groups
+ * of layers (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups; from 0.9.1 on). A block then
+ * holds one group, that of the layers without a window or one of those with it. The blocks that
+ * requests count are of the former. A request takes those of its windows as it starts, for all
+ * tokens that it will have, at most a window of them, and gives them back as it leaves the device:
+ * the engine takes them step by step. They are not shared with other requests. */
+#ifndef SIM_REPLICA_WINDOWS_H
+#define SIM_REPLICA_WINDOWS_H
+
+#include <stdint.h>
+
+#include "inflight/minmax.h"
+#include "replica/kv/block.h"
+#include "replica/kv/pool.h"
+#include "replica/live_request.h"
+
+struct windows_rule {
+    int32_t n_groups;    /* with a window; 0: all layers share their blocks */
+    int32_t most_blocks; /* of a sequence, in a group */
+};
+
+struct windows {
+    int32_t n_blocks;  /* that requests have */
+    uint32_t *numbers; /* [n_blocks] where blocks have numbers, with room for all of the pool */
+};
+
+/* Blocks of a sequence with n_tokens in the end, or of all of its samples. */
+static inline int32_t windows_blocks(const struct windows_rule *rule, struct kv_block block,
+                                     int32_t n_tokens, int32_t n_seqs)
+{
+    const int64_t n = (int64_t)n_seqs * rule->n_groups *
+                      ifl_min(kv_blocks_for(n_tokens, block), rule->most_blocks);
+    return (int32_t)ifl_min(n, INT32_MAX / 2);
+}
+
+/* 0, or IFL_E_NOMEM. Zeroed memory is valid for windows_destroy. */
+int windows_create(struct windows *windows, const struct windows_rule *rule,
+                   const struct kv_pool *pool);
+void windows_destroy(struct windows *windows);
+
+/* n blocks, which must fit, for r. */
+void windows_take(struct windows *windows, struct kv_pool *pool, struct live_request *r, int32_t n);
+void windows_drop(struct windows *windows, struct kv_pool *pool, struct live_request *r);
+
+#endif

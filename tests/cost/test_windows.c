@@ -1,0 +1,153 @@
+/* Models whose layers have a window in part: what their steps cost, and their K/V. */
+#include <math.h>
+
+#include "cost/cost.h"
+#include "cost/memory_engine.h"
+#include "cost/pass.h"
+#include "cost/roofline.h"
+
+#include "loading.h"
+
+enum { LAYERS = 36, WITH_WINDOW = 18, WINDOW = 128, N_SEQS = 24 };
+
+static double step_of(const struct model *model, const struct ifl_step_totals *totals)
+{
+    static struct platform platform; /* larger than a stack frame should be */
+    const struct parallel parallel = model_tensor_parallel(1);
+    struct roofline_rank rank;
+    struct ifl_error error;
+    cr_assert_eq(hardware_load("h100-sxm", &platform, &error), 0, "%s", error.text);
+    roofline_rank_set(&rank, model, &platform, &parallel, 16);
+    return roofline_step_s(&rank, totals);
+}
+
+static struct model without_windows(struct model model)
+{
+    model.window_tokens = model.window_layers = 0;
+    return model;
+}
+
+static struct ifl_step_totals decodes_at(int64_t context)
+{
+    return (struct ifl_step_totals){.n_tokens = N_SEQS,
+                                    .n_decode_seqs = N_SEQS,
+                                    .n_sampled = N_SEQS,
+                                    .decode_context = N_SEQS * context};
+}
+
+static void expect_close(double a, double b)
+{
+    cr_expect_lt(fabs(a - b), 1e-12, "%.15g, expected %.15g", a, b);
+}
+
+/* All but attention is as without windows. Half of the layers read the context, the others as much
+ * as if it were the window. */
+Test(windows, decodes_read_the_window_in_some_layers)
+{
+    const struct model model = load_model("gpt-oss-120b"), plain = without_windows(model);
+    const struct ifl_step_totals at_end = decodes_at(4000), at_window = decodes_at(WINDOW);
+    cr_assert(model.layers == LAYERS && model.window_layers == WITH_WINDOW &&
+              model.window_tokens == WINDOW);
+    expect_close(step_of(&model, &at_window), step_of(&plain, &at_window));
+    expect_close(step_of(&model, &at_end),
+                 (step_of(&plain, &at_end) + step_of(&plain, &at_window)) / 2);
+}
+
+/* A model whose layers all have the window costs as much at any context beyond it. */
+Test(windows, a_window_in_all_layers_bounds_a_step)
+{
+    const struct model model = load_model("mistral-7b");
+    const struct ifl_step_totals before = decodes_at(4095), at = decodes_at(4096),
+                                 beyond = decodes_at(9000);
+    cr_expect_eq(model.window_layers, model.layers);
+    cr_expect_lt(step_of(&model, &before), step_of(&model, &at));
+    expect_close(step_of(&model, &at), step_of(&model, &beyond));
+}
+
+/* In chunks of 8192 the tokens behind the first of a chunk see half of it in the mean. */
+Test(windows, a_chunk_is_half_read_in_the_mean)
+{
+    const struct model model = load_model("llama-4-scout"), plain = without_windows(model);
+    const struct ifl_step_totals beyond = decodes_at(9000), at_half = decodes_at(4096),
+                                 within = decodes_at(8000);
+    expect_close(step_of(&model, &within), step_of(&plain, &within));
+    expect_close(step_of(&model, &beyond),
+                 (3 * step_of(&plain, &at_half) + step_of(&plain, &beyond)) / 4);
+}
+
+/* Steps in a run are steps, to the last nanosecond, also where the context passes the window on the
+ * way.
+ */
+Test(windows, a_run_is_its_steps)
+{
+    enum { N = COST_MAX_RUN };
+    const struct model model = load_model("gpt-oss-20b");
+    static struct platform platform;
+    const struct parallel parallel = model_tensor_parallel(1);
+    struct ifl_error error;
+    cr_assert_eq(hardware_load("h200-sxm", &platform, &error), 0, "%s", error.text);
+    struct cost *cost = cost_create_roofline(&model, &platform, &parallel, 16, &error);
+    cr_assert(cost, "%s", error.text);
+    struct ifl_step_totals totals = decodes_at(WINDOW - N / 2);
+    int64_t run_ns[N];
+    cr_assert_eq(cost_run_ns(cost, &totals, N, run_ns), N);
+    for (int i = 0; i < N; i++, totals.decode_context += N_SEQS)
+        cr_expect_eq(run_ns[i], cost_step_ns(cost, &totals), "step %d", i);
+    cost_destroy(cost);
+}
+
+/* Prompts: the more of it lies behind the window, the smaller its part. One that ends within the
+ * window costs as much as without. */
+Test(windows, prompts_see_the_window)
+{
+    const struct model model = load_model("gemma-3-27b"), plain = without_windows(model);
+    double last = 1;
+    for (int64_t n = 512; n <= 65536; n *= 2) {
+        const struct ifl_step_totals totals = {.n_tokens = (int32_t)n,
+                                               .n_prefill_tokens = (int32_t)n,
+                                               .n_prefill_seqs = 1,
+                                               .n_sampled = 1,
+                                               .prefill_q_q = n * n,
+                                               .max_prefill_kv = (int32_t)n};
+        const double frac = step_of(&model, &totals) / step_of(&plain, &totals);
+        if (n <= 1024)
+            expect_close(frac, 1);
+        else
+            cr_expect_lt(frac, last, "%lld: %.3f", (long long)n, frac);
+        last = frac;
+    }
+    cr_expect_lt(last, 0.6);
+}
+
+/* A pass by hand: 4 h d_head FLOP for each query and key, 36 layers of 64 heads of 64. */
+Test(windows, pairs_of_a_pass)
+{
+    const struct model model = load_model("gpt-oss-120b");
+    const struct pass pass = {.n_seqs = 2, .new_tokens = 1, .context_tokens = 999};
+    struct pass_part parts[PASS_PARTS];
+    pass_count(&model, 1, &pass, parts);
+    expect_close(parts[PASS_ATTENTION].flops / (4.0 * 64 * 64 * 2 * 18 * (1000 + 128)), 1);
+}
+
+/* vLLM's block pool: of 12 layers in gpt-oss-20b, each block 16 tokens x 8 heads x 64 x 2 x 2 bytes
+ * = 32 KiB a layer, 384 KiB; twice as many as of all layers, but for the odd one. */
+Test(windows, a_block_holds_a_group)
+{
+    const struct model model = load_model("gpt-oss-20b");
+    static struct platform platform;
+    const struct memory_profile_run run = {8192, 256, 1, false};
+    struct memory_options options = {1, 16, 0.9, 1, true};
+    struct memory_plan groups, all;
+    struct ifl_error error;
+    cr_assert_eq(hardware_load("h100-sxm", &platform, &error), 0, "%s", error.text);
+    cr_assert_eq(
+        memory_plan_engine(&model, &platform, &options, MEMORY_VLLM_0_14, &run, &groups, &error), 0,
+        "%s", error.text);
+    options.groups = false;
+    cr_assert_eq(
+        memory_plan_engine(&model, &platform, &options, MEMORY_VLLM_0_14, &run, &all, &error), 0,
+        "%s", error.text);
+    cr_expect_eq(groups.block_bytes, 384 << 10);
+    cr_expect_eq(groups.n_groups, 2);
+    cr_expect_leq(abs(groups.n_blocks - 2 * all.n_blocks), 2);
+}
