@@ -50,8 +50,11 @@ becomes vllm-0.7-v1 vllm-0.7-v1 --engine-version 0.7.1 \
     -c 'VLLM_USE_V1=1 vllm serve neuralmagic/Meta-Llama-3.1-70B-Instruct-quantized.w8a8 --max-model-len 2048
         --gpu-memory-utilization 0.98 --max-num-seqs 1024 --max-num-batched-tokens 2048'
 becomes vllm-0.9.0-l4 vllm-0.9.0-l4
-printed 'NVIDIA L4 -> hardware, left as it is'
+printed 'NVIDIA L4 -> hardware=l4'
 printed 'num_gpu_blocks is: 2114 -> serving.kv.num_blocks=2114'
+sed 's/NVIDIA[ _]L4/NVIDIA A10/' "$logs/vllm-0.9.0-l4.log" >a10.log # which has no profile
+succeeds "$inflight" import a10.log
+printed 'NVIDIA A10 -> hardware, left as it is'
 
 # one server, its blocks logged as blocks and as tokens: 127,626 x 16 = 2,042,016
 for form in blocks tokens; do

@@ -9,10 +9,11 @@ Test(hardware, profiles_hold_the_data_sheets_peaks)
         const char *name;
         double tflops, gb_per_s;
         int32_t n_sms;
-    } sheets[] = {{"a100-80gb-sxm", 312, 2039, 108},
-                  {"a100-40gb-sxm", 312, 1555, 108},
-                  {"h100-sxm", 989.4, 3352, 132},
-                  {"h200-sxm", 989.4, 4800, 132}};
+    } sheets[] = {{"a100-80gb-sxm", 312, 2039, 108}, {"a100-40gb-sxm", 312, 1555, 108},
+                  {"h100-sxm", 989.4, 3352, 132},    {"h200-sxm", 989.4, 4800, 132},
+                  {"l40s", 362.05, 864, 142},        {"l4", 121, 300, 58},
+                  {"rtx-a6000", 154.8, 768, 84},     {"rtx-3090", 71, 936, 82},
+                  {"rtx-5090", 209.5, 1792, 170}};
     for (size_t i = 0; i < sizeof sheets / sizeof *sheets; i++) {
         const struct hardware hw = load_hardware(sheets[i].name);
         cr_expect_eq(hw.gpu.peak_tflops, sheets[i].tflops, "%s", hw.name);
