@@ -179,6 +179,26 @@ static uint32_t references(const struct kv_pool *kv, int32_t block)
 
 /* The reference count of a block is the number of requests that hold it: at most one if no blocks
  * are shared. */
+/* Blocks of layers with a window: all requests on the device have some, no block twice. */
+static int32_t inspect_windows(struct inspector *x)
+{
+    const struct windows *windows = &x->replica->windows;
+    int32_t n = 0;
+    FOR_EACH_LIVE (r, &x->replica->here.running, ON_DEVICE) {
+        n += r->n_window_blocks;
+        if (x->replica->fixed.windows.n_groups > 0 && r->n_window_blocks == 0)
+            complain(x, "has no blocks for its windows", &r->pub);
+    }
+    if (n != windows->n_blocks && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "%d blocks of windows, %d said", n,
+                 windows->n_blocks);
+    for (int32_t i = 0; i < windows->n_blocks; i++)
+        if (x->owners[windows->numbers[i]]++ && !*x->complaint)
+            snprintf(x->complaint, x->complaint_bytes, "block %u has two owners",
+                     windows->numbers[i]);
+    return windows->n_blocks;
+}
+
 static void inspect_blocks(struct inspector *x)
 {
     const struct kv_pool *kv = &x->replica->kv.device;
@@ -200,6 +220,8 @@ static void inspect_blocks(struct inspector *x)
             n_held += x->owners[adapter->blocks[i]]++ == 0;
         }
     }
+    n_held += inspect_windows(x);
+    n_owners += x->replica->windows.n_blocks;
     for (int32_t i = 0; i < kv->n_blocks; i++)
         if (x->owners[i] != references(kv, i) && !*x->complaint)
             snprintf(x->complaint, x->complaint_bytes, "block %d: %u owners, %u references", i,

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Models whose layers have a window of attention in part: their K/V in groups of layers, and the logs and flags of
+# servers that have such groups.
+. "$(dirname "$0")/expect.sh"
+
+unsaid() {
+    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
+}
+
+# ---- blocks by pencil ----
+
+# 16 requests of 128 tokens and 2 more end with 129 slots, 9 blocks, and as many of 12 layers with a window of 128:
+# 127 tokens before its last one in blocks of 16 lie in up to 9. Two of them have 36 of 40 blocks, a third has no room.
+# Where all layers hold all tokens, four have.
+{
+    echo prompt_tokens,output_tokens
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo 128,2; done
+} >trace.csv
+cat >config.yaml <<'END'
+model: gpt-oss-20b
+hardware: h100-sxm
+workload: {trace: trace.csv, arrivals: {process: burst}}
+serving: {preset: vllm-v1-sync, kv: {num_blocks: 41, prefix_cache: none}}
+output: {dir: out, steps: true, plots: false}
+END
+most() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "running") at = i; next } $at > n { n = $at } END { print n }' out/steps.csv; }
+succeeds "$inflight" run config.yaml
+same "$(most)" 2 'requests at once where layers with a window have blocks of their own'
+succeeds "$inflight" run config.yaml --set serving.kv.windows=hold
+same "$(most)" 4 'requests at once where all layers hold all tokens'
+printed 'not the window of 128 tokens of gpt-oss-20b'
+# A window is no more than the request: 17 slots, 2 blocks in either group.
+printf 'prompt_tokens,output_tokens\n16,2\n' >short.csv
+expect 2 '' "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=4
+printed 'rejected'
+succeeds "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=5
+expect 2 'serving.kv.windows is groups and serving.kv.allocator is buddy' "$inflight" run config.yaml \
+    --set serving.kv.allocator=buddy
+# A model without windows, and one whose layers all have it, have one kind of blocks.
+for model in llama-2-7b mistral-7b llama-4-scout; do
+    for windows in hold groups; do
+        succeeds "$inflight" run config.yaml --set model=$model --set serving.kv.windows=$windows
+        cp out/requests.csv $windows.csv
+    done
+    cmp -s hold.csv groups.csv || complain "$model" "    serving.kv.windows changes its requests"
+done
+
+# ---- logs ----
+
+# log NAME LINE...: a log of vLLM.
+log() {
+    name=$1
+    shift
+    for line; do echo "INFO 09-10 10:00:00 [kv_cache_utils.py:829] $line"; done >"$name"
+}
+# vLLM 0.10.1.1, gpt-oss-120b on four A100, https://github.com/dennislee22/vLLM-benchmarking, log/: 2,640,144 tokens are
+# half of 330,018 blocks of 16, which the log names, too.
+server='vllm serve gpt-oss-120b --port 8081 --max-model-len 16384 --tensor-parallel-size 4 --gpu-memory-utilization 0.8'
+log tokens.log 'GPU KV cache size: 2,640,144 tokens' 'Maximum concurrency for 16,384 tokens per request: 284.25x'
+log both.log 'GPU KV cache size: 2,640,144 tokens' 'Maximum concurrency for 16,384 tokens per request: 284.25x' 'num_gpu_blocks is: 330018'
+for log in tokens.log both.log; do
+    succeeds "$inflight" import $log --engine-version 0.10.1 --hardware a100-80gb-sxm -c "$server"
+    printed 'num_blocks: 330018'
+    printed 'windows: groups'
+    unsaid 'several kinds'
+done
+# The same since 0.21: int(concurrency x 16384), where a request has 1024 blocks of one group and, with a budget of 2048,
+# 137 of the other: 330,018 / 1161 x 16384 = 4,657,220.
+log new.log 'GPU KV cache size: 4,657,220 tokens'
+succeeds "$inflight" import new.log --engine-version 0.22.0 --hardware a100-80gb-sxm -c "$server --max-num-batched-tokens 2048"
+printed 'num_blocks: 330017'
+# gemma-3-4b-it on an A100, https://github.com/ovg-project/kvcached/issues/215: one group of 5 layers and six with
+# windows; 102.78 requests of 3072 tokens, of 192 + 6 x 193 blocks each, are 138,750 blocks; / 7 x 16 = 317,136 tokens.
+log gemma.log 'GPU KV cache size: 317,136 tokens' 'Maximum concurrency for 3,072 tokens per request: 102.78x'
+succeeds "$inflight" import gemma.log --engine-version 0.11.0 --hardware a100-80gb-sxm -c 'vllm serve google/gemma-3-4b-it --max-model-len 3072'
+printed 'num_blocks: 138747'
+
+# ---- flags and releases ----
+
+for other in '--engine-version 0.9.0' '--engine-version 0.12.0 -c --disable-hybrid-kv-cache-manager'; do
+    flag=${other#* -c } version=${other%% -c *}
+    [ "$flag" != "$other" ] || flag=
+    # shellcheck disable=SC2086
+    succeeds "$inflight" import $version --hardware h100-sxm -c "vllm serve google/gemma-2-9b-it $flag"
+    printed 'windows: hold'
+done
+printed 'maps          --disable-hybrid-kv-cache-manager -> serving.kv.windows'
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve meta-llama/Llama-4-Scout-17B-16E-Instruct -tp 8'
+unsaid 'windows:'
+# Experts in mxfp4 are the model's own.
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve openai/gpt-oss-20b --quantization mxfp4'
+printed 'maps          --quantization mxfp4 -> model'
+unsaid 'dtype: int4'
