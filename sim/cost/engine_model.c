@@ -19,6 +19,11 @@ int engine_describe_model(const struct model *model, struct ifl_engine_model *de
                         "model %s has %d experts in a layer, expected a dense model: engines run "
                         "no other",
                         model->name, model->n_experts);
+    if (model->state_layers > 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "model %s has %d layers with states, expected attention in all: engines "
+                        "run no other",
+                        model->name, model->state_layers);
     if (model->branch_norms || model->window_layers % model->layers != 0)
         return ifl_fail(error, IFL_E_INPUT,
                         "model %s has %s, expected layers that are alike with a norm before "

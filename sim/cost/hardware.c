@@ -47,6 +47,13 @@ static const struct ifl_param experts_fields[] = {
     {REAL(experts, exponent, 1, 1, 100, "", "p: how sharp the roofline's corner is")},
     {REAL(experts, expert_us, 0, 0, 1e6, "us", "x: for each expert that any token picks")},
 };
+static const struct ifl_param delta_fields[] = {
+    {REAL(delta, launch_us, 0, 0, 1e6, "us", "tp: of a wave of prompts")},
+    {REAL(delta, chain_us, 0, 0, 1e6, "us", "c: of a token, in a head of a sequence; 0: unknown")},
+    {REAL(delta, decode_us, 0, 0, 1e6, "us", "td: of the decodes of a step")},
+    {REAL(delta, memory_frac, 0, 0, 10, "", "e_d: share of peak bytes/s")},
+};
+
 static const struct ifl_param latent_fields[] = {
     {REAL(latent, layer_us, 0, 0, 1e6, "us", "tl: of a layer, beside its products and attention")},
     {REAL(latent, token_us, 0, 0, 1e6, "us", "of each token of a prompt")},
@@ -130,6 +137,7 @@ static const struct section {
     {"experts_fp8", SECTION(experts, experts_fp8), true},
     {"experts_mxfp4", SECTION(experts, experts_mxfp4), true},
     {"latent", SECTION(latent, latent), true},
+    {"delta", SECTION(delta, delta), true},
     {"prefill", SECTION(prefill, prefill), false},
     {"decode", SECTION(decode, decode), false},
     {"decode_mixed", SECTION(decode_mixed, decode_mixed), false},
@@ -264,8 +272,8 @@ int hardware_load(const char *name, struct platform *platform, struct ifl_error 
 
 /* ---- writing ---- */
 
-/* True for an optional section without numbers: its gb_per_s, compute_frac or layer_us is 0. An
- * optional section without such a field has defaults and is never unknown. */
+/* True for an optional section without numbers: its gb_per_s, compute_frac, layer_us or chain_us is
+ * 0. An optional section without such a field has defaults and is never unknown. */
 static bool is_unknown(const struct hardware *hardware, const struct section *section)
 {
     const char *base = (const char *)hardware + section->offset;
@@ -273,7 +281,8 @@ static bool is_unknown(const struct hardware *hardware, const struct section *se
     for (size_t i = 0; i < section->n_fields && section->is_optional; i++)
         if (strcmp(section->fields[i].name, "gb_per_s") == 0 ||
             strcmp(section->fields[i].name, "compute_frac") == 0 ||
-            strcmp(section->fields[i].name, "layer_us") == 0)
+            strcmp(section->fields[i].name, "layer_us") == 0 ||
+            strcmp(section->fields[i].name, "chain_us") == 0)
             is_known = *(const double *)(base + section->fields[i].offset) > 0;
     return !is_known;
 }

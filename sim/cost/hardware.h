@@ -53,6 +53,14 @@ struct latent_profile {
     double decode_us; /* of each sequence that decodes */
 };
 
+/* The gated delta rule of layers with a state. */
+struct delta_profile {
+    double launch_us;   /* tp: of a wave of prompts */
+    double chain_us;    /* c: of a token, in one value head of one sequence, on one SM */
+    double decode_us;   /* td */
+    double memory_frac; /* e_d: of peak bytes/s, of states that are read and written */
+};
+
 struct prefill_profile {
     double launch_us;       /* ta */
     double compute_frac;    /* e_a */
@@ -126,6 +134,7 @@ struct hardware {
      * with fewer bytes that of the third */
     struct experts_profile experts, experts_fp8, experts_mxfp4;
     struct latent_profile latent;
+    struct delta_profile delta; /* 0 chain_us: that of a B200 (kernels.h) */
     struct prefill_profile prefill;
     struct decode_profile decode;
     struct decode_mixed_profile decode_mixed;

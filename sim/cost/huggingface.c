@@ -334,6 +334,74 @@ static void read_llama4(struct ifl_hf_config *config, struct model *model)
             ifl_hf_count(config, "intermediate_size_mlp", 16384, IFL_MODEL_MAX_D_FFN);
 }
 
+static void read_qwen3_5_shape(struct ifl_hf_config *config, struct model *model)
+{
+    model->layers = need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
+    model->d_model = need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->n_kv_heads = need(config, "num_key_value_heads", IFL_MODEL_MAX_HEADS);
+    model->d_head = ifl_hf_count(config, "head_dim", 256, IFL_MODEL_MAX_D_HEAD);
+    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
+}
+
+/* modeling_qwen3_next.py: each full_attention_interval-th layer attends, the others have a state.
+ */
+static void read_states(struct ifl_hf_config *config, struct model *model, int32_t v_heads)
+{
+    const json_t *types = ifl_hf_value(config->root, "layer_types");
+    const int32_t interval =
+        ifl_hf_count(config, "full_attention_interval", 4, IFL_MODEL_MAX_LAYERS);
+    model->state_layers = model->layers - model->layers / ifl_max(interval, 1);
+    if (types)
+        model->state_layers = 0;
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        model->state_layers += type && strcmp(type, "linear_attention") == 0;
+    }
+    model->state_k_heads = ifl_hf_count(config, "linear_num_key_heads", 16, IFL_MODEL_MAX_HEADS);
+    model->state_v_heads =
+        ifl_hf_count(config, "linear_num_value_heads", v_heads, IFL_MODEL_MAX_HEADS);
+    model->state_k_dim = ifl_hf_count(config, "linear_key_head_dim", 128, IFL_MODEL_MAX_D_HEAD);
+    model->state_v_dim = ifl_hf_count(config, "linear_value_head_dim", 128, IFL_MODEL_MAX_D_HEAD);
+    model->conv_tokens = ifl_hf_count(config, "linear_conv_kernel_dim", 4, 64);
+    model->attention_gate = model->qk_norm = true;
+}
+
+/* vLLM keeps states in the model's dtype unless mamba_ssm_dtype names another. */
+static void read_state_bytes(struct ifl_hf_config *config, struct model *model)
+{
+    const char *type = ifl_hf_text(config->root, "mamba_ssm_dtype");
+    model->state_bytes = strcmp(type, "float32") == 0 ? 4 : 2;
+}
+
+static void read_shared_experts(struct ifl_hf_config *config, struct model *model)
+{
+    model->n_experts = need(config, "num_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
+    model->d_ffn = need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->d_ffn_shared =
+        zero_or_count(config, "shared_expert_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->shared_experts = model->d_ffn_shared > 0;
+}
+
+static void read_qwen3_next(struct ifl_hf_config *config, struct model *model)
+{
+    read_qwen3_5_shape(config, model);
+    read_states(config, model, 32);
+    read_state_bytes(config, model);
+    read_shared_experts(config, model);
+}
+
+static void read_qwen3_5(struct ifl_hf_config *config, struct model *model)
+{
+    read_qwen3_5_shape(config, model);
+    model->d_ffn = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    read_states(config, model, 32);
+    read_state_bytes(config, model);
+}
+
 static void set_classic(struct model *model)
 {
     model->mlp = MODEL_MLP_PLAIN;
@@ -426,21 +494,25 @@ static const struct architecture {
     {"gemma3_text", read_gemma3},
     {"gpt_oss", read_gpt_oss},
     {"llama4_text", read_llama4},
+    {"qwen3_next", read_qwen3_next},
+    {"qwen3_5_text", read_qwen3_5},
+    {"qwen3_5_moe_text", read_qwen3_next},
 };
 
 /* Layers of several kinds: states, linear attention, K/V of other layers. */
 static const char *const mixed[] = {
-    "gemma3n", "qwen3_next", "qwen3_5",    "qwen3_5_moe",      "minimax",
-    "jamba",   "bamba",      "nemotron_h", "granitemoehybrid", "falcon_h1",
+    "gemma3n", "minimax", "jamba", "bamba", "nemotron_h", "granitemoehybrid", "falcon_h1",
 };
 
 /* Of a model that reads images the text part counts, a decoder of a known kind with the outer
  * file's dtype. */
 static const char *take_text_part(struct ifl_hf_config *config)
 {
-    static const char *const parts[][2] = {{"mistral3", "mistral"},   {"qwen2_5_vl", "qwen2"},
-                                           {"qwen3_vl", "qwen3"},     {"qwen3_vl_moe", "qwen3_moe"},
-                                           {"gemma3", "gemma3_text"}, {"llama4", "llama4_text"}};
+    static const char *const parts[][2] = {
+        {"mistral3", "mistral"},     {"qwen2_5_vl", "qwen2"},
+        {"qwen3_vl", "qwen3"},       {"qwen3_vl_moe", "qwen3_moe"},
+        {"gemma3", "gemma3_text"},   {"llama4", "llama4_text"},
+        {"qwen3_5", "qwen3_5_text"}, {"qwen3_5_moe", "qwen3_5_moe_text"}};
     static const char *const outer[] = {"torch_dtype", "dtype", "quantization_config",
                                         "tie_word_embeddings"};
     const char *type = ifl_hf_text(config->root, "model_type");

@@ -118,6 +118,30 @@ double experts_s(const struct hardware *hardware, const struct expert_group *gro
            p_norm(compute_s, memory_s, experts->exponent);
 }
 
+/* Measured on a B200 (vLLM 0.24, FlashInfer), and what profiles without numbers of their own have.
+ */
+static const struct delta_profile delta_of_others = {
+    .launch_us = 19.04, .chain_us = 0.03804, .decode_us = 3.914, .memory_frac = 0.855};
+
+bool delta_is_known(const struct hardware *hardware)
+{
+    return hardware->delta.chain_us > 0;
+}
+
+double delta_s(const struct hardware *hardware, const struct delta_shape *shape)
+{
+    const struct delta_profile *delta =
+        delta_is_known(hardware) ? &hardware->delta : &delta_of_others;
+    double s = 0;
+    if (shape->n_prompts > 0)
+        s += us * ceil(shape->n_prompts * shape->v_heads / hardware->gpu.n_sms) *
+             (delta->launch_us + delta->chain_us * shape->n_prompt_tokens / shape->n_prompts);
+    if (shape->n_decodes > 0)
+        s += us * delta->decode_us + 2 * shape->n_decodes * shape->v_heads * shape->state_bytes /
+                                         bytes_per_s(hardware, delta->memory_frac);
+    return s;
+}
+
 double latent_s(const struct hardware *hardware, double n_prompt_tokens, double n_decodes)
 {
     const struct latent_profile *latent = &hardware->latent;

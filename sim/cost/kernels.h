@@ -71,6 +71,20 @@ double experts_s(const struct hardware *hardware, const struct expert_group *gro
  */
 double latent_s(const struct hardware *hardware, double n_prompt_tokens, double n_decodes);
 
+/* delta: the gated delta rule of a layer with states, all kernels but its products and convolution.
+ *
+ *     prompts  ceil(p v / SM) (tp + c n / p)
+ *     decodes  td + 2 b v state / (e_d W)
+ *
+ * for n tokens of p prompts and b decodes, v value heads of a rank with a state of so many bytes. A
+ * sequence's chunks follow one another in each head, on one SM, so that few sequences leave SMs
+ * idle and more than there are SMs run in waves. */
+struct delta_shape {
+    double n_prompt_tokens, n_prompts, n_decodes, v_heads, state_bytes;
+};
+double delta_s(const struct hardware *hardware, const struct delta_shape *shape);
+bool delta_is_known(const struct hardware *hardware);
+
 /* The attention of a rank. Where keys and values differ in width, d_head is their mean; where one
  * latent is both, it is half of the latent's, since K and V are read once for both. */
 struct attention_heads {

@@ -139,7 +139,8 @@ int memory_start_plan(const struct model *model, const struct memory_options *op
     if (options->groups && groups.n_window > 0) {
         plan->group_layers = groups.layers;
         plan->n_groups = 1 + groups.n_window;
-        plan->block_bytes = plan->block_bytes * groups.layers / model->layers;
+        plan->block_bytes =
+            plan->block_bytes * groups.layers / (model->layers - model->state_layers);
     }
     return 0;
 }

@@ -357,7 +357,8 @@ int memory_plan_engine(const struct model *model, const struct platform *platfor
         return IFL_E_INPUT;
     plan->rule = rule->name;
     plan->of_free = rule->flags & IS_STATIC;
-    plan->weight_bytes = weight_bytes(model, platform, rule, ranks) + absorbed_bytes(model, rule, ranks);
+    plan->weight_bytes =
+        weight_bytes(model, platform, rule, ranks) + absorbed_bytes(model, rule, ranks);
     plan->block_bytes += padding_bytes(model, rule, options->block_tokens);
     weigh_outside(platform, rule, ranks * ifl_max(run->n_data_ranks, 1), plan);
     plan->graph_bytes = rule->flags & COUNTS_GRAPHS ? graph_bytes(model, run->max_seqs) : 0;

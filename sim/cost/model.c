@@ -33,7 +33,8 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
     const int64_t f = model->d_ffn / tensor_parallel;
     const int64_t up = model->mlp == MODEL_MLP_GATED ? 2 * f : f;
 
-    linears[0] = (struct model_linear){"qkv", (h + 2 * g) * d_head, d};
+    const int64_t gates = model->attention_gate ? h : 0;
+    linears[0] = (struct model_linear){"qkv", (h + gates + 2 * g) * d_head, d};
     linears[1] = (struct model_linear){"out", d, h * d_head};
     if (model_is_latent(model)) {
         linears[0].n = latent_columns(model, h) + d_head;
@@ -41,6 +42,29 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
     }
     linears[2] = (struct model_linear){"mlp up", up, d};
     linears[3] = (struct model_linear){"mlp down", d, f};
+}
+
+/* Channels of the convolution: of queries, keys and values. */
+static int64_t state_channels(const struct model *model)
+{
+    return 2LL * model->state_k_heads * model->state_k_dim +
+           (int64_t)model->state_v_heads * model->state_v_dim;
+}
+
+void model_state_linears(const struct model *model, int32_t tensor_parallel,
+                         struct model_linear linears[MODEL_STATE_LINEARS])
+{
+    const int64_t values = (int64_t)model->state_v_heads * model->state_v_dim;
+    const int64_t columns = state_channels(model) + values + 2LL * model->state_v_heads;
+    linears[0] = (struct model_linear){"state in", columns / tensor_parallel, model->d_model};
+    linears[1] = (struct model_linear){"state out", model->d_model, values / tensor_parallel};
+}
+
+int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    const int64_t state = (int64_t)model->state_v_heads * model->state_k_dim * model->state_v_dim;
+    const int64_t last = state_channels(model) * (model->conv_tokens - 1);
+    return (state * model->state_bytes + last * model->weight_bytes) / tensor_parallel;
 }
 
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel)
@@ -92,6 +116,13 @@ static int64_t attention_matrices(const struct model *model, int32_t tensor_para
     return n;
 }
 
+static int64_t state_matrices(const struct model *model, int32_t tensor_parallel)
+{
+    struct model_linear of[MODEL_STATE_LINEARS];
+    model_state_linears(model, tensor_parallel, of);
+    return of[0].n * of[0].k + of[1].n * of[1].k;
+}
+
 /* Of the MLPs of a layer with n_mlps that a router picks from, or one. */
 static int64_t mlps_matrices(const struct model *model, int32_t tensor_parallel, int64_t n_mlps)
 {
@@ -103,7 +134,9 @@ static int64_t matrices_with(const struct model *model, int32_t tensor_parallel,
 {
     const int64_t dense = model->first_dense_layers,
                   columns = model_dense_columns(model, tensor_parallel);
-    return model->layers * attention_matrices(model, tensor_parallel) +
+    const int64_t n_states = model->state_layers;
+    return (model->layers - n_states) * attention_matrices(model, tensor_parallel) +
+           n_states * state_matrices(model, tensor_parallel) +
            (model->layers - dense) * mlps_matrices(model, tensor_parallel, n_mlps) +
            dense * mlp_matrices(model, columns);
 }
@@ -136,6 +169,15 @@ static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
     return n;
 }
 
+/* Of a layer with a state, more than of one without: its convolution, a decay and a step a head,
+ * and its norm, less the norms of queries and keys. */
+static int64_t state_vectors(const struct model *model, int32_t tensor_parallel)
+{
+    const int64_t shared = state_channels(model) * model->conv_tokens + 2LL * model->state_v_heads;
+    const int64_t norms = model->qk_norm ? 2 * norm_parameters(model, model->d_head) : 0;
+    return shared / tensor_parallel + norm_parameters(model, model->state_v_dim) - norms;
+}
+
 static int64_t router_parameters(const struct model *model)
 {
     const int64_t width = model->d_model + (model->mlp_bias ? 1 : 0);
@@ -156,7 +198,8 @@ static int64_t embedding_parameters(const struct model *model, int32_t tensor_pa
 static int64_t plain_parameters(const struct model *model, int32_t tensor_parallel)
 {
     return embedding_parameters(model, tensor_parallel) +
-           model->layers * layer_vectors(model, tensor_parallel) + router_parameters(model) +
+           model->layers * layer_vectors(model, tensor_parallel) +
+           model->state_layers * state_vectors(model, tensor_parallel) + router_parameters(model) +
            norm_parameters(model, model->d_model);
 }
 
@@ -258,15 +301,17 @@ double model_kv_element_bytes(const struct model *model)
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel)
 {
     const int64_t of_a_head = model_is_latent(model) ? 1 : 2; /* a latent, or K and V */
+    const int64_t layers = model->layers - model->state_layers;
     const int64_t elements =
-        of_a_head * model->layers * model_kv_heads_per_rank(model, tensor_parallel) * model->d_head;
+        of_a_head * layers * model_kv_heads_per_rank(model, tensor_parallel) * model->d_head;
     return model->kv_bits == 0 ? elements * model->kv_bytes
                                : (int64_t)ceil((double)elements * model_kv_element_bytes(model));
 }
 
 struct model_groups model_kv_groups(const struct model *model)
 {
-    const int32_t n_window = model->window_layers, n_full = model->layers - n_window;
+    const int32_t n_window = model->window_layers + model->state_layers;
+    const int32_t n_full = model->layers - n_window;
     if (model->chunked || n_window < n_full || n_full == 0)
         return (struct model_groups){model->layers, 0};
     return (struct model_groups){n_full, (int32_t)ceil_div(n_window, n_full)};
@@ -278,6 +323,7 @@ void model_stage(const struct model *model, int32_t layers, struct model *stage)
     *stage = *model;
     stage->layers = layers;
     stage->window_layers = (int32_t)((int64_t)model->window_layers * layers / model->layers);
+    stage->state_layers = (int32_t)((int64_t)model->state_layers * layers / model->layers);
     if (layers < model->layers) {
         stage->tied_embeddings = true;
         stage->first_dense_layers = 0;
@@ -344,6 +390,11 @@ int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                         "parallel.tensor is %d, expected a number that shares the %d query heads, "
                         "%d KV heads and %d FFN columns of %s evenly",
                         t, model->n_q_heads, kv, model->d_ffn, model->name);
+    if (model->state_k_heads % t != 0 || model->state_v_heads % t != 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "parallel.tensor is %d, expected a number that shares the %d and %d heads "
+                        "of the states of %s evenly",
+                        t, model->state_k_heads, model->state_v_heads, model->name);
     if (model->d_ffn_dense % t != 0 ||
         model->shared_experts * (int64_t)model->d_ffn_shared % t != 0)
         return ifl_fail(

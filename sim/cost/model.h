@@ -62,6 +62,12 @@ struct model {
     int32_t window_tokens;  /* attention of window_layers sees no further back; 0: no limit */
     int32_t window_layers;  /* the others see everything */
     bool chunked;           /* they see the tokens of their chunk of window_tokens */
+    /* Of layers with a gated delta rule in place of attention (Yang et al. 2024, arXiv 2412.06464),
+     * 0: there are none: each value head has a state of state_k_dim x state_v_dim in place of K/V,
+     * behind a convolution of conv_tokens; state_bytes an element. */
+    int32_t state_layers, state_k_heads, state_v_heads, state_k_dim, state_v_dim, conv_tokens,
+        state_bytes;
+    bool attention_gate; /* queries have a gate of their width: the outputs of attention take it */
     /* Of latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not compressed
      */
     int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
@@ -170,12 +176,12 @@ double model_kv_element_bytes(const struct model *model);
  * qk_rope_head_dim) with latent attention, on each rank. */
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
 
-/* Layers in groups of equal size, where some have a window and others have none (vLLM 0.24,
- * vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups): those without a window are one group, the
+/* Layers in groups of equal size, where some have a window or a state and others do not (vLLM 0.24,
+ * vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups): those with all K/V are one group, the
  * others as many as need be; the last may have fewer. */
 struct model_groups {
     int32_t layers;   /* of a group; all where there is one */
-    int32_t n_window; /* groups with a window; 0: all layers are one group */
+    int32_t n_window; /* groups with a window or a state; 0: all layers are one group */
 };
 /* One group, too, where the window is a chunk, or fewer layers have one than have none. */
 struct model_groups model_kv_groups(const struct model *model);
@@ -197,7 +203,7 @@ struct model_linear {
 };
 
 /* The four products of a layer, with their n and k:
- *     qkv       (h + 2 g) d_head,  d
+ *     qkv       (h + 2 g) d_head,  d       (2 h + 2 g) d_head with attention_gate
  *     out       d,                 h d_head
  *     mlp up    2 f gated, f plain, d
  *     mlp down  d,                 f
@@ -222,6 +228,15 @@ void model_latent_ups(const struct model *model, int32_t tensor_parallel,
  * together, which run as one MLP. 0: there is none. */
 int64_t model_dense_columns(const struct model *model, int32_t tensor_parallel);
 int64_t model_shared_columns(const struct model *model, int32_t tensor_parallel);
+
+/* The products of a layer with a state, into queries, keys, values, gates and the two scalars of
+ * each value head, and out: in    (2 k_heads k_dim + 2 v_heads v_dim + 2 v_heads) / t,  d out   d,
+ * v_heads v_dim / t */
+#define MODEL_STATE_LINEARS 2
+void model_state_linears(const struct model *model, int32_t tensor_parallel,
+                         struct model_linear linears[MODEL_STATE_LINEARS]);
+/* The state of a sequence in one such layer, on a rank, with the last tokens of its convolution. */
+int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* The product of the LM head: n = V', k = d. */
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel);

@@ -218,11 +218,36 @@ static const char *complete_windows(struct model *model, struct ifl_error *error
     return NULL;
 }
 
+static const char *check_states(const struct model *model, struct ifl_error *error)
+{
+    const struct named_width of[] = {{"state_k_heads", model->state_k_heads},
+                                     {"state_v_heads", model->state_v_heads},
+                                     {"state_k_dim", model->state_k_dim},
+                                     {"state_v_dim", model->state_v_dim}};
+    if (model->state_layers >= model->layers ||
+        (model->state_layers > 0 && (model->window_layers > 0 || model_is_latent(model)))) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "state_layers is %d, expected fewer than the %d layers, the others with plain "
+                 "attention",
+                 model->state_layers, model->layers);
+        return "state_layers";
+    }
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if ((of[i].width > 0) != (model->state_layers > 0)) {
+            ifl_fail(error, IFL_E_INPUT, "%s is %d with state_layers %d, expected both or neither",
+                     of[i].name, of[i].width, model->state_layers);
+            return of[i].width > 0 ? of[i].name : "state_layers";
+        }
+    return NULL;
+}
+
 const char *model_complete(struct model *model, struct ifl_error *error)
 {
     const char *guilty = complete_attention(model, error);
     if (!guilty)
         guilty = complete_windows(model, error);
+    if (!guilty)
+        guilty = check_states(model, error);
     if (!guilty)
         guilty = complete_experts(model, error);
     return guilty ? guilty : complete_width(model, error);

@@ -35,6 +35,32 @@ static struct pass_part times(double n, struct pass_part part)
     return (struct pass_part){part.name, n * part.flops, n * part.bytes};
 }
 
+/* A state is decayed, asked for a key, written and asked for a query: 7 FLOP an element and token.
+ * It is read and written once a pass. */
+static struct pass_part delta_rule(const struct model *model, int32_t tensor_parallel,
+                                   const struct pass *pass)
+{
+    const double elements = (double)model->state_v_heads / tensor_parallel * model->state_k_dim *
+                            model->state_v_dim * pass->n_seqs;
+    return (struct pass_part){"attention", 7 * elements * pass->new_tokens,
+                              2 * elements * model->state_bytes};
+}
+
+/* The products of a layer around its attention or its delta rule, in the mean: into it, or out. */
+static struct pass_part around(const struct model *model, int32_t tensor_parallel, double m,
+                               const struct model_linear *of_attention, int i)
+{
+    struct model_linear states[MODEL_STATE_LINEARS];
+    const double share = (double)model->state_layers / model->layers;
+    const double matrix_bytes = model_matrix_bytes(model);
+    const struct pass_part full = product(model, of_attention, m, 1, matrix_bytes);
+    if (model->state_layers == 0)
+        return full;
+    model_state_linears(model, tensor_parallel, states);
+    return both(times(1 - share, full),
+                times(share, product(model, &states[i], m, 1, matrix_bytes)));
+}
+
 /* Of a layer in the mean. */
 static struct pass_part attention(const struct model *model, int32_t tensor_parallel,
                                   const struct pass *pass)
@@ -42,6 +68,10 @@ static struct pass_part attention(const struct model *model, int32_t tensor_para
     const double all = pass->context_tokens + pass->new_tokens, window = model->window_tokens;
     const struct pass_part full = attention_to(model, tensor_parallel, pass, all, all);
     const double share = (double)model->window_layers / model->layers;
+    if (model->state_layers > 0)
+        return both(times(1 - (double)model->state_layers / model->layers, full),
+                    times((double)model->state_layers / model->layers,
+                          delta_rule(model, tensor_parallel, pass)));
     if (model->window_layers == 0 || window >= all)
         return full;
     const struct pass_part part = attention_to(model, tensor_parallel, pass, window,
@@ -137,15 +167,14 @@ void pass_count(const struct model *model, int32_t tensor_parallel, const struct
     struct model_linear linears[MODEL_LINEARS];
     const struct model_linear head = model_lm_head(model, tensor_parallel);
     const double m = pass->n_seqs * pass->new_tokens;
-    const double matrix_bytes = model_matrix_bytes(model);
     model_layer_linears(model, tensor_parallel, linears);
-    const struct pass_part qkv = both(product(model, &linears[0], m, 1, matrix_bytes),
+    const struct pass_part qkv = both(around(model, tensor_parallel, m, &linears[0], 0),
                                       latent_ups(model, tensor_parallel, pass));
     parts[PASS_QKV] = of_layers(model, "qkv", qkv);
     parts[PASS_ATTENTION] = of_layers(
         model, "attention",
         (model_is_latent(model) ? latent_attention : attention)(model, tensor_parallel, pass));
-    parts[PASS_OUT] = of_layers(model, "out", product(model, &linears[1], m, 1, matrix_bytes));
+    parts[PASS_OUT] = of_layers(model, "out", around(model, tensor_parallel, m, &linears[1], 1));
     parts[PASS_MLP] = mlps(model, tensor_parallel, m);
     parts[PASS_MLP].name = "mlp";
     parts[PASS_HEAD] =

@@ -5,7 +5,8 @@
  *                + (stages - 1) send(m d)
  *     host     = step + L layer + sequences seq
  *
- * Of L layers those with a window have an A of their own (roofline_window.h).
+ * Of L layers those with a window have an A of their own (roofline_window.h), and those with a
+ * state an operation in its place, and other products around it (roofline_state.h).
  *
  * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
  * operations. All ranks do the same work and synchronise in the all-reduces, so one rank stands for
@@ -28,6 +29,7 @@
 #include "cost/kind.h"
 #include "cost/roofline.h"
 #include "cost/roofline_layers.h"
+#include "cost/roofline_state.h"
 #include "cost/roofline_window.h"
 
 /* Times that depend on m alone, or on rows alone, are computed once for each value. */
@@ -120,10 +122,12 @@ static inline double attention_s(const struct roofline_rank *rank,
                                  const struct ifl_step_totals *totals)
 {
     const double s = prefill_s(rank, totals) + decode_s(rank, totals);
-    if (!IFL_RARE(rank->window_layers > 0))
+    if (!IFL_RARE(rank->window_layers + rank->state_layers > 0))
         return s;
+    if (rank->state_layers > 0)
+        return others_mean(rank, s, roofline_state_s(rank, totals));
     const struct ifl_step_totals seen = window_totals(rank, totals);
-    return window_mean(rank, s, prefill_s(rank, &seen) + decode_s(rank, &seen));
+    return others_mean(rank, s, prefill_s(rank, &seen) + decode_s(rank, &seen));
 }
 
 /* Of all layers: what products behind latents add to those that go by the number of tokens alone.
@@ -237,7 +241,7 @@ static struct layer_times layer_times(struct roofline *roofline,
     return (struct layer_times){
         .host_s = host->layer_s + (totals->n_prefill_tokens > 0 ? host->prompt_layer_s : 0),
         .forward_s =
-            IFL_RARE(rank->window_layers > 0)
+            IFL_RARE(rank->window_layers + rank->state_layers > 0)
                 ? dense_s / rank->model->layers + attention_s(rank, totals)
                 : dense_s / rank->model->layers + prefill_s(rank, totals) + decode_s(rank, totals),
     };
@@ -336,18 +340,22 @@ static void plain_run_s(const struct decode_line *line, const struct run *run, s
         s[i] = run_step_s(run, decode_line_with_s(line, run_context(run, i), split_s));
 }
 
-IFL_APART static void windowed_run_s(const struct roofline_rank *rank,
-                                     const struct decode_line *line, const struct run *run,
-                                     size_t n_seqs, size_t n, double *s)
+/* Where some layers have a window or a state. */
+IFL_APART static void mixed_run_s(const struct roofline_rank *rank, const struct decode_line *line,
+                                  const struct ifl_step_totals *first, const struct run *run,
+                                  size_t n, double *s)
 {
-    const double ranks = rank->parallel.context;
+    const double ranks = rank->parallel.context, n_seqs = first->n_decode_seqs;
+    const double state_s = rank->state_layers > 0 ? roofline_state_s(rank, first) : 0;
     for (int32_t i = 0; i < (int32_t)n; i++) {
         const double context = run_context(run, i),
-                     seen = window_context(rank, (double)n_seqs, context * ranks) / ranks;
+                     seen = window_context(rank, n_seqs, context * ranks) / ranks;
         const double full_s =
             decode_line_s(line, context) * decode_correction(rank->hardware, context);
-        const double window_s = decode_line_s(line, seen) * decode_correction(rank->hardware, seen);
-        s[i] = run_step_s(run, window_mean(rank, full_s, window_s));
+        const double other_s = rank->state_layers > 0 ? state_s
+                                                      : decode_line_s(line, seen) *
+                                                            decode_correction(rank->hardware, seen);
+        s[i] = run_step_s(run, others_mean(rank, full_s, other_s));
     }
 }
 
@@ -377,8 +385,8 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
         .context_tokens = (double)first->decode_context / rank->parallel.context,
         .growth_tokens = (double)growth_tokens / rank->parallel.context,
     };
-    if (IFL_RARE(rank->window_layers > 0))
-        windowed_run_s(rank, &line, &run, (size_t)first->n_decode_seqs, n, s);
+    if (IFL_RARE(rank->window_layers + rank->state_layers > 0))
+        mixed_run_s(rank, &line, first, &run, n, s);
     else if (IFL_RARE(hardware->corrections.n_of > 0))
         corrected_run_s(hardware, &line, &run, n, s);
     else
@@ -470,6 +478,8 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
     set_experts(rank);
     rank->window_layers = model->window_layers;
     rank->window_tokens = model->window_tokens;
+    rank->state_layers = model->state_layers;
+    model_state_linears(model, tensor_parallel, rank->states);
     rank->dense_columns = (double)model_dense_columns(model, tensor_parallel);
     rank->shared_columns = (double)model_shared_columns(model, tensor_parallel);
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;

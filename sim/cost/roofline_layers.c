@@ -1,6 +1,8 @@
 /* What the layers of a forward pass take, but for attention. */
 #include "cost/roofline_layers.h"
 
+#include "cost/roofline_state.h"
+
 #include <math.h>
 
 /* The part of the tokens' picks that the experts of this rank get. */
@@ -94,8 +96,7 @@ static double fused_experts_s(const struct roofline_rank *rank, struct roofline_
     return router_s(rank, m.own) + experts_s(rank->hardware, &group);
 }
 
-/* One product with weights of the layers' format. */
-static double product_s(const struct roofline_rank *rank, double m, double n, double k)
+double roofline_product_s(const struct roofline_rank *rank, double m, double n, double k)
 {
     const struct model *model = rank->model;
     const struct gemm_group one = {.m = m,
@@ -113,13 +114,15 @@ static double mlp_s(const struct roofline_rank *rank, double m, double columns)
 {
     const double up = rank->model->mlp == MODEL_MLP_GATED ? 2 * columns : columns;
     const double d = rank->model->d_model;
-    return columns > 0 ? product_s(rank, m, up, d) + product_s(rank, m, d, columns) : 0;
+    return columns > 0
+               ? roofline_product_s(rank, m, up, d) + roofline_product_s(rank, m, d, columns)
+               : 0;
 }
 
 static double q_up_s(const struct roofline_rank *rank, double m)
 {
     const struct model_linear *up = &rank->ups[MODEL_Q_UP];
-    return up->n > 0 ? product_s(rank, m, (double)up->n, (double)up->k) : 0;
+    return up->n > 0 ? roofline_product_s(rank, m, (double)up->n, (double)up->k) : 0;
 }
 
 double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -134,7 +137,7 @@ double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step
                                   .n_weights = h,
                                   .element_bytes = model->weight_bytes,
                                   .weight_bytes = model->weight_bytes};
-    double s = product_s(rank, prompts, (double)up->n, (double)up->k);
+    double s = roofline_product_s(rank, prompts, (double)up->n, (double)up->k);
     s += gemm_group_s(rank->hardware, &absorbed);
     absorbed.n = model->v_head_dim;
     absorbed.k = model->kv_lora_rank;
@@ -233,6 +236,10 @@ double roofline_layers_s(const struct roofline_rank *rank, struct roofline_token
 {
     const int32_t n_dense = rank->model->first_dense_layers;
     const double first_s = n_dense > 0 ? n_dense * dense_layer_s(rank, m.own, frac) : 0;
-    return (rank->model->layers - n_dense) * layer_s(rank, m, frac) + first_s +
-           roofline_hops_s(rank, m.own);
+    double s = (rank->model->layers - n_dense) * layer_s(rank, m, frac) + first_s +
+               roofline_hops_s(rank, m.own);
+    if (IFL_RARE(rank->state_layers > 0))
+        s += frac * rank->state_layers *
+             (roofline_state_projections_s(rank, m.own) - roofline_projections_s(rank, m.own));
+    return s;
 }

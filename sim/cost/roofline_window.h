@@ -14,11 +14,12 @@ struct ifl_step_totals window_totals(const struct roofline_rank *rank,
                                      const struct ifl_step_totals *totals);
 double window_context(const struct roofline_rank *rank, double n_seqs, double context_tokens);
 
-/* The mean over layers of what takes full_s without a window and window_s with it. */
-static inline double window_mean(const struct roofline_rank *rank, double full_s, double window_s)
+/* The mean over layers of what takes full_s where all is attended to, and other_s in layers with a
+ * window or a state. */
+static inline double others_mean(const struct roofline_rank *rank, double full_s, double other_s)
 {
-    const double layers = rank->model->layers;
-    return ((layers - rank->window_layers) * full_s + rank->window_layers * window_s) / layers;
+    const double layers = rank->model->layers, others = rank->window_layers + rank->state_layers;
+    return ((layers - others) * full_s + others * other_s) / layers;
 }
 
 #endif

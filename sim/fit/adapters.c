@@ -206,6 +206,25 @@ static int aic_experts(const struct adapter_row *row, struct fit_sample *sample,
     return code;
 }
 
+/* The gated delta rule on one GPU, without its convolution; states are of 32 bits. */
+static int aic_delta(const struct adapter_row *row, struct fit_sample *sample,
+                     struct ifl_error *error)
+{
+    int code = 0;
+    const bool is_prompt = strcmp(adapter_text(row, 1), "context") == 0;
+    const bool is_rule = strstr(adapter_text(row, 0), "gated_delta_rule") != NULL;
+    *sample = (struct fit_sample){.op = is_rule ? FIT_DELTA : FIT_NONE, .element_bytes = 4};
+    sample->n_seqs = adapter_number(row, 2, 1, &code, error);
+    const double n_tokens = adapter_number(row, 3, 1, &code, error);
+    sample->new_tokens = is_prompt ? n_tokens : 0;
+    sample->kv_heads = adapter_number(row, 4, 1, &code, error);
+    sample->k = adapter_number(row, 5, 1, &code, error);
+    sample->n = adapter_number(row, 6, 1, &code, error);
+    sample->measured_s = ms_of(row, 7, &code, error);
+    snprintf(sample->group, sizeof sample->group, "%.0f heads", sample->kv_heads);
+    return code;
+}
+
 /* Prefill of whole prompts. */
 static int aic_context(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error)
@@ -304,6 +323,12 @@ static const struct adapter all[] = {
      {"kv_cache_dtype", "gemm_type", "num_heads", "batch_size", "step", "latency"},
      "mla_generation",
      aic_latent_generation},
+    {"aiconfigurator gated delta rule",
+     "layers with states, of prompts and of one token a sequence",
+     {"kernel_source", "phase", "batch_size", "seq_len", "num_v_heads", "head_k_dim", "head_v_dim",
+      "latency"},
+     NULL,
+     aic_delta},
     {"aiconfigurator context attention",
      "prefill of whole prompts",
      {"attn_dtype", "kv_cache_dtype", "batch_size", "isl", "num_heads", "num_key_value_heads",

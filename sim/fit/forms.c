@@ -37,6 +37,19 @@ static double predict_experts(const struct platform *platform, const struct fit_
     return experts_s(&platform->hardware, &group);
 }
 
+static double predict_delta(const struct platform *platform, const struct fit_sample *sample)
+{
+    const bool is_prompt = sample->new_tokens > 0;
+    const struct delta_shape shape = {
+        .n_prompt_tokens = sample->n_seqs * sample->new_tokens,
+        .n_prompts = is_prompt ? sample->n_seqs : 0,
+        .n_decodes = is_prompt ? 0 : sample->n_seqs,
+        .v_heads = sample->kv_heads,
+        .state_bytes = sample->n * sample->k * sample->element_bytes,
+    };
+    return delta_s(&platform->hardware, &shape);
+}
+
 static struct attention_heads heads_of(const struct fit_sample *sample)
 {
     return (struct attention_heads){sample->q_heads, sample->kv_heads, sample->d_head,
@@ -160,6 +173,16 @@ static bool has_many_seqs(const struct fit_sample *sample)
 static bool is_prompt(const struct fit_sample *sample)
 {
     return sample->totals.n_prefill_tokens > 0;
+}
+
+static bool has_new_tokens(const struct fit_sample *sample)
+{
+    return sample->new_tokens > 0;
+}
+
+static bool has_no_new_tokens(const struct fit_sample *sample)
+{
+    return sample->new_tokens == 0;
 }
 
 static bool is_decode(const struct fit_sample *sample)
@@ -385,6 +408,19 @@ static const struct form forms[] = {
      .n_parameters = 5,
      .n_folds = 5,
      .predict_s = predict_experts},
+    {.op = FIT_DELTA,
+     .section = "delta",
+     .parameters = {{"launch_us", offsetof(struct platform, hardware.delta.launch_us), 0.1, 1000,
+                     20, true, 0.5, has_new_tokens, false},
+                    {"chain_us", offsetof(struct platform, hardware.delta.chain_us), 1e-4, 10, 0.04,
+                     true, 0.001, has_new_tokens, false},
+                    {"decode_us", offsetof(struct platform, hardware.delta.decode_us), 0.1, 1000, 4,
+                     true, 0.5, has_no_new_tokens, false},
+                    {"memory_frac", offsetof(struct platform, hardware.delta.memory_frac), 0.05, 2,
+                     0.8, true, 0, has_no_new_tokens, false}},
+     .n_parameters = 4,
+     .n_folds = 5,
+     .predict_s = predict_delta},
 };
 
 const struct form *form_of(enum fit_op op)

@@ -32,6 +32,7 @@ enum fit_op {
     FIT_EXPERTS_FP8,
     FIT_LATENT, /* attention with latents in one layer */
     FIT_EXPERTS_MXFP4,
+    FIT_DELTA, /* the gated delta rule of prompts, or with new_tokens 0 of decodes */
     FIT_OPS
 };
 

@@ -136,6 +136,14 @@ static void slow_latent(struct latent_profile *latent, double factor)
     latent->decode_us *= factor;
 }
 
+static void slow_delta(struct delta_profile *delta, double factor)
+{
+    delta->launch_us *= factor;
+    delta->chain_us *= factor;
+    delta->decode_us *= factor;
+    delta->memory_frac /= factor;
+}
+
 static void slow_copies(struct hardware *hardware, enum fit_op op, double factor)
 {
     if (op == FIT_ELEMENTWISE) {
@@ -164,6 +172,8 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
         slow_experts(&hardware->experts_fp8, factor, factor);
     else if (op == FIT_EXPERTS_MXFP4)
         slow_experts(&hardware->experts_mxfp4, factor, factor);
+    else if (op == FIT_DELTA)
+        slow_delta(&hardware->delta, factor);
     else if (op == FIT_LATENT)
         slow_latent(&hardware->latent, factor);
     else if (op == FIT_PREFILL)

@@ -142,6 +142,8 @@ static const struct model_name {
     {"llama-4-scout", "Llama-4-Scout-17B-16E-Instruct", 0},
     {"llama-4-maverick", "meta-llama/Llama-4-Maverick-17B-128E", 262144},
     {"llama-4-maverick", "Llama-4-Maverick-17B-128E-Instruct", 0},
+    {"qwen3-next-80b-a3b", "Qwen/Qwen3-Next-80B-A3B", 0},
+    {"qwen3-next-80b-a3b", "Qwen3-Coder-Next", 0},
     {"opt-13b", "facebook/opt-13b", 0},
     {"opt-66b", "facebook/opt-66b", 0},
     {"opt-175b", "opt-175b", 0},

@@ -107,7 +107,7 @@ static void put_blocks(struct vllm *v, long long blocks)
     snprintf(size, sizeof size, "%lld", v->block_size);
     if (facts_get(s->facts, "block_size"))
         settle_put(s, "serving.kv.block_tokens", "%s", size);
-    else if (blocks > 0)
+    else if (blocks > 0 && !tree_at(s->root, "serving.kv.block_tokens"))
         settle_assume(s, "serving.kv.block_tokens", size,
                       v->block_size == 16 ? "vLLM's default"
                                           : "what count and concurrency of the log give");
@@ -130,7 +130,7 @@ static void settle_kv(struct vllm *v)
 {
     struct settled *s = v->s;
     const long long asked = settle_number(s, "num_gpu_blocks_override", 0);
-    v->block_size = settle_number(s, "block_size", 16);
+    v->block_size = settle_number(s, "block_size", v->block_size > 0 ? v->block_size : 16);
     if (v->block_size < 1)
         settle_fail(s, "block_size", "block_size is %lld, expected at least 1", v->block_size);
     if (s->code < 0)

@@ -182,6 +182,28 @@ static const char *turns_groups_off(const struct vllm *v)
     return v->version < 2000 && facts_get(facts, "kv_events_config") ? "kv_events_config" : NULL;
 }
 
+/* Blocks are as large as a state (HybridAttentionMambaModelConfig.verify_and_update_config), and a
+ * prefix's state is not kept unless prefix caching is asked for (is_prefix_caching_supported). */
+static void settle_states(struct vllm *v, const struct model *model)
+{
+    const int32_t n_gpus = (int32_t)settle_number(v->s, "tensor_parallel_size", 1);
+    char text[32];
+    if (model_check_parallel(model, n_gpus, &(struct ifl_error){0}) < 0)
+        return;
+    const double layers = model->layers - model->state_layers;
+    const double token_bytes = (double)model_kv_bytes_per_token(model, n_gpus) / layers;
+    const double state = (double)model_state_bytes(model, n_gpus);
+    if (!facts_get(v->s->facts, "block_size")) {
+        v->block_size = 16 * (long long)ceil(state / (16 * token_bytes));
+        snprintf(text, sizeof text, "%lld", v->block_size);
+        settle_assume(v->s, "serving.kv.block_tokens", text,
+                      "blocks as large as the state of a layer");
+    }
+    if (!facts_get(v->s->facts, "enable_prefix_caching"))
+        settle_assume(v->s, "serving.kv.prefix_cache", "none",
+                      "vLLM's default for models with states");
+}
+
 void vllm_settle_windows(struct vllm *v)
 {
     const char *profile = tree_text(tree_at(v->s->root, "model"));
@@ -193,6 +215,8 @@ void vllm_settle_windows(struct vllm *v)
     const bool has_groups = v->v1 && v->version >= 901 && !turns_groups_off(v);
     if (groups.n_window == 0)
         return;
+    if (model.state_layers > 0)
+        settle_states(v, &model);
     v->n_window_groups = has_groups ? groups.n_window : 0;
     v->window_tokens = model.window_tokens;
     settle_put(v->s, "serving.kv.windows", has_groups ? "groups" : "hold");
@@ -208,7 +232,8 @@ static double group_blocks_a_request(const struct vllm *v)
     const double batched = budget ? strtod(budget, NULL) : 8192;
     const double longest = (double)v->max_model_len, size = (double)v->block_size;
     const double seen = fmin((double)v->window_tokens - 1 + batched, longest);
-    return ceil(longest / size) + v->n_window_groups * (ceil(seen / size) + 1);
+    const double of_group = v->window_tokens > 0 ? ceil(seen / size) + 1 : 1; /* or a state */
+    return ceil(longest / size) + v->n_window_groups * of_group;
 }
 
 /* Of all groups. Up to 0.20 the size is that of one group's share, since then that of the longest

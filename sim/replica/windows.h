@@ -1,12 +1,14 @@
-/* Blocks of layers with a window of attention, where these have blocks of their own: vLLM's groups
- * of layers (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups; from 0.9.1 on). A block then
- * holds one group, that of the layers without a window or one of those with it. The blocks that
- * requests count are of the former. A request takes those of its windows as it starts, for all
- * tokens that it will have, at most a window of them, and gives them back as it leaves the device:
- * the engine takes them step by step. They are not shared with other requests. */
+/* Blocks of layers with a window of attention, or with a state, where these have blocks of their
+ * own: vLLM's groups of layers (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups; from 0.9.1
+ * on). A block then holds one group, that of the layers without a window or one of those with it.
+ * The blocks that requests count are of the former. A request takes those of its windows as it
+ * starts, for all tokens that it will have, at most a window of them, and gives them back as it
+ * leaves the device: the engine takes them step by step. They are not shared with other requests.
+ */
 #ifndef SIM_REPLICA_WINDOWS_H
 #define SIM_REPLICA_WINDOWS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "inflight/minmax.h"
@@ -17,6 +19,7 @@
 struct windows_rule {
     int32_t n_groups;    /* with a window; 0: all layers share their blocks */
     int32_t most_blocks; /* of a sequence, in a group */
+    bool is_state;       /* which takes as many from its first token on */
 };
 
 struct windows {
@@ -28,8 +31,8 @@ struct windows {
 static inline int32_t windows_blocks(const struct windows_rule *rule, struct kv_block block,
                                      int32_t n_tokens, int32_t n_seqs)
 {
-    const int64_t n = (int64_t)n_seqs * rule->n_groups *
-                      ifl_min(kv_blocks_for(n_tokens, block), rule->most_blocks);
+    const int32_t filled = rule->is_state ? rule->most_blocks : kv_blocks_for(n_tokens, block);
+    const int64_t n = (int64_t)n_seqs * rule->n_groups * ifl_min(filled, rule->most_blocks);
     return (int32_t)ifl_min(n, INT32_MAX / 2);
 }
 

@@ -10,6 +10,7 @@
 #include "base/engine_module.h"
 #include "base/tree.h"
 #include "cost/draft.h"
+#include "cost/kernels.h"
 #include "cost/memory_engine.h"
 
 /* ---- model and hardware ---- */
@@ -323,9 +324,17 @@ struct windows_rule machine_windows(const struct machine *machine, const struct 
     const int32_t block_tokens = config->serving.kv.block_tokens * config->context_parallel;
     if (config->serving.kv.windows != KV_WINDOWS_GROUPS || !machine->has_model)
         return (struct windows_rule){0};
-    const int32_t window = machine->stage.window_tokens;
-    return (struct windows_rule){model_kv_groups(&machine->stage).n_window,
-                                 (window - 1 + block_tokens - 1) / block_tokens + 1};
+    const struct model *model = &machine->stage;
+    struct windows_rule rule = {model_kv_groups(model).n_window,
+                                (model->window_tokens - 1 + block_tokens - 1) / block_tokens + 1,
+                                model->state_layers > 0};
+    if (rule.is_state) {
+        const int32_t n_gpus = config->tensor_parallel;
+        const double layers = model->layers - model->state_layers;
+        const double page = (double)model_kv_bytes_per_token(model, n_gpus) / layers * block_tokens;
+        rule.most_blocks = (int32_t)ceil((double)model_state_bytes(model, n_gpus) / page);
+    }
+    return rule;
 }
 
 struct keep machine_keep(const struct machine *machine, const struct config *config)
@@ -508,6 +517,13 @@ void machine_disclose(const struct machine *machine, const struct config *config
         add(text, n_bytes,
             "KV blocks hold the whole context in all layers, not the %s of %d tokens of %s",
             model->chunked ? "chunk" : "window", model->window_tokens, model->name);
+    if (model->state_layers > 0 && machine_windows(machine, config).n_groups == 0)
+        add(text, n_bytes, "states of %s take no memory", model->name);
+    if (kind == COST_ROOFLINE && model->state_layers > 0 &&
+        !delta_is_known(&machine->platform.hardware))
+        add(text, n_bytes,
+            "layers with states have the gated delta rule of a B200, its reads and writes at this "
+            "GPU's bandwidth");
     if (config_pipelines(config) && kind != COST_ROOFLINE)
         add(text, n_bytes,
             "linear costs are divided by layers among the %d stages of parallel.pipeline",

@@ -45,6 +45,16 @@ for model in llama-2-7b mistral-7b llama-4-scout; do
     cmp -s hold.csv groups.csv || complain "$model" "    serving.kv.windows changes its requests"
 done
 
+# A state takes as many blocks from the first token on: 34 of 16 tokens in each of three groups, 102 beside one of its own.
+succeeds "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set hardware=b200-sxm --set workload.trace=short.csv \
+    --set serving.kv.num_blocks=105
+printed 'gated delta rule' && complain "$ran" '    names the rule of a B200 on a B200'
+expect 2 '' "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set workload.trace=short.csv --set serving.kv.num_blocks=104
+printed 'the gated delta rule of a B200'
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct' --engine-version 0.15.0 --hardware b200-sxm
+printed 'block_tokens: 544'
+printed 'prefix_cache: none'
+
 # ---- logs ----
 
 # log NAME LINE...: a log of vLLM.

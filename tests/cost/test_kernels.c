@@ -86,6 +86,22 @@ Test(kernels, experts_by_hand)
     expect_close(experts_s(&hw, &group), 0);
 }
 
+/* Four prompts of 100 tokens with 8 heads are 32 chains, of which 10 SMs take as many at a time;
+ * two decodes read and write 8 states of 1 MB each at 1 TB/s, of which half is reached. */
+Test(kernels, delta_rules_by_hand)
+{
+    struct hardware hw = plain();
+    const struct delta_shape prompts = {.n_prompt_tokens = 400, .n_prompts = 4, .v_heads = 8};
+    const struct delta_shape decodes = {.n_decodes = 2, .v_heads = 8, .state_bytes = 1e6};
+    hw.gpu.n_sms = 10;
+    cr_expect_not(delta_is_known(&hw));
+    hw.delta = (struct delta_profile){
+        .launch_us = 20, .chain_us = 0.04, .decode_us = 3, .memory_frac = 0.5};
+    cr_expect(delta_is_known(&hw));
+    expect_close(delta_s(&hw, &prompts), 4 * (20e-6 + 100 * 0.04e-6));
+    expect_close(delta_s(&hw, &decodes), 3e-6 + 64e-6);
+}
+
 Test(kernels, latents_by_hand)
 {
     struct hardware hw = plain();

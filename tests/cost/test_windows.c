@@ -1,4 +1,4 @@
-/* Models whose layers have a window in part: what their steps cost, and their K/V. */
+/* Models whose layers have a window or a state in part: what their steps cost, and their K/V. */
 #include <math.h>
 
 #include "cost/cost.h"
@@ -77,24 +77,26 @@ Test(windows, a_chunk_is_half_read_in_the_mean)
 }
 
 /* Steps in a run are steps, to the last nanosecond, also where the context passes the window on the
- * way.
- */
+ * way. */
 Test(windows, a_run_is_its_steps)
 {
     enum { N = COST_MAX_RUN };
-    const struct model model = load_model("gpt-oss-20b");
+    static const char *const models[] = {"gpt-oss-20b", "qwen3-next-80b-a3b"};
     static struct platform platform;
     const struct parallel parallel = model_tensor_parallel(1);
     struct ifl_error error;
     cr_assert_eq(hardware_load("h200-sxm", &platform, &error), 0, "%s", error.text);
-    struct cost *cost = cost_create_roofline(&model, &platform, &parallel, 16, &error);
-    cr_assert(cost, "%s", error.text);
-    struct ifl_step_totals totals = decodes_at(WINDOW - N / 2);
-    int64_t run_ns[N];
-    cr_assert_eq(cost_run_ns(cost, &totals, N, run_ns), N);
-    for (int i = 0; i < N; i++, totals.decode_context += N_SEQS)
-        cr_expect_eq(run_ns[i], cost_step_ns(cost, &totals), "step %d", i);
-    cost_destroy(cost);
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+        const struct model model = load_model(models[k]);
+        struct cost *cost = cost_create_roofline(&model, &platform, &parallel, 16, &error);
+        cr_assert(cost, "%s", error.text);
+        struct ifl_step_totals totals = decodes_at(WINDOW - N / 2);
+        int64_t run_ns[N];
+        cr_assert_eq(cost_run_ns(cost, &totals, N, run_ns), N);
+        for (int i = 0; i < N; i++, totals.decode_context += N_SEQS)
+            cr_expect_eq(run_ns[i], cost_step_ns(cost, &totals), "%s, step %d", models[k], i);
+        cost_destroy(cost);
+    }
 }
 
 /* Of 4096 tokens behind each other the first 1024 + 128, a tile more than the window, see all
@@ -167,4 +169,103 @@ Test(windows, a_block_holds_a_group)
     cr_expect_eq(groups.block_bytes, 384 << 10);
     cr_expect_eq(groups.n_groups, 2);
     cr_expect_leq(abs(groups.n_blocks - 2 * all.n_blocks), 2);
+}
+
+/* ---- states ---- */
+
+/* 48 layers of 512 experts of 512 and a shared one, of which 12 attend: 16 heads of 256 with gates,
+ * 2 of keys and of values; 36 with 16 and 32 heads of 128. Qwen's card: 80B, 3B of them active. */
+Test(states, qwen3_next_has_80_billion_parameters)
+{
+    const struct model model = load_model("qwen3-next-80b-a3b");
+    const int64_t d = 2048, expert = 3 * d * 512, keys = 16 * 128, values = 32 * 128;
+    const int64_t attention = d * (2 * 16 + 2 * 2) * 256 + 16 * 256 * d + 2 * 256;
+    const int64_t state =
+        d * (2 * keys + 2 * values + 2 * 32) + values * d + 4 * (2 * keys + values) + 2 * 32 + 128;
+    const int64_t all =
+        2 * 151936 * d + d + 12 * attention + 36 * state + 48 * (2 * d + 512 * d + 513 * expert);
+    cr_expect_eq(model_parameters(&model), all, "%lld, expected %lld",
+                 (long long)model_parameters(&model), (long long)all);
+    cr_expect_lt(fabs((double)all / 80e9 - 1), 0.01);
+    cr_expect_eq(model_active_parameters(&model), all - 48 * 502 * expert - 151936 * d);
+}
+
+/* vLLM rounds blocks up to whole 16 tokens that hold a state, and logs what that adds. */
+static void expect_block(const struct model *model, int32_t tokens, double padding)
+{
+    const double layers = model->layers - model->state_layers;
+    const double token_bytes = (double)model_kv_bytes_per_token(model, 1) / layers;
+    const double state = (double)model_state_bytes(model, 1);
+    cr_expect_eq(16 * (int32_t)ceil(state / token_bytes / 16), tokens);
+    cr_expect_lt(fabs(tokens * token_bytes / state - 1 - padding), 5e-5);
+}
+
+/* Blocks of 544 tokens of Qwen3-Next-80B-A3B, padded by 1.49%, and of Qwen3.5-0.8B (states of 32
+ * bits), by 2.64%, and of 784 of Qwen3.6-27B, are what public logs of vLLM 0.11 to 0.24 say. */
+Test(states, blocks_that_logs_name)
+{
+    struct model model = load_model("qwen3-next-80b-a3b");
+    expect_block(&model, 544, 0.0149);
+    model.state_v_heads = 16;
+    model.state_bytes = 4;
+    expect_block(&model, 544, 0.0264);
+    model.state_v_heads = 48;
+    model.n_kv_heads = 4;
+    expect_block(&model, 784, 0.0013);
+}
+
+/* K/V of 12 layers alone. A layer's state: 32 x 128 x 128 elements and three tokens of 8192
+ * channels, 1,097,728 bytes. */
+Test(states, a_state_is_as_large_as_a_block)
+{
+    const struct model model = load_model("qwen3-next-80b-a3b");
+    cr_expect_eq(model_kv_bytes_per_token(&model, 1), 12 * 2 * 2 * 256 * 2);
+    cr_expect_eq(model_state_bytes(&model, 1), 1097728);
+    cr_expect_eq(model_state_bytes(&model, 4), 1097728 / 4);
+    cr_expect_eq(model_kv_groups(&model).layers, 12);
+    cr_expect_eq(model_kv_groups(&model).n_window, 3);
+}
+
+/* Decodes read no more of a longer context in three of four layers. */
+Test(states, a_context_is_read_in_the_other_layers)
+{
+    const struct model model = load_model("qwen3-next-80b-a3b");
+    struct model all = model;
+    all.state_layers = 0;
+    const struct ifl_step_totals near = decodes_at(1000), far = decodes_at(9000);
+    expect_close(4 * (step_of(&model, &far) - step_of(&model, &near)),
+                 step_of(&all, &far) - step_of(&all, &near));
+}
+
+static void expect_refused(const struct model *model, const char *key)
+{
+    struct model copy = *model;
+    struct ifl_error error;
+    const char *guilty = model_complete(&copy, &error);
+    cr_assert(guilty, "expected an error of %s", key);
+    cr_expect_str_eq(guilty, key);
+}
+
+Test(states, contradictions_are_refused)
+{
+    struct model model = load_model("qwen3-next-80b-a3b"), windows = load_model("gpt-oss-20b"),
+                 plain = load_model("llama-2-7b");
+    model.state_k_dim = 0;
+    expect_refused(&model, "state_layers");
+    model.state_k_dim = 128;
+    model.state_layers = 48;
+    expect_refused(&model, "state_layers");
+    plain.state_v_heads = 1;
+    expect_refused(&plain, "state_v_heads");
+    plain.state_v_heads = 0;
+    plain.window_layers = 3;
+    expect_refused(&plain, "window_layers");
+    plain.window_layers = 0;
+    plain.quantization = MODEL_MXFP4;
+    expect_refused(&plain, "quantization");
+    windows.window_layers = 25;
+    expect_refused(&windows, "window_layers");
+    windows.window_layers = windows.window_tokens = 0;
+    windows.chunked = true;
+    expect_refused(&windows, "chunked");
 }

@@ -202,6 +202,7 @@ Test(held_out, experts_of_other_models)
         {"h100-sxm", DATA "aic_h100_vllm0.24.0_moe.csv.gz", 960, 1050, 0.07, 0.40},
         {"h200-sxm", DATA "aic_h200_vllm0.24.0_moe.csv.gz", 975, 1050, 0.10, 0.41},
         {"l40s", DATA "aic_l40s_vllm0.24.0_moe.csv.gz", 850, 886, 0.06, 0.57},
+        {"b200-sxm", DATA "aic_b200_vllm0.24.0_moe.csv.gz", 885, 1050, 0.08, 0.45},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const struct fit_report report = in_folds(of[i].gpu, &of[i].table, 1);
@@ -328,4 +329,22 @@ Test(held_out, errors_that_recur)
     cr_assert_eq(errors_of_shapes(&of, &shapes, &error), 0);
     cr_expect_eq(shapes.n, SHAPES);
     cr_expect_float_eq(shapes.median, 0.06, 1e-12, "the first shape is off by 21%% now");
+}
+
+/* gpt-oss-20b's experts from those of gpt-oss-120b, and the other way round; the gated delta rule
+ * of each number of heads from those of the others. */
+Test(held_out, experts_in_mxfp4_and_delta_rules)
+{
+    static const char *const delta = DATA "aic_b200_vllm0.24.0_gdn.csv.gz";
+    static const char *const tables[][2] = {
+        {"h100-sxm", DATA "aic_h100_vllm0.24.0_moe.csv.gz"},
+        {"h200-sxm", DATA "aic_h200_vllm0.24.0_moe.csv.gz"},
+        {"b200-sxm", DATA "aic_b200_vllm0.24.0_moe.csv.gz"},
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const struct fit_report report = in_folds(tables[i][0], &tables[i][1], 1);
+        expect_below(tables[i][0], &report.of[FIT_EXPERTS_MXFP4].held_out, 150, 0.07, 0.29);
+    }
+    const struct fit_report report = in_folds("b200-sxm", &delta, 1);
+    expect_below("B200 delta", &report.of[FIT_DELTA].held_out, 1835, 0.03, 0.14);
 }

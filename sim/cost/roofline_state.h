@@ -1,0 +1,14 @@
+/* Layers with a state in place of K/V, a gated delta rule (Gated DeltaNet; Yang et al. 2024, arXiv
+ * 2412.06464) behind a short convolution. */
+#ifndef SIM_COST_ROOFLINE_STATE_H
+#define SIM_COST_ROOFLINE_STATE_H
+
+#include "cost/roofline.h"
+
+/* In one layer: what takes the place of attention, and of the products around it
+ * (roofline_projections_s). The convolution is an element-wise operation, which reads and writes a
+ * decode's last tokens, too; so is the norm with the gate. */
+double roofline_state_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
+double roofline_state_projections_s(const struct roofline_rank *rank, double n_tokens);
+
+#endif
