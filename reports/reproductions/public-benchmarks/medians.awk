@@ -29,7 +29,7 @@ NR > 1 && $11 == "yes" && $10 != "" {
     add("all", class, error)
     add($6, class, error)
     add($5, class, error)
-    add($2 ($2 == "vllm" ? ($3 ~ /^0\.[67]\./ ? " 0.6 and 0.7" : $3 ~ /^0\.20/ ? " 0.20" : " 0.8 to 0.11") : ""), class, error)
+    add($2 ($2 == "vllm" ? ($3 ~ /^0\.[67]\./ ? " 0.6 and 0.7" : $3 ~ /^0\.20/ ? " 0.20" : $3 ~ /^0\.1[2-9]/ ? " 0.12 to 0.17" : " 0.8 to 0.11") : ""), class, error)
     add(gpu, class, error)
 }
 END {
