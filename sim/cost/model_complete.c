@@ -218,7 +218,7 @@ static const char *complete_windows(struct model *model, struct ifl_error *error
     return NULL;
 }
 
-static const char *check_states(const struct model *model, struct ifl_error *error)
+static const char *complete_states(struct model *model, struct ifl_error *error)
 {
     const struct named_width of[] = {{"state_k_heads", model->state_k_heads},
                                      {"state_v_heads", model->state_v_heads},
@@ -238,6 +238,10 @@ static const char *check_states(const struct model *model, struct ifl_error *err
                      of[i].name, of[i].width, model->state_layers);
             return of[i].width > 0 ? of[i].name : "state_layers";
         }
+    if (model->state_layers > 0 && model->conv_tokens == 0)
+        model->conv_tokens = 4;
+    if (model->state_layers > 0 && model->state_bytes == 0)
+        model->state_bytes = 4;
     return NULL;
 }
 
@@ -247,7 +251,7 @@ const char *model_complete(struct model *model, struct ifl_error *error)
     if (!guilty)
         guilty = complete_windows(model, error);
     if (!guilty)
-        guilty = check_states(model, error);
+        guilty = complete_states(model, error);
     if (!guilty)
         guilty = complete_experts(model, error);
     return guilty ? guilty : complete_width(model, error);
