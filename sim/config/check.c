@@ -361,10 +361,6 @@ static int check_kv(const struct node *root, const struct kv_config *kv, struct 
         return fail_key(root, "serving.kv.prefix_cache", error,
                         "serving.kv.prefix_cache shares blocks and serving.kv.allocator is buddy, "
                         "expected paged beside it, or prefix_cache none");
-    if (kv->allocator == KV_BUDDY && kv->windows == KV_WINDOWS_GROUPS)
-        return fail_key(root, "serving.kv.windows", error,
-                        "serving.kv.windows is groups and serving.kv.allocator is buddy, expected "
-                        "paged beside it, or hold");
     return 0;
 }
 

@@ -246,9 +246,9 @@ struct model_linear model_lm_head(const struct model *model, int32_t tensor_para
 /* Fills `model` from a Hugging Face config. Supported `model_type`s are in the error for others. */
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error);
 
-/* Derives fields that were left 0 (n_kv_heads, d_head, d_ffn_shared, window_layers,
- * conv_tokens, state_bytes). Returns the
- * name of a field that contradicts the others, with the reason in `error`, or NULL. */
+/* Derives fields that were left 0 (n_kv_heads, d_head, d_ffn_shared, window_layers, conv_tokens,
+ * state_bytes). Returns the name of a field that contradicts the others, with the reason in `error`,
+ * or NULL. */
 const char *model_complete(struct model *model, struct ifl_error *error);
 
 #endif

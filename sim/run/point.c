@@ -165,6 +165,17 @@ static int refuse_kept(const struct config *config, const struct replica_options
                        options->max_samples);
 }
 
+static int refuse_windows(const struct config *config, const struct replica_options *options,
+                          struct ifl_error *error)
+{
+    if (options->windows.n_groups == 0 || options->allocator != KV_BUDDY)
+        return 0;
+    return ifl_fail_at(error, config->path, 0, 0,
+                       "serving.kv.allocator is buddy and serving.kv.windows is groups, expected "
+                       "hold for %s, in which layers have a window or a state",
+                       config->model);
+}
+
 /* An engine's answers to one prompt share blocks, which come from one table alone. */
 static int refuse_samples(const struct config *config, const struct replica_options *options,
                           struct ifl_error *error)
@@ -213,6 +224,8 @@ static int create_replicas_of(const struct point_options *options, struct point 
                       "prompt, expected one, or serving.draft none");
     if (rc == 0)
         rc = refuse_kept(config, &replica, error);
+    if (rc == 0)
+        rc = refuse_windows(config, &replica, error);
     if (rc == 0)
         rc = refuse_samples(config, &replica, error);
     for (replica.number = of->first; rc == 0 && replica.number < of->first + of->n;

@@ -93,8 +93,17 @@ shape() { # PATTERN LINES EDIT...
     with run "$pattern" model.yaml model=./mine.yaml "$@"
 }
 shape './mine.yaml:6:1: d_head is not given and 3 query heads do not divide d_model, 128, expected d_head' 3
-shape './mine.yaml:9:1: mlp_bias is set, expected experts without biases' \
-    '4\nn_experts: 4\nexperts_per_token: 2\nmlp_bias: true'
+shape './mine.yaml:9:1: mlp_bias is set, expected no biases beside dense layers and shared experts' \
+    '4\nn_experts: 4\nexperts_per_token: 2\nmlp_bias: true\nshared_experts: 1'
+shape './mine.yaml:7:1: window_layers is 5, expected at most the 4 layers' '4\nwindow_layers: 5\nwindow_tokens: 8'
+shape './mine.yaml:7:1: window_layers is 2, expected window_tokens beside it' '4\nwindow_layers: 2'
+shape './mine.yaml:7:1: state_layers is 4, expected fewer than the 4 layers' '4\nstate_layers: 4'
+shape './mine.yaml:7:1: state_k_heads is 0 with state_layers 3, expected both or neither' '4\nstate_layers: 3'
+shape './mine.yaml:7:1: quantization is mxfp4, expected another one without n_experts' '4\nquantization: mxfp4'
+shape 'model.yaml: model mine has window_layers, expected layers that are alike' '4\nwindow_layers: 2\nwindow_tokens: 8' \
+    executor=cpu
+shape 'model.yaml: model mine has 2 layers with states, expected attention in all' \
+    '4\nstate_layers: 2\nstate_k_heads: 1\nstate_v_heads: 1\nstate_k_dim: 8\nstate_v_dim: 8' executor=cpu
 shape 'model.yaml: mine has fp8 weights, expected a profile with gemm_fp8, which a100-80gb-sxm lacks' \
     '4\nquantization: fp8'
 shape 'model.yaml: model mine is quantised, expected one that is not: engines run no other' '4\nquantization: int4' \

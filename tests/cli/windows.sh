@@ -9,12 +9,12 @@ unsaid() {
 
 # ---- blocks by pencil ----
 
-# 16 requests of 128 tokens and 2 more end with 129 slots, 9 blocks, and as many of 12 layers with a window of 128:
-# 127 tokens before its last one in blocks of 16 lie in up to 9. Two of them have 36 of 40 blocks, a third has no room.
-# Where all layers hold all tokens, four have.
+# 16 requests of 120 tokens and 2 more end with 121 slots, 8 blocks, and as many of 12 layers with a window of 128: the
+# 127 tokens before the last one lie in up to 9 blocks of 16. Two of them have 32 of 40 blocks, a third has no room. Where
+# all layers hold all tokens, five have.
 {
     echo prompt_tokens,output_tokens
-    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo 128,2; done
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo 120,2; done
 } >trace.csv
 cat >config.yaml <<'END'
 model: gpt-oss-20b
@@ -27,15 +27,15 @@ most() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "running") at = 
 succeeds "$inflight" run config.yaml
 same "$(most)" 2 'requests at once where layers with a window have blocks of their own'
 succeeds "$inflight" run config.yaml --set serving.kv.windows=hold
-same "$(most)" 4 'requests at once where all layers hold all tokens'
+same "$(most)" 5 'requests at once where all layers hold all tokens'
 printed 'not the window of 128 tokens of gpt-oss-20b'
 # A window is no more than the request: 17 slots, 2 blocks in either group.
 printf 'prompt_tokens,output_tokens\n16,2\n' >short.csv
 expect 2 '' "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=4
 printed 'rejected'
 succeeds "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=5
-expect 2 'serving.kv.windows is groups and serving.kv.allocator is buddy' "$inflight" run config.yaml \
-    --set serving.kv.allocator=buddy
+expect 2 'serving.kv.allocator is buddy and serving.kv.windows is groups, expected hold for gpt-oss-20b' \
+    "$inflight" run config.yaml --set serving.kv.allocator=buddy
 # A model without windows, and one whose layers all have it, have one kind of blocks.
 for model in llama-2-7b mistral-7b llama-4-scout; do
     for windows in hold groups; do
