@@ -201,6 +201,12 @@ static void read_llama_like(struct ifl_hf_config *config, struct model *model)
         model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
 }
 
+static void read_smollm3(struct ifl_hf_config *config, struct model *model)
+{
+    read_llama_like(config, model);
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
+}
+
 /* ---- layers with windows among others ---- */
 
 /* Layers that are not each `period`-th one, unless layer_types names them. */
@@ -208,7 +214,7 @@ static void read_windows(struct ifl_hf_config *config, struct model *model, cons
                          int32_t otherwise, int32_t period)
 {
     const json_t *types = ifl_hf_value(config->root, "layer_types");
-    int32_t n = model->layers - model->layers / period;
+    int32_t n = model->layers - model->layers / ifl_max(period, 1);
     if (types)
         n = 0;
     for (size_t i = 0; i < json_array_size(types); i++) {
@@ -222,7 +228,7 @@ static void read_windows(struct ifl_hf_config *config, struct model *model, cons
                         "full_attention, sliding_attention or chunked_attention");
     }
     if (types && json_array_size(types) != (size_t)model->layers)
-        ifl_hf_fail(config, "layer_types", types, "a list of num_hidden_layers types");
+        refuse(config, "layer_types has another length", "a type for each of num_hidden_layers");
     model->window_tokens = ifl_hf_count(config, length_key, otherwise, IFL_MODEL_MAX_TOKENS);
     model->window_layers = n;
     if (n == 0)
@@ -374,6 +380,10 @@ static void read_state_bytes(struct ifl_hf_config *config, struct model *model)
 {
     const char *type = ifl_hf_text(config->root, "mamba_ssm_dtype");
     model->state_bytes = strcmp(type, "float32") == 0 ? 4 : 2;
+    if (*type && strcmp(type, "float32") != 0 && strcmp(type, "bfloat16") != 0 &&
+        strcmp(type, "float16") != 0)
+        ifl_hf_fail(config, "mamba_ssm_dtype", ifl_hf_value(config->root, "mamba_ssm_dtype"),
+                    "float32, bfloat16 or float16");
 }
 
 static void read_shared_experts(struct ifl_hf_config *config, struct model *model)
@@ -486,7 +496,7 @@ static const struct architecture {
     {"seed_oss", read_seed_oss},
     {"ernie4_5_moe", read_ernie4_5_moe},
     {"granite", read_llama_like},
-    {"smollm3", read_llama_like},
+    {"smollm3", read_smollm3},
     {"olmo2", read_olmo2},
     {"olmo3", read_olmo3},
     {"gemma", read_gemma},
@@ -546,8 +556,8 @@ static const struct architecture *architecture_of(struct ifl_hf_config *config)
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
         if (strcmp(mixed[i], type) == 0) {
             ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"),
-                        "a model whose layers are alike: this one has layers of several kinds, "
-                        "which are not modelled");
+                        "a model whose layers attend, or have a gated delta rule: this one has "
+                        "layers of other kinds, which are not modelled");
             return NULL;
         }
     char supported[480] = "one of ";

@@ -224,12 +224,15 @@ static const char *complete_states(struct model *model, struct ifl_error *error)
                                      {"state_v_heads", model->state_v_heads},
                                      {"state_k_dim", model->state_k_dim},
                                      {"state_v_dim", model->state_v_dim}};
-    if (model->state_layers >= model->layers ||
-        (model->state_layers > 0 && (model->window_layers > 0 || model_is_latent(model)))) {
-        ifl_fail(error, IFL_E_INPUT,
-                 "state_layers is %d, expected fewer than the %d layers, the others with plain "
-                 "attention",
+    if (model->state_layers >= model->layers) {
+        ifl_fail(error, IFL_E_INPUT, "state_layers is %d, expected fewer than the %d layers",
                  model->state_layers, model->layers);
+        return "state_layers";
+    }
+    if (model->state_layers > 0 && (model->window_layers > 0 || model_is_latent(model))) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "state_layers is %d beside %s, expected plain attention in the other layers",
+                 model->state_layers, model->window_layers > 0 ? "window_tokens" : "kv_lora_rank");
         return "state_layers";
     }
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
@@ -238,6 +241,18 @@ static const char *complete_states(struct model *model, struct ifl_error *error)
                      of[i].name, of[i].width, model->state_layers);
             return of[i].width > 0 ? of[i].name : "state_layers";
         }
+    if (model->state_layers > 0 && model->state_v_heads % model->state_k_heads != 0) {
+        ifl_fail(error, IFL_E_INPUT, "state_v_heads is %d, expected a multiple of the %d key heads",
+                 model->state_v_heads, model->state_k_heads);
+        return "state_v_heads";
+    }
+    if (model->state_layers == 0 && (model->conv_tokens > 0 || model->state_bytes > 0)) {
+        const bool is_conv = model->conv_tokens > 0;
+        ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none without state_layers",
+                 is_conv ? "conv_tokens" : "state_bytes",
+                 is_conv ? model->conv_tokens : model->state_bytes);
+        return is_conv ? "conv_tokens" : "state_bytes";
+    }
     if (model->state_layers > 0 && model->conv_tokens == 0)
         model->conv_tokens = 4;
     if (model->state_layers > 0 && model->state_bytes == 0)

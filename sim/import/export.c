@@ -6,6 +6,8 @@
 #include "config/config.h"
 #include "config/read.h"
 
+#include "cost/model.h"
+
 #include "import/export_more.h"
 #include "import/import.h"
 #include "import/names.h"
@@ -215,12 +217,23 @@ static void add_switch(struct writer *w, const char *name, bool on, bool dflt)
             server_flag_spell(name, w->dialect->server, flag) + strlen("--"));
 }
 
+/* The engine would put layers with a window or a state into blocks of their own. */
+static bool has_groups(const struct writer *w)
+{
+    struct ifl_error wrong;
+    struct model model;
+    return w->dialect->v1 && model_load(key_text(w->root, "model"), &model, &wrong) == 0 &&
+           model_kv_groups(&model).n_window > 0;
+}
+
 static void add_switches_vllm(struct writer *w)
 {
     const bool v1 = w->dialect->v1;
     const bool hash = key_is(w->root, "serving.kv.prefix_cache", "hash");
     const bool ahead = key_is(w->root, "serving.in_flight.ahead", "1");
     add_switch(w, "enable_prefix_caching", hash, v1);
+    add_switch(w, "disable_hybrid_kv_cache_manager",
+               key_is(w->root, "serving.kv.windows", "hold") && has_groups(w), false);
     add_switch(w, "enable_lora", has_adapters(w->root), false);
     add_switch(w, "enable_expert_parallel", !key_is(w->root, "parallel.expert", "1"), false);
     const bool newer = w->dialect->number >= 1400;

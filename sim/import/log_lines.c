@@ -195,7 +195,7 @@ const struct log_line log_lines[] = {
      LINE_UNMODELLED,
      "Setting attention block size to",
      NULL,
-     {NULL},
+     {"attention_block"},
      {NULL},
      "models with several kinds of K/V layers",
      false},

@@ -144,6 +144,7 @@ void settle_common(struct settled *s, const char *tensor, const char *pipeline,
 {
     settle_model(s);
     settle_weights(s);
+    settle_width(s);
     settle_hardware(s);
     settle_dtype(s, "dtype", "engine.dtype");
     settle_dtype(s, "kv_cache_dtype", "engine.kv_dtype");

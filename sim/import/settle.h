@@ -53,6 +53,8 @@ void settle_fail(struct settled *s, const char *name, const char *format, ...);
 /* The model's profile, and what the checkpoint's name and the server say about its weights. */
 void settle_model(struct settled *s);
 void settle_weights(struct settled *s);
+/* Their bits where the server casts them, after the above. */
+void settle_width(struct settled *s);
 /* The length that the checkpoint allows, where it is not that of the profile; else 0. */
 long long settle_checkpoint_len(const struct settled *s);
 /* Puts it, where no length is said. */

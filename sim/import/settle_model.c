@@ -234,3 +234,22 @@ void settle_weights(struct settled *s)
     if (fp4)
         settle_find(s, FOUND_UNMODELLED, of->at, format ? format : model, NULL, fp4);
 }
+
+/* Engines cast checkpoints of 32 bits to 16 unless they are told to keep them (vLLM's
+ * config/model.py, _get_and_verify_dtype; SGLang's model_config.py), and those of 16 to 32 where
+ * they are told so. */
+void settle_width(struct settled *s)
+{
+    const char *profile = tree_text(tree_at(s->root, "model"));
+    const char *dtype = facts_text(s->facts, "dtype");
+    const bool is_wide = dtype && (strcmp(dtype, "float32") == 0 || strcmp(dtype, "float") == 0);
+    struct ifl_error wrong;
+    struct model model;
+    if (s->code < 0 || tree_at(s->root, "dtype") || !profile ||
+        model_load(profile, &model, &wrong) < 0 || model.quantization != MODEL_PLAIN)
+        return;
+    if (is_wide && model.weight_bytes == 2)
+        settle_put(s, "dtype", "fp32");
+    else if (!is_wide && model.weight_bytes == 4)
+        settle_assume(s, "dtype", "bf16", "a checkpoint of 32 bits is cast to 16");
+}

@@ -179,6 +179,8 @@ static const char *turns_groups_off(const struct vllm *v)
         return "disable_hybrid_kv_cache_manager";
     if (v->version < 2300 && facts_get(facts, "kv_transfer_config"))
         return "kv_transfer_config";
+    if (v->version < 2300 && facts_get(facts, "kv_offloading_size"))
+        return "kv_offloading_size";
     return v->version < 2000 && facts_get(facts, "kv_events_config") ? "kv_events_config" : NULL;
 }
 
@@ -193,6 +195,7 @@ static void settle_states(struct vllm *v, const struct model *model)
     const double layers = model->layers - model->state_layers;
     const double token_bytes = (double)model_kv_bytes_per_token(model, n_gpus) / layers;
     const double state = (double)model_state_bytes(model, n_gpus);
+    facts_decide(v->s->facts, "attention_block", FOUND_MAPS, "serving.kv.block_tokens", NULL);
     if (!facts_get(v->s->facts, "block_size")) {
         v->block_size = 16 * (long long)ceil(state / (16 * token_bytes));
         snprintf(text, sizeof text, "%lld", v->block_size);
@@ -204,25 +207,48 @@ static void settle_states(struct vllm *v, const struct model *model)
                       "vLLM's default for models with states");
 }
 
+static void put_windows(struct vllm *v, bool has_groups)
+{
+    const char *off = turns_groups_off(v);
+    if (has_groups)
+        settle_assume(v->s, "serving.kv.windows", "groups",
+                      "vLLM's default from 0.9.1 on where layers have a window or a state");
+    else if (off && strcmp(off, "disable_hybrid_kv_cache_manager") == 0)
+        settle_put(v->s, "serving.kv.windows", "hold");
+    else
+        settle_assume(v->s, "serving.kv.windows", "hold",
+                      off ? "a connector turns groups of layers off before 0.23"
+                          : "there are no groups of layers before 0.9.1, nor in engine V0");
+}
+
+/* What the flag says to a model without windows, or to one that is not known. */
+static void decide_flag(struct vllm *v, bool is_known)
+{
+    facts_decide(v->s->facts, "disable_hybrid_kv_cache_manager",
+                 is_known ? FOUND_HARMLESS : FOUND_UNMODELLED, NULL,
+                 is_known ? NULL : "models with several kinds of K/V layers");
+}
+
 void vllm_settle_windows(struct vllm *v)
 {
     const char *profile = tree_text(tree_at(v->s->root, "model"));
     struct ifl_error wrong;
     struct model model;
-    if (v->s->code < 0 || !profile || model_load(profile, &model, &wrong) < 0)
+    if (v->s->code < 0)
         return;
-    const struct model_groups groups = model_kv_groups(&model);
+    const bool is_known = profile && model_load(profile, &model, &wrong) == 0;
+    const struct model_groups groups =
+        is_known ? model_kv_groups(&model) : (struct model_groups){0};
     const bool has_groups = v->v1 && v->version >= 901 && !turns_groups_off(v);
-    if (groups.n_window == 0)
+    if (groups.n_window == 0) {
+        decide_flag(v, is_known);
         return;
+    }
     if (model.state_layers > 0)
         settle_states(v, &model);
     v->n_window_groups = has_groups ? groups.n_window : 0;
     v->window_tokens = model.window_tokens;
-    settle_put(v->s, "serving.kv.windows", has_groups ? "groups" : "hold");
-    if (facts_get(v->s->facts, "disable_hybrid_kv_cache_manager"))
-        facts_decide(v->s->facts, "disable_hybrid_kv_cache_manager", FOUND_MAPS,
-                     "serving.kv.windows", NULL);
+    put_windows(v, has_groups);
 }
 
 /* Of the longest request, in all groups (kv_cache_interface.py, max_memory_usage_bytes). */
@@ -238,10 +264,9 @@ static double group_blocks_a_request(const struct vllm *v)
 
 /* Of all groups. Up to 0.20 the size is that of one group's share, since then that of the longest
  * requests that fit (kv_cache_utils.py, get_kv_cache_configs). */
-static long long blocks_of_groups(struct vllm *v, long long counted, long long tokens,
-                                  double concurrency)
+static long long blocks_of_groups(struct vllm *v, long long counted, long long tokens)
 {
-    if (counted > 0)
+    if (counted > 0 || tokens == 0)
         return counted;
     if (v->version < 2100)
         return tokens / v->block_size * (1 + v->n_window_groups);
@@ -250,9 +275,19 @@ static long long blocks_of_groups(struct vllm *v, long long counted, long long t
                     "K/V of %lld tokens is that of the longest requests that fit, expected "
                     "max_model_len beside it",
                     tokens);
-    const double fit =
-        v->max_model_len > 0 ? (double)tokens / (double)v->max_model_len : concurrency;
-    return (long long)fmin(fit * group_blocks_a_request(v), MOST_COUNT);
+    const double longest = v->max_model_len > 0 ? (double)v->max_model_len : 1;
+    return (long long)fmin((double)tokens / longest * group_blocks_a_request(v), MOST_COUNT);
+}
+
+/* The budget is often the engine's own default, and is not in the line: what is far off alone is
+ * said. */
+static void doubt_concurrency(struct vllm *v, long long blocks, double concurrency)
+{
+    const double fit = (double)blocks / group_blocks_a_request(v);
+    if (blocks > 0 && v->max_model_len > 0 && concurrency > 0 && fabs(concurrency / fit - 1) > 0.05)
+        settle_find(v->s, FOUND_UNMODELLED, facts_get(v->s->facts, "max_concurrency")->at,
+                    "requests of max_model_len that fit", NULL,
+                    "the log's number is not that of its blocks, by more than 5%");
 }
 
 long long vllm_logged_blocks(struct vllm *v)
@@ -263,8 +298,12 @@ long long vllm_logged_blocks(struct vllm *v)
     if (settle_number(v->s, "cp_world_size", 1) > 1)
         settle_fail(v->s, "cp_world_size",
                     "context parallelism is not modelled: its blocks hold more tokens");
+    if (v->n_window_groups > 0 && v->s->code == 0) {
+        blocks = blocks_of_groups(v, blocks, tokens);
+        doubt_concurrency(v, blocks, concurrency);
+    }
     if (v->n_window_groups > 0)
-        return v->s->code < 0 ? 0 : blocks_of_groups(v, blocks, tokens, concurrency);
+        return v->s->code < 0 ? 0 : blocks;
     if (blocks > 0)
         guess_block_size(v, blocks, concurrency);
     check_blocks(v, blocks, tokens, concurrency);

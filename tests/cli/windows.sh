@@ -101,3 +101,34 @@ unsaid 'windows:'
 succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve openai/gpt-oss-20b --quantization mxfp4'
 printed 'maps          --quantization mxfp4 -> model'
 unsaid 'dtype: int4'
+# Without a log there are no blocks to count: the rule of the release counts them.
+for version in 0.20.0 0.22.0 0.33.0; do
+    succeeds "$inflight" import --engine-version $version --hardware h100-sxm -c 'vllm serve openai/gpt-oss-20b'
+    printed 'assumed       serving.kv.windows=groups'
+    unsaid num_blocks
+done
+succeeds "$inflight" import --engine-version 0.22.0 --hardware h100-sxm -c 'vllm serve openai/gpt-oss-20b --num-gpu-blocks-override 3000'
+printed 'num_blocks: 3000'
+succeeds "$inflight" import --engine-version 0.15.1 --hardware h100-sxm -c 'vllm serve openai/gpt-oss-20b --kv-offloading-size 20'
+printed 'windows: hold'
+# What the log says of concurrency, where it is not that of the blocks.
+log odd.log 'GPU KV cache size: 2,640,144 tokens' 'Maximum concurrency for 16,384 tokens per request: 500.00x'
+succeeds "$inflight" import odd.log --engine-version 0.10.1 --hardware a100-80gb-sxm -c "$server"
+printed 'requests of max_model_len that fit: the log'
+# A model without windows has nothing to turn off, and an unknown one may have.
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve Qwen/Qwen3-8B --disable-hybrid-kv-cache-manager'
+printed 'harmless      --disable-hybrid-kv-cache-manager'
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve mine --disable-hybrid-kv-cache-manager'
+printed 'not modelled  --disable-hybrid-kv-cache-manager'
+printf 'model: gpt-oss-20b\nhardware: h100-sxm\nserving: {preset: vllm-v1, kv: {windows: hold}}\n' >hold.yaml
+succeeds "$inflight" export --server vllm hold.yaml
+printed '--disable-hybrid-kv-cache-manager'
+# Checkpoints of 32 bits are cast to 16, and those of 16 to 32 where the server is told so.
+mkdir -p wide
+printf '{"model_type": "gemma2", "torch_dtype": "float32"}' >wide/config.json
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve ./wide'
+printed 'dtype=bf16: a checkpoint of 32 bits is cast to 16'
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve ./wide --dtype float32'
+unsaid 'dtype=bf16'
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve google/gemma-3-12b-it --dtype float32'
+printed 'dtype: fp32'

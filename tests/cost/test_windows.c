@@ -253,6 +253,9 @@ Test(states, contradictions_are_refused)
     model.state_k_dim = 0;
     expect_refused(&model, "state_layers");
     model.state_k_dim = 128;
+    model.state_k_heads = 3;
+    expect_refused(&model, "state_v_heads");
+    model.state_k_heads = 16;
     model.state_layers = 48;
     expect_refused(&model, "state_layers");
     plain.state_v_heads = 1;
