@@ -39,9 +39,20 @@ struct handover_rules {
 
 /* What moves. */
 struct handover_size {
-    double token_bytes;   /* of all ranks and layers */
+    double token_bytes; /* of all ranks, of the layers that hold all tokens */
+    /* With the last of a request's K/V: its last tokens in the layers that hold these alone, and
+     * its states. */
+    double last_token_bytes, request_bytes;
+    int32_t last_tokens;
     int64_t block_pieces; /* that a block moves in */
     int32_t n_layers;
 };
+
+/* What moves with the last K/V of a request of n_tokens. */
+static inline double handover_last_bytes(const struct handover_size *size, int32_t n_tokens)
+{
+    return size->request_bytes +
+           size->last_token_bytes * (n_tokens < size->last_tokens ? n_tokens : size->last_tokens);
+}
 
 #endif

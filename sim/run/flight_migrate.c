@@ -155,14 +155,14 @@ static int allot(struct migrating *migrating, struct migration *m, int32_t n_blo
 
 /* ---- stages ---- */
 
-static int send(struct migrating *migrating, uint32_t slot, int32_t n_blocks,
+static int send(struct migrating *migrating, uint32_t slot, int32_t n_blocks, double more_bytes,
                 struct ifl_error *error)
 {
     struct migration *m = &migrating->of[slot];
     const struct handover_size *size = &migrating->flight->moved;
     const int32_t block_tokens = replica_at(migrating, m->to)->fixed.limits.block_tokens;
     m->n_blocks = n_blocks;
-    m->n_bytes = (int64_t)(size->token_bytes * block_tokens * n_blocks);
+    m->n_bytes = (int64_t)(size->token_bytes * block_tokens * n_blocks + more_bytes);
     m->n_sent_blocks += n_blocks;
     const struct link_load load = {.path = {2 * m->from, 2 * m->to + 1},
                                    .n_bytes = m->n_bytes,
@@ -198,7 +198,8 @@ static int begin_last(struct migrating *migrating, uint32_t slot, struct ifl_err
     m->stands = true;
     m->stands_ns = migrating->loop->now_ns;
     loop_note_change(migrating->loop, from);
-    return send(migrating, slot, n_left, error);
+    return send(migrating, slot, n_left,
+                handover_last_bytes(&migrating->flight->moved, ifl_n_computed(&m->p->pub)), error);
 }
 
 static int begin_stage(struct migrating *migrating, uint32_t slot, struct ifl_error *error)
@@ -214,7 +215,7 @@ static int begin_stage(struct migrating *migrating, uint32_t slot, struct ifl_er
     const int rc = allot(migrating, m, n_left - 1, error); /* the last block is being filled */
     if (rc <= 0)
         return rc < 0 ? rc : give_up(migrating, slot, error);
-    return send(migrating, slot, n_left - 1, error);
+    return send(migrating, slot, n_left - 1, 0, error);
 }
 
 /* Of the requests that wait for the step of that replica the one with the lowest serial; slots.n:

@@ -141,14 +141,15 @@ static int list_blocks(struct moves *moves, const struct handover *h, int32_t n)
     return rc;
 }
 
-/* Sends that many blocks. step: what has computed the last of them, where they went layer by layer
- * beside it; else NULL. */
-static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks,
+/* Sends that many blocks, and more_bytes. step: what has computed the last of them, where they went
+ * layer by layer beside it; else NULL. */
+static int send_blocks(struct moves *moves, uint32_t slot, int32_t n_blocks, double more_bytes,
                        const struct ifl_done *step, struct ifl_error *error)
 {
     struct handover *h = &moves->of[slot];
     const struct ifl_limits *limits = &replica_at(moves, h->to)->fixed.limits;
-    const double bytes = moves->flight->moved.token_bytes * limits->block_tokens * n_blocks;
+    const double bytes =
+        moves->flight->moved.token_bytes * limits->block_tokens * n_blocks + more_bytes;
     struct link_load load = {.path = {2 * h->from, 2 * h->to + 1},
                              .n_bytes = (int64_t)bytes,
                              .n_pieces = ifl_max(n_blocks * moves->flight->moved.block_pieces, 1),
@@ -190,7 +191,8 @@ static int send_rest(struct moves *moves, uint32_t slot, const struct ifl_done *
     struct handover *h = &moves->of[slot];
     const int32_t n_blocks = blocks_to_send(moves, h, h->arrival.n_prompt);
     const bool by_layer = moves->rules->overlap == MOVE_BY_LAYER;
-    return send_blocks(moves, slot, n_blocks, by_layer ? step : NULL, error);
+    const double last = handover_last_bytes(&moves->flight->moved, h->arrival.n_prompt);
+    return send_blocks(moves, slot, n_blocks, last, by_layer ? step : NULL, error);
 }
 
 /* ---- what replicas have done ---- */
@@ -251,7 +253,7 @@ static int send_chunks(struct moves *moves, const struct replica *replica,
         struct handover *h = handover_of(moves, r);
         const int32_t n = h->asked ? blocks_to_send(moves, h, r->pub.stale.n_computed) : 0;
         if (n > 0)
-            rc = send_blocks(moves, r->handover, n, by_layer ? done : NULL, error);
+            rc = send_blocks(moves, r->handover, n, 0, by_layer ? done : NULL, error);
     }
     return rc;
 }

@@ -310,8 +310,17 @@ struct handover_size machine_kv_moved(const struct machine *machine, const struc
     const double of_model =
         machine->has_model ? (double)model_kv_bytes_per_token(&machine->model, n_gpus) * n_gpus : 0;
     const int64_t of_layer = machine->has_model && model_is_latent(&machine->model) ? 1 : 2;
+    const struct model *model = &machine->model;
+    const bool is_given = links->token_bytes > 0 || !machine->has_model;
+    const bool parts =
+        !is_given && model->window_layers > 0 && machine_windows(machine, config).n_groups > 0;
+    const double of_windows = parts ? of_model * model->window_layers / model->layers : 0;
     return (struct handover_size){
-        .token_bytes = links->token_bytes > 0 ? links->token_bytes : of_model,
+        .token_bytes = links->token_bytes > 0 ? links->token_bytes : of_model - of_windows,
+        .last_token_bytes = of_windows,
+        .last_tokens = parts ? model->window_tokens : 0,
+        .request_bytes =
+            is_given ? 0 : (double)model_state_bytes(model, n_gpus) * n_gpus * model->state_layers,
         .block_pieces = links->pieces == PIECES_LAYERS   ? of_layer * n_layers * n_gpus
                         : links->pieces == PIECES_BLOCKS ? 1
                                                          : 0,

@@ -55,6 +55,24 @@ succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct' --e
 printed 'block_tokens: 544'
 printed 'prefix_cache: none'
 
+# A hand-over moves 160 tokens of 12 layers and the last 128 of 12 others, of 2 x 8 x 64 elements of two bytes; where all hold
+# all, 160 of 24. Of Qwen3-Next K/V of 12 layers, 2 x 2 x 256 elements, in its blocks, and 36 states of 1,097,728 bytes.
+printf 'prompt_tokens,output_tokens\n160,4\n' >one.csv
+cat >pools.yaml <<'END'
+model: gpt-oss-20b
+hardware: h100-sxm
+workload: {trace: one.csv, arrivals: {process: burst}}
+cluster: {preset: vllm-nixl}
+output: {dir: out, plots: false}
+END
+bytes() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "bytes") at = i; next } { n += $at } END { printf "%d\n", n }' out/moves.csv; }
+succeeds "$inflight" run pools.yaml --set serving.kv.windows=groups
+same "$(bytes)" $(((160 + 128) * 12 * 2 * 8 * 64 * 2)) 'bytes that move of layers with and without a window'
+succeeds "$inflight" run pools.yaml --set serving.kv.windows=hold
+same "$(bytes)" $((160 * 24 * 2 * 8 * 64 * 2)) 'bytes that move of layers that hold all tokens'
+succeeds "$inflight" run pools.yaml --set model=qwen3-next-80b-a3b --set hardware=b200-sxm
+same "$(bytes)" $((160 * 12 * 2 * 2 * 256 * 2 + 36 * 1097728)) 'bytes that move of states'
+
 # ---- logs ----
 
 # log NAME LINE...: a log of vLLM.
