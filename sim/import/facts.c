@@ -213,9 +213,10 @@ int facts_find(struct facts *facts, enum finding_kind kind, struct place at, con
     return 0;
 }
 
-void facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
+bool facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
                   const char *says)
 {
+    bool found = false;
     for (size_t i = 0; i < facts->n_findings; i++) {
         struct finding *f = &facts->findings[i];
         if (!f->name || strcmp(f->name, name) != 0)
@@ -223,7 +224,9 @@ void facts_decide(struct facts *facts, const char *name, enum finding_kind kind,
         f->kind = kind;
         f->key = key;
         f->says = says;
+        found = true;
     }
+    return found;
 }
 
 /* Words for nothing at all. */

@@ -91,8 +91,8 @@ int facts_find(struct facts *facts, enum finding_kind kind, struct place at, con
                const char *key, const char *says, struct ifl_error *error);
 
 /* What has become of the flags of that name: all that was found of them becomes a finding of that
- * kind. `key` and `says` are borrowed. */
-void facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
+ * kind. `key` and `says` are borrowed. False: nothing was found of them. */
+bool facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
                   const char *says);
 
 /* An error at a place: with the file and the line, or without for the command line. */

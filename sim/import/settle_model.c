@@ -33,6 +33,19 @@ static bool is_checkpoint(const char *model)
     return strchr(model, '/') && access(path, R_OK) == 0;
 }
 
+static void report_unknown(struct settled *s, const char *model)
+{
+    const char *says =
+        model && model_has_other_size(model)
+            ? "the model of configs/models with a name that begins so has another size: set "
+              "model, `inflight model` reads a config.json"
+            : "no model of configs/models has this name: set model, `inflight model` "
+              "reads a config.json";
+    if (!model || !facts_decide(s->facts, facts_model_name(s->facts), FOUND_UNKNOWN, NULL, says))
+        settle_find(s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named",
+                    NULL, says);
+}
+
 void settle_model(struct settled *s)
 {
     const char *model = name_of(s);
@@ -45,13 +58,7 @@ void settle_model(struct settled *s)
     else if (model && is_checkpoint(model))
         settle_assume(s, "model", model, "the folder has a config.json");
     else
-        settle_find(
-            s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named", NULL,
-            model && model_has_other_size(model)
-                ? "the model of configs/models with a name that begins so has another size: set "
-                  "model, `inflight model` reads a config.json"
-                : "no model of configs/models has this name: set model, `inflight model` "
-                  "reads a config.json");
+        report_unknown(s, model);
 }
 
 /* The length of the profile that the name finds; 0: it finds none. */

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cost/model.h"
+
 #include "import/names.h"
 #include "import/settle.h"
 #include "import/sglang_memory.h"
@@ -352,6 +354,23 @@ static void settle_parallel(struct settled *s)
         settle_put(s, "parallel.expert", "%lld", experts);
 }
 
+/* A second pool of layers with a window, of 0.8 of the tokens, since 0.5.8 for some models
+ * (ServerArgs.swa_full_tokens_ratio), and one of states (mamba_full_memory_ratio). */
+static void report_kinds(struct settled *s)
+{
+    const char *profile = tree_text(tree_at(s->root, "model"));
+    struct ifl_error wrong;
+    struct model model;
+    if (s->code < 0 || !profile || model_load(profile, &model, &wrong) < 0 ||
+        model_kv_groups(&model).n_window == 0)
+        return;
+    settle_find(s, FOUND_UNMODELLED, s->facts->server_at, profile, NULL,
+                model.state_layers > 0
+                    ? "the pool of states: K/V has its memory here, and seats that it limits are "
+                      "not"
+                    : "a second pool, of layers with a window: all layers hold all tokens here");
+}
+
 void settle_sglang(struct settled *s)
 {
     settle_ranks(s, "tp_size");
@@ -377,4 +396,5 @@ void settle_sglang(struct settled *s)
     settle_memory(s, groups);
     settle_tiers_sglang(s);
     settle_role_sglang(s);
+    report_kinds(s);
 }

@@ -150,3 +150,12 @@ succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm
 unsaid 'dtype=bf16'
 succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve google/gemma-3-12b-it --dtype float32'
 printed 'dtype: fp32'
+sglang='python3 -m sglang.launch_server --model-path'
+succeeds "$inflight" import --engine-version 0.5.9 --hardware h200-sxm -c "$sglang openai/gpt-oss-20b"
+printed 'a second pool, of layers with a window: all layers'
+succeeds "$inflight" import --engine-version 0.5.9 --hardware h200-sxm -c "$sglang Qwen/Qwen3-Next-80B-A3B-Instruct"
+printed 'the pool of states: K/V has its memory here'
+# One line for a model that is not known.
+succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve mine'
+printed 'unknown       mine: no model'
+unsaid 'left as it is'
