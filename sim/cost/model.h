@@ -247,8 +247,8 @@ struct model_linear model_lm_head(const struct model *model, int32_t tensor_para
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error);
 
 /* Derives fields that were left 0 (n_kv_heads, d_head, d_ffn_shared, window_layers, conv_tokens,
- * state_bytes). Returns the name of a field that contradicts the others, with the reason in `error`,
- * or NULL. */
+ * state_bytes). Returns the name of a field that contradicts the others, with the reason in
+ * `error`, or NULL. */
 const char *model_complete(struct model *model, struct ifl_error *error);
 
 #endif
