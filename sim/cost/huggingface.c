@@ -3,12 +3,10 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "cost/model.h"
-#include "inflight/huggingface.h"
+#include "cost/huggingface_kinds.h"
 #include "inflight/inputs.h"
-#include "inflight/minmax.h"
 
-static void refuse(struct ifl_hf_config *config, const char *what, const char *expected)
+void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expected)
 {
     if (!config->code)
         config->code =
@@ -16,13 +14,13 @@ static void refuse(struct ifl_hf_config *config, const char *what, const char *e
 }
 
 /* A required count. */
-static int32_t need(struct ifl_hf_config *config, const char *key, int32_t max)
+int32_t hf_need(struct ifl_hf_config *config, const char *key, int32_t max)
 {
     return ifl_hf_count(config, key, IFL_HF_REQUIRED, max);
 }
 
 /* A count that may be 0. */
-static int32_t zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max)
+int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max)
 {
     const struct json_t *value = ifl_hf_value(config->root, key);
     if (json_is_integer(value) && json_integer_value(value) == 0)
@@ -52,7 +50,7 @@ static void read_decoder(struct ifl_hf_config *config, struct model *model)
         model->attention_bias = m->out_bias ? MODEL_BIAS_QKV_AND_OUT : MODEL_BIAS_QKV;
     model->window_tokens = decoder.n_window_layers > 0 ? decoder.window_tokens : 0;
     model->window_layers = model->window_tokens > 0 ? decoder.n_window_layers : 0;
-    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
+    model->max_model_len = hf_need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
 }
 
 static void read_mixtral(struct ifl_hf_config *config, struct model *model)
@@ -69,48 +67,48 @@ static void read_qwen3_moe(struct ifl_hf_config *config, struct model *model)
     model->experts_per_token = ifl_hf_count(config, "num_experts_per_tok", 8, MODEL_MAX_EXPERTS);
     model->d_ffn = ifl_hf_count(config, "moe_intermediate_size", 768, IFL_MODEL_MAX_D_FFN);
     if (ifl_hf_count(config, "decoder_sparse_step", 1, IFL_MODEL_MAX_LAYERS) != 1)
-        refuse(config, "decoder_sparse_step is not 1", "experts in every layer");
+        hf_refuse(config, "decoder_sparse_step is not 1", "experts in every layer");
     if (json_array_size(ifl_hf_value(config->root, "mlp_only_layers")) > 0)
-        refuse(config, "mlp_only_layers names layers", "experts in every layer");
+        hf_refuse(config, "mlp_only_layers names layers", "experts in every layer");
 }
 
 /* MoE layers from first_k_dense_replace on (modeling_deepseek.py, DeepseekV3DecoderLayer). */
 static void read_deepseek_experts(struct ifl_hf_config *config, struct model *model)
 {
-    model->n_experts = need(config, "n_routed_experts", MODEL_MAX_EXPERTS);
-    model->experts_per_token = need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
+    model->n_experts = hf_need(config, "n_routed_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = hf_need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
     model->shared_experts = ifl_hf_count(config, "n_shared_experts", 0, MODEL_MAX_EXPERTS);
-    model->d_ffn = need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->d_ffn = hf_need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
     model->first_dense_layers =
-        zero_or_count(config, "first_k_dense_replace", IFL_MODEL_MAX_LAYERS);
+        hf_zero_or_count(config, "first_k_dense_replace", IFL_MODEL_MAX_LAYERS);
     if (model->first_dense_layers > 0)
-        model->d_ffn_dense = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+        model->d_ffn_dense = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
     if (ifl_hf_count(config, "moe_layer_freq", 1, IFL_MODEL_MAX_LAYERS) != 1)
-        refuse(config, "moe_layer_freq is not 1", "experts in every layer behind the first");
+        hf_refuse(config, "moe_layer_freq is not 1", "experts in every layer behind the first");
 }
 
 /* The module that predicts further tokens (num_nextn_predict_layers) is none of the layers. */
 static void read_deepseek(struct ifl_hf_config *config, struct model *model)
 {
-    model->layers = need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
-    model->d_model = need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads = need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
+    model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
     model->q_lora_rank = ifl_hf_count(config, "q_lora_rank", 0, IFL_MODEL_MAX_D_MODEL);
-    model->kv_lora_rank = need(config, "kv_lora_rank", IFL_MODEL_MAX_D_HEAD);
-    model->qk_nope_head_dim = need(config, "qk_nope_head_dim", IFL_MODEL_MAX_D_HEAD);
-    model->qk_rope_head_dim = need(config, "qk_rope_head_dim", IFL_MODEL_MAX_D_HEAD);
-    model->v_head_dim = need(config, "v_head_dim", IFL_MODEL_MAX_D_HEAD);
-    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
-    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
+    model->kv_lora_rank = hf_need(config, "kv_lora_rank", IFL_MODEL_MAX_D_HEAD);
+    model->qk_nope_head_dim = hf_need(config, "qk_nope_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->qk_rope_head_dim = hf_need(config, "qk_rope_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->v_head_dim = hf_need(config, "v_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = hf_need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
     if (ifl_hf_flag(config, "attention_bias", false))
-        refuse(config, "attention_bias is true", "projections without biases");
+        hf_refuse(config, "attention_bias is true", "projections without biases");
     if (ifl_hf_count(config, "num_key_value_heads", model->n_q_heads, IFL_MODEL_MAX_HEADS) !=
         model->n_q_heads)
-        refuse(config, "num_key_value_heads differs from num_attention_heads",
-               "the same number: latent attention has keys and values for each head");
+        hf_refuse(config, "num_key_value_heads differs from num_attention_heads",
+                  "the same number: latent attention has keys and values for each head");
     if (!ifl_hf_value(config->root, "n_routed_experts"))
-        model->d_ffn = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+        model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
     else
         read_deepseek_experts(config, model);
 }
@@ -118,23 +116,23 @@ static void read_deepseek(struct ifl_hf_config *config, struct model *model)
 /* ---- grouped queries with experts or biases of other names ---- */
 
 /* Attention of grouped queries, RMSNorm and gated MLPs. */
-static void read_grouped(struct ifl_hf_config *config, struct model *model)
+void hf_read_grouped(struct ifl_hf_config *config, struct model *model)
 {
-    model->layers = need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
-    model->d_model = need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads = need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
-    model->n_kv_heads = need(config, "num_key_value_heads", IFL_MODEL_MAX_HEADS);
+    model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
+    model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->n_kv_heads = hf_need(config, "num_key_value_heads", IFL_MODEL_MAX_HEADS);
     model->d_head = ifl_hf_count(config, "head_dim", 0, IFL_MODEL_MAX_D_HEAD);
-    model->d_ffn = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
-    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
-    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
+    model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = hf_need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
 }
 
 /* modeling_glm4_moe.py: biases on queries, keys and values alone. */
 static void read_glm4_moe(struct ifl_hf_config *config, struct model *model)
 {
-    read_grouped(config, model);
+    hf_read_grouped(config, model);
     read_deepseek_experts(config, model);
     model->qk_norm = ifl_hf_flag(config, "use_qk_norm", false);
     if (ifl_hf_flag(config, "attention_bias", false))
@@ -146,27 +144,27 @@ static void read_glm4_moe(struct ifl_hf_config *config, struct model *model)
 static void read_minimax_m2(struct ifl_hf_config *config, struct model *model)
 {
     const json_t *kinds = ifl_hf_value(config->root, "attn_type_list");
-    read_grouped(config, model);
-    model->n_experts = need(config, "num_local_experts", MODEL_MAX_EXPERTS);
-    model->experts_per_token = need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
+    hf_read_grouped(config, model);
+    model->n_experts = hf_need(config, "num_local_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = hf_need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
     model->qk_norm = ifl_hf_flag(config, "use_qk_norm", true);
-    if (zero_or_count(config, "shared_intermediate_size", IFL_MODEL_MAX_D_FFN) > 0)
-        refuse(config, "shared_intermediate_size is not 0", "no shared expert");
+    if (hf_zero_or_count(config, "shared_intermediate_size", IFL_MODEL_MAX_D_FFN) > 0)
+        hf_refuse(config, "shared_intermediate_size is not 0", "no shared expert");
     for (size_t i = 0; i < json_array_size(kinds); i++)
         if (json_integer_value(json_array_get(kinds, i)) != 1)
-            refuse(config, "attn_type_list has other kinds than 1", "one kind of attention");
+            hf_refuse(config, "attn_type_list has other kinds than 1", "one kind of attention");
 }
 
 static void read_seed_oss(struct ifl_hf_config *config, struct model *model)
 {
-    read_grouped(config, model);
+    hf_read_grouped(config, model);
     model->mlp_bias = ifl_hf_flag(config, "mlp_bias", false);
     if (ifl_hf_flag(config, "attention_bias", true))
         model->attention_bias = MODEL_BIAS_QKV;
     if (!ifl_hf_flag(config, "attention_out_bias", false))
         return;
     if (model->attention_bias == MODEL_BIAS_NONE)
-        refuse(config, "attention_out_bias is true without attention_bias", "both or neither");
+        hf_refuse(config, "attention_out_bias is true without attention_bias", "both or neither");
     model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
 }
 
@@ -174,28 +172,28 @@ static void read_seed_oss(struct ifl_hf_config *config, struct model *model)
 static void read_ernie4_5_moe(struct ifl_hf_config *config, struct model *model)
 {
     const json_t *end = ifl_hf_value(config->root, "moe_layer_end_index");
-    read_grouped(config, model);
+    hf_read_grouped(config, model);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
     model->first_dense_layers =
-        zero_or_count(config, "moe_layer_start_index", IFL_MODEL_MAX_LAYERS);
+        hf_zero_or_count(config, "moe_layer_start_index", IFL_MODEL_MAX_LAYERS);
     model->d_ffn_dense = model->first_dense_layers > 0 ? model->d_ffn : 0;
-    model->n_experts = need(config, "moe_num_experts", MODEL_MAX_EXPERTS);
-    model->experts_per_token = need(config, "moe_k", MODEL_MAX_EXPERTS);
-    model->shared_experts = zero_or_count(config, "moe_num_shared_experts", MODEL_MAX_EXPERTS);
-    model->d_ffn = need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->n_experts = hf_need(config, "moe_num_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = hf_need(config, "moe_k", MODEL_MAX_EXPERTS);
+    model->shared_experts = hf_zero_or_count(config, "moe_num_shared_experts", MODEL_MAX_EXPERTS);
+    model->d_ffn = hf_need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
     if (ifl_hf_count(config, "moe_layer_interval", 1, IFL_MODEL_MAX_LAYERS) != 1 ||
         (end && json_integer_value(end) != -1 && json_integer_value(end) != model->layers - 1))
-        refuse(config, "moe_layer_interval or moe_layer_end_index leaves layers without experts",
-               "experts in every layer behind the first");
+        hf_refuse(config, "moe_layer_interval or moe_layer_end_index leaves layers without experts",
+                  "experts in every layer behind the first");
     if (ifl_hf_flag(config, "use_bias", false))
-        refuse(config, "use_bias is true", "false");
+        hf_refuse(config, "use_bias is true", "false");
 }
 
 /* configuration_granite.py, configuration_smollm3.py: factors and layers without rotary positions
  * cost nothing. */
-static void read_llama_like(struct ifl_hf_config *config, struct model *model)
+void hf_read_llama_like(struct ifl_hf_config *config, struct model *model)
 {
-    read_grouped(config, model);
+    hf_read_grouped(config, model);
     model->mlp_bias = ifl_hf_flag(config, "mlp_bias", false);
     if (ifl_hf_flag(config, "attention_bias", false))
         model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
@@ -203,213 +201,8 @@ static void read_llama_like(struct ifl_hf_config *config, struct model *model)
 
 static void read_smollm3(struct ifl_hf_config *config, struct model *model)
 {
-    read_llama_like(config, model);
+    hf_read_llama_like(config, model);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
-}
-
-/* ---- layers with windows among others ---- */
-
-/* Layers that are not each `period`-th one, unless layer_types names them. */
-static void read_windows(struct ifl_hf_config *config, struct model *model, const char *length_key,
-                         int32_t otherwise, int32_t period)
-{
-    const json_t *types = ifl_hf_value(config->root, "layer_types");
-    int32_t n = model->layers - model->layers / ifl_max(period, 1);
-    if (types)
-        n = 0;
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const json_t *type = json_array_get(types, i);
-        const char *text = json_is_string(type) ? json_string_value(type) : "";
-        const bool is_full = strcmp(text, "full_attention") == 0;
-        n += !is_full;
-        if (!is_full && strcmp(text, "sliding_attention") != 0 &&
-            strcmp(text, "chunked_attention") != 0)
-            ifl_hf_fail(config, "layer_types", type,
-                        "full_attention, sliding_attention or chunked_attention");
-    }
-    if (types && json_array_size(types) != (size_t)model->layers)
-        refuse(config, "layer_types has another length", "a type for each of num_hidden_layers");
-    model->window_tokens = ifl_hf_count(config, length_key, otherwise, IFL_MODEL_MAX_TOKENS);
-    model->window_layers = n;
-    if (n == 0)
-        model->window_tokens = 0;
-}
-
-/* modeling_gpt_oss.py: experts and the router have biases. The sinks of attention, a number a head,
- * are left out. */
-static void read_gpt_oss(struct ifl_hf_config *config, struct model *model)
-{
-    const bool is_old = !ifl_hf_value(config->root, "num_experts_per_tok");
-    read_grouped(config, model);
-    read_windows(config, model, "sliding_window", 128, 2);
-    model->n_experts = ifl_hf_count(config, "num_local_experts", 128, MODEL_MAX_EXPERTS);
-    model->experts_per_token = ifl_hf_count(
-        config, is_old ? "experts_per_token" : "num_experts_per_tok", 4, MODEL_MAX_EXPERTS);
-    model->mlp_bias = true;
-    if (ifl_hf_flag(config, "attention_bias", true))
-        model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
-}
-
-/* Files of Gemma leave out what its configuration class has by default. */
-struct gemma_defaults {
-    int32_t layers, d_model, n_q_heads, n_kv_heads, d_head, d_ffn, vocab, max_model_len;
-};
-
-static void read_gemma_shape(struct ifl_hf_config *config, struct model *model,
-                             const struct gemma_defaults *of)
-{
-    model->layers = ifl_hf_count(config, "num_hidden_layers", of->layers, IFL_MODEL_MAX_LAYERS);
-    model->d_model = ifl_hf_count(config, "hidden_size", of->d_model, IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads =
-        ifl_hf_count(config, "num_attention_heads", of->n_q_heads, IFL_MODEL_MAX_HEADS);
-    model->n_kv_heads =
-        ifl_hf_count(config, "num_key_value_heads", of->n_kv_heads, IFL_MODEL_MAX_HEADS);
-    model->d_head = ifl_hf_count(config, "head_dim", of->d_head, IFL_MODEL_MAX_D_HEAD);
-    model->d_ffn = ifl_hf_count(config, "intermediate_size", of->d_ffn, IFL_MODEL_MAX_D_FFN);
-    model->vocab = ifl_hf_count(config, "vocab_size", of->vocab, IFL_MODEL_MAX_VOCAB);
-    model->max_model_len =
-        ifl_hf_count(config, "max_position_embeddings", of->max_model_len, IFL_MODEL_MAX_TOKENS);
-    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
-    if (ifl_hf_flag(config, "attention_bias", false))
-        model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
-}
-
-static void read_gemma(struct ifl_hf_config *config, struct model *model)
-{
-    static const struct gemma_defaults defaults = {28, 3072, 16, 16, 256, 24576, 256000, 8192};
-    read_gemma_shape(config, model, &defaults);
-}
-
-static void read_gemma2(struct ifl_hf_config *config, struct model *model)
-{
-    static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 256000, 8192};
-    read_gemma_shape(config, model, &defaults);
-    read_windows(config, model, "sliding_window", 4096, 2);
-    model->branch_norms = true;
-}
-
-static void read_gemma3(struct ifl_hf_config *config, struct model *model)
-{
-    static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 262208, 131072};
-    read_gemma_shape(config, model, &defaults);
-    read_windows(config, model, "sliding_window", 4096,
-                 ifl_hf_count(config, "sliding_window_pattern", 6, IFL_MODEL_MAX_LAYERS));
-    model->branch_norms = model->qk_norm = true;
-}
-
-/* Norms behind attention and MLP in place of those before them, and norms of all heads of queries
- * and keys together, a few thousand numbers a layer more than those of one head, which count here.
- */
-static void read_olmo2(struct ifl_hf_config *config, struct model *model)
-{
-    read_llama_like(config, model);
-    model->qk_norm = true;
-}
-
-static void read_olmo3(struct ifl_hf_config *config, struct model *model)
-{
-    read_olmo2(config, model);
-    read_windows(config, model, "sliding_window", 4096, 4);
-}
-
-/* modeling_llama4.py: each interleave_moe_layer_step-th layer has experts and a shared one, the
- * others an MLP of intermediate_size_mlp; layers with rotary positions attend within chunks. Its
- * norms of queries and keys have no weights. */
-static void read_llama4(struct ifl_hf_config *config, struct model *model)
-{
-    const int32_t step = ifl_hf_count(config, "interleave_moe_layer_step", 1, IFL_MODEL_MAX_LAYERS);
-    const json_t *rope = ifl_hf_value(config->root, "no_rope_layers");
-    read_gemma_shape(config, model,
-                     &(struct gemma_defaults){48, 5120, 40, 8, 128, 8192, 202048, 131072});
-    read_windows(config, model, "attention_chunk_size", 8192,
-                 ifl_hf_count(config, "no_rope_layer_interval", 4, IFL_MODEL_MAX_LAYERS));
-    if (json_array_size(rope) > 0 && !ifl_hf_value(config->root, "layer_types"))
-        model->window_layers = 0;
-    for (size_t i = 0; i < json_array_size(rope) && !ifl_hf_value(config->root, "layer_types"); i++)
-        model->window_layers += json_integer_value(json_array_get(rope, i)) != 0;
-    if (model->window_layers == 0)
-        model->window_tokens = 0;
-    model->chunked = model->window_tokens > 0;
-    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
-    model->n_experts = ifl_hf_count(config, "num_local_experts", 16, MODEL_MAX_EXPERTS);
-    model->experts_per_token = ifl_hf_count(config, "num_experts_per_tok", 1, MODEL_MAX_EXPERTS);
-    model->shared_experts = 1;
-    model->first_dense_layers = model->layers - model->layers / ifl_max(step, 1);
-    if (model->first_dense_layers > 0)
-        model->d_ffn_dense =
-            ifl_hf_count(config, "intermediate_size_mlp", 16384, IFL_MODEL_MAX_D_FFN);
-}
-
-static void read_qwen3_5_shape(struct ifl_hf_config *config, struct model *model)
-{
-    model->layers = need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
-    model->d_model = need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads = need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
-    model->n_kv_heads = need(config, "num_key_value_heads", IFL_MODEL_MAX_HEADS);
-    model->d_head = ifl_hf_count(config, "head_dim", 256, IFL_MODEL_MAX_D_HEAD);
-    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
-    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
-    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
-}
-
-/* modeling_qwen3_next.py: each full_attention_interval-th layer attends, the others have a state.
- */
-static void read_states(struct ifl_hf_config *config, struct model *model, int32_t v_heads)
-{
-    const json_t *types = ifl_hf_value(config->root, "layer_types");
-    const int32_t interval =
-        ifl_hf_count(config, "full_attention_interval", 4, IFL_MODEL_MAX_LAYERS);
-    model->state_layers = model->layers - model->layers / ifl_max(interval, 1);
-    if (types)
-        model->state_layers = 0;
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const char *type = json_string_value(json_array_get(types, i));
-        model->state_layers += type && strcmp(type, "linear_attention") == 0;
-    }
-    model->state_k_heads = ifl_hf_count(config, "linear_num_key_heads", 16, IFL_MODEL_MAX_HEADS);
-    model->state_v_heads =
-        ifl_hf_count(config, "linear_num_value_heads", v_heads, IFL_MODEL_MAX_HEADS);
-    model->state_k_dim = ifl_hf_count(config, "linear_key_head_dim", 128, IFL_MODEL_MAX_D_HEAD);
-    model->state_v_dim = ifl_hf_count(config, "linear_value_head_dim", 128, IFL_MODEL_MAX_D_HEAD);
-    model->conv_tokens = ifl_hf_count(config, "linear_conv_kernel_dim", 4, 64);
-    model->attention_gate = model->qk_norm = true;
-}
-
-/* vLLM keeps states in the model's dtype unless mamba_ssm_dtype names another. */
-static void read_state_bytes(struct ifl_hf_config *config, struct model *model)
-{
-    const char *type = ifl_hf_text(config->root, "mamba_ssm_dtype");
-    model->state_bytes = strcmp(type, "float32") == 0 ? 4 : 2;
-    if (*type && strcmp(type, "float32") != 0 && strcmp(type, "bfloat16") != 0 &&
-        strcmp(type, "float16") != 0)
-        ifl_hf_fail(config, "mamba_ssm_dtype", ifl_hf_value(config->root, "mamba_ssm_dtype"),
-                    "float32, bfloat16 or float16");
-}
-
-static void read_shared_experts(struct ifl_hf_config *config, struct model *model)
-{
-    model->n_experts = need(config, "num_experts", MODEL_MAX_EXPERTS);
-    model->experts_per_token = need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
-    model->d_ffn = need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
-    model->d_ffn_shared =
-        zero_or_count(config, "shared_expert_intermediate_size", IFL_MODEL_MAX_D_FFN);
-    model->shared_experts = model->d_ffn_shared > 0;
-}
-
-static void read_qwen3_next(struct ifl_hf_config *config, struct model *model)
-{
-    read_qwen3_5_shape(config, model);
-    read_states(config, model, 32);
-    read_state_bytes(config, model);
-    read_shared_experts(config, model);
-}
-
-static void read_qwen3_5(struct ifl_hf_config *config, struct model *model)
-{
-    read_qwen3_5_shape(config, model);
-    model->d_ffn = need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
-    read_states(config, model, 32);
-    read_state_bytes(config, model);
 }
 
 static void set_classic(struct model *model)
@@ -425,21 +218,21 @@ static void set_classic(struct model *model)
 static void read_opt(struct ifl_hf_config *config, struct model *model)
 {
     set_classic(model);
-    model->layers = need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
-    model->d_model = need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads = need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
-    model->d_ffn = need(config, "ffn_dim", IFL_MODEL_MAX_D_FFN);
-    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
-    model->max_model_len = need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
+    model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
+    model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->d_ffn = hf_need(config, "ffn_dim", IFL_MODEL_MAX_D_FFN);
+    model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = hf_need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
     model->learned_positions = model->max_model_len + 2;
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
     if (ifl_hf_count(config, "word_embed_proj_dim", model->d_model, IFL_MODEL_MAX_D_MODEL) !=
         model->d_model)
-        refuse(config, "word_embed_proj_dim differs from hidden_size", "the same number");
+        hf_refuse(config, "word_embed_proj_dim differs from hidden_size", "the same number");
     if (!ifl_hf_flag(config, "do_layer_norm_before", true))
-        refuse(config, "do_layer_norm_before is false", "true");
+        hf_refuse(config, "do_layer_norm_before is false", "true");
     if (!ifl_hf_flag(config, "enable_bias", true))
-        refuse(config, "enable_bias is false", "true");
+        hf_refuse(config, "enable_bias is false", "true");
 }
 
 /* Older checkpoints have n_embed and num_attention_heads in place of hidden_size and n_head. */
@@ -447,15 +240,16 @@ static void read_bloom(struct ifl_hf_config *config, struct model *model)
 {
     set_classic(model);
     model->layers =
-        need(config, ifl_hf_value(config->root, "n_layer") ? "n_layer" : "num_hidden_layers",
-             IFL_MODEL_MAX_LAYERS);
-    model->d_model = need(config, ifl_hf_value(config->root, "n_embed") ? "n_embed" : "hidden_size",
-                          IFL_MODEL_MAX_D_MODEL);
+        hf_need(config, ifl_hf_value(config->root, "n_layer") ? "n_layer" : "num_hidden_layers",
+                IFL_MODEL_MAX_LAYERS);
+    model->d_model =
+        hf_need(config, ifl_hf_value(config->root, "n_embed") ? "n_embed" : "hidden_size",
+                IFL_MODEL_MAX_D_MODEL);
     model->n_q_heads =
-        need(config, ifl_hf_value(config->root, "n_head") ? "n_head" : "num_attention_heads",
-             IFL_MODEL_MAX_HEADS);
+        hf_need(config, ifl_hf_value(config->root, "n_head") ? "n_head" : "num_attention_heads",
+                IFL_MODEL_MAX_HEADS);
     model->d_ffn = 4 * model->d_model;
-    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
     model->max_model_len = ifl_hf_count(config, "seq_length", 2048, IFL_MODEL_MAX_TOKENS);
     model->embedding_norm = true;
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
@@ -464,12 +258,12 @@ static void read_bloom(struct ifl_hf_config *config, struct model *model)
 static void read_gpt2(struct ifl_hf_config *config, struct model *model)
 {
     set_classic(model);
-    model->layers = need(config, "n_layer", IFL_MODEL_MAX_LAYERS);
-    model->d_model = need(config, "n_embd", IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads = need(config, "n_head", IFL_MODEL_MAX_HEADS);
+    model->layers = hf_need(config, "n_layer", IFL_MODEL_MAX_LAYERS);
+    model->d_model = hf_need(config, "n_embd", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = hf_need(config, "n_head", IFL_MODEL_MAX_HEADS);
     model->d_ffn = ifl_hf_count(config, "n_inner", 4 * model->d_model, IFL_MODEL_MAX_D_FFN);
-    model->vocab = need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
-    model->max_model_len = need(config, "n_positions", IFL_MODEL_MAX_TOKENS);
+    model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = hf_need(config, "n_positions", IFL_MODEL_MAX_TOKENS);
     model->learned_positions = model->max_model_len;
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
 }
@@ -495,18 +289,18 @@ static const struct architecture {
     {"minimax_m2", read_minimax_m2},
     {"seed_oss", read_seed_oss},
     {"ernie4_5_moe", read_ernie4_5_moe},
-    {"granite", read_llama_like},
+    {"granite", hf_read_llama_like},
     {"smollm3", read_smollm3},
-    {"olmo2", read_olmo2},
-    {"olmo3", read_olmo3},
-    {"gemma", read_gemma},
-    {"gemma2", read_gemma2},
-    {"gemma3_text", read_gemma3},
-    {"gpt_oss", read_gpt_oss},
-    {"llama4_text", read_llama4},
-    {"qwen3_next", read_qwen3_next},
-    {"qwen3_5_text", read_qwen3_5},
-    {"qwen3_5_moe_text", read_qwen3_next},
+    {"olmo2", hf_read_olmo2},
+    {"olmo3", hf_read_olmo3},
+    {"gemma", hf_read_gemma},
+    {"gemma2", hf_read_gemma2},
+    {"gemma3_text", hf_read_gemma3},
+    {"gpt_oss", hf_read_gpt_oss},
+    {"llama4_text", hf_read_llama4},
+    {"qwen3_next", hf_read_qwen3_next},
+    {"qwen3_5_text", hf_read_qwen3_5},
+    {"qwen3_5_moe_text", hf_read_qwen3_next},
 };
 
 /* Layers of several kinds: states, linear attention, K/V of other layers. */
@@ -593,8 +387,8 @@ static void read_quantization(struct ifl_hf_config *config, struct model *model)
     else if (strcmp(ifl_hf_text(quantization, "quant_method"), "mxfp4") == 0)
         model->quantization = MODEL_MXFP4;
     else
-        refuse(config, "quantization_config is set",
-               "a checkpoint that is not quantised, or quant_method fp8 or mxfp4");
+        hf_refuse(config, "quantization_config is set",
+                  "a checkpoint that is not quantised, or quant_method fp8 or mxfp4");
 }
 
 static void read_object(struct ifl_hf_config *config, struct model *model)

@@ -1,0 +1,34 @@
+/* What the readers of a Hugging Face config.json share, and those of models whose layers are of
+ * several kinds. */
+#ifndef SIM_COST_HUGGINGFACE_KINDS_H
+#define SIM_COST_HUGGINGFACE_KINDS_H
+
+#include "cost/model.h"
+#include "inflight/huggingface.h"
+
+/* ---- shared ---- */
+
+/* Sets the error "WHAT, expected EXPECTED", unless there is one already. */
+void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expected);
+/* A required count; one that may be 0, as it is where the key is missing. */
+int32_t hf_need(struct ifl_hf_config *config, const char *key, int32_t max);
+int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max);
+
+/* Attention of grouped queries, RMSNorm and gated MLPs; with biases as Llama names them. */
+void hf_read_grouped(struct ifl_hf_config *config, struct model *model);
+void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
+
+/* ---- an architecture each ---- */
+
+void hf_read_gpt_oss(struct ifl_hf_config *config, struct model *model);
+void hf_read_gemma(struct ifl_hf_config *config, struct model *model);
+void hf_read_gemma2(struct ifl_hf_config *config, struct model *model);
+void hf_read_gemma3(struct ifl_hf_config *config, struct model *model);
+void hf_read_olmo2(struct ifl_hf_config *config, struct model *model);
+void hf_read_olmo3(struct ifl_hf_config *config, struct model *model);
+void hf_read_llama4(struct ifl_hf_config *config, struct model *model);
+/* Qwen3-Next, and Qwen3.5 with experts; without. */
+void hf_read_qwen3_next(struct ifl_hf_config *config, struct model *model);
+void hf_read_qwen3_5(struct ifl_hf_config *config, struct model *model);
+
+#endif
