@@ -25,6 +25,7 @@
 #include "replica/module.h"
 #include "replica/overlap.h"
 #include "replica/predictor.h"
+#include "replica/windows.h"
 
 struct node;
 
@@ -82,10 +83,6 @@ static inline bool tier_has_link(const struct tier_config *tier)
 {
     return tier->gb_per_s > 0 || tier->link.latency_ns > 0 || tier->link.piece_ns > 0;
 }
-
-/* Layers with a window of attention hold all tokens, as the others do; or in blocks of their own
- * the window alone (replica/windows.h). */
-enum kv_windows { KV_WINDOWS_HOLD, KV_WINDOWS_GROUPS };
 
 struct kv_config {
     enum kv_allocator allocator;

@@ -53,7 +53,6 @@ static const struct ifl_param delta_fields[] = {
     {REAL(delta, decode_us, 0, 0, 1e6, "us", "td: of the decodes of a step")},
     {REAL(delta, memory_frac, 0, 0, 10, "", "e_d: share of peak bytes/s")},
 };
-
 static const struct ifl_param latent_fields[] = {
     {REAL(latent, layer_us, 0, 0, 1e6, "us", "tl: of a layer, beside its products and attention")},
     {REAL(latent, token_us, 0, 0, 1e6, "us", "of each token of a prompt")},

@@ -13,13 +13,11 @@ void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expec
             ifl_fail_at(config->error, config->path, 0, 0, "%s, expected %s", what, expected);
 }
 
-/* A required count. */
 int32_t hf_need(struct ifl_hf_config *config, const char *key, int32_t max)
 {
     return ifl_hf_count(config, key, IFL_HF_REQUIRED, max);
 }
 
-/* A count that may be 0. */
 int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max)
 {
     const struct json_t *value = ifl_hf_value(config->root, key);
@@ -115,18 +113,22 @@ static void read_deepseek(struct ifl_hf_config *config, struct model *model)
 
 /* ---- grouped queries with experts or biases of other names ---- */
 
-/* Attention of grouped queries, RMSNorm and gated MLPs. */
-void hf_read_grouped(struct ifl_hf_config *config, struct model *model)
+void hf_read_shape(struct ifl_hf_config *config, struct model *model, int32_t d_head)
 {
     model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
     model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
     model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
     model->n_kv_heads = hf_need(config, "num_key_value_heads", IFL_MODEL_MAX_HEADS);
-    model->d_head = ifl_hf_count(config, "head_dim", 0, IFL_MODEL_MAX_D_HEAD);
-    model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->d_head = ifl_hf_count(config, "head_dim", d_head, IFL_MODEL_MAX_D_HEAD);
     model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
     model->max_model_len = hf_need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
+}
+
+void hf_read_grouped(struct ifl_hf_config *config, struct model *model)
+{
+    hf_read_shape(config, model, 0);
+    model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
 }
 
 /* modeling_glm4_moe.py: biases on queries, keys and values alone. */

@@ -123,9 +123,10 @@ void hf_read_llama4(struct ifl_hf_config *config, struct model *model)
                      &(struct gemma_defaults){48, 5120, 40, 8, 128, 8192, 202048, 131072});
     read_windows(config, model, "attention_chunk_size", 8192,
                  ifl_hf_count(config, "no_rope_layer_interval", 4, IFL_MODEL_MAX_LAYERS));
-    if (json_array_size(rope) > 0 && !ifl_hf_value(config->root, "layer_types"))
+    const size_t n_rope = ifl_hf_value(config->root, "layer_types") ? 0 : json_array_size(rope);
+    if (n_rope > 0)
         model->window_layers = 0;
-    for (size_t i = 0; i < json_array_size(rope) && !ifl_hf_value(config->root, "layer_types"); i++)
+    for (size_t i = 0; i < n_rope; i++)
         model->window_layers += json_integer_value(json_array_get(rope, i)) != 0;
     if (model->window_layers == 0)
         model->window_tokens = 0;
@@ -140,23 +141,11 @@ void hf_read_llama4(struct ifl_hf_config *config, struct model *model)
             ifl_hf_count(config, "intermediate_size_mlp", 16384, IFL_MODEL_MAX_D_FFN);
 }
 
-static void read_qwen3_5_shape(struct ifl_hf_config *config, struct model *model)
-{
-    model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
-    model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
-    model->n_kv_heads = hf_need(config, "num_key_value_heads", IFL_MODEL_MAX_HEADS);
-    model->d_head = ifl_hf_count(config, "head_dim", 256, IFL_MODEL_MAX_D_HEAD);
-    model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
-    model->max_model_len = hf_need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
-    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
-}
-
 /* ---- states ---- */
 
 /* modeling_qwen3_next.py: each full_attention_interval-th layer attends, the others have a state.
  */
-static void read_states(struct ifl_hf_config *config, struct model *model, int32_t v_heads)
+static void read_states(struct ifl_hf_config *config, struct model *model)
 {
     const json_t *types = ifl_hf_value(config->root, "layer_types");
     const int32_t interval =
@@ -169,8 +158,7 @@ static void read_states(struct ifl_hf_config *config, struct model *model, int32
         model->state_layers += type && strcmp(type, "linear_attention") == 0;
     }
     model->state_k_heads = ifl_hf_count(config, "linear_num_key_heads", 16, IFL_MODEL_MAX_HEADS);
-    model->state_v_heads =
-        ifl_hf_count(config, "linear_num_value_heads", v_heads, IFL_MODEL_MAX_HEADS);
+    model->state_v_heads = ifl_hf_count(config, "linear_num_value_heads", 32, IFL_MODEL_MAX_HEADS);
     model->state_k_dim = ifl_hf_count(config, "linear_key_head_dim", 128, IFL_MODEL_MAX_D_HEAD);
     model->state_v_dim = ifl_hf_count(config, "linear_value_head_dim", 128, IFL_MODEL_MAX_D_HEAD);
     model->conv_tokens = ifl_hf_count(config, "linear_conv_kernel_dim", 4, 64);
@@ -200,16 +188,16 @@ static void read_shared_experts(struct ifl_hf_config *config, struct model *mode
 
 void hf_read_qwen3_next(struct ifl_hf_config *config, struct model *model)
 {
-    read_qwen3_5_shape(config, model);
-    read_states(config, model, 32);
+    hf_read_shape(config, model, 256);
+    read_states(config, model);
     read_state_bytes(config, model);
     read_shared_experts(config, model);
 }
 
 void hf_read_qwen3_5(struct ifl_hf_config *config, struct model *model)
 {
-    read_qwen3_5_shape(config, model);
+    hf_read_shape(config, model, 256);
     model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
-    read_states(config, model, 32);
+    read_states(config, model);
     read_state_bytes(config, model);
 }

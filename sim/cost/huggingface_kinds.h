@@ -14,7 +14,9 @@ void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expec
 int32_t hf_need(struct ifl_hf_config *config, const char *key, int32_t max);
 int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max);
 
-/* Attention of grouped queries, RMSNorm and gated MLPs; with biases as Llama names them. */
+/* Attention of grouped queries, RMSNorm and gated MLPs: all but the MLPs' width, with d_head where
+ * the file has none (0: it follows from the others); with it; with biases as Llama names them. */
+void hf_read_shape(struct ifl_hf_config *config, struct model *model, int32_t d_head);
 void hf_read_grouped(struct ifl_hf_config *config, struct model *model);
 void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
 

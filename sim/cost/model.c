@@ -317,6 +317,13 @@ struct model_groups model_kv_groups(const struct model *model)
     return (struct model_groups){n_full, (int32_t)ceil_div(n_window, n_full)};
 }
 
+double model_state_tokens(const struct model *model, int32_t tensor_parallel)
+{
+    const double layers = model->layers - model->state_layers;
+    const double token_bytes = (double)model_kv_bytes_per_token(model, tensor_parallel) / layers;
+    return (double)model_state_bytes(model, tensor_parallel) / token_bytes;
+}
+
 void model_stage(const struct model *model, int32_t layers, struct model *stage)
 {
     ifl_assert(layers > 0 && layers <= model->layers);

@@ -229,14 +229,18 @@ void model_latent_ups(const struct model *model, int32_t tensor_parallel,
 int64_t model_dense_columns(const struct model *model, int32_t tensor_parallel);
 int64_t model_shared_columns(const struct model *model, int32_t tensor_parallel);
 
-/* The products of a layer with a state, into queries, keys, values, gates and the two scalars of
- * each value head, and out: in    (2 k_heads k_dim + 2 v_heads v_dim + 2 v_heads) / t,  d out   d,
- * v_heads v_dim / t */
+/* The products of a layer with a state: into queries, keys, values, gates and the two scalars of
+ * each value head, and out. Their n and k:
+ *
+ *     state in    (2 k_heads k_dim + 2 v_heads v_dim + 2 v_heads) / t,  d
+ *     state out   d,  v_heads v_dim / t */
 #define MODEL_STATE_LINEARS 2
 void model_state_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_STATE_LINEARS]);
 /* The state of a sequence in one such layer, on a rank, with the last tokens of its convolution. */
 int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel);
+/* The tokens whose K/V in one of the other layers is as large. */
+double model_state_tokens(const struct model *model, int32_t tensor_parallel);
 
 /* The product of the LM head: n = V', k = d. */
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel);

@@ -67,15 +67,14 @@ static struct pass_part attention(const struct model *model, int32_t tensor_para
 {
     const double all = pass->context_tokens + pass->new_tokens, window = model->window_tokens;
     const struct pass_part full = attention_to(model, tensor_parallel, pass, all, all);
-    const double share = (double)model->window_layers / model->layers;
-    if (model->state_layers > 0)
-        return both(times(1 - (double)model->state_layers / model->layers, full),
-                    times((double)model->state_layers / model->layers,
-                          delta_rule(model, tensor_parallel, pass)));
-    if (model->window_layers == 0 || window >= all)
+    const int32_t others = model->window_layers + model->state_layers;
+    const double share = (double)others / model->layers;
+    if (others == 0 || (model->state_layers == 0 && window >= all))
         return full;
-    const struct pass_part part = attention_to(model, tensor_parallel, pass, window,
-                                               fmin(window + pass->new_tokens - 1, all));
+    const struct pass_part part = model->state_layers > 0
+                                      ? delta_rule(model, tensor_parallel, pass)
+                                      : attention_to(model, tensor_parallel, pass, window,
+                                                     fmin(window + pass->new_tokens - 1, all));
     return both(times(1 - share, full), times(share, part));
 }
 

@@ -122,7 +122,7 @@ static inline double attention_s(const struct roofline_rank *rank,
                                  const struct ifl_step_totals *totals)
 {
     const double s = prefill_s(rank, totals) + decode_s(rank, totals);
-    if (!IFL_RARE(rank->window_layers + rank->state_layers > 0))
+    if (!IFL_RARE(rank->other_layers > 0))
         return s;
     if (rank->state_layers > 0)
         return others_mean(rank, s, roofline_state_s(rank, totals));
@@ -241,7 +241,7 @@ static struct layer_times layer_times(struct roofline *roofline,
     return (struct layer_times){
         .host_s = host->layer_s + (totals->n_prefill_tokens > 0 ? host->prompt_layer_s : 0),
         .forward_s =
-            IFL_RARE(rank->window_layers + rank->state_layers > 0)
+            IFL_RARE(rank->other_layers > 0)
                 ? dense_s / rank->model->layers + attention_s(rank, totals)
                 : dense_s / rank->model->layers + prefill_s(rank, totals) + decode_s(rank, totals),
     };
@@ -385,7 +385,7 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
         .context_tokens = (double)first->decode_context / rank->parallel.context,
         .growth_tokens = (double)growth_tokens / rank->parallel.context,
     };
-    if (IFL_RARE(rank->window_layers + rank->state_layers > 0))
+    if (IFL_RARE(rank->other_layers > 0))
         mixed_run_s(rank, &line, first, &run, n, s);
     else if (IFL_RARE(hardware->corrections.n_of > 0))
         corrected_run_s(hardware, &line, &run, n, s);
@@ -476,7 +476,7 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
     model_latent_ups(model, tensor_parallel, rank->ups);
     set_heads(rank);
     set_experts(rank);
-    rank->window_layers = model->window_layers;
+    rank->other_layers = model->window_layers + model->state_layers;
     rank->window_tokens = model->window_tokens;
     rank->state_layers = model->state_layers;
     model_state_linears(model, tensor_parallel, rank->states);

@@ -29,8 +29,9 @@ struct roofline_rank {
     int32_t n_latents;
     double rotary_elements, merged_elements; /* of a token; of a query head, sent and received */
     double token_bytes, block_bytes;         /* of K/V, of a rank, all its layers */
-    double window_layers, window_tokens;     /* layers that see no more; 0: none */
-    double state_layers;                     /* layers with a state in place of K/V; 0: none */
+    double other_layers;  /* layers with a window, or with a state in place of K/V; 0: none */
+    double window_tokens; /* layers with one see no more */
+    double state_layers;  /* of the others; 0: none */
     struct model_linear states[MODEL_STATE_LINEARS]; /* their products */
     double prompt_frac; /* of the profile's times, of what a step with prompts computes */
     bool fused_experts; /* the profile has them as one operation, of the format below */

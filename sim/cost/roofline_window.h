@@ -18,7 +18,7 @@ double window_context(const struct roofline_rank *rank, double n_seqs, double co
  * window or a state. */
 static inline double others_mean(const struct roofline_rank *rank, double full_s, double other_s)
 {
-    const double layers = rank->model->layers, others = rank->window_layers + rank->state_layers;
+    const double layers = rank->model->layers, others = rank->other_layers;
     return ((layers - others) * full_s + others * other_s) / layers;
 }
 

@@ -21,8 +21,10 @@ static double predict_experts(const struct platform *platform, const struct fit_
     const enum expert_format format = sample->op == FIT_EXPERTS_FP8     ? EXPERTS_FP8
                                       : sample->op == FIT_EXPERTS_MXFP4 ? EXPERTS_MXFP4
                                                                         : EXPERTS_16_BIT;
-    static const double weight_bytes[] = {
-        [EXPERTS_16_BIT] = 2, [EXPERTS_FP8] = 1, [EXPERTS_MXFP4] = 4.25 / 8};
+    static const struct model of_format[] = {
+        [EXPERTS_16_BIT] = {.weight_bytes = 2},
+        [EXPERTS_FP8] = {.weight_bytes = 2, .quantization = MODEL_FP8},
+        [EXPERTS_MXFP4] = {.weight_bytes = 2, .quantization = MODEL_MXFP4}};
     const double n_picks = sample->m * sample->experts_per_token;
     const struct expert_group group = {
         .n_picks = n_picks,
@@ -31,7 +33,7 @@ static double predict_experts(const struct platform *platform, const struct fit_
         .d_model = sample->n,
         .d_ffn = sample->k,
         .element_bytes = 2,
-        .weight_bytes = weight_bytes[format],
+        .weight_bytes = model_expert_bytes(&of_format[format]),
         .format = format,
     };
     return experts_s(&platform->hardware, &group);

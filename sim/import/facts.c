@@ -213,6 +213,15 @@ int facts_find(struct facts *facts, enum finding_kind kind, struct place at, con
     return 0;
 }
 
+int facts_find_of(struct facts *facts, const char *name, enum finding_kind kind, struct place at,
+                  const char *what, const char *key, const char *says, struct ifl_error *error)
+{
+    const int code = facts_find(facts, kind, at, what, key, says, error);
+    if (code == 0)
+        facts->findings[facts->n_findings - 1].name = name;
+    return code;
+}
+
 bool facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
                   const char *says)
 {
@@ -282,12 +291,10 @@ static int check_model(const struct facts *facts, const char *name, struct place
 static int depends(struct facts *facts, const struct server_flag *flag, const char *value,
                    const char *written, struct place at, struct ifl_error *error)
 {
-    int code = facts_also(facts, flag->name, value, at, error);
-    if (code == 0)
-        code = facts_find(facts, FOUND_MAPS, at, written, flag->key, NULL, error);
-    if (code == 0)
-        facts->findings[facts->n_findings - 1].name = flag->name;
-    return code;
+    const int code = facts_also(facts, flag->name, value, at, error);
+    return code == 0
+               ? facts_find_of(facts, flag->name, FOUND_MAPS, at, written, flag->key, NULL, error)
+               : code;
 }
 
 /* Python's argparse takes the last of several. */
@@ -328,9 +335,7 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
     int code = is_model(flag) ? check_model(facts, says, at, error) : 0;
     if (code == 0 && (!is_model(flag) || !facts_get(facts, flag->name)))
         code = facts_say(facts, flag->name, says, at, forced, error);
-    if (code == 0)
-        code = facts_find(facts, FOUND_MAPS, at, written, flag->key, NULL, error);
-    if (code == 0)
-        facts->findings[facts->n_findings - 1].name = flag->name;
-    return code;
+    return code == 0
+               ? facts_find_of(facts, flag->name, FOUND_MAPS, at, written, flag->key, NULL, error)
+               : code;
 }

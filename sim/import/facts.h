@@ -90,6 +90,10 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
 int facts_find(struct facts *facts, enum finding_kind kind, struct place at, const char *what,
                const char *key, const char *says, struct ifl_error *error);
 
+/* The same of the flag, or the line, of that name, which is borrowed; NULL: of none. */
+int facts_find_of(struct facts *facts, const char *name, enum finding_kind kind, struct place at,
+                  const char *what, const char *key, const char *says, struct ifl_error *error);
+
 /* What has become of the flags of that name: all that was found of them becomes a finding of that
  * kind. `key` and `says` are borrowed. False: nothing was found of them. */
 bool facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,

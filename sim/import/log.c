@@ -403,11 +403,8 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
     snprintf(what, sizeof what, "%.*s",
              line->pattern ? (int)(groups[0].rm_eo - groups[0].rm_so) : 80,
              line->pattern ? r->line + groups[0].rm_so : line->part);
-    const int code =
-        facts_find(r->facts, FOUND_UNMODELLED, r->at, what, NULL, line->says, r->error);
-    if (code == 0)
-        r->facts->findings[r->facts->n_findings - 1].name = line->facts[0];
-    return code;
+    return facts_find_of(r->facts, line->facts[0], FOUND_UNMODELLED, r->at, what, NULL, line->says,
+                         r->error);
 }
 
 /* Patterns are compiled when their first line comes. */

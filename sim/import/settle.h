@@ -7,6 +7,8 @@
 #include "import/facts.h"
 #include "import/names.h"
 
+struct model;
+
 /* A configuration in the making. The first error stays, and later calls do nothing. */
 struct settled {
     struct facts *facts;
@@ -53,6 +55,8 @@ void settle_fail(struct settled *s, const char *name, const char *format, ...);
 /* The model's profile, and what the checkpoint's name and the server say about its weights. */
 void settle_model(struct settled *s);
 void settle_weights(struct settled *s);
+/* True if the configuration names a model that can be read: *model. */
+bool settle_known_model(const struct settled *s, struct model *model);
 /* Their bits where the server casts them, after the above. */
 void settle_width(struct settled *s);
 /* The length that the checkpoint allows, where it is not that of the profile; else 0. */

@@ -199,14 +199,19 @@ static void put_width(struct settled *s, const char *width)
         settle_put(s, "dtype", "%s", width);
 }
 
-/* The model's own weights are in that format, as its profile says. */
-static bool has_width(const struct settled *s, const char *width)
+bool settle_known_model(const struct settled *s, struct model *model)
 {
     const char *profile = tree_text(tree_at(s->root, "model"));
     struct ifl_error wrong;
+    return profile && model_load(profile, model, &wrong) == 0;
+}
+
+/* The model's own weights are in that format, as its profile says. */
+static bool has_width(const struct settled *s, const char *width)
+{
     struct model model;
-    return width && strcmp(width, "mxfp4") == 0 && profile &&
-           model_load(profile, &model, &wrong) == 0 && model.quantization == MODEL_MXFP4;
+    return width && strcmp(width, "mxfp4") == 0 && settle_known_model(s, &model) &&
+           model.quantization == MODEL_MXFP4;
 }
 
 void settle_weights(struct settled *s)
@@ -247,13 +252,11 @@ void settle_weights(struct settled *s)
  * they are told so. */
 void settle_width(struct settled *s)
 {
-    const char *profile = tree_text(tree_at(s->root, "model"));
     const char *dtype = facts_text(s->facts, "dtype");
     const bool is_wide = dtype && (strcmp(dtype, "float32") == 0 || strcmp(dtype, "float") == 0);
-    struct ifl_error wrong;
     struct model model;
-    if (s->code < 0 || tree_at(s->root, "dtype") || !profile ||
-        model_load(profile, &model, &wrong) < 0 || model.quantization != MODEL_PLAIN)
+    if (s->code < 0 || tree_at(s->root, "dtype") || !settle_known_model(s, &model) ||
+        model.quantization != MODEL_PLAIN)
         return;
     if (is_wide && model.weight_bytes == 2)
         settle_put(s, "dtype", "fp32");

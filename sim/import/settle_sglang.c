@@ -358,13 +358,11 @@ static void settle_parallel(struct settled *s)
  * (ServerArgs.swa_full_tokens_ratio), and one of states (mamba_full_memory_ratio). */
 static void report_kinds(struct settled *s)
 {
-    const char *profile = tree_text(tree_at(s->root, "model"));
-    struct ifl_error wrong;
     struct model model;
-    if (s->code < 0 || !profile || model_load(profile, &model, &wrong) < 0 ||
-        model_kv_groups(&model).n_window == 0)
+    if (s->code < 0 || !settle_known_model(s, &model) || model_kv_groups(&model).n_window == 0)
         return;
-    settle_find(s, FOUND_UNMODELLED, s->facts->server_at, profile, NULL,
+    settle_find(s, FOUND_UNMODELLED, s->facts->server_at, tree_text(tree_at(s->root, "model")),
+                NULL,
                 model.state_layers > 0
                     ? "the pool of states: K/V has its memory here, and seats that it limits are "
                       "not"

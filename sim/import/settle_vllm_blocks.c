@@ -192,12 +192,9 @@ static void settle_states(struct vllm *v, const struct model *model)
     char text[32];
     if (model_check_parallel(model, n_gpus, &(struct ifl_error){0}) < 0)
         return;
-    const double layers = model->layers - model->state_layers;
-    const double token_bytes = (double)model_kv_bytes_per_token(model, n_gpus) / layers;
-    const double state = (double)model_state_bytes(model, n_gpus);
     facts_decide(v->s->facts, "attention_block", FOUND_MAPS, "serving.kv.block_tokens", NULL);
     if (!facts_get(v->s->facts, "block_size")) {
-        v->block_size = 16 * (long long)ceil(state / (16 * token_bytes));
+        v->block_size = 16 * (long long)ceil(model_state_tokens(model, n_gpus) / 16);
         snprintf(text, sizeof text, "%lld", v->block_size);
         settle_assume(v->s, "serving.kv.block_tokens", text,
                       "blocks as large as the state of a layer");
@@ -231,12 +228,10 @@ static void decide_flag(struct vllm *v, bool is_known)
 
 void vllm_settle_windows(struct vllm *v)
 {
-    const char *profile = tree_text(tree_at(v->s->root, "model"));
-    struct ifl_error wrong;
     struct model model;
     if (v->s->code < 0)
         return;
-    const bool is_known = profile && model_load(profile, &model, &wrong) == 0;
+    const bool is_known = settle_known_model(v->s, &model);
     const struct model_groups groups =
         is_known ? model_kv_groups(&model) : (struct model_groups){0};
     const bool has_groups = v->v1 && v->version >= 901 && !turns_groups_off(v);

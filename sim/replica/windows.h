@@ -16,6 +16,10 @@
 #include "replica/kv/pool.h"
 #include "replica/live_request.h"
 
+/* Layers with a window of attention hold all tokens, as the others do; or in blocks of their own
+ * the window alone. */
+enum kv_windows { KV_WINDOWS_HOLD, KV_WINDOWS_GROUPS };
+
 struct windows_rule {
     int32_t n_groups;    /* with a window; 0: all layers share their blocks */
     int32_t most_blocks; /* of a sequence, in a group */

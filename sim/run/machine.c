@@ -337,12 +337,9 @@ struct windows_rule machine_windows(const struct machine *machine, const struct 
     struct windows_rule rule = {model_kv_groups(model).n_window,
                                 (model->window_tokens - 1 + block_tokens - 1) / block_tokens + 1,
                                 model->state_layers > 0};
-    if (rule.is_state) {
-        const int32_t n_gpus = config->tensor_parallel;
-        const double layers = model->layers - model->state_layers;
-        const double page = (double)model_kv_bytes_per_token(model, n_gpus) / layers * block_tokens;
-        rule.most_blocks = (int32_t)ceil((double)model_state_bytes(model, n_gpus) / page);
-    }
+    if (rule.is_state)
+        rule.most_blocks =
+            (int32_t)ceil(model_state_tokens(model, config->tensor_parallel) / block_tokens);
     return rule;
 }
 
@@ -521,12 +518,12 @@ void machine_disclose(const struct machine *machine, const struct config *config
     if (summary->n_adapters > 0 && machine->has_model && machine->has_hardware)
         add(text, n_bytes,
             "kernels of adapters have roofline costs with the factors of other kernels");
-    if (model->window_tokens > 0 && model->window_tokens < max_model_tokens &&
-        machine_windows(machine, config).n_groups == 0)
+    const bool holds = machine_windows(machine, config).n_groups == 0;
+    if (model->window_tokens > 0 && model->window_tokens < max_model_tokens && holds)
         add(text, n_bytes,
             "KV blocks hold the whole context in all layers, not the %s of %d tokens of %s",
             model->chunked ? "chunk" : "window", model->window_tokens, model->name);
-    if (model->state_layers > 0 && machine_windows(machine, config).n_groups == 0)
+    if (model->state_layers > 0 && holds)
         add(text, n_bytes, "states of %s take no memory", model->name);
     if (kind == COST_ROOFLINE && model->state_layers > 0 &&
         !delta_is_known(&machine->platform.hardware))

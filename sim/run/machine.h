@@ -9,7 +9,6 @@
 #include "config/config.h"
 #include "cost/cost.h"
 #include "cost/stages.h"
-#include "replica/windows.h"
 #include "run/profile_shelf.h"
 
 enum { MACHINE_TEXT_BYTES = 1024 };

@@ -104,8 +104,7 @@ Test(windows, a_run_is_its_steps)
 Test(windows, prompts_see_the_window)
 {
     const struct model model = load_model("gemma-3-27b");
-    const struct roofline_rank rank = {
-        .model = &model, .window_layers = model.window_layers, .window_tokens = 1024};
+    const struct roofline_rank rank = {.model = &model, .window_tokens = 1024};
     const struct ifl_step_totals prompt = {.n_tokens = 4096,
                                            .n_prefill_tokens = 4096,
                                            .n_prefill_seqs = 1,
