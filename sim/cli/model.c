@@ -25,6 +25,8 @@ static void print_sizes(const struct portrait *portrait)
     const char *of_rank = options->tensor_parallel > 1 ? " a rank" : "";
     printf("%s on %d x %s\n", portrait->model.name, options->tensor_parallel,
            portrait->platform.hardware.name);
+    if (portrait->model.about[0])
+        printf("  %s\n", portrait->model.about);
     if (portrait->platform.hardware.assumed[0])
         printf("  assumed, not measured: %s\n", portrait->platform.hardware.assumed);
     if (portrait->model.window_layers > 0)

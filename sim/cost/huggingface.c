@@ -320,7 +320,7 @@ static const char *take_text_part(struct ifl_hf_config *config)
         {"gemma3", "gemma3_text"},   {"llama4", "llama4_text"},
         {"qwen3_5", "qwen3_5_text"}, {"qwen3_5_moe", "qwen3_5_moe_text"}};
     static const char *const outer[] = {"torch_dtype", "dtype", "quantization_config",
-                                        "tie_word_embeddings"};
+                                        "compression_config", "tie_word_embeddings"};
     const char *type = ifl_hf_text(config->root, "model_type");
     json_t *text = json_object_get(config->root, "text_config");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -378,21 +378,6 @@ static int32_t element_bytes(struct ifl_hf_config *config)
     return 2;
 }
 
-/* fp8 as DeepSeek-V3 has it: a scale for each block of 128 x 128 is left out. */
-static void read_quantization(struct ifl_hf_config *config, struct model *model)
-{
-    const struct json_t *quantization = ifl_hf_value(config->root, "quantization_config");
-    if (!quantization)
-        return;
-    if (strcmp(ifl_hf_text(quantization, "quant_method"), "fp8") == 0)
-        model->quantization = MODEL_FP8;
-    else if (strcmp(ifl_hf_text(quantization, "quant_method"), "mxfp4") == 0)
-        model->quantization = MODEL_MXFP4;
-    else
-        hf_refuse(config, "quantization_config is set",
-                  "a checkpoint that is not quantised, or quant_method fp8 or mxfp4");
-}
-
 static void read_object(struct ifl_hf_config *config, struct model *model)
 {
     const char *whole = take_text_part(config);
@@ -401,9 +386,9 @@ static void read_object(struct ifl_hf_config *config, struct model *model)
         return;
     architecture->read(config, model);
     model->weight_bytes = model->kv_bytes = element_bytes(config);
-    read_quantization(config, model);
-    snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s%s",
-             whole ? whole : architecture->model_type,
+    const char *weights = hf_read_quantization(config, model);
+    snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s%s%s%s",
+             whole ? whole : architecture->model_type, weights ? ", " : "", weights ? weights : "",
              whole ? ": the text part, the image encoder is not modelled" : "");
 }
 

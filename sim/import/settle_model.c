@@ -214,6 +214,14 @@ static bool has_width(const struct settled *s, const char *width)
            model.quantization == MODEL_MXFP4;
 }
 
+/* Of a checkpoint whose config.json says fp8, and neither its name nor a flag. */
+static void unpack_own_fp8(struct settled *s)
+{
+    struct model model;
+    if (unpacks_fp8(s) && settle_known_model(s, &model) && model.quantization == MODEL_FP8)
+        put_width(s, "fp8");
+}
+
 void settle_weights(struct settled *s)
 {
     const char *model = name_of(s), *format = facts_text(s->facts, "quantization");
@@ -223,8 +231,10 @@ void settle_weights(struct settled *s)
         width = model_width(model);
     if (!width && is_of_4_bits(format))
         width = "int4";
-    if (!width && !format)
+    if (!width && !format) {
+        unpack_own_fp8(s);
         return;
+    }
     if (has_width(s, width)) {
         if (format)
             facts_decide(s->facts, "quantization", FOUND_MAPS, "model", NULL);

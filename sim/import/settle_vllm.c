@@ -462,7 +462,8 @@ static void settle_parallel(struct settled *s)
         settle_count(s, "decode_context_parallel_size", "parallel.context");
 }
 
-/* Engine V0 plans, samples and detokenises between two steps; asynchronous scheduling hides it. */
+/* Engine V0 plans, samples and detokenises between two steps, V1 plans and samples; asynchronous
+ * scheduling hides it. */
 static void settle_host(const struct vllm *v)
 {
     const char *ahead = tree_text(tree_at(v->s->root, "serving.in_flight.ahead"));
@@ -471,6 +472,9 @@ static void settle_host(const struct vllm *v)
     else if (ahead && strcmp(ahead, "1") == 0)
         settle_deployment(v->s, "vllm-0.20",
                           "the host under asynchronous scheduling, as measured with 0.20");
+    else
+        settle_deployment(v->s, "vllm-0.8",
+                          "the host without asynchronous scheduling, as measured with 0.11");
 }
 
 /* A draft model has a length of its own; without one, two lengths are of two servers. */

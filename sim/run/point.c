@@ -475,7 +475,7 @@ static int fly(const struct point_options *options, struct point *point,
     if (rc == 0)
         rc = ifl_recorder_finish(point->recorder, &result->summary, error);
     if (rc == 0)
-        point_tell_front_end(options, point, &result->summary);
+        point_tell_host(options, point, &result->summary);
     if (rc == 0 && options->speculation_path)
         rc = write_speculation(options, point, error);
     if (rc == 0 && options->by_client)

@@ -121,10 +121,9 @@ void point_explain_differences(const struct point_options *options, const struct
 void point_tell_dummies(const struct point_options *options, const struct flight *flight);
 /* Of how many adapters a step was, where that is more than serving.adapters.max_loras. */
 void point_tell_adapters(const struct point_options *options, const struct point *point);
-/* That clients can hardly have received so many tokens, where no deployment says what that costs.
- */
-void point_tell_front_end(const struct point_options *options, const struct point *point,
-                          const struct ifl_summary *summary);
+/* That a host needs time for so many sequences, where the deployment has none. */
+void point_tell_host(const struct point_options *options, const struct point *point,
+                     const struct ifl_summary *summary);
 /* Adds to summary->assumed which durations rest on no measurement, by pools. */
 void point_disclose(const struct config *config, const struct point *point,
                     struct ifl_summary *summary);

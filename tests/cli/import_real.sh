@@ -339,9 +339,9 @@ deployed() { # DEPLOYMENT HARDWARE VERSION COMMAND
 }
 qwen='vllm serve Qwen/Qwen3-8B'
 deployed vllm-0.6 h100-sxm 0.7.3 "$qwen"
-deployed '' h100-sxm 0.11.0 "$qwen"
+deployed vllm-0.8 h100-sxm 0.11.0 "$qwen"
 deployed vllm-0.20 h100-sxm 0.20.1 "$qwen"
-deployed '' h100-sxm 0.20.1 "$qwen --no-async-scheduling"
+deployed vllm-0.8 h100-sxm 0.20.1 "$qwen --no-async-scheduling"
 deployed '' b300 0.20.1 "$qwen"
 deployed trtllm-1.2 h100-sxm-trtllm1.2 1.2 'trtllm-serve Qwen/Qwen3-8B'
 deployed '' h100-sxm-trtllm1.2 0.12 'trtllm-serve Qwen/Qwen3-8B --backend tensorrt'
@@ -352,6 +352,12 @@ succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-30B-A3B-FP8' --engine-vers
 printed 'assumed       dtype=int8: this GPU multiplies no fp8: its weights are unpacked, as those of int8'
 succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-30B-A3B-FP8' --engine-version 0.11.0 --hardware h200-sxm -o native.yaml
 same "$(sed -n 's/^dtype: //p' marlin.yaml native.yaml | tr '\n' ' ')" 'int8 fp8 ' 'weights in fp8'
+mkdir -p checkpoints/quantised
+printf '{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2,
+    "num_key_value_heads": 4, "vocab_size": 1000, "max_position_embeddings": 2048,
+    "quantization_config": {"quant_method": "fbgemm_fp8"}}' >checkpoints/quantised/config.json
+succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/quantised" --engine-version 0.11.0 --hardware a100-80gb-sxm -o own.yaml
+same "$(sed -n 's/^dtype: //p' own.yaml)" int8 'weights in fp8 by the config.json, on a GPU without'
 
 # A folder with a config.json is a model
 mkdir -p checkpoints/tiny

@@ -86,6 +86,10 @@ reproduce public-benchmarks
 awk -F, '$1 == "all" && $2 == "throughput" && ($3 != 68 || $4 > 0.06 || $4 < -0.06) ||
     $1 == "all" && $2 == "tpot" && ($4 < -0.15 || $4 > 0) || $1 == "batch8" && $2 == "e2e" && $5 > 0.07 { bad = 1 }
     END { exit bad || NR < 60 }' public-benchmarks/medians.csv || complain 'medians of public benchmarks are not those of the page'
+# The deployment has the median of the pairs.
+median_us=$(tail -n +2 public-benchmarks/pairs.csv | cut -d, -f3 | sort -n | sed -n 2p)
+awk -v us="$median_us" '$1 == "seq_s:" && $2 == sprintf("%.0fe-6", us) { found = 1 } END { exit !found }' \
+    "$INFLIGHT_DATA/configs/deployments/vllm-0.8.yaml" || complain "vllm-0.8 has not the median of the pairs, $median_us us"
 
 # Llumnix: where the dispatch alone is over the edge first tokens gain by an order of magnitude, and hardly below
 reproduce llumnix-a10

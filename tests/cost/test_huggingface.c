@@ -150,6 +150,69 @@ Test(huggingface, hostile_json_is_one_clear_line)
     expect_error(LLAMA "\"hidden_size\": 64, \"quantization_config\": {}}", "quantization_config");
 }
 
+/* ---- quantised checkpoints ---- */
+
+#define QUANTIZED(object) LLAMA "\"hidden_size\": 64, \"quantization_config\": {" object "}}"
+#define GROUP(weights, activations)                                                                \
+    "{\"targets\": [\"Linear\"], \"weights\": " weights ", \"input_activations\": " activations "}"
+#define FLOAT_8 "{\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"channel\"}"
+#define FLOAT_4 "{\"num_bits\": 4, \"type\": \"float\", \"group_size\": 16}"
+#define INT_8 "{\"num_bits\": 8, \"type\": \"int\", \"dynamic\": true}"
+#define INT_4 "{\"num_bits\": 4, \"type\": \"int\", \"group_size\": 128}"
+#define COMPRESSED(groups)                                                                         \
+    QUANTIZED("\"quant_method\": \"compressed-tensors\", \"config_groups\": {" groups "}")
+
+static void expect_quantization(const char *text, enum model_quantization quantization,
+                                const char *words)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(load_text(text, &model, &error), 0, "%s: %s", text, error.text);
+    cr_expect_eq(model.quantization, (int32_t)quantization, "%s: %d", text, model.quantization);
+    cr_expect(strstr(model.about, words), "%s: %s", text, model.about);
+}
+
+/* Keys and values as in checkpoints of each kind: neuralmagic's, NVIDIA's, Qwen's, Hugging Face's
+ * (transformers' docs/source/en/quantization). */
+Test(huggingface, quantised_checkpoints)
+{
+    expect_quantization(COMPRESSED("\"group_0\": " GROUP(FLOAT_8, FLOAT_8)), MODEL_FP8,
+                        ", weights in fp8");
+    expect_quantization(COMPRESSED("\"group_0\": " GROUP(FLOAT_8, "null")), MODEL_INT8, "unpacked");
+    expect_quantization(COMPRESSED("\"group_0\": " GROUP(INT_8, INT_8)), MODEL_INT8, "int8");
+    expect_quantization(COMPRESSED("\"a\": " GROUP(INT_4, "null") ", \"b\": " GROUP("null", INT_8)),
+                        MODEL_INT4, "int4");
+    expect_quantization(COMPRESSED("\"group_0\": " GROUP(FLOAT_4, FLOAT_4)), MODEL_INT4,
+                        "FP4, counted");
+    expect_quantization(QUANTIZED("\"quant_method\": \"fbgemm_fp8\""), MODEL_FP8, "fp8");
+    expect_quantization(QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"FP8\""),
+                        MODEL_FP8, "fp8");
+    expect_quantization(QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\""),
+                        MODEL_INT4, "FP4");
+    expect_quantization(QUANTIZED("\"quant_method\": \"gptq\", \"bits\": 8"), MODEL_INT8, "int8");
+    expect_quantization(QUANTIZED("\"quant_method\": \"awq\", \"w_bit\": 4"), MODEL_INT4, "int4");
+    expect_quantization(QUANTIZED("\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": true"),
+                        MODEL_INT4, "int4");
+    expect_quantization(LLAMA
+                        "\"hidden_size\": 64, \"compression_config\": {\"quant_method\": \"fp8\"}}",
+                        MODEL_FP8, "fp8");
+}
+
+Test(huggingface, formats_that_are_not_modelled)
+{
+    expect_error(COMPRESSED("\"a\": " GROUP(INT_4, "null") ", \"b\": " GROUP(FLOAT_8, FLOAT_8)),
+                 "config_groups has weights in several formats, expected one for all");
+    expect_error(COMPRESSED("\"a\": " GROUP("{\"num_bits\": 3, \"type\": \"int\"}", "null")),
+                 "another format, expected floats of 8 or 4 bits");
+    expect_error(COMPRESSED("\"a\": " GROUP("null", INT_8)), "unknown format");
+    expect_error(QUANTIZED("\"quant_method\": \"gptq\", \"bits\": 3"), "expected bits: 8 or 4");
+    expect_error(QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\""),
+                 "unknown format");
+    expect_error(QUANTIZED("\"quant_method\": \"quark\""), "compressed-tensors, modelopt, gptq");
+    expect_error(QUANTIZED("\"quant_method\": \"compressed-tensors\", \"config_groups\": [1]"),
+                 "unknown format");
+}
+
 Test(huggingface, syntax_errors_have_a_place)
 {
     struct model model;

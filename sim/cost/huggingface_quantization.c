@@ -1,0 +1,145 @@
+/* How the matrices of a checkpoint are stored, by the quantization_config of its config.json. The
+ * formats' keys are those that vLLM reads (vllm/model_executor/layers/quantization). */
+#include <jansson.h>
+#include <string.h>
+
+#include "cost/huggingface_kinds.h"
+
+#define METHODS                                                                                    \
+    "quant_method fp8, fbgemm_fp8, mxfp4, compressed-tensors, modelopt, gptq, awq, auto-round "    \
+    "or bitsandbytes"
+
+struct format {
+    int32_t quantization; /* enum model_quantization */
+    const char *words;    /* for the model's `about`; NULL: it is none that is modelled */
+};
+
+static const struct format FP8 = {MODEL_FP8, "weights in fp8"},
+                           UNPACKED_FP8 = {MODEL_INT8, "weights in fp8, unpacked: as int8"},
+                           INT8 = {MODEL_INT8, "weights in int8"},
+                           INT4 = {MODEL_INT4, "weights in int4"},
+                           FP4 = {MODEL_INT4, "weights in FP4, counted as int4"}, UNKNOWN;
+
+/* An algorithm of NVIDIA's Model Optimizer. */
+static struct format format_of_algorithm(const char *algorithm)
+{
+    static const struct {
+        const char *algorithm;
+        const struct format *format;
+    } known[] = {
+        {"FP8", &FP8},
+        {"FP8_PER_CHANNEL_PER_TOKEN", &FP8},
+        {"FP8_PB_WO", &FP8},
+        {"W8A16", &INT8},
+        {"W8A8_SQ_PER_CHANNEL", &INT8},
+        {"W4A16_AWQ", &INT4},
+        {"NVFP4", &FP4},
+        {"NVFP4_AWQ", &FP4},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(algorithm, known[i].algorithm) == 0)
+            return *known[i].format;
+    return UNKNOWN;
+}
+
+static json_int_t bits_of(const json_t *object, const char *key)
+{
+    return json_integer_value(ifl_hf_value(object, key));
+}
+
+static struct format format_of_bits(json_int_t bits)
+{
+    return bits == 8 ? INT8 : bits == 4 ? INT4 : UNKNOWN;
+}
+
+/* A group of compressed-tensors: fp8 is multiplied as it is where activations have 8 bits, too. */
+static struct format format_of_group(const json_t *weights, const json_t *activations)
+{
+    const json_int_t bits = bits_of(weights, "num_bits");
+    if (strcmp(ifl_hf_text(weights, "type"), "float") != 0)
+        return format_of_bits(bits);
+    if (bits == 4)
+        return FP4;
+    if (bits != 8)
+        return UNKNOWN;
+    return bits_of(activations, "num_bits") == 8 ? FP8 : UNPACKED_FP8;
+}
+
+/* That of all groups with weights: others are of activations or K/V alone. */
+static struct format format_of_groups(struct ifl_hf_config *config, const json_t *groups)
+{
+    struct format all = UNKNOWN;
+    const char *name;
+    json_t *group;
+    json_object_foreach((json_t *)groups, name, group)
+    {
+        const json_t *weights = ifl_hf_value(group, "weights");
+        if (!weights)
+            continue;
+        const struct format one =
+            format_of_group(weights, ifl_hf_value(group, "input_activations"));
+        if (!one.words)
+            hf_refuse(config, "config_groups has weights in another format",
+                      "floats of 8 or 4 bits, or integers of these");
+        else if (all.words && all.quantization != one.quantization)
+            hf_refuse(config, "config_groups has weights in several formats",
+                      "one for all: layers of several are not modelled");
+        all = one;
+    }
+    return all;
+}
+
+/* bitsandbytes says it in flags, the others in bits; AWQ's older files call them w_bit. */
+static struct format format_of_integers(struct ifl_hf_config *config, const json_t *object)
+{
+    const char *key = ifl_hf_value(object, "w_bit") ? "w_bit" : "bits";
+    struct format format = format_of_bits(bits_of(object, key));
+    if (json_is_true(ifl_hf_value(object, "load_in_4bit")))
+        format = INT4;
+    else if (json_is_true(ifl_hf_value(object, "load_in_8bit")))
+        format = INT8;
+    if (!format.words)
+        hf_refuse(config, "quantization_config has another number of bits", "bits: 8 or 4");
+    return format;
+}
+
+static bool is_one_of(const char *text, const char *const *list)
+{
+    while (*list && strcmp(text, *list) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static struct format format_of(struct ifl_hf_config *config, const json_t *object)
+{
+    static const char *const integers[] = {"gptq",       "gptqmodel",    "awq", "auto-round",
+                                           "auto_round", "bitsandbytes", NULL};
+    const char *method = ifl_hf_text(object, "quant_method");
+    struct format format = UNKNOWN;
+    if (strcmp(method, "fp8") == 0 || strcmp(method, "fbgemm_fp8") == 0)
+        return FP8;
+    if (strcmp(method, "mxfp4") == 0)
+        return (struct format){MODEL_MXFP4, "experts in mxfp4"};
+    if (is_one_of(method, integers))
+        return format_of_integers(config, object);
+    if (strcmp(method, "compressed-tensors") == 0)
+        format = format_of_groups(config, ifl_hf_value(object, "config_groups"));
+    else if (strcmp(method, "modelopt") == 0)
+        format = format_of_algorithm(ifl_hf_text(object, "quant_algo"));
+    if (!format.words)
+        hf_refuse(config, "quantization_config is of an unknown format",
+                  "a checkpoint that is not quantised, or " METHODS);
+    return format;
+}
+
+const char *hf_read_quantization(struct ifl_hf_config *config, struct model *model)
+{
+    const json_t *object = ifl_hf_value(config->root, "quantization_config");
+    if (!object) /* its name in the first files of compressed-tensors */
+        object = ifl_hf_value(config->root, "compression_config");
+    if (!object)
+        return NULL;
+    const struct format format = format_of(config, object);
+    model->quantization = format.quantization;
+    return format.words;
+}
