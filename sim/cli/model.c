@@ -14,7 +14,7 @@ static const double gib = 1024.0 * 1024 * 1024;
 
 static void warn_of_fp8(const struct portrait *portrait)
 {
-    const char *warning = cost_roofline_warning(&portrait->model);
+    const char *warning = cost_roofline_warning(&portrait->model, &portrait->platform.hardware);
     if (warning)
         fprintf(stderr, "note: %s\n", warning);
 }

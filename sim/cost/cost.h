@@ -52,7 +52,7 @@ struct adapter_cost;
 void cost_adapt(struct cost *cost, const struct adapter_cost *adapters);
 
 /* A warning about the roofline's durations for this model, or NULL. */
-const char *cost_roofline_warning(const struct model *model);
+const char *cost_roofline_warning(const struct model *model, const struct hardware *hardware);
 
 /* The duration of a step in nanoseconds, rounded once, at least 1. Negative if the cost has no
  * duration for it; cost_why_not then fills the error, such as the row that a table lacks. */

@@ -33,7 +33,7 @@ static const struct ifl_param gemm_fields[] = {
           "e_v: e_m of a product of one row, where that is a kernel of its own; 0: it is not")},
 };
 /* The fields of gemm, none of which is required. */
-static const struct ifl_param gemm_fp8_fields[] = {
+static const struct ifl_param gemm_quantised_fields[] = {
     {REAL(gemm, launch_us, 0, 0, 1e6, "us", "t0: fixed time of a product and the quantisation")},
     {REAL(gemm, compute_frac, 0, 0, 10, "", "e_c: share of peak FLOP/s; 0: unknown")},
     {REAL(gemm, memory_frac, 1, 1e-3, 10, "", "e_m: share of peak bytes/s")},
@@ -130,11 +130,12 @@ static const struct section {
 } sections[] = {
     {"gpu", SECTION(gpu, gpu), false},
     {"gemm", SECTION(gemm, gemm), false},
-    {"gemm_fp8", gemm_fp8_fields, sizeof gemm_fp8_fields / sizeof *gemm_fp8_fields,
-     offsetof(struct hardware, gemm_fp8), true},
+    {"gemm_fp8", SECTION(gemm_quantised, gemm_fp8), true},
+    {"gemm_nvfp4", SECTION(gemm_quantised, gemm_nvfp4), true},
     {"experts", SECTION(experts, experts), true},
     {"experts_fp8", SECTION(experts, experts_fp8), true},
     {"experts_mxfp4", SECTION(experts, experts_mxfp4), true},
+    {"experts_nvfp4", SECTION(experts, experts_nvfp4), true},
     {"latent", SECTION(latent, latent), true},
     {"delta", SECTION(delta, delta), true},
     {"prefill", SECTION(prefill, prefill), false},

@@ -129,10 +129,10 @@ struct hardware {
     struct corrections corrections;
     struct gpu_profile gpu;
     struct gemm_profile gemm;
-    struct gemm_profile gemm_fp8; /* with the inputs' quantisation; 0 compute_frac: unknown */
+    struct gemm_profile gemm_fp8, gemm_nvfp4; /* 0 compute_frac: unknown */
     /* 0 compute_frac: two products of gemm or gemm_fp8 take the place of the first two, `experts`
      * with fewer bytes that of the third */
-    struct experts_profile experts, experts_fp8, experts_mxfp4;
+    struct experts_profile experts, experts_fp8, experts_mxfp4, experts_nvfp4;
     struct latent_profile latent;
     struct delta_profile delta; /* 0 chain_us: that of a B200 (kernels.h) */
     struct prefill_profile prefill;

@@ -20,8 +20,9 @@ void hf_read_shape(struct ifl_hf_config *config, struct model *model, int32_t d_
 void hf_read_grouped(struct ifl_hf_config *config, struct model *model);
 void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
 
-/* The format of a quantised checkpoint's matrices; words for it, NULL if it is not quantised. Scales
- * of blocks of fp8 are left out, and matrices that the file excludes count as the others do. */
+/* The format of a quantised checkpoint's matrices; words for it, NULL if it is not quantised.
+ * Scales of blocks of fp8 are left out, and matrices that the file excludes count as the others do.
+ */
 const char *hf_read_quantization(struct ifl_hf_config *config, struct model *model);
 
 /* ---- an architecture each ---- */

@@ -18,6 +18,7 @@ static const struct format FP8 = {MODEL_FP8, "weights in fp8"},
                            UNPACKED_FP8 = {MODEL_INT8, "weights in fp8, unpacked: as int8"},
                            INT8 = {MODEL_INT8, "weights in int8"},
                            INT4 = {MODEL_INT4, "weights in int4"},
+                           NVFP4 = {MODEL_NVFP4, "weights in nvfp4"},
                            FP4 = {MODEL_INT4, "weights in FP4, counted as int4"}, UNKNOWN;
 
 /* An algorithm of NVIDIA's Model Optimizer. */
@@ -33,8 +34,8 @@ static struct format format_of_algorithm(const char *algorithm)
         {"W8A16", &INT8},
         {"W8A8_SQ_PER_CHANNEL", &INT8},
         {"W4A16_AWQ", &INT4},
-        {"NVFP4", &FP4},
-        {"NVFP4_AWQ", &FP4},
+        {"NVFP4", &NVFP4},
+        {"NVFP4_AWQ", &NVFP4},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(algorithm, known[i].algorithm) == 0)
@@ -52,14 +53,16 @@ static struct format format_of_bits(json_int_t bits)
     return bits == 8 ? INT8 : bits == 4 ? INT4 : UNKNOWN;
 }
 
-/* A group of compressed-tensors: fp8 is multiplied as it is where activations have 8 bits, too. */
+/* A group of compressed-tensors: fp8 is multiplied as it is where activations have 8 bits, too, and
+ * so is NVFP4, with a scale for each 16, where they have 4. */
 static struct format format_of_group(const json_t *weights, const json_t *activations)
 {
     const json_int_t bits = bits_of(weights, "num_bits");
     if (strcmp(ifl_hf_text(weights, "type"), "float") != 0)
         return format_of_bits(bits);
     if (bits == 4)
-        return FP4;
+        return bits_of(weights, "group_size") == 16 && bits_of(activations, "num_bits") == 4 ? NVFP4
+                                                                                             : FP4;
     if (bits != 8)
         return UNKNOWN;
     return bits_of(activations, "num_bits") == 8 ? FP8 : UNPACKED_FP8;

@@ -1,6 +1,8 @@
 #include "cost/kernels.h"
 
 #include <math.h>
+
+#include "cost/model.h"
 #include <stdbool.h>
 
 static const double us = 1e-6, gb_per_s = 1e9, tflops = 1e12;
@@ -57,34 +59,66 @@ static double p_norm(double a, double b, double p)
     return larger * pow(1 + pow(ratio, p), 1 / p);
 }
 
+static const struct gemm_profile *gemm_profile(const struct hardware *hardware,
+                                               enum product_format format)
+{
+    return format == PRODUCT_FP8     ? &hardware->gemm_fp8
+           : format == PRODUCT_NVFP4 ? &hardware->gemm_nvfp4
+                                     : &hardware->gemm;
+}
+
+bool products_are_known(const struct hardware *hardware, enum product_format format)
+{
+    return gemm_profile(hardware, format)->compute_frac > 0;
+}
+
+/* Corrections are of products in 16 bits and in fp8 (cost/correction.h). */
+static double gemm_corrected(const struct hardware *hardware, const struct gemm_group *group)
+{
+    if (group->format == PRODUCT_NVFP4)
+        return 1;
+    return corrected(hardware, group->format == PRODUCT_FP8 ? CORRECT_GEMM_FP8 : CORRECT_GEMM,
+                     group->n, group->k, group->m);
+}
+
+/* Peaks of the formats, in those of 16 bits. */
+static const double product_peaks[] = {
+    [PRODUCT_16_BIT] = 1, [PRODUCT_FP8] = 2, [PRODUCT_NVFP4] = 4};
+static const double expert_peaks[] = {
+    [EXPERTS_16_BIT] = 1, [EXPERTS_FP8] = 2, [EXPERTS_MXFP4] = 1, [EXPERTS_NVFP4] = 4};
+
 double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group)
 {
-    const struct gemm_profile *gemm = group->fp8 ? &hardware->gemm_fp8 : &hardware->gemm;
+    const struct gemm_profile *gemm = gemm_profile(hardware, group->format);
     const double m = group->m, n = group->n, k = group->k;
     if (m <= 0)
         return 0;
-    const double peak = (group->fp8 ? 2 : 1) * flops_per_s(hardware, gemm->compute_frac);
+    const double peak = product_peaks[group->format] * flops_per_s(hardware, gemm->compute_frac);
     const double compute_s = 2 * m * n * k * wave_factor(hardware, gemm, m, n, group->n_weights) *
                              tile_factor(gemm, m / group->n_weights) / peak;
-    const double input_bytes = group->fp8 ? group->weight_bytes : group->element_bytes;
+    const double input_bytes =
+        group->format == PRODUCT_16_BIT ? group->element_bytes : group->weight_bytes;
     const double bytes = m * k * input_bytes + m * n * group->element_bytes +
                          group->n_weights * n * k * group->weight_bytes;
     const bool is_vector = m <= 1 && gemm->vector_frac > 0;
     const double memory_s =
         bytes / bytes_per_s(hardware, is_vector ? gemm->vector_frac : gemm->memory_frac);
-    return corrected(hardware, group->fp8 ? CORRECT_GEMM_FP8 : CORRECT_GEMM, n, k, m) *
+    return gemm_corrected(hardware, group) *
            (gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent));
 }
 
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)
 {
-    const struct gemm_group one = {m, n, k, 1, element_bytes, element_bytes, false};
+    const struct gemm_group one = {m, n, k, 1, element_bytes, element_bytes, PRODUCT_16_BIT};
     return gemm_group_s(hardware, &one);
 }
 
-double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
+double gemm_in_s(const struct hardware *hardware, enum product_format format, double m, double n,
+                 double k)
 {
-    const struct gemm_group one = {m, n, k, 1, 2, 1, true};
+    static const double weight_bytes[] = {
+        [PRODUCT_16_BIT] = 2, [PRODUCT_FP8] = 1, [PRODUCT_NVFP4] = MODEL_NVFP4_BYTES};
+    const struct gemm_group one = {m, n, k, 1, 2, weight_bytes[format], format};
     return gemm_group_s(hardware, &one);
 }
 
@@ -93,6 +127,7 @@ static const struct experts_profile *experts_profile(const struct hardware *hard
 {
     return format == EXPERTS_FP8     ? &hardware->experts_fp8
            : format == EXPERTS_MXFP4 ? &hardware->experts_mxfp4
+           : format == EXPERTS_NVFP4 ? &hardware->experts_nvfp4
                                      : &hardware->experts;
 }
 
@@ -104,13 +139,12 @@ bool experts_are_known(const struct hardware *hardware, enum expert_format forma
 double experts_s(const struct hardware *hardware, const struct expert_group *group)
 {
     const struct experts_profile *experts = experts_profile(hardware, group->format);
-    const double peaks = group->format == EXPERTS_FP8 ? 2 : 1;
     const double weights = group->n_matrices * group->d_model * group->d_ffn;
     const double moved = 3 * group->d_model + 2 * group->n_matrices * group->d_ffn;
     if (group->n_picks <= 0)
         return 0;
-    const double compute_s =
-        2 * group->n_picks * weights / (peaks * flops_per_s(hardware, experts->compute_frac));
+    const double peak = expert_peaks[group->format] * flops_per_s(hardware, experts->compute_frac);
+    const double compute_s = 2 * group->n_picks * weights / peak;
     const double memory_s = (group->n_experts * weights * group->weight_bytes +
                              group->n_picks * moved * group->element_bytes) /
                             bytes_per_s(hardware, experts->memory_frac);

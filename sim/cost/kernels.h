@@ -34,20 +34,25 @@
  * perfectly. No rows take no time. */
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);
 /* Products of several weights [n][k], each with rows of its own, as in a layer of experts.
- * Quantised weights move fewer bytes; fp8 has a section of its own. */
+ * Quantised weights move fewer bytes. gemm_fp8 and gemm_nvfp4: the same with inputs quantised as
+ * the weights are, a 16-bit output, and twice and four times the peak. */
+enum product_format { PRODUCT_16_BIT, PRODUCT_FP8, PRODUCT_NVFP4 };
 struct gemm_group {
     double m, n, k;                     /* m over all weights together */
     double n_weights;                   /* different weights that are read */
     double element_bytes, weight_bytes; /* of an element of inputs and outputs, of the weights */
-    bool fp8;
+    enum product_format format;         /* in which they are multiplied */
 };
 double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group);
-/* gemm_fp8: the same with 8-bit inputs, a 16-bit output and the doubled peak. */
-double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k);
+/* One such product of 16-bit inputs, by its format. */
+double gemm_in_s(const struct hardware *hardware, enum product_format format, double m, double n,
+                 double k);
+/* True if the profile has numbers for products in that format. */
+bool products_are_known(const struct hardware *hardware, enum product_format format);
 
-/* experts, experts_fp8, experts_mxfp4: the experts of a rank as one operation: the sort of the
- * tokens by expert, the products up and down, the activation between them, and the sum of each
- * token's outputs.
+/* experts, experts_fp8, experts_mxfp4, experts_nvfp4: the experts of a rank as one operation: the
+ * sort of the tokens by expert, the products up and down, the activation between them, and the sum
+ * of each token's outputs.
  *
  *     tx + D x + ((F / (e_c P))^p + (bytes / (e_m W))^p)^(1/p)
  *     F = 2 c r d f,  bytes = D c d f weight + r (3 d + 2 c f) element
@@ -55,7 +60,7 @@ double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
  * with r picks of tokens, D different experts among them, c matrices [d][f] an expert. Each pick's
  * row is gathered, written and read again for the sum; up and activation are written and read. Few
  * rows an expert leave most of a tile empty, so that p is near 1 and e_c below that of gemm. */
-enum expert_format { EXPERTS_16_BIT, EXPERTS_FP8, EXPERTS_MXFP4 };
+enum expert_format { EXPERTS_16_BIT, EXPERTS_FP8, EXPERTS_MXFP4, EXPERTS_NVFP4 };
 struct expert_group {
     double n_picks, n_experts;          /* r, D; of a rank */
     double n_matrices, d_model, d_ffn;  /* c, d, f; of a rank */

@@ -218,7 +218,7 @@ static int64_t absorbed_bytes(const struct model *model, const struct engine_rul
 {
     struct model_linear ups[MODEL_UPS];
     const struct model_linear *up = &ups[MODEL_KV_UP];
-    if (model->quantization == MODEL_PLAIN || rule->flags & IS_STATIC)
+    if (model_attention_bytes(model) == model->weight_bytes || rule->flags & IS_STATIC)
         return 0;
     model_latent_ups(model, tensor_parallel, ups);
     return model->layers * up->n * up->k * model->weight_bytes;

@@ -229,7 +229,8 @@ void model_set_dtype(struct model *model, enum model_dtype dtype)
 {
     static const enum model_quantization quantization[] = {[MODEL_DTYPE_FP8] = MODEL_FP8,
                                                            [MODEL_DTYPE_INT8] = MODEL_INT8,
-                                                           [MODEL_DTYPE_INT4] = MODEL_INT4};
+                                                           [MODEL_DTYPE_INT4] = MODEL_INT4,
+                                                           [MODEL_DTYPE_NVFP4] = MODEL_NVFP4};
     const int32_t bytes = dtype == MODEL_DTYPE_FP32 ? 4 : 2;
     if (dtype == MODEL_DTYPE_AUTO)
         return;
@@ -247,11 +248,19 @@ double model_matrix_bytes(const struct model *model)
         return 1;
     case MODEL_INT4:
         return 0.5;
+    case MODEL_NVFP4:
+        return MODEL_NVFP4_BYTES;
     case MODEL_PLAIN:
     case MODEL_MXFP4:
         break;
     }
     return model->weight_bytes;
+}
+
+double model_attention_bytes(const struct model *model)
+{
+    const bool is_plain = model->quantization == MODEL_NVFP4 && model_is_latent(model);
+    return is_plain ? model->weight_bytes : model_matrix_bytes(model);
 }
 
 double model_expert_bytes(const struct model *model)
@@ -266,9 +275,12 @@ int64_t model_experts_bytes(const struct model *model, int32_t tensor_parallel)
 
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t others =
-        layers_matrices(model, tensor_parallel) - experts_matrices(model, tensor_parallel);
-    return (int64_t)((double)others * model_matrix_bytes(model)) +
+    const int64_t attention =
+        (model->layers - model->state_layers) * attention_matrices(model, tensor_parallel);
+    const int64_t others = layers_matrices(model, tensor_parallel) -
+                           experts_matrices(model, tensor_parallel) - attention;
+    return (int64_t)((double)others * model_matrix_bytes(model) +
+                     (double)attention * model_attention_bytes(model)) +
            model_experts_bytes(model, tensor_parallel);
 }
 

@@ -27,10 +27,20 @@
 enum model_mlp { MODEL_MLP_GATED, MODEL_MLP_PLAIN };
 enum model_norm { MODEL_RMSNORM, MODEL_LAYERNORM };
 /* The format of the layers' matrices; embeddings, LM head and norms are not quantised. int8, int4
- * and mxfp4 are unpacked to 16 bits before they are multiplied, fp8 is multiplied as it is. mxfp4
- * is that of experts alone, 4 bits and a scale of 8 for each 32 (OCP Microscaling Formats 1.0,
- * table 1); the other matrices have 16 bits. */
-enum model_quantization { MODEL_PLAIN, MODEL_FP8, MODEL_INT8, MODEL_INT4, MODEL_MXFP4 };
+ * and mxfp4 are unpacked to 16 bits before they are multiplied, fp8 is multiplied as it is, and so
+ * is nvfp4 where a profile has gemm_nvfp4. mxfp4 is that of experts alone, 4 bits and a scale of 8
+ * for each 32 (OCP Microscaling Formats 1.0, table 1); the other matrices have 16 bits. nvfp4 has a
+ * scale of 8 bits for each 16 (NVIDIA's Model Optimizer); latent attention is left in 16 bits, as
+ * in NVIDIA's checkpoints of DeepSeek and Kimi. */
+enum model_quantization {
+    MODEL_PLAIN,
+    MODEL_FP8,
+    MODEL_INT8,
+    MODEL_INT4,
+    MODEL_MXFP4,
+    MODEL_NVFP4
+};
+#define MODEL_NVFP4_BYTES (4.5 / 8) /* of an element, with its part of the scale */
 enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
 
 /* Other shapes are bounded by IFL_MODEL_MAX_... of inflight/engine.h. */
@@ -81,7 +91,7 @@ struct model {
 int model_load(const char *name, struct model *model, struct ifl_error *error);
 
 /* What a caller may ask a model's weights to be. */
-#define MODEL_DTYPES "auto|fp32|fp16|bf16|fp8|int8|int4"
+#define MODEL_DTYPES "auto|fp32|fp16|bf16|fp8|int8|int4|nvfp4"
 enum model_dtype {
     MODEL_DTYPE_AUTO, /* as the model's file says */
     MODEL_DTYPE_FP32,
@@ -89,7 +99,8 @@ enum model_dtype {
     MODEL_DTYPE_BF16,
     MODEL_DTYPE_FP8, /* from here on the layers' matrices alone; the rest has 16 bits */
     MODEL_DTYPE_INT8,
-    MODEL_DTYPE_INT4
+    MODEL_DTYPE_INT4,
+    MODEL_DTYPE_NVFP4
 };
 /* K/V that has as many bytes as the activations follows them. */
 void model_set_dtype(struct model *model, enum model_dtype dtype);
@@ -186,8 +197,10 @@ struct model_groups {
 /* One group, too, where the window is a chunk, or fewer layers have one than have none. */
 struct model_groups model_kv_groups(const struct model *model);
 
-/* Bytes of an element of the layers' matrices, 2, 1 or 0.5, and of those of experts. */
+/* Bytes of an element of the layers' matrices, with its part of a scale in formats of 4 bits that
+ * have one; of those of attention and of experts. */
 double model_matrix_bytes(const struct model *model);
+double model_attention_bytes(const struct model *model);
 double model_expert_bytes(const struct model *model);
 
 /* The expected number of experts that a layer reads for n_tokens tokens, if each token picks k of E

@@ -37,7 +37,7 @@ static const struct ifl_param fields[] = {
            "rows of a learned position table")},
     {COUNT(weight_bytes, 2, 1, 8, "bytes", "of an element of weights and activations")},
     {COUNT(kv_bytes, 2, 1, 8, "bytes", "of an element of the KV cache")},
-    {CHOICE(quantization, "none|fp8|int8|int4|mxfp4",
+    {CHOICE(quantization, "none|fp8|int8|int4|mxfp4|nvfp4",
             "of the layers' matrices; mxfp4: of the experts'")},
     {COUNT(n_experts, 0, 0, MODEL_MAX_EXPERTS, "experts", "MLPs of d_ffn in a layer; 0: dense")},
     {COUNT(experts_per_token, 0, 0, MODEL_MAX_EXPERTS, "experts", "that a router picks")},

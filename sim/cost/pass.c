@@ -53,7 +53,7 @@ static struct pass_part around(const struct model *model, int32_t tensor_paralle
     struct model_linear states[MODEL_STATE_LINEARS];
     const double share = (double)model->state_layers / model->layers;
     const double matrix_bytes = model_matrix_bytes(model);
-    const struct pass_part full = product(model, of_attention, m, 1, matrix_bytes);
+    const struct pass_part full = product(model, of_attention, m, 1, model_attention_bytes(model));
     if (model->state_layers == 0)
         return full;
     model_state_linears(model, tensor_parallel, states);
@@ -109,7 +109,7 @@ static struct pass_part latent_ups(const struct model *model, int32_t tensor_par
 {
     struct model_linear ups[MODEL_UPS];
     const double h = model_q_heads_per_rank(model, tensor_parallel);
-    const double m = pass->n_seqs * pass->new_tokens, matrix_bytes = model_matrix_bytes(model);
+    const double m = pass->n_seqs * pass->new_tokens, matrix_bytes = model_attention_bytes(model);
     const double rows = pass->n_seqs * (pass->context_tokens + pass->new_tokens);
     const struct model_linear w_uk = {"kv up", model->kv_lora_rank, model->qk_nope_head_dim};
     const struct model_linear w_uv = {"kv up", model->v_head_dim, model->kv_lora_rank};

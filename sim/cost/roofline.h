@@ -36,6 +36,7 @@ struct roofline_rank {
     double prompt_frac; /* of the profile's times, of what a step with prompts computes */
     bool fused_experts; /* the profile has them as one operation, of the format below */
     enum expert_format expert_format;
+    enum product_format product_format, attention_format; /* of its products; of attention's */
 };
 
 /* Requires that the ranks can share the model (model_check_parallel), which is spread over them

@@ -72,8 +72,8 @@ static double linear_s(const struct roofline_rank *rank, int i, struct roofline_
         .k = (double)rank->linears[i].k,
         .n_weights = experts ? rank_experts(rank, m) : 1,
         .element_bytes = model->weight_bytes,
-        .weight_bytes = experts ? model_expert_bytes(model) : model_matrix_bytes(model),
-        .fp8 = model->quantization == MODEL_FP8,
+        .weight_bytes = experts ? model_expert_bytes(model) : model_attention_bytes(model),
+        .format = experts ? rank->product_format : rank->attention_format,
     };
     const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
     return (routes ? router_s(rank, m.own) : 0) + gemm_group_s(rank->hardware, &group);
@@ -105,7 +105,22 @@ double roofline_product_s(const struct roofline_rank *rank, double m, double n, 
                                    .n_weights = 1,
                                    .element_bytes = model->weight_bytes,
                                    .weight_bytes = model_matrix_bytes(model),
-                                   .fp8 = model->quantization == MODEL_FP8};
+                                   .format = rank->product_format};
+    return gemm_group_s(rank->hardware, &one);
+}
+
+/* Of latent attention, with one of its projections. */
+static double latent_product_s(const struct roofline_rank *rank, double m,
+                               const struct model_linear *of)
+{
+    const struct model *model = rank->model;
+    const struct gemm_group one = {.m = m,
+                                   .n = (double)of->n,
+                                   .k = (double)of->k,
+                                   .n_weights = 1,
+                                   .element_bytes = model->weight_bytes,
+                                   .weight_bytes = model_attention_bytes(model),
+                                   .format = rank->attention_format};
     return gemm_group_s(rank->hardware, &one);
 }
 
@@ -122,7 +137,7 @@ static double mlp_s(const struct roofline_rank *rank, double m, double columns)
 static double q_up_s(const struct roofline_rank *rank, double m)
 {
     const struct model_linear *up = &rank->ups[MODEL_Q_UP];
-    return up->n > 0 ? roofline_product_s(rank, m, (double)up->n, (double)up->k) : 0;
+    return up->n > 0 ? latent_product_s(rank, m, up) : 0;
 }
 
 double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -137,7 +152,7 @@ double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step
                                   .n_weights = h,
                                   .element_bytes = model->weight_bytes,
                                   .weight_bytes = model->weight_bytes};
-    double s = roofline_product_s(rank, prompts, (double)up->n, (double)up->k);
+    double s = latent_product_s(rank, prompts, up);
     s += gemm_group_s(rank->hardware, &absorbed);
     absorbed.n = model->v_head_dim;
     absorbed.k = model->kv_lora_rank;

@@ -168,7 +168,10 @@ static int aic_gemm(const struct adapter_row *row, struct fit_sample *sample,
     int code = 0;
     const char *dtype = adapter_text(row, 0);
     *sample = (struct fit_sample){.element_bytes = 2};
-    sample->op = is_16_bit(dtype) ? FIT_GEMM : strcmp(dtype, "fp8") == 0 ? FIT_GEMM_FP8 : FIT_NONE;
+    sample->op = is_16_bit(dtype)              ? FIT_GEMM
+                 : strcmp(dtype, "fp8") == 0   ? FIT_GEMM_FP8
+                 : strcmp(dtype, "nvfp4") == 0 ? FIT_GEMM_NVFP4
+                                               : FIT_NONE;
     sample->m = adapter_number(row, 1, 1, &code, error);
     sample->n = adapter_number(row, 2, 1, &code, error);
     sample->k = adapter_number(row, 3, 1, &code, error);
@@ -200,6 +203,7 @@ static int aic_experts(const struct adapter_row *row, struct fit_sample *sample,
         sample->op = is_16_bit(dtype)                    ? FIT_EXPERTS
                      : strcmp(dtype, "fp8_block") == 0   ? FIT_EXPERTS_FP8
                      : strcmp(dtype, "w4a16_mxfp4") == 0 ? FIT_EXPERTS_MXFP4
+                     : strcmp(dtype, "nvfp4") == 0       ? FIT_EXPERTS_NVFP4
                                                          : FIT_NONE;
     snprintf(sample->group, sizeof sample->group, "%.0f/%.0f/%.0f", sample->n, columns,
              sample->n_experts);
@@ -308,7 +312,7 @@ static const struct adapter all[] = {
      NULL,
      aic_gemm},
     {"aiconfigurator experts",
-     "fused layers of experts, of 16 bits, of fp8 in blocks and of mxfp4",
+     "fused layers of experts, of 16 bits, of fp8 in blocks, of mxfp4 and of nvfp4",
      {"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size",
       "moe_ep_size", "distribution", "latency"},
      NULL,

@@ -89,4 +89,5 @@ void fit_data_even_octaves(struct fit_data *data)
 {
     even_octaves_of(data, FIT_GEMM);
     even_octaves_of(data, FIT_GEMM_FP8);
+    even_octaves_of(data, FIT_GEMM_NVFP4);
 }

@@ -10,9 +10,11 @@ static double predict_gemm(const struct platform *platform, const struct fit_sam
     return gemm_s(&platform->hardware, sample->m, sample->n, sample->k, sample->element_bytes);
 }
 
-static double predict_gemm_fp8(const struct platform *platform, const struct fit_sample *sample)
+static double predict_gemm_quantised(const struct platform *platform,
+                                     const struct fit_sample *sample)
 {
-    return gemm_fp8_s(&platform->hardware, sample->m, sample->n, sample->k);
+    const enum product_format format = sample->op == FIT_GEMM_FP8 ? PRODUCT_FP8 : PRODUCT_NVFP4;
+    return gemm_in_s(&platform->hardware, format, sample->m, sample->n, sample->k);
 }
 
 /* Tables of experts have loads that are balanced or known to reach every expert. */
@@ -20,11 +22,13 @@ static double predict_experts(const struct platform *platform, const struct fit_
 {
     const enum expert_format format = sample->op == FIT_EXPERTS_FP8     ? EXPERTS_FP8
                                       : sample->op == FIT_EXPERTS_MXFP4 ? EXPERTS_MXFP4
+                                      : sample->op == FIT_EXPERTS_NVFP4 ? EXPERTS_NVFP4
                                                                         : EXPERTS_16_BIT;
     static const struct model of_format[] = {
         [EXPERTS_16_BIT] = {.weight_bytes = 2},
         [EXPERTS_FP8] = {.weight_bytes = 2, .quantization = MODEL_FP8},
-        [EXPERTS_MXFP4] = {.weight_bytes = 2, .quantization = MODEL_MXFP4}};
+        [EXPERTS_MXFP4] = {.weight_bytes = 2, .quantization = MODEL_MXFP4},
+        [EXPERTS_NVFP4] = {.weight_bytes = 2, .quantization = MODEL_NVFP4}};
     const double n_picks = sample->m * sample->experts_per_token;
     const struct expert_group group = {
         .n_picks = n_picks,
@@ -279,7 +283,13 @@ static const struct form forms[] = {
      .parameters = GEMM(gemm_fp8),
      .n_parameters = 7,
      .n_folds = 5,
-     .predict_s = predict_gemm_fp8},
+     .predict_s = predict_gemm_quantised},
+    {.op = FIT_GEMM_NVFP4,
+     .section = "gemm_nvfp4",
+     .parameters = GEMM(gemm_nvfp4),
+     .n_parameters = 7,
+     .n_folds = 5,
+     .predict_s = predict_gemm_quantised},
     {.op = FIT_PREFILL,
      .section = "prefill",
      .parameters = {LOG(prefill, launch_us, 0.1, 1000, 10, 1),
@@ -407,6 +417,12 @@ static const struct form forms[] = {
     {.op = FIT_EXPERTS_MXFP4,
      .section = "experts_mxfp4",
      .parameters = EXPERTS(experts_mxfp4),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_experts},
+    {.op = FIT_EXPERTS_NVFP4,
+     .section = "experts_nvfp4",
+     .parameters = EXPERTS(experts_nvfp4),
      .n_parameters = 5,
      .n_folds = 5,
      .predict_s = predict_experts},

@@ -33,6 +33,8 @@ enum fit_op {
     FIT_LATENT, /* attention with latents in one layer */
     FIT_EXPERTS_MXFP4,
     FIT_DELTA, /* the gated delta rule of prompts, or with new_tokens 0 of decodes */
+    FIT_GEMM_NVFP4,
+    FIT_EXPERTS_NVFP4,
     FIT_OPS
 };
 

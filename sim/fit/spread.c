@@ -172,6 +172,10 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
         slow_experts(&hardware->experts_fp8, factor, factor);
     else if (op == FIT_EXPERTS_MXFP4)
         slow_experts(&hardware->experts_mxfp4, factor, factor);
+    else if (op == FIT_GEMM_NVFP4)
+        slow_gemm(&hardware->gemm_nvfp4, factor, factor);
+    else if (op == FIT_EXPERTS_NVFP4)
+        slow_experts(&hardware->experts_nvfp4, factor, factor);
     else if (op == FIT_DELTA)
         slow_delta(&hardware->delta, factor);
     else if (op == FIT_LATENT)
@@ -250,6 +254,8 @@ static void draw_software(const struct spread *spread, struct hardware *hardware
     slow_experts(&hardware->experts, products, weights);
     slow_experts(&hardware->experts_fp8, products, weights);
     slow_experts(&hardware->experts_mxfp4, products, weights);
+    slow_gemm(&hardware->gemm_nvfp4, products, weights);
+    slow_experts(&hardware->experts_nvfp4, products, weights);
     slow_prefill(&hardware->prefill, software_factor(spread, 2, software.prefill));
     slow_decode(hardware, software_factor(spread, 3, software.decode));
     for (int i = 0; i < HARDWARE_ALLREDUCES; i++) {

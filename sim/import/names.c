@@ -335,9 +335,10 @@ const char *model_width(const char *name)
 {
     char text[256];
     const char *bare = bare_name(name, text);
+    const bool is_of_nvidia = strncmp(name, "nvidia/", strlen("nvidia/")) == 0;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
         if (has_word(bare, widths[i].word))
-            return widths[i].dtype;
+            return is_of_nvidia && strcmp(widths[i].dtype, "fp4") == 0 ? "nvfp4" : widths[i].dtype;
     return NULL;
 }
 

@@ -165,10 +165,6 @@ static bool is_of_4_bits(const char *format)
 static const char *fp4_says(const char *width)
 {
     static const char *const words[][2] = {
-        {"nvfp4",
-         "counted as int4: weights have 4.5 bits with their scales, 4.16 here, so that they "
-         "take 8% more memory than here; a step takes as long as with int4, which is multiplied in "
-         "16 bits, not in FP4"},
         {"mxfp4", "counted as int4: weights have 4.25 bits with their scales, 4.16 here, so that "
                   "they take 2% more memory than here; a step takes as long as with int4, which is "
                   "multiplied in 16 bits, not in FP4"},

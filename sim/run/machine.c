@@ -466,7 +466,7 @@ static void disclose_hardware(const struct machine *machine, const struct config
 {
     const struct hardware *hardware = &machine->platform.hardware;
     const struct deployment *deployment = &machine->platform.deployment;
-    const char *warning = cost_roofline_warning(&machine->model);
+    const char *warning = cost_roofline_warning(&machine->model, &machine->platform.hardware);
     if (hardware->assumed[0] || warning)
         add(text, n_bytes, "%s: %s%s%s", hardware->name, hardware->assumed,
             hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");

@@ -210,14 +210,17 @@ has_width int8 RedHatAI/Qwen3-32B-quantized.w8a8
 has_width fp8 Qwen/Qwen3-32B-FP8
 has_width fp8 'Qwen/Qwen3-32B --quantization fp8'
 has_width int4 'Qwen/Qwen3-32B-AWQ --quantization compressed-tensors'
-# Four bits, whose scales are more than those of int4.
-for of in '8%=nvidia/Qwen3-32B-NVFP4' '8%=Qwen/Qwen3-32B --quantization modelopt_fp4' '2%=Qwen/Qwen3-32B --quantization mxfp4' \
-    '8%=RedHatAI/Qwen3-32B-NVFP4 --quantization compressed-tensors' '2%=x/Qwen3-32B-MXFP4'; do
-    has_width int4 "${of#*=}"
-    printed 'counted as int4: weights have 4.'
-    printed "they take ${of%%=*} more memory than here; a step takes as long as with int4"
+for of in nvidia/Qwen3-32B-NVFP4 'Qwen/Qwen3-32B --quantization modelopt_fp4' nvidia/Qwen3-32B-FP4 \
+    'RedHatAI/Qwen3-32B-NVFP4 --quantization compressed-tensors'; do
+    has_width nvfp4 "$of"
 done
-has_width int4 nvidia/Qwen3-32B-FP4
+# Four bits, whose scales are more than those of int4.
+for of in 'Qwen/Qwen3-32B --quantization mxfp4' x/Qwen3-32B-MXFP4; do
+    has_width int4 "$of"
+    printed 'counted as int4: weights have 4.'
+    printed 'they take 2% more memory than here; a step takes as long as with int4'
+done
+has_width int4 x/Qwen3-32B-FP4
 printed '(MXFP4) or 4.5 (NVFP4)'
 for model in Qwen/Qwen3-32B-GGUF /m/Qwen3-32B-Q4_K_M.gguf 'Qwen/Qwen3-32B-AWQ-W4A8' \
     'Qwen/Qwen3-32B --quantization bitsandbytes'; do

@@ -188,7 +188,7 @@ Test(huggingface, quantised_checkpoints)
     expect_quantization(QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"FP8\""),
                         MODEL_FP8, "fp8");
     expect_quantization(QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\""),
-                        MODEL_INT4, "FP4");
+                        MODEL_NVFP4, "nvfp4");
     expect_quantization(QUANTIZED("\"quant_method\": \"gptq\", \"bits\": 8"), MODEL_INT8, "int8");
     expect_quantization(QUANTIZED("\"quant_method\": \"awq\", \"w_bit\": 4"), MODEL_INT4, "int4");
     expect_quantization(QUANTIZED("\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": true"),

@@ -55,7 +55,7 @@ Test(kernels, gemm_rows_of_whole_tiles)
                          2e6 * rows[i][large + 1] * 1e-12 + bytes * 1e-12);
         }
     }
-    const struct gemm_group experts = {80, 1000, 1000, 8, 2, 2, false};
+    const struct gemm_group experts = {80, 1000, 1000, 8, 2, 2, PRODUCT_16_BIT};
     expect_close(gemm_group_s(&hw, &experts), 8 * 64 * 2e6 * 1e-12 + (2 * 16e4 + 16e6) * 1e-12);
     hw.gemm.tile_frac = 0.5;
     expect_close(gemm_s(&hw, 32, 1000, 1000, 2), sqrt(2) * 64e-6 + (128e3 + 2e6) * 1e-12);
@@ -82,8 +82,25 @@ Test(kernels, experts_by_hand)
     group.format = EXPERTS_MXFP4;
     group.weight_bytes = 4.25 / 8;
     expect_close(experts_s(&hw, &group), 48e-6 + 3.1875e-6 + 0.096e-6);
+    hw.experts_nvfp4 = hw.experts_fp8;
+    group.format = EXPERTS_NVFP4;
+    group.weight_bytes = MODEL_NVFP4_BYTES;
+    expect_close(experts_s(&hw, &group), 12e-6 + 3.375e-6 + 0.096e-6);
     group.n_picks = 0;
     expect_close(experts_s(&hw, &group), 0);
+}
+
+/* 100 rows by 1000 x 1000 are 2e8 FLOP: 200 us at 1 TFLOP/s, 100 us at half of four times that. In
+ * nvfp4 1.1e6 elements of inputs and weights have 9 bytes for 16, and outputs two each. */
+Test(kernels, products_in_nvfp4_by_hand)
+{
+    struct hardware hw = plain();
+    cr_expect_not(products_are_known(&hw, PRODUCT_NVFP4));
+    hw.gemm_nvfp4 =
+        (struct gemm_profile){.launch_us = 7, .compute_frac = 0.5, .memory_frac = 1, .exponent = 1};
+    cr_expect(products_are_known(&hw, PRODUCT_NVFP4));
+    expect_close(gemm_in_s(&hw, PRODUCT_NVFP4, 100, 1000, 1000),
+                 7e-6 + 100e-6 + (1.1e6 * 9 / 16 + 2e5) * 1e-12);
 }
 
 /* Four prompts of 100 tokens with 8 heads are 32 chains, of which 10 SMs take as many at a time;

@@ -127,6 +127,27 @@ Test(model, wrong_files_are_named_by_line)
     expect_error("vocab: 100\n", 1, "max_model_len is missing");
 }
 
+/* 80 layers of 855,638,016 elements and 16,384 of norms, two embeddings of 128,256 x 8192 and a
+ * last norm: in nvfp4 9 bytes for 16 of the former, two each of the rest. */
+Test(model, weights_in_nvfp4)
+{
+    struct model model = load_model("llama-3.1-70b");
+    const int64_t plain = 80 * 16384 + 2 * 128256 * 8192LL + 8192;
+    model_set_dtype(&model, MODEL_DTYPE_NVFP4);
+    cr_expect_eq(model_weight_bytes(&model, 1), 80 * 855638016LL / 16 * 9 + 2 * plain);
+}
+
+/* DeepSeek-V3's attention stays in 16 bits: 187,105,280 elements a layer. */
+Test(model, latent_attention_is_not_in_nvfp4)
+{
+    struct model model = load_model("deepseek-v3");
+    const int64_t attention = 61 * 187105280LL;
+    model_set_dtype(&model, MODEL_DTYPE_FP8);
+    const int64_t others = model_matrices_bytes(&model, 1) - attention;
+    model_set_dtype(&model, MODEL_DTYPE_NVFP4);
+    cr_expect_eq(model_matrices_bytes(&model, 1), others / 16 * 9 + 2 * attention);
+}
+
 Test(model, unknown_name_is_an_input_error)
 {
     struct model model;

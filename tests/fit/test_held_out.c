@@ -195,14 +195,14 @@ Test(held_out, experts_of_other_models)
 {
     static const struct {
         const char *gpu, *table;
-        size_t n_16_bits, n_fp8;
+        size_t n_16_bits, n_fp8, n_nvfp4;
         double median, p95;
     } of[] = {
-        {"a100-80gb-sxm", DATA "aic_a100_vllm0.14.0_moe.csv.gz", 684, 0, 0.14, 0.46},
-        {"h100-sxm", DATA "aic_h100_vllm0.24.0_moe.csv.gz", 960, 1050, 0.07, 0.40},
-        {"h200-sxm", DATA "aic_h200_vllm0.24.0_moe.csv.gz", 975, 1050, 0.10, 0.41},
-        {"l40s", DATA "aic_l40s_vllm0.24.0_moe.csv.gz", 850, 886, 0.06, 0.57},
-        {"b200-sxm", DATA "aic_b200_vllm0.24.0_moe.csv.gz", 885, 1050, 0.08, 0.45},
+        {"a100-80gb-sxm", DATA "aic_a100_vllm0.14.0_moe.csv.gz", 684, 0, 0, 0.14, 0.46},
+        {"h100-sxm", DATA "aic_h100_vllm0.24.0_moe.csv.gz", 960, 1050, 0, 0.07, 0.40},
+        {"h200-sxm", DATA "aic_h200_vllm0.24.0_moe.csv.gz", 975, 1050, 0, 0.10, 0.41},
+        {"l40s", DATA "aic_l40s_vllm0.24.0_moe.csv.gz", 850, 886, 0, 0.06, 0.57},
+        {"b200-sxm", DATA "aic_b200_vllm0.24.0_moe.csv.gz", 885, 1050, 990, 0.08, 0.45},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const struct fit_report report = in_folds(of[i].gpu, &of[i].table, 1);
@@ -211,6 +211,9 @@ Test(held_out, experts_of_other_models)
         if (of[i].n_fp8 > 0)
             expect_below(of[i].gpu, &report.of[FIT_EXPERTS_FP8].held_out, of[i].n_fp8, of[i].median,
                          of[i].p95);
+        if (of[i].n_nvfp4 > 0)
+            expect_below(of[i].gpu, &report.of[FIT_EXPERTS_NVFP4].held_out, of[i].n_nvfp4,
+                         of[i].median, of[i].p95);
     }
 }
 
