@@ -278,13 +278,16 @@ static int listen_at(struct http *http, struct ifl_error *error)
 
 int http_port(const struct http *http)
 {
-    struct sockaddr_storage at = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at = {.v6 = {0}};
     socklen_t n_bytes = sizeof at;
     if (!http->listener ||
-        getsockname(evconnlistener_get_fd(http->listener), (struct sockaddr *)&at, &n_bytes) < 0)
+        getsockname(evconnlistener_get_fd(http->listener), &at.any, &n_bytes) < 0)
         return -1;
-    return ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
-                                          : ((struct sockaddr_in *)&at)->sin_port);
+    return ntohs(at.any.sa_family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
 }
 
 size_t http_n_connections(struct http *http)
