@@ -179,10 +179,14 @@ static int check_request(const struct request *request)
         cli_check_int32("model", "--length", request->length) < 0 ||
         cli_check_int32("model", "--block", request->block) < 0)
         return -1;
-    if (request->batch < 1 || request->length < 1) {
-        const bool of_batch = request->batch < 1;
-        fprintf(stderr, "inflight model: %s %lld: expected a whole number from 1 on\n",
-                of_batch ? "--batch" : "--length", of_batch ? request->batch : request->length);
+    if (request->batch < 1 || request->length < 1 || request->block < 1) {
+        const char *option = request->batch < 1    ? "--batch"
+                             : request->length < 1 ? "--length"
+                                                   : "--block";
+        fprintf(stderr, "inflight model: %s %lld: expected a whole number from 1 on\n", option,
+                request->batch < 1    ? request->batch
+                : request->length < 1 ? request->length
+                                      : request->block);
         return -1;
     }
     const double utilization = request->portrait.utilization;
