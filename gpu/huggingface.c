@@ -98,6 +98,54 @@ const char *ifl_hf_text(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* ---- types of layers ---- */
+
+static const char FULL[] = "full_attention", LINEAR[] = "linear_attention";
+
+/* Empty for an entry that is no text. */
+static const char *type_of(const json_t *entry)
+{
+    const char *text = json_is_string(entry) ? json_string_value(entry) : "";
+    if (strcmp(text, "attention") == 0)
+        return FULL;
+    return strcmp(text, "mamba") == 0 ? LINEAR : text;
+}
+
+static int check_types(struct ifl_hf_config *config, const json_t *types, int32_t n_layers)
+{
+    if (!json_is_array(types))
+        ifl_hf_fail(config, "layer_types", types, "a list of num_hidden_layers types");
+    else if (json_array_size(types) != (size_t)n_layers)
+        config->code = ifl_fail_at(config->error, config->path, 0, 0,
+                                   "layer_types has %zu types, expected %d (num_hidden_layers)",
+                                   json_array_size(types), n_layers);
+    return config->code;
+}
+
+int32_t ifl_hf_layers(struct ifl_hf_config *config, const char *other, int32_t n_layers,
+                      int32_t otherwise)
+{
+    const json_t *types = ifl_hf_value(config->root, "layer_types");
+    char key[32], expected[64];
+    int32_t n = 0;
+    if (config->code || !types)
+        return otherwise;
+    if (check_types(config, types, n_layers) < 0)
+        return 0;
+    for (int32_t i = 0; i < n_layers; i++) {
+        const json_t *entry = json_array_get(types, (size_t)i);
+        const bool is_other = strcmp(type_of(entry), other) == 0;
+        n += is_other;
+        if (is_other || strcmp(type_of(entry), FULL) == 0)
+            continue;
+        snprintf(key, sizeof key, "layer_types[%d]", i);
+        snprintf(expected, sizeof expected, "%s or %s", FULL, other);
+        ifl_hf_fail(config, key, entry, expected);
+        return 0;
+    }
+    return n;
+}
+
 /* ---- decoders ---- */
 
 enum biases { BIAS_NONE, BIAS_QKV, BIAS_AS_SAID }; /* as said: by attention_bias */
@@ -174,27 +222,6 @@ static void read_biases(struct ifl_hf_config *config, const struct kind *kind,
 
 /* ---- windows of attention ---- */
 
-static const char FULL[] = "full_attention", SLIDING[] = "sliding_attention";
-
-/* Layers that layer_types gives a window; `otherwise` if there is no layer_types. */
-static int32_t count_windows(struct ifl_hf_config *config, int32_t n_layers, int32_t otherwise)
-{
-    const json_t *types = ifl_hf_value(config->root, "layer_types");
-    int32_t n = 0;
-    if (!types)
-        return otherwise;
-    if (json_array_size(types) != (size_t)n_layers)
-        ifl_hf_fail(config, "layer_types", types, "a list of num_hidden_layers types");
-    for (size_t i = 0; i < json_array_size(types) && !config->code; i++) {
-        const json_t *type = json_array_get(types, i);
-        const char *text = json_is_string(type) ? json_string_value(type) : "";
-        n += strcmp(text, SLIDING) == 0;
-        if (strcmp(text, SLIDING) != 0 && strcmp(text, FULL) != 0)
-            ifl_hf_fail(config, "layer_types", type, "full_attention or sliding_attention");
-    }
-    return n;
-}
-
 /* The number of layers behind the first max_window_layers. */
 static int32_t layers_behind(struct ifl_hf_config *config, int32_t n_layers)
 {
@@ -222,7 +249,8 @@ static void read_window(struct ifl_hf_config *config, const struct kind *kind,
         n_window_layers = 0;
     else if (kind->windows == WINDOW_BEHIND && !ifl_hf_value(config->root, "layer_types"))
         n_window_layers = layers_behind(config, n_layers);
-    decoder->n_window_layers = count_windows(config, n_layers, n_window_layers);
+    decoder->n_window_layers =
+        ifl_hf_layers(config, "sliding_attention", n_layers, n_window_layers);
 }
 
 void ifl_hf_read_decoder(struct ifl_hf_config *config, struct ifl_hf_decoder *decoder)

@@ -63,6 +63,14 @@ bool ifl_hf_flag(struct ifl_hf_config *config, const char *key, bool otherwise);
  * `object` is no JSON object; never NULL. */
 const char *ifl_hf_text(const struct json_t *object, const char *key);
 
+/* The number of layers to which the list layer_types of the root gives the type `other`, such as
+ * "sliding_attention"; `otherwise` if the key is missing or null. An error, and 0, unless the list
+ * has n_layers types, each of them `other` or full_attention. The older names attention and mamba
+ * stand for full_attention and linear_attention, as in transformers 5 (configuration_utils.py,
+ * remap_legacy_layer_types). */
+int32_t ifl_hf_layers(struct ifl_hf_config *config, const char *other, int32_t n_layers,
+                      int32_t otherwise);
+
 /* ---- decoders of Llama's kind: RMSNorm, rotary positions, gated MLPs ---- */
 
 struct ifl_hf_decoder {

@@ -1,5 +1,5 @@
 /* Prefix affinity by what the replicas' caches hold, after the rule of SGLang's first cache-aware
- * router (2024-12), whose own tree is prefix-tree:
+ * router (2024-12); with that router's own tree it is prefix-tree:
  *   - if the load is out of balance, the replica with the fewest requests;
  *   - else the replica that caches most of the prompt, if at least min_match_frac of it;
  *   - else the replica with the fewest requests routed so far, so that caches fill evenly. */

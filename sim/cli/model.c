@@ -8,7 +8,7 @@
 #include "cost/compute_optimal.h"
 #include "cost/cost.h"
 
-static const double gib = 1024.0 * 1024 * 1024;
+static const double mib = 1024.0 * 1024, gib = 1024.0 * 1024 * 1024;
 
 /* ---- the model by itself ---- */
 
@@ -43,6 +43,10 @@ static void print_sizes(const struct portrait *portrait)
     printf("  %-22s %12.2f GiB%s\n", "weights", (double)portrait->weight_bytes / gib, of_rank);
     printf("  %-22s %12lld B%s\n", "KV of a token", (long long)portrait->kv_bytes_per_token,
            of_rank);
+    if (portrait->grouped_bytes > 0)
+        printf("  %-22s %12.2f MiB%s for %d tokens, %.2f MiB with serving.kv.windows: groups\n",
+               "KV of a sequence", (double)portrait->held_bytes / mib, of_rank, options->length,
+               (double)portrait->grouped_bytes / mib);
 }
 
 static void print_memory(const struct portrait *portrait)
@@ -177,10 +181,14 @@ static int check_request(const struct request *request)
         cli_check_int32("model", "--length", request->length) < 0 ||
         cli_check_int32("model", "--block", request->block) < 0)
         return -1;
-    if (request->batch < 1 || request->length < 1) {
-        const bool of_batch = request->batch < 1;
-        fprintf(stderr, "inflight model: %s %lld: expected a whole number from 1 on\n",
-                of_batch ? "--batch" : "--length", of_batch ? request->batch : request->length);
+    if (request->batch < 1 || request->length < 1 || request->block < 1) {
+        const char *option = request->batch < 1    ? "--batch"
+                             : request->length < 1 ? "--length"
+                                                   : "--block";
+        fprintf(stderr, "inflight model: %s %lld: expected a whole number from 1 on\n", option,
+                request->batch < 1    ? request->batch
+                : request->length < 1 ? request->length
+                                      : request->block);
         return -1;
     }
     const double utilization = request->portrait.utilization;

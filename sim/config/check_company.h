@@ -9,10 +9,10 @@
 
 #include "config/config.h"
 
-/* The rules, a bit each, whose keys the user's layer says, for all pools or for one. */
+/* The rules, a bit each, with a key in the user's layer, for all pools or for one. */
 uint64_t company_said(const struct node *upper);
 
-/* Those whose other key is there. root: the layer, or the layer on its presets. */
+/* Those with their other key in place. root: the layer, or the layer on its presets. */
 uint64_t company_there(const struct node *root);
 
 /* Refuses the first key of these rules that the layer says; 0 if it says none. */

@@ -9,29 +9,20 @@
 
 /* ---- windows ---- */
 
-/* Layers that are not each `period`-th one, unless layer_types names them. */
-static void read_windows(struct ifl_hf_config *config, struct model *model, const char *length_key,
-                         int32_t otherwise, int32_t period)
+/* Layers of a type are all but each `period`-th one, unless layer_types names them. */
+static int32_t layers_of(struct ifl_hf_config *config, const struct model *model, const char *type,
+                         int32_t period)
 {
-    const json_t *types = ifl_hf_value(config->root, "layer_types");
-    int32_t n = model->layers - model->layers / ifl_max(period, 1);
-    if (types)
-        n = 0;
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const json_t *type = json_array_get(types, i);
-        const char *text = json_is_string(type) ? json_string_value(type) : "";
-        const bool is_full = strcmp(text, "full_attention") == 0;
-        n += !is_full;
-        if (!is_full && strcmp(text, "sliding_attention") != 0 &&
-            strcmp(text, "chunked_attention") != 0)
-            ifl_hf_fail(config, "layer_types", type,
-                        "full_attention, sliding_attention or chunked_attention");
-    }
-    if (types && json_array_size(types) != (size_t)model->layers)
-        hf_refuse(config, "layer_types has another length", "a type for each of num_hidden_layers");
-    model->window_tokens = ifl_hf_count(config, length_key, otherwise, IFL_MODEL_MAX_TOKENS);
-    model->window_layers = n;
-    if (n == 0)
+    return ifl_hf_layers(config, type, model->layers,
+                         model->layers - model->layers / ifl_max(period, 1));
+}
+
+static void read_windows(struct ifl_hf_config *config, struct model *model, int32_t otherwise,
+                         int32_t period)
+{
+    model->window_layers = layers_of(config, model, "sliding_attention", period);
+    model->window_tokens = ifl_hf_count(config, "sliding_window", otherwise, IFL_MODEL_MAX_TOKENS);
+    if (model->window_layers == 0)
         model->window_tokens = 0;
 }
 
@@ -41,7 +32,7 @@ void hf_read_gpt_oss(struct ifl_hf_config *config, struct model *model)
 {
     const bool is_old = !ifl_hf_value(config->root, "num_experts_per_tok");
     hf_read_grouped(config, model);
-    read_windows(config, model, "sliding_window", 128, 2);
+    read_windows(config, model, 128, 2);
     model->n_experts = ifl_hf_count(config, "num_local_experts", 128, MODEL_MAX_EXPERTS);
     model->experts_per_token = ifl_hf_count(
         config, is_old ? "experts_per_token" : "num_experts_per_tok", 4, MODEL_MAX_EXPERTS);
@@ -84,7 +75,7 @@ void hf_read_gemma2(struct ifl_hf_config *config, struct model *model)
 {
     static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 256000, 8192};
     read_gemma_shape(config, model, &defaults);
-    read_windows(config, model, "sliding_window", 4096, 2);
+    read_windows(config, model, 4096, 2);
     model->branch_norms = true;
 }
 
@@ -92,7 +83,7 @@ void hf_read_gemma3(struct ifl_hf_config *config, struct model *model)
 {
     static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 262208, 131072};
     read_gemma_shape(config, model, &defaults);
-    read_windows(config, model, "sliding_window", 4096,
+    read_windows(config, model, 4096,
                  ifl_hf_count(config, "sliding_window_pattern", 6, IFL_MODEL_MAX_LAYERS));
     model->branch_norms = model->qk_norm = true;
 }
@@ -109,7 +100,7 @@ void hf_read_olmo2(struct ifl_hf_config *config, struct model *model)
 void hf_read_olmo3(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_olmo2(config, model);
-    read_windows(config, model, "sliding_window", 4096, 4);
+    read_windows(config, model, 4096, 4);
 }
 
 /* modeling_llama4.py: each interleave_moe_layer_step-th layer has experts and a shared one, the
@@ -121,8 +112,10 @@ void hf_read_llama4(struct ifl_hf_config *config, struct model *model)
     const json_t *rope = ifl_hf_value(config->root, "no_rope_layers");
     read_gemma_shape(config, model,
                      &(struct gemma_defaults){48, 5120, 40, 8, 128, 8192, 202048, 131072});
-    read_windows(config, model, "attention_chunk_size", 8192,
-                 ifl_hf_count(config, "no_rope_layer_interval", 4, IFL_MODEL_MAX_LAYERS));
+    model->window_layers =
+        layers_of(config, model, "chunked_attention",
+                  ifl_hf_count(config, "no_rope_layer_interval", 4, IFL_MODEL_MAX_LAYERS));
+    model->window_tokens = ifl_hf_count(config, "attention_chunk_size", 8192, IFL_MODEL_MAX_TOKENS);
     const size_t n_rope = ifl_hf_value(config->root, "layer_types") ? 0 : json_array_size(rope);
     if (n_rope > 0)
         model->window_layers = 0;
@@ -147,16 +140,9 @@ void hf_read_llama4(struct ifl_hf_config *config, struct model *model)
  */
 static void read_states(struct ifl_hf_config *config, struct model *model)
 {
-    const json_t *types = ifl_hf_value(config->root, "layer_types");
-    const int32_t interval =
-        ifl_hf_count(config, "full_attention_interval", 4, IFL_MODEL_MAX_LAYERS);
-    model->state_layers = model->layers - model->layers / ifl_max(interval, 1);
-    if (types)
-        model->state_layers = 0;
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const char *type = json_string_value(json_array_get(types, i));
-        model->state_layers += type && strcmp(type, "linear_attention") == 0;
-    }
+    model->state_layers =
+        layers_of(config, model, "linear_attention",
+                  ifl_hf_count(config, "full_attention_interval", 4, IFL_MODEL_MAX_LAYERS));
     model->state_k_heads = ifl_hf_count(config, "linear_num_key_heads", 16, IFL_MODEL_MAX_HEADS);
     model->state_v_heads = ifl_hf_count(config, "linear_num_value_heads", 32, IFL_MODEL_MAX_HEADS);
     model->state_k_dim = ifl_hf_count(config, "linear_key_head_dim", 128, IFL_MODEL_MAX_D_HEAD);

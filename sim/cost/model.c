@@ -336,6 +336,13 @@ double model_state_tokens(const struct model *model, int32_t tensor_parallel)
     return (double)model_state_bytes(model, tensor_parallel) / token_bytes;
 }
 
+int32_t model_group_blocks(const struct model *model, int32_t tensor_parallel, int32_t block_tokens)
+{
+    if (model->state_layers > 0)
+        return (int32_t)ceil(model_state_tokens(model, tensor_parallel) / block_tokens);
+    return (int32_t)ceil_div(model->window_tokens - 1, block_tokens) + 1;
+}
+
 void model_stage(const struct model *model, int32_t layers, struct model *stage)
 {
     ifl_assert(layers > 0 && layers <= model->layers);

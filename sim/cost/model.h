@@ -196,6 +196,10 @@ struct model_groups {
 };
 /* One group, too, where the window is a chunk, or fewer layers have one than have none. */
 struct model_groups model_kv_groups(const struct model *model);
+/* The most blocks of a sequence in a group with a window, or those of its state in a group with
+ * one. The tokens of a window before the last one need not begin with a block. */
+int32_t model_group_blocks(const struct model *model, int32_t tensor_parallel,
+                           int32_t block_tokens);
 
 /* Bytes of an element of the layers' matrices, with its part of a scale in formats of 4 bits that
  * have one; of those of attention and of experts. */

@@ -145,6 +145,23 @@ static int check(const struct portrait *portrait, struct ifl_error *error)
     return 0;
 }
 
+/* A block of a group has its share of the layers. */
+static void show_sequence(struct portrait *portrait)
+{
+    const struct portrait_options *options = &portrait->options;
+    const struct model *model = &portrait->model;
+    const struct model_groups groups = model_kv_groups(model);
+    const int64_t block = options->block_tokens;
+    const int64_t n = (options->length + block - 1) / block;
+    const int64_t most = model_group_blocks(model, options->tensor_parallel, options->block_tokens);
+    const int64_t n_further = model->state_layers > 0 ? most : ifl_min(n, most);
+    portrait->held_bytes = n * block * portrait->kv_bytes_per_token;
+    if (groups.n_window > 0)
+        portrait->grouped_bytes = (n + groups.n_window * n_further) *
+                                  (block * portrait->kv_bytes_per_token * groups.layers /
+                                   (model->layers - model->state_layers));
+}
+
 static void show_sizes(struct portrait *portrait)
 {
     const int32_t t = portrait->options.tensor_parallel;
@@ -175,6 +192,7 @@ int portrait_make(const struct portrait_options *options, struct portrait *portr
     const struct pass prefill = {options->batch, options->length, 0, false};
     const struct pass decode = decode_pass(options, options->batch);
     show_sizes(portrait);
+    show_sequence(portrait);
     show_training(portrait);
     show_memory(portrait);
     show_phase(portrait, cost, &prefill, &portrait->prefill);

@@ -38,6 +38,8 @@ struct portrait {
     struct model model;
     struct platform platform;
     int64_t parameters, weight_bytes, kv_bytes_per_token; /* the bytes of one rank */
+    int64_t held_bytes;    /* K/V of a sequence of `length` on a rank, in whole blocks */
+    int64_t grouped_bytes; /* the same with serving.kv.windows: groups; 0: one group */
     double ridge_flops_per_byte;
     double training_flops; /* of a step over batch x length tokens, the whole model */
     double forward_flops;  /* of the forward pass of that step, with logits for every token */

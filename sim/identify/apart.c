@@ -67,7 +67,7 @@ static void add_model(const gsl_matrix *levels, gsl_matrix *variance)
         }
 }
 
-/* Of the own fit, whose units are those of its own medians. */
+/* Of the own fit, in the units of its own medians. */
 static void take_units(const struct compared *c, const struct fit *own, gsl_matrix *of)
 {
     for (size_t i = 0; i < c->k; i++)

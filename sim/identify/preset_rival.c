@@ -52,7 +52,7 @@ static void keep_best(const struct contest *contest, struct candidate *candidate
     memcpy(candidate->scale, fit->scale, sizeof fit->scale);
 }
 
-/* A model that cannot be fitted, whose trials last for ever say, is none. */
+/* A model that cannot be fitted, such as one with trials that never end, is none. */
 static int forgive(struct candidate *candidate, int rc)
 {
     if (rc == 0 || contest_ends(rc))

@@ -31,6 +31,7 @@ struct peer {
     uint64_t inode;    /* 0: none */
     size_t held_bytes; /* received, and not yet taken by evhttp */
     bool in_head;      /* the next bytes are of a request's first lines */
+    bool is_unseen;    /* what came behind a request was not looked at */
 };
 
 struct http {
@@ -94,13 +95,6 @@ static void answer_last(const struct peer *peer, const char *answer, int how)
         return; /* the client has gone already */
 }
 
-/* evhttp sees the end of the connection, and frees what it has of it. */
-static void turn_away(struct peer *peer)
-{
-    forget(peer->http, peer);
-    answer_last(peer, overload, SHUT_RDWR);
-}
-
 /* A length that is no number is judged by is_clear. */
 static bool is_too_long(const char *line, size_t most)
 {
@@ -120,15 +114,31 @@ static bool is_read(const struct peer *peer)
     return read != NULL;
 }
 
+/* evhttp sees the end of the connection, and frees what it has of it. Within an answer the status
+ * would be taken for a part of it. */
+static void turn_away(struct peer *peer)
+{
+    forget(peer->http, peer);
+    answer_last(peer, is_read(peer) ? overload : "", SHUT_RDWR);
+}
+
 /* Looks at the lines of a head that evhttp is about to take. It would answer a body that is too
  * long only once all of it has come; here it is answered by its length, and evhttp takes what comes
- * all the same: a client may read only when it has sent its body. */
+ * all the same: a client may read only when it has sent its body. Answers come in the order of
+ * requests (RFC 9112, 9.3.2): a head that came within an answer is looked at when the answer has
+ * been sent. evhttp then takes its first line, and the end of that line in a second call. */
 static void watch_head(struct peer *peer, struct evbuffer *buffer)
 {
     const size_t most = (size_t)peer->http->options.live->limits.body_kib << 10;
     struct evbuffer_ptr begin, end;
     size_t n_eol;
     evbuffer_ptr_set(buffer, &begin, 0, EVBUFFER_PTR_SET);
+    if (peer->is_unseen) {
+        end = evbuffer_search_eol(buffer, &begin, &n_eol, EVBUFFER_EOL_CRLF);
+        if (end.pos == 0)
+            evbuffer_ptr_set(buffer, &begin, n_eol, EVBUFFER_PTR_SET);
+        peer->is_unseen = false;
+    }
     while (peer->in_head) {
         char line[128] = "";
         end = evbuffer_search_eol(buffer, &begin, &n_eol, EVBUFFER_EOL_CRLF);
@@ -153,7 +163,7 @@ static void count_bytes(struct evbuffer *buffer, const struct evbuffer_cb_info *
         return;
     http->held_bytes += held - peer->held_bytes;
     peer->held_bytes = held;
-    if (info->n_added > 0 && is_read(peer))
+    if ((info->n_added > 0 || peer->is_unseen) && is_read(peer))
         watch_head(peer, buffer);
     if (info->n_added == 0 || http->held_bytes <= limit)
         return;
@@ -171,6 +181,7 @@ static void take(struct http *http, struct bufferevent *bev)
     forget(http, peer);
     peer->bev = bev;
     peer->in_head = true;
+    peer->is_unseen = false;
     peer->inode = inode_of(fd);
     http->n_peers += peer->inode != 0;
     http->n_seen = ifl_max(http->n_seen, (size_t)fd + 1);
@@ -278,13 +289,16 @@ static int listen_at(struct http *http, struct ifl_error *error)
 
 int http_port(const struct http *http)
 {
-    struct sockaddr_storage at = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at = {.v6 = {0}};
     socklen_t n_bytes = sizeof at;
     if (!http->listener ||
-        getsockname(evconnlistener_get_fd(http->listener), (struct sockaddr *)&at, &n_bytes) < 0)
+        getsockname(evconnlistener_get_fd(http->listener), &at.any, &n_bytes) < 0)
         return -1;
-    return ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
-                                          : ((struct sockaddr_in *)&at)->sin_port);
+    return ntohs(at.any.sa_family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
 }
 
 size_t http_n_connections(struct http *http)
@@ -343,7 +357,7 @@ static void expect_head(const struct http *http, struct evhttp_request *request)
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
     if (fd >= 0 && (size_t)fd < http->n_fds)
-        http->peers[fd].in_head = true;
+        http->peers[fd].in_head = http->peers[fd].is_unseen = true;
 }
 
 static void on_request(struct evhttp_request *request, void *context)

@@ -1,7 +1,8 @@
 /* An HTTP/1.1 server on libevent's evhttp, with limits on what a client may take up.
  *
  *   - headers: evhttp answers 400;
- *   - bodies: 413, at once where their length is given, else as they grow too long;
+ *   - bodies: 413, at once where their length is given, else as they grow too long; behind a
+ *     request that is being answered, when its answer has been sent;
  *   - connections, and the bytes of all bodies that are being received: the connection is answered
  *     with 503 and shut down;
  *   - idle connections are closed, and so are clients that do not read what they are sent. */

@@ -136,7 +136,7 @@ static json_t *parse(const char *body, size_t n_bytes, struct answer_error *refu
 {
     json_error_t error;
     json_t *root = json_loadb(body, n_bytes, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
-    if (root && json_is_object(root))
+    if (json_is_object(root))
         return root;
     if (root) {
         refuse_form(refusal, "", "model_attributes_type",
@@ -502,7 +502,7 @@ static bool read_options(struct ask *ask, const json_t *body, struct answer_erro
     if (ask->echoes)
         return refuse(refusal, 400, bad_value, "echo",
                       "echo is not supported here, expected false. (parameter=echo)");
-    if (options && !ask->stream && json_is_object(options))
+    if (json_is_object(options) && !ask->stream)
         return refuse(refusal, 400, bad_value, "stream_options",
                       "Stream options can only be defined when `stream=True`. "
                       "(parameter=stream_options)");

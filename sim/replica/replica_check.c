@@ -177,11 +177,18 @@ struct promised_step replica_promised_step(const struct replica *replica)
                                   counts ? replica->kv.device.n_free - n_new : -1};
 }
 
+/* Member by member: the bytes between members are anything. */
+static bool same_padding(const struct ifl_padding *a, const struct ifl_padding *b)
+{
+    return a->n_prefill_tokens == b->n_prefill_tokens && a->prefill_q_q == b->prefill_q_q &&
+           a->n_decode_seqs == b->n_decode_seqs && a->decode_context == b->decode_context &&
+           a->n_draft_tokens == b->n_draft_tokens;
+}
+
 int replica_check_promised(const struct replica *replica, const struct promised_step *promised,
                            struct ifl_error *error)
 {
-    const bool same =
-        memcmp(&replica->plan.padding, &promised->padding, sizeof promised->padding) == 0;
+    const bool same = same_padding(&replica->plan.padding, &promised->padding);
     const struct said *guess = first_other_guess(&replica->said);
     if (!same || !replica_ticks_again(replica))
         return blame(replica, first_other_answer(&replica->said), error);

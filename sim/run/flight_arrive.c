@@ -213,9 +213,9 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
     const struct door *door = &loop->flight->pools[loop->routing.loads[number].pool].door;
     struct live_request *r;
     enum ifl_status as;
-    const bool leaves = arrival_leaves_ns(a, &as) != IFL_NEVER;
-    const bool prefetches = replica->tiers.prefetches;
-    const bool pinned = leaves || door->max_waiting_reqs > 0 || loop->places || prefetches;
+    const bool departs = arrival_leaves_ns(a, &as) != IFL_NEVER || loop->places;
+    const bool prefetches = replica->tiers.prefetches, sheds = door->max_waiting_reqs > 0;
+    const bool pinned = departs || sheds || prefetches;
     if (!pinned && apart_takes_mail(loop))
         return mail_to(loop, number, a, error);
     int rc = loop->lone ? apart_take_news(loop, error) : 0;
@@ -225,15 +225,14 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
         rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
     if (IFL_RARE(prefetches) && rc == 0)
         rc = tiering_hear_join(loop->tiering, replica, r, error);
-    if (IFL_RARE(leaves || loop->places) && rc == 0)
+    if (IFL_RARE(departs) && rc == 0)
         rc = loop_note_departure(loop, a, number, r, error);
     routing_note_sent(&loop->routing, number);
     loop_fall_due(loop, replica);
     routing_note(&loop->routing, replica, now_ns);
     routing_tell_sent(&loop->routing, a, number, now_ns);
-    return IFL_RARE(door->max_waiting_reqs > 0) && rc == 0
-               ? shed_beyond_queue(loop, door, replica, r, now_ns, error)
-               : rc;
+    return IFL_RARE(sheds) && rc == 0 ? shed_beyond_queue(loop, door, replica, r, now_ns, error)
+                                      : rc;
 }
 
 /* How much of its prompt is to be computed orders it among those that are held. */

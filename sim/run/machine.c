@@ -334,13 +334,9 @@ struct windows_rule machine_windows(const struct machine *machine, const struct 
     if (config->serving.kv.windows != KV_WINDOWS_GROUPS || !machine->has_model)
         return (struct windows_rule){0};
     const struct model *model = &machine->stage;
-    struct windows_rule rule = {model_kv_groups(model).n_window,
-                                (model->window_tokens - 1 + block_tokens - 1) / block_tokens + 1,
-                                model->state_layers > 0};
-    if (rule.is_state)
-        rule.most_blocks =
-            (int32_t)ceil(model_state_tokens(model, config->tensor_parallel) / block_tokens);
-    return rule;
+    return (struct windows_rule){model_kv_groups(model).n_window,
+                                 model_group_blocks(model, config->tensor_parallel, block_tokens),
+                                 model->state_layers > 0};
 }
 
 struct keep machine_keep(const struct machine *machine, const struct config *config)

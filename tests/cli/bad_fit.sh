@@ -64,6 +64,7 @@ model_fails() { # PATTERN OPTION...
 }
 model_fails '--batch 0: expected a whole number from 1 on' --batch 0
 model_fails '--length 0: expected a whole number from 1 on' --length 0
+model_fails '--block 0: expected a whole number from 1 on' --block 0
 for utilization in 0 2; do
     model_fails "--utilization $utilization: expected a number above 0, at most 1" --utilization $utilization
 done

@@ -65,8 +65,8 @@ awk -F, -v point=0 '
 # the share of each client, counted by hand from the rows of requests
 awk -F, 'FILENAME == "clients.csv" { client[FNR - 2] = $NF; next }
     FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-    { point = $at["point"] + 1; who = client[$at["request_id"]]; n[point, who]++
-      met[point, who] += $at["status"] == "finished" && $at["ttft_s"] <= 0.5 && ($at["tpot_s"] == "" || $at["tpot_s"] <= 0.03) }
+    { point = $at["point"] + 1; name = client[$at["request_id"]]; n[point, name]++
+      met[point, name] += $at["status"] == "finished" && $at["ttft_s"] <= 0.5 && ($at["tpot_s"] == "" || $at["tpot_s"] <= 0.03) }
     END { for (p = 1; p <= 12; p++) {
               a = met[p, "chat"] / n[p, "chat"]; b = met[p, "batch"] / n[p, "batch"]; print p "," (a < b ? a : b) } }' \
     clients.csv loop/requests.csv >shares

@@ -36,6 +36,17 @@ printed 'rejected'
 succeeds "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=5
 expect 2 'serving.kv.allocator is buddy and serving.kv.windows is groups, expected hold for gpt-oss-20b' \
     "$inflight" run config.yaml --set serving.kv.allocator=buddy
+# 2048 tokens are 128 blocks of 768 KiB; in groups 128 and 9 of 384 KiB. 100 tokens are 7 blocks, and 7 in either group.
+# Of Qwen3-Next 128 blocks, and 3 states of 34, of 2 x 2 x 256 elements of two bytes in 12 layers, 384 KiB.
+succeeds "$inflight" model gpt-oss-20b
+printed '96.00 MiB for 2048 tokens, 51.38 MiB with serving.kv.windows: groups'
+succeeds "$inflight" model gpt-oss-20b --length 100
+printed '5.25 MiB for 100 tokens, 5.25 MiB with serving.kv.windows: groups'
+succeeds "$inflight" model qwen3-next-80b-a3b --hardware b200-sxm
+printed '48.00 MiB for 2048 tokens, 86.25 MiB with serving.kv.windows: groups'
+succeeds "$inflight" model mistral-7b
+unsaid 'groups'
+
 # A model without windows, and one whose layers all have it, have one kind of blocks.
 for model in llama-2-7b mistral-7b llama-4-scout; do
     for windows in hold groups; do

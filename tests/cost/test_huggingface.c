@@ -300,16 +300,50 @@ Test(huggingface, windows_that_no_layer_can_have)
                              : "{\"model_type\": \"gemma3_text\", \"layer_types\": []}",
                       &model, &error),
             0);
-        cr_expect(strstr(error.text, i == 0 ? "sliding_window_pattern is 0, expected a whole number"
-                                            : "expected a type for each of num_hidden_layers"),
-                  "%s", error.text);
+        cr_expect(
+            strstr(error.text, i == 0 ? "sliding_window_pattern is 0, expected a whole number"
+                                      : "layer_types has 0 types, expected 26 (num_hidden_layers)"),
+            "%s", error.text);
     }
 #define MISTRAL                                                                                    \
     "{\"model_type\": \"mistral\", \"num_hidden_layers\": 2, \"hidden_size\": 640,"                \
     " \"num_attention_heads\": 64, \"intermediate_size\": 96, \"vocab_size\": 100,"                \
     " \"max_position_embeddings\": 9000"
-    expect_error(MISTRAL TYPES("linear", "full") "}", "layer_types is \"linear_attention\"");
-    expect_error(MISTRAL ", \"layer_types\": [\"full_attention\"]}", "num_hidden_layers types");
+    expect_error(MISTRAL TYPES("linear", "full") "}",
+                 "layer_types[0] is \"linear_attention\", expected full_attention or sliding_");
+    expect_error(MISTRAL ", \"layer_types\": [\"full_attention\"]}",
+                 "layer_types has 1 types, expected 2 (num_hidden_layers)");
+    expect_error(
+        "{\"model_type\": \"gemma2\", \"num_hidden_layers\": 2" TYPES("sliding", "chunked") "}",
+        "layer_types[1] is \"chunked_attention\"");
+    expect_error("{\"model_type\": \"llama4_text\", \"num_hidden_layers\": 2" TYPES("chunked",
+                                                                                    "sliding") "}",
+                 "layer_types[1] is \"sliding_attention\", expected full_attention or chunked_");
+}
+
+/* Names of transformers 4 count as those of 5 (configuration_qwen3_5.py). */
+Test(huggingface, types_of_layers_with_states)
+{
+#define QWEN3_5                                                                                    \
+    "{\"model_type\": \"qwen3_5_text\", \"num_hidden_layers\": 2, \"hidden_size\": 64,"            \
+    " \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"intermediate_size\": 96,"          \
+    " \"vocab_size\": 100, \"max_position_embeddings\": 64, \"layer_types\": "
+    static const char *const good[] = {"[\"linear_attention\", \"full_attention\"]",
+                                       "[\"mamba\", \"attention\"]"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct model model;
+        struct ifl_error error;
+        char text[512];
+        snprintf(text, sizeof text, QWEN3_5 "%s}", good[i]);
+        cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+        cr_expect_eq(model.state_layers, 1);
+    }
+    expect_error(QWEN3_5 "[\"linear_attention\"]}", "layer_types has 1 types, expected 2");
+    expect_error(QWEN3_5 "[\"full_attention\", \"sliding_attention\"]}",
+                 "layer_types[1] is \"sliding_attention\", expected full_attention or linear_");
+    expect_error(QWEN3_5 "[\"full_attention\", 7]}",
+                 "layer_types[1] is 7, expected full_attention");
+    expect_error(QWEN3_5 "\"linear_attention\"}", "layer_types is \"linear_attention\"");
 }
 
 Test(huggingface, a_pipe_is_not_waited_for, .timeout = 10)

@@ -95,8 +95,8 @@ Test(architecture, layer_types_say_where_a_window_is)
     expect_refused("mistral", TYPES("sliding", "full"), "in some only it is not supported");
     expect_refused("qwen2", USES TYPES("full", "sliding"), "in some only it is not supported");
     expect_refused("qwen2", TYPES("sliding", "sliding"), "where no window is set");
-    expect_refused("qwen3", TYPES("linear", "full"), "layer_types is \"linear_attention\"");
-    expect_refused("qwen3", ", \"layer_types\": [\"full_attention\"]", "num_hidden_layers types");
+    expect_refused("qwen3", TYPES("linear", "full"), "layer_types[0] is \"linear_attention\"");
+    expect_refused("qwen3", ", \"layer_types\": [\"full_attention\"]", "has 1 types, expected 2");
     expect_refused("mistral", ", \"layer_types\": \"full_attention\"", "layer_types is");
 }
 

@@ -262,6 +262,46 @@ def early_bytes(server):
         check(status in (405, 501, 400, 0), '%s: %d' % (method, status))
 
 
+END = b'data: [DONE]\n\n\r\n0\r\n\r\n'
+
+
+def long_body_behind(server):
+    """A body that is too long behind a request that is being answered: the whole answer, then 413; none of it is awaited."""
+    body = json.dumps({'prompt': 'x', 'max_tokens': 100, 'ignore_eos': True, 'stream': True}).encode()
+    first = POST + b'Content-Length: %d\r\n\r\n' % len(body) + body
+    length = b'Content-Length: %d' % GIB
+    # What comes with the first request, within its answer, and behind it.
+    cases = ((POST + length + b'\r\n\r\n', b'', b''), (b'', POST + length + b'\r\n\r\n', b''),
+             (b'', POST + length + b'\r\n\r\n' + b'x' * (1 << 18), b''), (POST, length[:9], length[9:] + b'\r\n\r\n'),
+             (b'', POST[:9], POST[9:] + length + b'\r\n\r\n'), (INNER + POST, length, b'\r\n'))
+    for at_once, within, behind in cases:
+        link = server.connect(timeout=3)
+        link.sendall(first + at_once)
+        got = b''
+        while b'data: ' not in got:
+            got += link.recv(1 << 16)
+        link.sendall(within)
+        while END not in got:
+            got += link.recv(1 << 16)
+        link.sendall(behind)
+        got += read_all(link)
+        answer, _, rest = got.partition(END)
+        check(answer.count(b'data: ') == 100 and rest.count(b'HTTP/1.1 413 ') == 1
+              and rest.count(b'HTTP/1.1') == 1 + (INNER in at_once), 'a body of 1 GiB behind a stream: 413')
+    link = server.connect()
+    inner = b'Content-Length: 999999999\r\n\r\n'
+    link.sendall(first)
+    link.recv(1)
+    link.sendall(POST + b'Connection: close\r\nContent-Length: %d\r\n\r\n' % len(inner))
+    got = b''
+    while END not in got:
+        got += link.recv(1 << 16)
+    time.sleep(0.1)
+    link.sendall(inner)
+    refusal = read_all(link)
+    check(refusal.startswith(b'HTTP/1.1 400 '), 'a body behind a stream that is written like a head: %r' % refusal[:40])
+
+
 def gone(server):
     """Clients that go: before the answer, within it, and without a word."""
     for stream in (False, True):
@@ -298,7 +338,8 @@ def main():
         thread = threading.Thread(target=beside, args=(server, results))
         thread.start()
         try:
-            for attack in (malformed, smuggled, any_bytes, headers, huge_body, half_bodies, early_bytes, gone, slow_reader):
+            for attack in (malformed, smuggled, any_bytes, headers, huge_body, half_bodies, early_bytes,
+                           long_body_behind, gone, slow_reader):
                 attack(server)
         finally:
             results['stop'] = True

@@ -29,8 +29,7 @@ static struct ifl_route gate(const void *self, const struct ifl_fleet *fleet)
     return is_open ? ifl_send(i) : ifl_hold_back();
 }
 
-/* Replicas take turns; a request waits while the one whose turn it is is full. No other one is
- * looked at. */
+/* Replicas take turns; a request waits while the next one is full. No other one is looked at. */
 static struct ifl_route gate_in_turn(const void *self, const struct ifl_fleet *fleet)
 {
     const struct gate *p = self;

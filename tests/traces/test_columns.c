@@ -131,10 +131,10 @@ Test(columns, each_survives_reading_cutting_sorting_and_writing)
     char text[4096];
     struct ifl_error error;
     size_t n = add_header(text);
-    n = add_cells(text, n, "3,50,5,30", in_file[0]); /* its retry_of is the third, whose is ... */
-    n = add_cells(text, n, "1,50,5,9007199254740993", in_file[1]); /* ... the second */
-    n = add_cells(text, n, "2,50,5,7", in_file[2]);
-    add_cells(text, n, "4,50,5,0", 1); /* is cut away */
+    n = add_cells(text, n, "3,50,5,30", in_file[0]); /* retry_of: the third row */
+    n = add_cells(text, n, "1,50,5,9007199254740993", in_file[1]);
+    n = add_cells(text, n, "2,50,5,7", in_file[2]); /* retry_of: the second row */
+    add_cells(text, n, "4,50,5,0", 1);              /* is cut away */
     struct ifl_trace trace = read_cut(text, N_ROWS);
     expect_rows(&trace, in_file, in_file);
     cr_assert_eq(ifl_trace_sort(&trace, NULL, &error), 0);
