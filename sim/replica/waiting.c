@@ -245,6 +245,8 @@ static void line_append(struct waiting *waiting, struct waiter w)
 static struct waiter line_pop(struct waiting *waiting)
 {
     struct waiter_run *line = &waiting->line;
+    if (IFL_RARE(!line->of[line->head].r))
+        waiting_describe(waiting, &line->of[line->head]);
     const struct waiter head = line->of[line->head++];
     if (mostly_gone(line->head, line->tail))
         waiting_run_to_start(line);
@@ -290,8 +292,10 @@ IFL_APART void waiting_describe(struct waiting *waiting, struct waiter *w)
 
 /* ---- the queue ---- */
 
-IFL_APART static void insert_among(struct waiting *waiting, struct waiter w)
+IFL_APART static void insert_among(struct waiting *waiting, struct live_request *r, int64_t key,
+                                   int64_t arrival_ns)
 {
+    const struct waiter w = admit(waiting, r, key, arrival_ns);
     if (before_last(&w, &waiting->near))
         near_insert(waiting, w);
     else if (before_last(&w, &waiting->line))
@@ -303,11 +307,10 @@ IFL_APART static void insert_among(struct waiting *waiting, struct waiter w)
 IFL_HOT static void insert(struct waiting *waiting, struct live_request *r, int64_t key,
                            int64_t arrival_ns)
 {
-    const struct waiter w = admit(waiting, r, key, arrival_ns);
     if (is_empty(&waiting->near) && is_empty(&waiting->line))
-        line_append(waiting, w);
+        line_append(waiting, admit(waiting, r, key, arrival_ns));
     else
-        insert_among(waiting, w);
+        insert_among(waiting, r, key, arrival_ns);
 }
 
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
@@ -422,9 +425,7 @@ static bool bring_near(struct waiting *waiting)
         return false;
     const bool in_line = !IFL_RARE(waiting->n_heap > 0) ||
                          (!none_in_line && before(&line->of[line->head], &waiting->heap[0]));
-    struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
-    if (IFL_RARE(!w.r))
-        waiting_describe(waiting, &w);
+    const struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
     if (waits(&w))
         near_insert(waiting, w);
     return true;
