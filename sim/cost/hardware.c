@@ -53,6 +53,16 @@ static const struct ifl_param delta_fields[] = {
     {REAL(delta, decode_us, 0, 0, 1e6, "us", "td: of the decodes of a step")},
     {REAL(delta, memory_frac, 0, 0, 10, "", "e_d: share of peak bytes/s")},
 };
+static const struct ifl_param sparse_fields[] = {
+    {REAL(sparse, layer_us, 0, 0, 1e6, "us", "ts: of a layer")},
+    {REAL(sparse, decode_us, 0, 0, 1e6, "us", "of each sequence that decodes")},
+    {REAL(sparse, token_us, 0, 0, 1e6, "us", "of each token of a prompt")},
+    {REAL(sparse, prompt_us, 0, 0, 1e6, "us", "tp: least time of a layer with prompts")},
+    {REAL(sparse, memory_frac, 1, 1e-3, 10, "", "e_d: share of peak bytes/s, of index keys")},
+    {REAL(sparse, compute_frac, 0, 0, 10, "",
+          "e_c: share of peak FLOP/s, of prompts' attention; 0: unknown")},
+    {REAL(sparse, index_frac, 1, 1e-3, 10, "", "e_i: share of twice the peak, of index scores")},
+};
 static const struct ifl_param latent_fields[] = {
     {REAL(latent, layer_us, 0, 0, 1e6, "us", "tl: of a layer, beside its products and attention")},
     {REAL(latent, token_us, 0, 0, 1e6, "us", "of each token of a prompt")},
@@ -138,6 +148,7 @@ static const struct section {
     {"experts_nvfp4", SECTION(experts, experts_nvfp4), true},
     {"latent", SECTION(latent, latent), true},
     {"delta", SECTION(delta, delta), true},
+    {"sparse", SECTION(sparse, sparse), true},
     {"prefill", SECTION(prefill, prefill), false},
     {"decode", SECTION(decode, decode), false},
     {"decode_mixed", SECTION(decode_mixed, decode_mixed), false},

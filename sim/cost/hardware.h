@@ -61,6 +61,16 @@ struct delta_profile {
     double memory_frac; /* e_d: of peak bytes/s, of states that are read and written */
 };
 
+/* Of latent attention to the tokens that an indexer picks, what it takes beside its products. */
+struct sparse_profile {
+    double layer_us, decode_us; /* ts; of each sequence that decodes */
+    double token_us;            /* of each token of a prompt: its quantisation, its choice */
+    double prompt_us;           /* least time with prompts, outside of CUDA graphs */
+    double memory_frac;         /* e_d: of peak bytes/s, of the indexer's keys */
+    double compute_frac;        /* e_c: of peak FLOP/s, of prompts' attention; 0: unknown */
+    double index_frac;          /* e_i: of twice the peak, of the indexer's scores of prompts */
+};
+
 struct prefill_profile {
     double launch_us;       /* ta */
     double compute_frac;    /* e_a */
@@ -134,7 +144,8 @@ struct hardware {
      * with fewer bytes that of the third */
     struct experts_profile experts, experts_fp8, experts_mxfp4, experts_nvfp4;
     struct latent_profile latent;
-    struct delta_profile delta; /* 0 chain_us: that of a B200 (kernels.h) */
+    struct delta_profile delta;   /* 0 chain_us: that of a B200 (kernels.h) */
+    struct sparse_profile sparse; /* 0 compute_frac: that of a H200 (kernels.h) */
     struct prefill_profile prefill;
     struct decode_profile decode;
     struct decode_mixed_profile decode_mixed;

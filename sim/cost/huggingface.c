@@ -111,6 +111,15 @@ static void read_deepseek(struct ifl_hf_config *config, struct model *model)
         read_deepseek_experts(config, model);
 }
 
+/* DeepSeek-V3.2, and GLM-5 (configuration_deepseek_v32.py, configuration_glm_moe_dsa.py). */
+static void read_deepseek_sparse(struct ifl_hf_config *config, struct model *model)
+{
+    read_deepseek(config, model);
+    model->index_heads = hf_need(config, "index_n_heads", IFL_MODEL_MAX_HEADS);
+    model->index_head_dim = hf_need(config, "index_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->index_topk = hf_need(config, "index_topk", IFL_MODEL_MAX_TOKENS);
+}
+
 /* ---- grouped queries with experts or biases of other names ---- */
 
 void hf_read_shape(struct ifl_hf_config *config, struct model *model, int32_t d_head)
@@ -287,6 +296,8 @@ static const struct architecture {
     {"deepseek_v2", read_deepseek},
     {"deepseek_v3", read_deepseek},
     {"kimi_k2", read_deepseek},
+    {"deepseek_v32", read_deepseek_sparse},
+    {"glm_moe_dsa", read_deepseek_sparse},
     {"glm4_moe", read_glm4_moe},
     {"minimax_m2", read_minimax_m2},
     {"seed_oss", read_seed_oss},

@@ -176,6 +176,28 @@ double delta_s(const struct hardware *hardware, const struct delta_shape *shape)
     return s;
 }
 
+/* Measured on a H200 (vLLM 0.24, FlashMLA and DeepGEMM), for profiles without numbers of their own.
+ */
+static const struct sparse_profile sparse_of_others = {.layer_us = 117.7,
+                                                       .decode_us = 0.4806,
+                                                       .token_us = 0.2903,
+                                                       .prompt_us = 1165,
+                                                       .memory_frac = 0.7058,
+                                                       .compute_frac = 0.6402,
+                                                       .index_frac = 0.8609};
+
+double sparse_s(const struct hardware *hardware, const struct sparse_shape *shape)
+{
+    const struct sparse_profile *sparse =
+        hardware->sparse.compute_frac > 0 ? &hardware->sparse : &sparse_of_others;
+    const double prompts_s = us * shape->n_prompt_tokens * sparse->token_us +
+                             shape->prompt_flops / flops_per_s(hardware, sparse->compute_frac) +
+                             shape->index_flops / (2 * flops_per_s(hardware, sparse->index_frac));
+    const double s = us * (sparse->layer_us + shape->n_decodes * sparse->decode_us) +
+                     shape->index_bytes / bytes_per_s(hardware, sparse->memory_frac);
+    return shape->n_prompt_tokens > 0 ? s + fmax(us * sparse->prompt_us, prompts_s) : s;
+}
+
 double latent_s(const struct hardware *hardware, double n_prompt_tokens, double n_decodes)
 {
     const struct latent_profile *latent = &hardware->latent;

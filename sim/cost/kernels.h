@@ -76,6 +76,17 @@ double experts_s(const struct hardware *hardware, const struct expert_group *gro
  */
 double latent_s(const struct hardware *hardware, double n_prompt_tokens, double n_decodes);
 
+/* sparse, of a layer with an indexer, beside its products and the attention of its decodes:
+ *
+ *     ts + b decode_us + bytes / (e_d W) + max(tp, n token_us + F_a / (e_c P) + F_i / (e_i 2 P))
+ *
+ * for n tokens of prompts, b decodes whose indexer reads so many bytes of keys, and prompts (without prompts the last
+ * term is 0) whose attention has F_a FLOPs and whose indexer F_i, in fp8. */
+struct sparse_shape {
+    double n_prompt_tokens, n_decodes, prompt_flops, index_flops, index_bytes;
+};
+double sparse_s(const struct hardware *hardware, const struct sparse_shape *shape);
+
 /* delta: the gated delta rule of a layer with states, all kernels but its products and convolution.
  *
  *     prompts  ceil(p v / SM) (tp + c n / p)

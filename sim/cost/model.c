@@ -113,7 +113,8 @@ static int64_t attention_matrices(const struct model *model, int32_t tensor_para
         n += linears[i].n * linears[i].k;
     for (int i = 0; i < MODEL_UPS; i++)
         n += ups[i].n * ups[i].k;
-    return n;
+    return n + (int64_t)model->index_heads * model->index_head_dim * model->q_lora_rank +
+           (int64_t)(model->index_heads + model->index_head_dim) * model->d_model;
 }
 
 static int64_t state_matrices(const struct model *model, int32_t tensor_parallel)
@@ -310,14 +311,25 @@ double model_kv_element_bytes(const struct model *model)
     return model->kv_bits / 8.0 + (double)model->kv_scale_bytes / model->kv_group_elements;
 }
 
+/* What a token of a layer with an indexer has beside its latent: the index key, and where K/V has 8
+ * bits, four scales of 32 bits and a second byte for each element of the rotary part (fp8_ds_mla of
+ * vllm/v1/attention/backends/mla/flashmla_sparse.py). */
+static int64_t sparse_bytes(const struct model *model)
+{
+    const bool is_fp8 = model->index_topk > 0 && model->kv_bits == 0 && model->kv_bytes == 1;
+    return (int64_t)model_index_bytes(model) + (is_fp8 ? 16 + model->qk_rope_head_dim : 0);
+}
+
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel)
 {
     const int64_t of_a_head = model_is_latent(model) ? 1 : 2; /* a latent, or K and V */
     const int64_t layers = model->layers - model->state_layers;
     const int64_t elements =
         of_a_head * layers * model_kv_heads_per_rank(model, tensor_parallel) * model->d_head;
-    return model->kv_bits == 0 ? elements * model->kv_bytes
-                               : (int64_t)ceil((double)elements * model_kv_element_bytes(model));
+    const int64_t of_index = layers * sparse_bytes(model);
+    return of_index + (model->kv_bits == 0
+                           ? elements * model->kv_bytes
+                           : (int64_t)ceil((double)elements * model_kv_element_bytes(model)));
 }
 
 struct model_groups model_kv_groups(const struct model *model)

@@ -81,6 +81,8 @@ struct model {
     /* Of latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not compressed
      */
     int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
+    /* Of latent attention to the tokens that an indexer picks (DeepSeek-V3.2), 0: to all. */
+    int32_t index_heads, index_head_dim, index_topk;
     int32_t first_dense_layers,
         d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
     int32_t shared_experts, d_ffn_shared; /* that each token goes through, and the width of one */
@@ -200,6 +202,12 @@ struct model_groups model_kv_groups(const struct model *model);
  * one. The tokens of a window before the last one need not begin with a block. */
 int32_t model_group_blocks(const struct model *model, int32_t tensor_parallel,
                            int32_t block_tokens);
+
+/* Bytes that an indexer keeps of a token in a layer: a key of 8 bits an element, and its scale. */
+static inline double model_index_bytes(const struct model *model)
+{
+    return model->index_topk > 0 ? model->index_head_dim + 4 : 0;
+}
 
 /* Bytes of an element of the layers' matrices, with its part of a scale in formats of 4 bits that
  * have one; of those of attention and of experts. */

@@ -40,7 +40,10 @@ static const char *refuse_widths(const struct model *model, struct ifl_error *er
     const struct named_width of[] = {{"q_lora_rank", model->q_lora_rank},
                                      {"qk_nope_head_dim", model->qk_nope_head_dim},
                                      {"qk_rope_head_dim", model->qk_rope_head_dim},
-                                     {"v_head_dim", model->v_head_dim}};
+                                     {"v_head_dim", model->v_head_dim},
+                                     {"index_heads", model->index_heads},
+                                     {"index_head_dim", model->index_head_dim},
+                                     {"index_topk", model->index_topk}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].width > 0) {
             ifl_fail(error, IFL_E_INPUT,
@@ -84,6 +87,23 @@ static const char *refuse_parts(const struct model *model, struct ifl_error *err
     return NULL;
 }
 
+/* The widths of an indexer are given together, beside the latent that its queries are made of. */
+static const char *check_index(const struct model *model, struct ifl_error *error)
+{
+    const struct named_width of[] = {{"index_heads", model->index_heads},
+                                     {"index_head_dim", model->index_head_dim},
+                                     {"index_topk", model->index_topk},
+                                     {"q_lora_rank", model->q_lora_rank}};
+    const bool is_there = of[0].width + of[1].width + of[2].width > 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (is_there && of[i].width == 0) {
+            ifl_fail(error, IFL_E_INPUT, "%s is not given, expected it beside an indexer's others",
+                     of[i].name);
+            return of[i].name;
+        }
+    return NULL;
+}
+
 /* All heads attend to one latent, which is both keys and values. */
 static const char *complete_latent(struct model *model, struct ifl_error *error)
 {
@@ -107,7 +127,7 @@ static const char *complete_latent(struct model *model, struct ifl_error *error)
     }
     model->n_kv_heads = 1;
     model->d_head = width;
-    return NULL;
+    return check_index(model, error);
 }
 
 static const char *complete_attention(struct model *model, struct ifl_error *error)

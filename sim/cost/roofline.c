@@ -29,6 +29,7 @@
 #include "cost/kind.h"
 #include "cost/roofline.h"
 #include "cost/roofline_layers.h"
+#include "cost/roofline_sparse.h"
 #include "cost/roofline_state.h"
 #include "cost/roofline_window.h"
 
@@ -127,6 +128,8 @@ static inline double attention_s(const struct roofline_rank *rank,
     if (rank->state_layers > 0)
         return others_mean(rank, s, roofline_state_s(rank, totals));
     const struct ifl_step_totals seen = window_totals(rank, totals);
+    if (is_sparse(rank))
+        return decode_s(rank, &seen) + rank->prompt_frac * roofline_sparse_s(rank, totals);
     return others_mean(rank, s, prefill_s(rank, &seen) + decode_s(rank, &seen));
 }
 
@@ -359,6 +362,15 @@ IFL_APART static void mixed_run_s(const struct roofline_rank *rank, const struct
     }
 }
 
+IFL_APART static void sparse_run_s(const struct roofline_rank *rank,
+                                   const struct ifl_step_totals *first, int32_t growth_tokens,
+                                   const struct run *run, size_t n, double *s)
+{
+    struct ifl_step_totals totals = *first;
+    for (size_t i = 0; i < n; i++, totals.decode_context += growth_tokens)
+        s[i] = run_step_s(run, attention_s(rank, &totals));
+}
+
 IFL_APART static void corrected_run_s(const struct hardware *hardware,
                                       const struct decode_line *line, const struct run *run,
                                       size_t n, double *s)
@@ -385,7 +397,9 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
         .context_tokens = (double)first->decode_context / rank->parallel.context,
         .growth_tokens = (double)growth_tokens / rank->parallel.context,
     };
-    if (IFL_RARE(rank->other_layers > 0))
+    if (IFL_RARE(is_sparse(rank)))
+        sparse_run_s(rank, first, growth_tokens, &run, n, s);
+    else if (IFL_RARE(rank->other_layers > 0))
         mixed_run_s(rank, &line, first, &run, n, s);
     else if (IFL_RARE(hardware->corrections.n_of > 0))
         corrected_run_s(hardware, &line, &run, n, s);
@@ -489,8 +503,9 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
     set_heads(rank);
     set_experts(rank);
     set_products(rank);
-    rank->other_layers = model->window_layers + model->state_layers;
-    rank->window_tokens = model->window_tokens;
+    rank->other_layers =
+        is_sparse(rank) ? model->layers : model->window_layers + model->state_layers;
+    rank->window_tokens = is_sparse(rank) ? model->index_topk : model->window_tokens;
     rank->state_layers = model->state_layers;
     model_state_linears(model, tensor_parallel, rank->states);
     rank->dense_columns = (double)model_dense_columns(model, tensor_parallel);

@@ -1,6 +1,7 @@
 /* What the layers of a forward pass take, but for attention. */
 #include "cost/roofline_layers.h"
 
+#include "cost/roofline_sparse.h"
 #include "cost/roofline_state.h"
 
 #include <math.h>
@@ -109,14 +110,12 @@ double roofline_product_s(const struct roofline_rank *rank, double m, double n, 
     return gemm_group_s(rank->hardware, &one);
 }
 
-/* Of latent attention, with one of its projections. */
-static double latent_product_s(const struct roofline_rank *rank, double m,
-                               const struct model_linear *of)
+double roofline_attention_product_s(const struct roofline_rank *rank, double m, double n, double k)
 {
     const struct model *model = rank->model;
     const struct gemm_group one = {.m = m,
-                                   .n = (double)of->n,
-                                   .k = (double)of->k,
+                                   .n = n,
+                                   .k = k,
                                    .n_weights = 1,
                                    .element_bytes = model->weight_bytes,
                                    .weight_bytes = model_attention_bytes(model),
@@ -137,27 +136,30 @@ static double mlp_s(const struct roofline_rank *rank, double m, double columns)
 static double q_up_s(const struct roofline_rank *rank, double m)
 {
     const struct model_linear *up = &rank->ups[MODEL_Q_UP];
-    return up->n > 0 ? latent_product_s(rank, m, up) : 0;
+    return up->n > 0 ? roofline_attention_product_s(rank, m, (double)up->n, (double)up->k) : 0;
 }
 
 double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
     const struct model *model = rank->model;
     const struct model_linear *up = &rank->ups[MODEL_KV_UP];
-    const double h = rank->heads.q_heads, decodes = totals->n_tokens - totals->n_prefill_tokens;
-    const double prompts = (double)totals->n_prefill_tokens + (double)totals->prefill_kv_64;
+    const bool sparse = is_sparse(rank);
+    const double n_prompt = totals->n_prefill_tokens, h = rank->heads.q_heads;
+    const double decodes = totals->n_tokens - (sparse ? 0 : n_prompt);
+    const double prompts = sparse ? 0 : n_prompt + (double)totals->prefill_kv_64;
     struct gemm_group absorbed = {.m = h * decodes,
                                   .n = model->kv_lora_rank,
                                   .k = model->qk_nope_head_dim,
                                   .n_weights = h,
                                   .element_bytes = model->weight_bytes,
                                   .weight_bytes = model->weight_bytes};
-    double s = latent_product_s(rank, prompts, up);
+    double s = roofline_attention_product_s(rank, prompts, (double)up->n, (double)up->k);
     s += gemm_group_s(rank->hardware, &absorbed);
     absorbed.n = model->v_head_dim;
     absorbed.k = model->kv_lora_rank;
     s += gemm_group_s(rank->hardware, &absorbed);
-    return s + latent_s(rank->hardware, totals->n_prefill_tokens, decodes);
+    return s + (sparse ? roofline_index_products_s(rank, totals->n_tokens)
+                       : latent_s(rank->hardware, n_prompt, decodes));
 }
 
 double roofline_projections_s(const struct roofline_rank *rank, double m)

@@ -15,6 +15,8 @@ double roofline_layers_s(const struct roofline_rank *rank, struct roofline_token
 
 /* One product with weights of the layers' format. */
 double roofline_product_s(const struct roofline_rank *rank, double m, double n, double k);
+/* The same of attention, whose weights may have another format. */
+double roofline_attention_product_s(const struct roofline_rank *rank, double m, double n, double k);
 
 /* The products of a layer's attention, the norms of its latents and the rotary embedding. */
 double roofline_projections_s(const struct roofline_rank *rank, double m);

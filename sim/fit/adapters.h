@@ -41,6 +41,11 @@ int aic_latent_context(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error);
 int aic_latent_generation(const struct adapter_row *row, struct fit_sample *sample,
                           struct ifl_error *error);
+/* The same of DeepSeek-V3.2, with its indexer. */
+int aic_sparse_context(const struct adapter_row *row, struct fit_sample *sample,
+                       struct ifl_error *error);
+int aic_sparse_generation(const struct adapter_row *row, struct fit_sample *sample,
+                          struct ifl_error *error);
 
 /* ---- for the adapters: cells of a row by the adapter's column ---- */
 

@@ -35,6 +35,7 @@ enum fit_op {
     FIT_DELTA, /* the gated delta rule of prompts, or with new_tokens 0 of decodes */
     FIT_GEMM_NVFP4,
     FIT_EXPERTS_NVFP4,
+    FIT_SPARSE, /* attention to the tokens that an indexer picks, in one layer */
     FIT_OPS
 };
 

@@ -129,6 +129,17 @@ static void slow_decode(struct hardware *hardware, double factor)
     hardware->decode_mixed.memory_frac /= factor;
 }
 
+static void slow_sparse(struct sparse_profile *sparse, double factor)
+{
+    sparse->layer_us *= factor;
+    sparse->decode_us *= factor;
+    sparse->token_us *= factor;
+    sparse->prompt_us *= factor;
+    sparse->memory_frac /= factor;
+    sparse->compute_frac /= factor;
+    sparse->index_frac /= factor;
+}
+
 static void slow_latent(struct latent_profile *latent, double factor)
 {
     latent->layer_us *= factor;
@@ -180,6 +191,8 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
         slow_delta(&hardware->delta, factor);
     else if (op == FIT_LATENT)
         slow_latent(&hardware->latent, factor);
+    else if (op == FIT_SPARSE)
+        slow_sparse(&hardware->sparse, factor);
     else if (op == FIT_PREFILL)
         slow_prefill(&hardware->prefill, factor);
     else if (op == FIT_DECODE)

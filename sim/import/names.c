@@ -156,7 +156,7 @@ static const struct model_name {
     {"llama-3-8b", "DeepSeek-R1-Distill-Llama-8B", 131072},
     {"llama-3.1-70b", "DeepSeek-R1-Distill-Llama-70B", 0},
     {"qwen3-8b", "DeepSeek-R1-0528-Qwen3-8B", 131072},
-    {NULL, "DeepSeek-V3.2", 0},
+    {"deepseek-v3.2", "deepseek-ai/DeepSeek-V3.2", 0},
     {"deepseek-v2", "deepseek-ai/DeepSeek-V2", 0},
     {"deepseek-v2", "DeepSeek-Coder-V2", 0},
     {"deepseek-v2-lite", "deepseek-ai/DeepSeek-V2-Lite", 0},
@@ -202,6 +202,7 @@ static double size_b(const struct model_name *model)
         double params_b;
     } sizes[] = {{"bloom-176b", 176},
                  {"deepseek-v3", 671},
+                 {"deepseek-v3.2", 671},
                  {"deepseek-v2-lite", 16},
                  {"deepseek-v2", 236},
                  {"kimi-k2", 1000}};

@@ -66,6 +66,8 @@ void settle_length(struct settled *s);
 
 /* vLLM's size of blocks where FlashMLA is the default and no size is said. */
 void settle_latent_blocks(struct settled *s);
+/* vLLM's width of K/V of a model with an indexer, unless it is said. */
+void settle_sparse_kv(struct settled *s);
 
 /* model, hardware, parallel, engine.dtype and kv_dtype: of any server. `replicas` names the fact.
  */

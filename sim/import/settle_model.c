@@ -132,6 +132,18 @@ void settle_latent_blocks(struct settled *s)
                       "FlashMLA's blocks, its default for latent K/V on this GPU");
 }
 
+/* Where a model has an indexer, `auto` is a format of 8 bits
+ * (vllm/model_executor/models/config.py, DeepseekV32ForCausalLM). */
+void settle_sparse_kv(struct settled *s)
+{
+    const char *dtype = facts_text(s->facts, "kv_cache_dtype");
+    struct model model;
+    if ((!dtype || strcmp(dtype, "auto") == 0) && settle_known_model(s, &model) &&
+        model.index_topk > 0)
+        settle_assume(s, "engine.kv_dtype", "fp8",
+                      "vLLM's default where an indexer picks the tokens, unless bfloat16 is given");
+}
+
 /* ---- weights ---- */
 
 #define OTHER_WEIGHTS "quantised weights: a step takes as long as with those of the model's profile"

@@ -117,6 +117,7 @@ static void put_blocks(struct vllm *v, long long blocks)
 static void put_memory(struct vllm *v, bool is_counted)
 {
     struct settled *s = v->s;
+    settle_sparse_kv(s);
     if (!is_counted && v->version >= 900)
         settle_latent_blocks(s);
     if (!is_counted)

@@ -362,6 +362,12 @@ printf '{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "n
 succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/quantised" --engine-version 0.11.0 --hardware a100-80gb-sxm -o own.yaml
 same "$(sed -n 's/^dtype: //p' own.yaml)" int8 'weights in fp8 by the config.json, on a GPU without'
 
+# K/V of a model with an indexer has 8 bits, unless another width is asked for.
+succeeds "$inflight" import -c 'vllm serve deepseek-ai/DeepSeek-V3.2 -tp 8' --engine-version 0.13.0 --hardware h200-sxm -o sparse.yaml
+printed 'assumed       engine.kv_dtype=fp8: '
+succeeds "$inflight" import -c 'vllm serve deepseek-ai/DeepSeek-V3.2 -tp 8 --kv-cache-dtype bfloat16' --engine-version 0.13.0 --hardware h200-sxm -o plain.yaml
+same "$(sed -n 's/^model: //p; s/^  kv_dtype: //p' sparse.yaml plain.yaml | tr '\n' ' ')" 'deepseek-v3.2 fp8 deepseek-v3.2 bf16 ' 'K/V of DeepSeek-V3.2'
+
 # A folder with a config.json is a model
 mkdir -p checkpoints/tiny
 printf '{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2,

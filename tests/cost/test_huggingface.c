@@ -198,6 +198,29 @@ Test(huggingface, quantised_checkpoints)
                         MODEL_FP8, "fp8");
 }
 
+/* The same model from the keys of its config.json and from our YAML. */
+Test(huggingface, an_indexer)
+{
+    struct model model;
+    struct ifl_error error;
+#define V3_2                                                                                       \
+    "{\"model_type\": \"deepseek_v32\", \"hidden_size\": 7168, \"num_hidden_layers\": 61,"         \
+    " \"num_attention_heads\": 128, \"q_lora_rank\": 1536, \"kv_lora_rank\": 512,"                 \
+    " \"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128,"                   \
+    " \"vocab_size\": 129280, \"max_position_embeddings\": 163840, \"n_routed_experts\": 256,"     \
+    " \"num_experts_per_tok\": 8, \"n_shared_experts\": 1, \"moe_intermediate_size\": 2048,"       \
+    " \"first_k_dense_replace\": 3, \"intermediate_size\": 18432, \"index_head_dim\": 128,"        \
+    " \"quantization_config\": {\"quant_method\": \"fp8\"}, \"index_topk\": 2048"
+    cr_assert_eq(load_text(V3_2 ", \"index_n_heads\": 64}", &model, &error), 0, "%s", error.text);
+    const struct model ours = load_model("deepseek-v3.2");
+    cr_expect_eq(model.index_heads, ours.index_heads);
+    cr_expect_eq(model.index_head_dim, ours.index_head_dim);
+    cr_expect_eq(model.index_topk, ours.index_topk);
+    cr_expect_eq(model_parameters(&model), model_parameters(&ours));
+    cr_expect_eq(model.quantization, ours.quantization);
+    expect_error(V3_2 "}", "index_n_heads is missing");
+}
+
 Test(huggingface, formats_that_are_not_modelled)
 {
     expect_error(COMPRESSED("\"a\": " GROUP(INT_4, "null") ", \"b\": " GROUP(FLOAT_8, FLOAT_8)),

@@ -31,7 +31,7 @@ static const struct {
     {"deepseek-ai/DeepSeek-R1-0528", "deepseek-v3", false, 0},
     {"deepseek-ai/DeepSeek-V3-0324", "deepseek-v3", false, 0},
     {"deepseek-ai/DeepSeek-V3.1", "deepseek-v3", false, 0},
-    {"deepseek-ai/DeepSeek-V3.2", NULL, false, 0},
+    {"deepseek-ai/DeepSeek-V3.2", "deepseek-v3.2", false, 0},
     {"cognitivecomputations/DeepSeek-R1-AWQ", "deepseek-v3", false, 0},
     {"mlx-community/DeepSeek-V3-4bit", "deepseek-v3", false, 0},
     {"deepseek-ai/DeepSeek-V2-Lite-Chat", "deepseek-v2-lite", false, 0},

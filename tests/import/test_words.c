@@ -183,13 +183,13 @@ Test(names, models_and_gpus)
     cr_expect_null(gpu_name_in("NVIDIA-SMI 570.148.08  NVIDIA L400"));
 }
 
-/* Distilled ones are other models of these shapes' owner, and V3.2 attends to a part of its
- * context. */
+/* Distilled ones are other models of these shapes' owner. */
 Test(words, names_of_models_with_latent_attention)
 {
     static const char *const models[][2] = {
         {"deepseek-ai/DeepSeek-V3", "deepseek-v3"},
         {"deepseek-ai/DeepSeek-V3.1-Base", "deepseek-v3"},
+        {"deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v3.2"},
         {"cognitivecomputations/DeepSeek-R1-AWQ", "deepseek-v3"},
         {"deepseek-ai/DeepSeek-R1-0528", "deepseek-v3"},
         {"deepseek-ai/DeepSeek-V2-Chat", "deepseek-v2"},
@@ -198,7 +198,7 @@ Test(words, names_of_models_with_latent_attention)
         {"DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
         {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"}};
     static const char *const others[] = {"deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
-                                         "deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-ai/DeepSeek-V4",
+                                         "deepseek-ai/DeepSeek-V4",
                                          "moonshotai/Kimi-K2.5"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const char *profile = model_profile(models[i][0]);

@@ -1,0 +1,21 @@
+/* Attention to the tokens that an indexer picks: DeepSeek sparse attention (DeepSeek-V3.2,
+ * DeepSeek-AI 2025, section 2.1), of latents. Each query has index heads of its own, which score
+ * all tokens before it by one key a token, and attends to the index_topk best. Queries of prompts
+ * attend in the form of decodes, to latents. */
+#ifndef SIM_COST_ROOFLINE_SPARSE_H
+#define SIM_COST_ROOFLINE_SPARSE_H
+
+#include "cost/roofline.h"
+
+static inline bool is_sparse(const struct roofline_rank *rank)
+{
+    return rank->model->index_topk > 0;
+}
+
+/* Of a layer: what the indexer adds to the products of n_tokens. */
+double roofline_index_products_s(const struct roofline_rank *rank, double n_tokens);
+/* Of a layer: the indexer's scores, and the attention of prompts. The attention of decodes is that
+ * of latents to index_topk tokens at most. */
+double roofline_sparse_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
+
+#endif
