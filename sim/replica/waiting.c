@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "inflight/minmax.h"
 #include "replica/waiting_parts.h"
 
 #define GROW(array, n_used, n) (array_grow(&(array), n_used, n, sizeof *(array)) < 0)
@@ -42,6 +43,7 @@ static void count_in(struct waiting *waiting, int32_t n_tokens)
 {
     waiting->n++;
     waiting->n_tokens += n_tokens;
+    waiting->longest_tokens = ifl_max(waiting->longest_tokens, n_tokens);
     waiting->n_blocks += kv_blocks_for(n_tokens, waiting->block);
 }
 

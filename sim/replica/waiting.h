@@ -44,10 +44,11 @@ struct waiting {
     size_t n_heap;
     struct live_pool *pool; /* borrowed, with room for a record of every request */
     size_t cap;
-    uint64_t n_tickets; /* given out so far */
-    size_t n;           /* requests that wait, holes not counted */
-    int64_t n_tokens;   /* sum of their n_tokens */
-    int64_t n_blocks;   /* sum of the blocks that these fill or begin */
+    uint64_t n_tickets;     /* given out so far */
+    size_t n;               /* requests that wait, holes not counted */
+    int64_t n_tokens;       /* sum of their n_tokens */
+    int32_t longest_tokens; /* none of them has more, nor had one that has left */
+    int64_t n_blocks;       /* sum of the blocks that these fill or begin */
     struct kv_block block;
     bool holes;                        /* a request has left since the last waiting_tidy */
     size_t n_near_holes;               /* at most */
