@@ -48,6 +48,14 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
+/* The refusal that each waiting request would get (`ask_for_all` in step.h). A plan that asks does
+ * not have to look at the waiting requests if it is one, and a list without a look is not ranked.
+ */
+static inline enum ifl_verdict ifl_ask_for_all(struct ifl_step *s, int32_t *longest)
+{
+    return s->ops->ask_for_all(s, longest);
+}
+
 /* The most tokens that a step can give a running request: all that are to be computed before its
  * next token, and those guessed after it. */
 static inline int32_t ifl_todo_and_drafts(struct ifl_step *s, const struct ifl_request *r)

@@ -19,8 +19,8 @@
  *     and on_step_end is called for each.
  *   - `keys` of an order: without it, `rank` is called again whenever a list is read after any
  *     change.
- * Four members are for speed, too, and are not checked: `ignores_depth` and `by_last_use` of an
- * eviction, `for_all` of a draft, `shown_alone` of a batching module.
+ * Five members are for speed, too, and are not checked: `ignores_depth` and `by_last_use` of an
+ * eviction, `for_all` of a draft and of an admission, `shown_alone` of a batching module.
  *
  * A module out of tree exports one list of policies, is built as a shared object against the
  * installed headers alone, and is loaded with `--plugin FILE.so`:
@@ -159,6 +159,10 @@ struct ifl_admit_ops {
      * may stop counting at `enough` tokens and return `enough`: the caller treats all larger values
      * alike. Called at any time in a plan. Must only read, and must not call ifl_room. */
     double (*room)(const void *self, const struct ifl_view *, struct ifl_step *, double enough);
+    /* Optional, for speed: the refusal, without until_ns, that `ask` answers for every waiting
+     * request until the plan ends, whatever the plan does; IFL_YES if it may answer otherwise for
+     * some. A batching module may then leave the waiting requests out (ifl_ask_for_all). */
+    enum ifl_verdict (*for_all)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
 struct ifl_preempt_ops {

@@ -310,11 +310,9 @@ struct ifl_step_ops {
      * same index get the same bits. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
     /* Only once the plan is made, from on_step_start; before, it is a breach of the contract. True
-     * if the plan gave the request tokens, or started it (also with 0 tokens) and did not take the
-     * start back. */
+     * if the plan gave the request tokens, or started it (also with none) and let that stand. */
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
-    /* The requests that this plan has given tokens so far, in no particular order. The next call
-     * overwrites the list. */
+    /* Requests that this plan has given tokens so far, in no order. The next call overwrites it. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
     /* Notes for the user why the batching module does not start a request, or is about to reject
      * it. `why` is a constant text that follows the module's name and stays valid until the run
@@ -341,8 +339,7 @@ struct ifl_step_ops {
      * tier's key `loads` says. */
     enum ifl_verdict (*load)(struct ifl_step *, const struct ifl_request *, int32_t n,
                              enum ifl_load_way);
-    /* Requests on the device, after the changes so far, that are computed with the adapter; adapter
-     * 0: requests without one. */
+    /* Requests on the device, after the changes so far, with the adapter; 0: those without one. */
     int32_t (*adapter_users)(struct ifl_step *, uint32_t adapter);
     /* Tokens that the draft module guesses after the next token of a running request that decodes,
      * cut to the longest sequence of the model; 0 for any other request. If the plan gives them
@@ -353,6 +350,10 @@ struct ifl_step_ops {
      * them, and they are not verified (see pad). step->n_tokens counts both. */
     enum ifl_verdict (*start_padded)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                      int32_t n_rows);
+    /* The refusal that all waiting requests would get for the rest of the plan; IFL_YES: some may
+     * get another answer, have several sequences or be LOADED. None has more than *longest tokens.
+     */
+    enum ifl_verdict (*ask_for_all)(struct ifl_step *, int32_t *longest);
 };
 
 /* Totals of the step being built. Every call may change them, so do not keep copies. */

@@ -32,7 +32,15 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                          swapped ? hold : ifl_n_tokens(r));
 }
 
-static const struct ifl_admit_ops ops = {ask};
+/* `ask` never answers that a waiting request never fits: such a one is rejected on arrival. */
+static enum ifl_verdict for_all(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step)
+{
+    (void)step;
+    return host_has_room(self, view) ? IFL_YES : IFL_NO_HOST_BLOCKS;
+}
+
+static const struct ifl_admit_ops ops = {.ask = ask, .for_all = for_all};
 
 const struct ifl_policy policy_admit_host_room = {
     .kind = IFL_ADMIT,

@@ -212,8 +212,8 @@ static void continue_prompts(const struct mixed *p, const struct partials *parti
 }
 
 /* A whole prompt that exceeds any budget is dropped, as vLLM ignores it. */
-static enum ifl_verdict start_one(const struct mixed *p, const struct partials *partials,
-                                  struct ifl_step *step, const struct ifl_request *r)
+static inline enum ifl_verdict start_one(const struct mixed *p, const struct partials *partials,
+                                         struct ifl_step *step, const struct ifl_request *r)
 {
     const int32_t todo = ifl_todo(r), left = budget_left(p, step, r);
     const bool whole = p->prompts == PROMPTS_WHOLE && r->state == IFL_WAITING;
@@ -225,8 +225,8 @@ static enum ifl_verdict start_one(const struct mixed *p, const struct partials *
 }
 
 /* Requests of a list start, in rank order, until one must wait or the step is full. */
-static void start_from(const struct mixed *p, const struct ifl_view *view,
-                       struct partials *partials, struct ifl_step *step, enum ifl_list list)
+IFL_HOT static void start_from(const struct mixed *p, const struct ifl_view *view,
+                               struct partials *partials, struct ifl_step *step, enum ifl_list list)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;

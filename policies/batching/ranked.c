@@ -73,10 +73,10 @@ static bool visit(const struct ranked *p, struct ifl_step *step, const struct if
     return verdict != IFL_NO_BLOCKS;
 }
 
-static void walk_all(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step)
+static void walk_lists(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step,
+                       unsigned lists)
 {
-    struct walk walk = {.lists = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED,
-                        .n_running_ahead = (int32_t)view->n_running};
+    struct walk walk = {.lists = lists, .n_running_ahead = (int32_t)view->n_running};
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (walk.n_seqs < p->max_seqs && (r = ifl_next(step, walk.lists, &cursor))) {
@@ -84,6 +84,30 @@ static void walk_all(const struct ranked *p, const struct ifl_view *view, struct
         if (!ifl_gave_way_now(view, step, r) && ifl_todo(r) > 0 && !visit(p, step, r, &walk))
             return;
     }
+}
+
+/* True if whatever waiting request a walk comes to finds a seat and tokens and is refused for want
+ * of host memory, after which the walk leaves out the others. (Under this module a request that is
+ * swapped out decodes, since its prompt was computed in one step.) */
+static bool none_may_start(const struct ranked *p, struct ifl_step *step)
+{
+    int32_t longest;
+    return step->n_waiting > 0 && step->n_in_prefill == 0 &&
+           ifl_ask_for_all(step, &longest) == IFL_NO_HOST_BLOCKS &&
+           longest <= p->max_batched_tokens - p->max_seqs;
+}
+
+/* Waiting requests are ranked only if one of them may start. A plan without effect walks over them
+ * all the same: the step notes why a request is refused. */
+static void walk_all(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step)
+{
+    const unsigned on_device = IFL_IN_RUNNING | IFL_IN_SWAPPED;
+    if (none_may_start(p, step)) {
+        walk_lists(p, view, step, on_device);
+        if (step->n_requests + step->n_preempted + step->n_swapped_in > 0)
+            return;
+    }
+    walk_lists(p, view, step, on_device | IFL_IN_WAITING);
 }
 
 /* ---- when ranks do not matter ---- */

@@ -39,6 +39,28 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
     return (struct ifl_victim){last ? last : needy, IFL_SWAP, IFL_IN_ORDER};
 }
 
+static bool would_fit(const struct proactive *p, const struct ifl_step *step,
+                      const struct ifl_request *r)
+{
+    return r->state == IFL_SWAPPED && step->n_free_blocks - r->n_host_blocks >= p->keep_free_blocks;
+}
+
+/* Waiting requests are left out: ranking a long queue takes time, and they only push others back.
+ * So if this is false, bring_back finds none either. */
+static bool one_may_return(const struct proactive *p, struct ifl_step *step)
+{
+    int32_t n_seen = 0;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (n_seen < p->look_ahead && step->n_free_blocks > p->keep_free_blocks &&
+           (r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor))) {
+        n_seen += ifl_n_now(r) == 0;
+        if (would_fit(p, step, r))
+            return true;
+    }
+    return false;
+}
+
 /* Brings back swapped requests that fit, of the best ranked requests that the plan left out. */
 static void bring_back(const struct proactive *p, struct ifl_step *step)
 {
@@ -49,8 +71,7 @@ static void bring_back(const struct proactive *p, struct ifl_step *step)
     while (n_seen < p->look_ahead && step->n_free_blocks > p->keep_free_blocks &&
            (r = ifl_next(step, all, &cursor))) {
         n_seen += ifl_n_now(r) == 0;
-        if (r->state == IFL_SWAPPED &&
-            step->n_free_blocks - r->n_host_blocks >= p->keep_free_blocks)
+        if (would_fit(p, step, r))
             (void)ifl_start(step, r, 0);
     }
 }
@@ -65,7 +86,8 @@ static void ahead(const void *self, const struct ifl_view *view, struct ifl_step
                step->n_free_host_blocks >= ifl_n_blocks(r))
             if (ifl_preempt(step, r, IFL_SWAP, IFL_IN_ORDER) != IFL_YES)
                 return;
-    if (step->n_swapped > 0 && step->n_preempted == 0)
+    if (step->n_swapped > 0 && step->n_preempted == 0 &&
+        (step->n_waiting == 0 || one_may_return(p, step)))
         bring_back(p, step);
 }
 

@@ -179,6 +179,12 @@ static double room(const void *self, const struct ifl_view *view, struct ifl_ste
     MARKED_ANSWER(double, ROOM, ops.admit->room(self, view, step, enough));
 }
 
+static enum ifl_verdict for_all(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step)
+{
+    MARKED_ANSWER(enum ifl_verdict, ASK, ops.admit->for_all(self, view, step));
+}
+
 static struct ifl_victim pick_victim(const void *self, const struct ifl_view *view,
                                      struct ifl_step *step, const struct ifl_request *needy)
 {
@@ -267,6 +273,7 @@ static void mark_answers(struct guarded *g)
         g->ops.admit = *g->bare->ops.admit;
         g->ops.admit.ask = ask;
         MARK(&g->ops.admit, room);
+        MARK(&g->ops.admit, for_all);
         g->marked.ops.admit = &g->ops.admit;
         break;
     case IFL_PREEMPT:

@@ -14,11 +14,19 @@ IFL_APART static struct ifl_result guessed(const struct replica *replica,
     return (struct ifl_result){&r->pub, 1 + m->n_draft, ragged_emitted(ragged, m), m->n_draft};
 }
 
-static inline struct ifl_result
-result_of(const struct replica *replica, const struct live_request *r, bool member, int32_t n_ticks)
+/* Member by member: a struct that is put together elsewhere and copied as one waits for its parts
+ * to be stored. */
+static inline void put_result(struct ifl_result *result, const struct replica *replica,
+                              const struct live_request *r, bool member, int32_t n_ticks)
 {
-    return cohort_is_ragged(&replica->here.cohort) ? guessed(replica, r, member)
-                                                   : (struct ifl_result){&r->pub, n_ticks, n_ticks};
+    if (IFL_RARE(cohort_is_ragged(&replica->here.cohort))) {
+        *result = guessed(replica, r, member);
+        return;
+    }
+    result->request = &r->pub;
+    result->n_new = n_ticks;
+    result->n_sampled = n_ticks;
+    result->n_draft = 0;
 }
 
 /* Lists the members that ticked and those that did so for the last time, in order of start. */
@@ -29,11 +37,11 @@ static size_t list_decodes(struct replica *replica, int32_t n_ticks)
     struct ifl_result *result = replica->in_flight.results;
     FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS) {
         for (; gone < end && (*gone)->pub.start_serial < r->pub.start_serial; gone++)
-            *result++ = result_of(replica, *gone, false, n_ticks);
-        *result++ = result_of(replica, r, true, n_ticks);
+            put_result(result++, replica, *gone, false, n_ticks);
+        put_result(result++, replica, r, true, n_ticks);
     }
     for (; gone < end; gone++)
-        *result++ = result_of(replica, *gone, false, n_ticks);
+        put_result(result++, replica, *gone, false, n_ticks);
     return (size_t)(result - replica->in_flight.results);
 }
 

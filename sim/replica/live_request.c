@@ -5,20 +5,35 @@
 
 #include "inflight/error.h"
 
-enum { ALIGNMENT = 16, PARTS_AT = (sizeof(struct live_request) + ALIGNMENT - 1) & -ALIGNMENT };
+/* FIRST_AT: of the first record in its chunk. A record that starts there, or a multiple of LINE
+ * behind it, has the pointer to its parts and LIVE_NEAR_PARTS in one cache line. */
+enum {
+    LINE = 64,
+    FIRST_AT = 48,
+    PARTS_AT = (sizeof(struct live_request) + LIVE_ALIGNMENT - 1) & -LIVE_ALIGNMENT
+};
+_Static_assert((FIRST_AT + offsetof(struct ifl_request, parts)) / LINE ==
+                   (FIRST_AT + offsetof(struct live_request, parts) + LIVE_NEAR_PARTS - 1) / LINE,
+               "one line has the pointer and what it points to");
 
 const struct live_rare live_no_rare = {.resumed_ns = IFL_NEVER};
 
 void live_pool_init(struct live_pool *pool, size_t parts_bytes)
 {
-    const size_t n_bytes = (size_t)PARTS_AT + parts_bytes + ALIGNMENT - 1;
-    *pool = (struct live_pool){.record_bytes = n_bytes / ALIGNMENT * ALIGNMENT};
+    const bool near = parts_bytes > 0 && parts_bytes <= LIVE_NEAR_PARTS;
+    const size_t unit = near ? LINE : LIVE_ALIGNMENT;
+    const size_t n_bytes = (size_t)PARTS_AT + (near ? 0 : parts_bytes) + unit - 1;
+    *pool = (struct live_pool){
+        .record_bytes = n_bytes / unit * unit,
+        .parts_at = near ? offsetof(struct live_request, parts) : PARTS_AT,
+        .parts_bytes = near ? 0 : n_bytes / unit * unit - PARTS_AT,
+    };
 }
 
 static struct live_request *record_at(const struct live_pool *pool, size_t i)
 {
     char *chunk = pool->chunks[i / LIVE_CHUNK];
-    return (struct live_request *)(void *)(chunk + i % LIVE_CHUNK * pool->record_bytes);
+    return (struct live_request *)(void *)(chunk + FIRST_AT + i % LIVE_CHUNK * pool->record_bytes);
 }
 
 void live_pool_finish(struct live_pool *pool)
@@ -44,7 +59,7 @@ static int add_chunk(struct live_pool *pool)
         pool->chunks = chunks;
         pool->cap_chunks = cap;
     }
-    void *chunk = malloc(LIVE_CHUNK * pool->record_bytes);
+    void *chunk = aligned_alloc(LINE, LINE + LIVE_CHUNK * pool->record_bytes);
     if (!chunk)
         return IFL_E_NOMEM;
     pool->chunks[pool->n_chunks++] = chunk;
@@ -82,11 +97,11 @@ IFL_HOT struct live_request *live_take(struct live_pool *pool)
     uint32_t *blocks = r->blocks;
     const int32_t cap_blocks = r->cap_blocks;
     memset(r, 0, offsetof(struct live_request, own));
-    if (pool->record_bytes > PARTS_AT)
-        memset((char *)r + PARTS_AT, 0, pool->record_bytes - PARTS_AT);
+    if (pool->parts_bytes > 0)
+        memset((char *)r + PARTS_AT, 0, pool->parts_bytes);
     r->blocks = blocks;
     r->cap_blocks = cap_blocks;
-    r->pub.parts = (char *)r + PARTS_AT;
+    r->pub.parts = (char *)r + pool->parts_at;
     r->pub.seal = live_seal(pool, &r->pub);
     pool->n_live++;
     return r;

@@ -7,6 +7,7 @@
 #ifndef SIM_REPLICA_LIVE_REQUEST_H
 #define SIM_REPLICA_LIVE_REQUEST_H
 
+#include <stdalign.h>
 #include <stddef.h>
 
 #include "inflight/attributes.h"
@@ -89,10 +90,16 @@ struct live_rare {
 /* What a request has that has none of it. */
 extern const struct live_rare live_no_rare;
 
+enum { LIVE_ALIGNMENT = 16, LIVE_NEAR_PARTS = 32 };
+
 /* What a step, and the start and the end of a request, touch stands side by side: a replica's
  * records share a first cache of 32 KiB with all else. */
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
+
+    /* The modules' parts, if they are small, in the cache line that has the pointer to them: an
+     * order that reads its part of each request in a long queue then reads one line of each. */
+    alignas(LIVE_ALIGNMENT) unsigned char parts[LIVE_NEAR_PARTS];
 
     size_t row;       /* in the trace */
     int32_t n_output; /* the true output length */
@@ -338,7 +345,7 @@ static inline void live_remove(struct live_list *list, enum live_chain chain,
 
 /* ---- the pool of records ---- */
 
-enum { LIVE_CHUNK = 32 }; /* records: about 28 KiB */
+enum { LIVE_CHUNK = 32 }; /* records: about 29 KiB */
 
 struct live_pool {
     struct live_request *free; /* used records that are free now, linked by ON_DEVICE */
@@ -346,7 +353,9 @@ struct live_pool {
     size_t n_chunks, cap_chunks;
     size_t n_used; /* records of the chunks in use so far; the others were never written, so no
                       memory backs them */
-    size_t record_bytes; /* the record and its modules' parts behind it */
+    size_t record_bytes; /* the record, and its modules' parts behind it unless they are near */
+    size_t parts_at;     /* in a record */
+    size_t parts_bytes;  /* of parts behind the record */
     size_t n_live;
 };
 

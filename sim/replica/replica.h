@@ -56,6 +56,7 @@ struct rankings {
     bool keys_read_plan;      /* some module has asked for the plan, so keys may depend on it */
     bool keys_asked;          /* this plan has asked for order_keys */
     bool keys_change;         /* the keys of the last plan do not stand */
+    bool hook_ran;            /* one of the order has, since this plan has asked for order_keys */
     bool ranks_stale;         /* keys of waiting requests must be asked anew before the next look */
     bool asked_for_lists; /* a plan has taken one of by_rank: until then none is taken or kept */
     struct ranking by_rank[N_RANKED];

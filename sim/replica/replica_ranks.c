@@ -392,6 +392,7 @@ IFL_HOT void replica_ask_keys(struct replica *replica)
     const struct ifl_order_ops *ops = order->policy->ops.order;
     const bool moved = replica_keys_move(replica);
     replica->ranks.keys_asked = true;
+    replica->ranks.hook_ran = false;
     const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
     plan_set_ranking(&replica->plan, true);
     replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
@@ -461,17 +462,25 @@ static void move_asked(struct replica *replica, struct ranking *list, size_t n)
     }
 }
 
-static void rank_all(struct replica *replica, struct ranking *list, size_t n_asked)
+/* The first n_ranked entries are in the order of their former keys. Most keys are the same again:
+ * then neither entries nor records are written to. */
+static void rank_all(struct replica *replica, struct ranking *list, size_t n_ranked, size_t n_asked)
 {
+    const int64_t *keys = replica->ranks.keys;
     for (size_t i = 0; i < n_asked; i++)
         if (!standing(list, replica->ranks.asked[i])->stands)
             append(list, replica->ranks.asked[i]);
+    bool in_order = list->n == n_ranked;
     for (size_t i = 0; i < list->n; i++)
         replica->ranks.asked[i] = of(list)[i].r;
     ask(replica, list->n);
     for (size_t i = 0; i < list->n; i++)
-        set(list, i, (struct ranked_request){replica->ranks.keys[i], replica->ranks.asked[i]});
-    sort(list);
+        if (i >= n_ranked || of(list)[i].key != keys[i]) {
+            set(list, i, (struct ranked_request){keys[i], replica->ranks.asked[i]});
+            in_order = false;
+        }
+    if (!in_order)
+        sort(list);
 }
 
 IFL_APART void replica_each_standing(struct replica *replica, const struct ranking *list,
@@ -491,7 +500,8 @@ void replica_take_ranking(struct replica *replica, struct ranking *list)
     ifl_assert(!list->taken);
     list->taken = replica->ranks.asked_for_lists = true;
     replica_settle_keys(replica);
-    bool few = list->kept && !list->stale;
+    const bool was_kept = list->kept;
+    bool few = was_kept && !list->stale;
     list->stale = false;
     if (list->which == RANKED_RUNNING)
         step_show_members(replica);
@@ -501,7 +511,10 @@ void replica_take_ranking(struct replica *replica, struct ranking *list)
         return;
     const size_t n = add_members(replica, list, read_notes(replica, list));
     few &= n < list->n / 4;
-    (few ? move_asked : rank_all)(replica, list, n);
+    if (few)
+        move_asked(replica, list, n);
+    else
+        rank_all(replica, list, was_kept ? list->n : 0, n);
     if (list->n > 1)
         plan_ask(&replica->plan, IFL_ORDER);
 }

@@ -51,6 +51,7 @@ static inline void replica_stir_keys(struct replica *replica)
 static inline void replica_stir_keys_of(struct replica *replica, const struct module *module)
 {
     const bool orders = module == &replica->fixed.modules[IFL_ORDER];
+    replica->ranks.hook_ran |= orders;
     replica->ranks.ranks_stale |= orders && replica->ranks.order_keys == IFL_KEYS_MOVE;
 }
 /* ---- lists ---- */

@@ -198,4 +198,5 @@ const struct ifl_step_ops replica_step_ops = {
     .adapter_users = op_adapter_users,
     .drafts = step_drafts,
     .start_padded = step_start_padded,
+    .ask_for_all = step_ask_for_all,
 };

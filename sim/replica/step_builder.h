@@ -82,6 +82,7 @@ int32_t step_drafts(struct ifl_step *step, const struct ifl_request *request);
 
 enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
                           int32_t spare_blocks, int32_t *takes);
+enum ifl_verdict step_ask_for_all(struct ifl_step *step, int32_t *longest);
 double step_room(struct ifl_step *step, double enough);
 enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n);
 enum ifl_verdict step_start_padded(struct ifl_step *step, const struct ifl_request *request,

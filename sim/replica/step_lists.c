@@ -42,10 +42,23 @@ static const struct ranked_request *peek(struct replica *replica, enum ranked_li
     return NULL;
 }
 
-/* The key of an entry; asked for again if keys may have changed since. */
+/* True if the key of an entry is what this plan was told as it took the list, since nothing has
+ * changed that it can depend on: no hook of the order has run, no key reads the step, and the plan
+ * has neither given r tokens nor started it. Hooks behind the plan may change the order's state
+ * between two looks. */
+static bool key_stands(const struct replica *replica, const struct ifl_request *r)
+{
+    const struct plan *plan = &replica->plan;
+    return plan->planning && !replica->ranks.hook_ran && !replica->ranks.keys_read_plan &&
+           !plan->ready_all && r->stale.n_now == 0 && r->start_serial < plan->first_start;
+}
+
+/* The key of an entry of a ranked list; asked for again if it may have changed since. */
 static int64_t key_of(struct replica *replica, const struct ranked_request *one)
 {
-    return replica_keys_move(replica) ? replica_rank(replica, live(one->r)) : one->key;
+    return !replica_keys_move(replica) || key_stands(replica, one->r)
+               ? one->key
+               : replica_rank(replica, live(one->r));
 }
 
 /* One of the two may wait. */

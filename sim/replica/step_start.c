@@ -171,6 +171,37 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
     return answer.verdict;
 }
 
+static enum ifl_verdict answer_for_all(struct replica *replica, const struct module *module)
+{
+    const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
+    const uint64_t print = replica_print(replica, NULL, 0);
+    const enum ifl_verdict verdict =
+        module->policy->ops.admit->for_all(module->self, &replica->view, &replica->plan.step);
+    replica_compare(replica, module, print, NULL, 0);
+    plan_return(&replica->plan, before);
+    replica_note_said(replica, module, UINT64_MAX, verdict);
+    if (IFL_RARE((unsigned)verdict > IFL_NEVER_FITS))
+        step_breach_answer(replica, module->policy, verdict,
+                           "to whether any request may start, expected one of enum ifl_verdict");
+    return IFL_RARE(replica->plan.broken) ? IFL_YES : verdict;
+}
+
+/* The first module counts: those behind it are not asked about what it refuses. A request that K/V
+ * is on its way for is refused without any. */
+enum ifl_verdict step_ask_for_all(struct ifl_step *step, int32_t *longest)
+{
+    struct replica *replica = replica_of(step);
+    const struct module *first = &replica->fixed.modules[replica->on.admission.of[0]];
+    *longest = replica->here.waiting.longest_tokens;
+    if (!first->policy->ops.admit->for_all || step->n_loaded > 0 || replica->tiers.on ||
+        replica->fixed.max_samples > 1)
+        return IFL_YES;
+    if (IFL_RARE(replica->plan.answering))
+        step_breach(replica, step_no_question);
+    plan_ask(&replica->plan, IFL_ADMIT);
+    return answer_for_all(replica, first);
+}
+
 /* Any number of tokens is an answer, negative and infinite ones, too. */
 static double room_by(struct replica *replica, const struct module *module, double enough)
 {

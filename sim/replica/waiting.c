@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "inflight/minmax.h"
 #include "replica/waiting_parts.h"
 
 #define GROW(array, n_used, n) (array_grow(&(array), n_used, n, sizeof *(array)) < 0)
@@ -13,9 +14,10 @@ int waiting_reserve(struct waiting *waiting, size_t n)
     struct waiter_run *near = &waiting->near, *line = &waiting->line;
     if (n <= waiting->cap)
         return 0;
-    if (GROW(waiting->ranked, 0, n) || GROW(waiting->keys, 0, n) ||
-        GROW(waiting->front, waiting->n_front, n) || GROW(near->of, near->tail, NEAR_ROOM * n) ||
-        GROW(line->of, line->tail, NEAR_ROOM * n) ||
+    waiting->asked_to = 0;
+    if (GROW(waiting->asked, 0, n) || GROW(waiting->keys, 0, n) ||
+        GROW(waiting->fresh_keys, 0, n) || GROW(waiting->front, waiting->n_front, n) ||
+        GROW(near->of, near->tail, NEAR_ROOM * n) || GROW(line->of, line->tail, NEAR_ROOM * n) ||
         GROW(waiting->heap, waiting->n_heap, FAR_ROOM * n))
         return IFL_E_NOMEM;
     if (n > WAITING_SHORT && GROW(waiting->undescribed, waiting->undescribed_tail, FAR_ROOM * n))
@@ -31,8 +33,9 @@ void waiting_destroy(struct waiting *waiting)
     free(waiting->line.of);
     free(waiting->heap);
     free(waiting->undescribed);
-    free(waiting->ranked);
+    free(waiting->asked);
     free(waiting->keys);
+    free(waiting->fresh_keys);
     *waiting = (struct waiting){0};
 }
 
@@ -42,6 +45,7 @@ static void count_in(struct waiting *waiting, int32_t n_tokens)
 {
     waiting->n++;
     waiting->n_tokens += n_tokens;
+    waiting->longest_tokens = ifl_max(waiting->longest_tokens, n_tokens);
     waiting->n_blocks += kv_blocks_for(n_tokens, waiting->block);
 }
 
@@ -228,17 +232,23 @@ static inline void near_insert(struct waiting *waiting, struct waiter w)
         near->of[near->tail++] = w;
 }
 
-IFL_APART static void make_room_in_line(struct waiter_run *line)
+static inline void line_to_start(struct waiting *waiting)
 {
-    waiting_run_to_start(line);
-    line->tail = waiting_keep(line->of, 0, line->tail);
+    waiting_run_to_start(&waiting->line);
+    waiting->asked_to = 0;
+}
+
+IFL_APART static void make_room_in_line(struct waiting *waiting)
+{
+    line_to_start(waiting);
+    waiting->line.tail = waiting_keep(waiting->line.of, 0, waiting->line.tail);
 }
 
 static void line_append(struct waiting *waiting, struct waiter w)
 {
     struct waiter_run *line = &waiting->line;
     if (IFL_RARE(line->tail == FAR_ROOM * waiting->cap))
-        make_room_in_line(line);
+        make_room_in_line(waiting);
     line->of[line->tail++] = w;
 }
 
@@ -249,7 +259,7 @@ static struct waiter line_pop(struct waiting *waiting)
         waiting_describe(waiting, &line->of[line->head]);
     const struct waiter head = line->of[line->head++];
     if (mostly_gone(line->head, line->tail))
-        waiting_run_to_start(line);
+        line_to_start(waiting);
     return head;
 }
 
@@ -431,6 +441,20 @@ static bool bring_near(struct waiting *waiting)
     return true;
 }
 
+/* A walk over a long queue finds no record in the caches: what it reads of one that it comes to
+ * soon is fetched now. */
+static void fetch_ahead(const struct waiting *waiting)
+{
+    enum { DISTANCE = 8 };
+    const struct waiter_run *line = &waiting->line;
+    if (line->tail - line->head <= DISTANCE || !line->of[line->head + DISTANCE].r)
+        return;
+    const struct live_request *r = line->of[line->head + DISTANCE].r;
+    __builtin_prefetch(&r->pub.state);
+    __builtin_prefetch(&r->pub.parts);
+    __builtin_prefetch(&r->ticket, 1);
+}
+
 void waiting_note_shown(struct waiting *waiting, uint64_t at[2], struct live_request *r)
 {
     if (at[0] >> 32 == 0 && waiting->n_cursors == WAITING_MOST_CURSORS)
@@ -441,6 +465,7 @@ void waiting_note_shown(struct waiting *waiting, uint64_t at[2], struct live_req
         r->shown_to = 0;
     r->shown_plan = waiting->n_plans;
     r->shown_to |= UINT64_C(1) << ((at[0] >> 32) - 1);
+    fetch_ahead(waiting);
 }
 
 static bool was_shown(const struct waiting *waiting, const uint64_t at[2],

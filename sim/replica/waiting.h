@@ -44,19 +44,24 @@ struct waiting {
     size_t n_heap;
     struct live_pool *pool; /* borrowed, with room for a record of every request */
     size_t cap;
-    uint64_t n_tickets; /* given out so far */
-    size_t n;           /* requests that wait, holes not counted */
-    int64_t n_tokens;   /* sum of their n_tokens */
-    int64_t n_blocks;   /* sum of the blocks that these fill or begin */
+    uint64_t n_tickets;     /* given out so far */
+    size_t n;               /* requests that wait, holes not counted */
+    int64_t n_tokens;       /* sum of their n_tokens */
+    int32_t longest_tokens; /* none of them has more, nor had one that has left */
+    int64_t n_blocks;       /* sum of the blocks that these fill or begin */
     struct kv_block block;
-    bool holes;                        /* a request has left since the last waiting_tidy */
-    size_t n_near_holes;               /* at most */
-    uint32_t n_rankings;               /* times that all requests got new keys */
-    bool moves;                        /* keys change within a plan: cursors note what they show */
-    uint32_t n_cursors;                /* of this plan that note what they show */
-    uint64_t n_plans;                  /* so far */
-    const struct ifl_request **ranked; /* scratch */
-    int64_t *keys;                     /* scratch */
+    bool holes;          /* a request has left since the last waiting_tidy */
+    size_t n_near_holes; /* at most */
+    uint32_t n_rankings; /* times that all requests got new keys */
+    bool moves;          /* keys change within a plan: cursors note what they show */
+    uint32_t n_cursors;  /* of this plan that note what they show */
+    uint64_t n_plans;    /* so far */
+    /* The last ranking's questions and answers, for the entries [asked_from, asked_to) of line:
+     * those that have left line since count, too. asked_to 0: line has moved since. */
+    const struct ifl_request **asked;
+    int64_t *keys;
+    size_t asked_from, asked_to;
+    int64_t *fresh_keys; /* scratch */
 };
 
 enum { WAITING_SHORT = 64 };
@@ -174,8 +179,9 @@ void waiting_each(const struct waiting *waiting, key_fn *see, void *context);
 typedef void waiting_rank_fn(void *context, const struct ifl_request *const *of, size_t n,
                              int64_t *key);
 /* Gives every request the key that `rank` computes now, but for those pushed to the front; cursors
- * begin anew. For orders with keys that change. Requests without a record get one. Reading the keys
- * is O(n); sorting costs only the requests that change their position. */
+ * begin anew. For orders with keys that change. Requests without a record get one. Asking for the
+ * keys and comparing them with the last ones is O(n); all else costs only the requests that have
+ * come, have left, or have another key. */
 void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context);
 
 #endif

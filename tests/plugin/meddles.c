@@ -362,7 +362,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 
 static const struct ifl_batching_ops batching_ops = {plan};
 static const struct ifl_order_ops order_ops = {rank, keys};
-static const struct ifl_admit_ops admit_ops = {ask, room};
+static const struct ifl_admit_ops admit_ops = {.ask = ask, .room = room};
 static const struct ifl_preempt_ops preempt_ops = {pick, ahead};
 static const struct ifl_evict_ops evict_ops = {.key = key};
 static const struct ifl_draft_ops draft_ops = {guess, most, guess_for_all};

@@ -278,7 +278,8 @@ struct new_ranks {
     uint64_t round;
 };
 
-/* Most keys change a little and a few change far; in every third round all change far. */
+/* Most keys change a little and a few change far; in every third round all change far, and in every
+ * fifth of the others hardly any changes. */
 static void rank_anew(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
 {
     const struct new_ranks *ranks = context;
@@ -291,8 +292,11 @@ static void rank_anew(void *context, const struct ifl_request *const *of, size_t
         size_t at = 0;
         while (old.ranked[at] != r)
             at++;
+        const bool quiet = ranks->round % 5 == 0 && draw >> 20 & 15;
         const bool far = draw % 8 == 0 || ranks->round % 3 == 0;
-        key[i] = far ? (int64_t)(draw >> 8) % 40 : old.key[at] + (int64_t)(draw >> 8 & 1);
+        key[i] = quiet ? old.key[at]
+                 : far ? (int64_t)(draw >> 8) % 40
+                       : old.key[at] + (int64_t)(draw >> 8 & 1);
         model_add(ranks->model, old.ranked[at], key[i]);
     }
 }
