@@ -132,7 +132,7 @@ static void settle_dtype(struct settled *s, const char *name, const char *key)
     static const char *const names[][2] = {
         {"bfloat16", "bf16"}, {"bf16", "bf16"},    {"float16", "fp16"}, {"half", "fp16"},
         {"fp16", "fp16"},     {"float32", "fp32"}, {"float", "fp32"},   {"fp32", "fp32"},
-        {"fp8", "fp8"},       {"fp8_e4m3", "fp8"}, {"FP8", "fp8"}};
+        {"fp8", "fp8"},       {"fp8_e4m3", "fp8"}, {"FP8", "fp8"},      {"fp8_ds_mla", "fp8"}};
     const char *dtype = facts_text(s->facts, name);
     for (size_t i = 0; dtype && i < sizeof names / sizeof *names; i++)
         if (strcmp(dtype, names[i][0]) == 0)
