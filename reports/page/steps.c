@@ -118,7 +118,7 @@ static int take(void *context, const double *of, struct ifl_error *error)
     if (of[POINT] < 0 || of[POINT] >= (double)steps->run->n_points)
         return IFL_OK;
     struct point_steps *point = &steps->points[(size_t)of[POINT]];
-    point->n_all++;
+    point->n_all += of[DURATION] > 0;
     if (bin_step(point, of, error))
         return error->code;
     const bool kept = point->n < steps->most_single && of[DURATION] > 0 &&

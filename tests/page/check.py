@@ -486,7 +486,8 @@ def mean_of_curve(points, from_s, to_s):
 
 
 def check_fleet(browser):
-    """Curves over time are of all replicas, in the whole run and in a part of it."""
+    """Curves over time are of all replicas, in the whole run and in a part of it; nothing is said to be left out of a few steps;
+    the only mark against load is in the middle."""
     inflight('trace', 'generate', '-n', '60', '--prompt', 'fixed:300', '--output-tokens', 'fixed:40', '-o', 'even.csv')
     workload = 'workload={trace: even.csv, arrivals: {process: poisson, rate_rps: 40, seed: 3}}'
     make('fleet', FLEET, workload, 'output.steps=true')
@@ -510,6 +511,11 @@ def check_fleet(browser):
                 near(mean_of_curve(curves[curve], from_s, to_s), held / (to_s - from_s), f'{curve} of {name}', 0.04, 0.02)
         shown = browser.run("document.getElementById('time-source').textContent")
         want(('single steps' in shown) == (name == 'alone'), f'{name} shows {shown}')
+        want(browser.run("document.getElementById('left-out') === null"), f'{name}: all of its steps are on the page')
+        where = browser.run("""(() => { const box = document.querySelector('#load figure svg').getBoundingClientRect(),
+            mark = document.querySelector('#load figure svg circle').getBoundingClientRect();
+            return (mark.left + mark.width / 2 - box.left) / box.width; })()""")
+        near(where, 0.5, f'{name}: the only mark against load', 0, 0.05)
 
 
 def check_capacities(browser):
