@@ -463,9 +463,17 @@ void http_reply(struct evhttp_request *request, int status, const char *type, co
 {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     struct evbuffer *out = evhttp_request_get_output_buffer(request);
+    char length[24];
     if (type)
         evhttp_add_header(headers, "Content-Type", type);
-    evbuffer_add(out, body, n_bytes);
+    if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD) {
+        /* RFC 9110, 9.3.2: the length of a body that does not follow. evhttp would send the body.
+         */
+        snprintf(length, sizeof length, "%zu", n_bytes);
+        evhttp_add_header(headers, "Content-Length", length);
+    } else {
+        evbuffer_add(out, body, n_bytes);
+    }
     evhttp_send_reply(request, status, http_reason(status), NULL);
 }
 

@@ -120,6 +120,19 @@ def smuggled(server):
         check(got.startswith(b'HTTP/1.1 400 ') and got.count(b'HTTP/1.1') == 1, '%s: %r' % (what, got[:30]))
 
 
+def heads(server):
+    """HEAD has no body (RFC 9110, 9.3.2): what comes behind its answer is the next one. As FastAPI, whose routes of GET refuse it."""
+    for path, status, detail in ((b'/health', 405, b'Method Not Allowed'), (b'/v1/completions', 405, b'Method Not Allowed'),
+                                 (b'/nothing', 404, b'Not Found')):
+        link = server.connect()
+        link.sendall(b'HEAD ' + path + b' HTTP/1.1\r\nHost: x\r\n\r\n' + INNER[:-2] + b'Connection: close\r\n\r\n')
+        first, _, rest = read_all(link).partition(b'\r\n\r\n')
+        lines = first.split(b'\r\n')
+        check(lines[0].startswith(b'HTTP/1.1 %d ' % status) and b'Content-Length: %d' % len(b'{"detail":"%s"}' % detail) in lines
+              and (status == 404 or any(line.lower().startswith(b'allow: ') for line in lines))
+              and rest.startswith(b'HTTP/1.1 200 ') and b'"version"' in rest, 'HEAD %s: %d without a body' % (path.decode(), status))
+
+
 def any_bytes(server):
     """Requests with wrong bytes in their lines: a status or nothing, within the connection's idle time."""
     rng = random.Random(7)
@@ -338,7 +351,7 @@ def main():
         thread = threading.Thread(target=beside, args=(server, results))
         thread.start()
         try:
-            for attack in (malformed, smuggled, any_bytes, headers, huge_body, half_bodies, early_bytes,
+            for attack in (malformed, smuggled, heads, any_bytes, headers, huge_body, half_bodies, early_bytes,
                            long_body_behind, gone, slow_reader):
                 attack(server)
         finally:
