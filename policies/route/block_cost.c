@@ -6,9 +6,9 @@
  *       + blocks there with it
  *
  * "There" are the router's own books: a request counts the tokens of its prompt that are not cached
- * until its first token, and the blocks of its prompt until its end; blocks that requests share
- * count once. `credit` falls as the prefill tokens exceed the least of all replicas by blocks of
- * this prompt: 1 / (1 + decay x excess). With a temperature the replica is drawn by a softmax of
+ * until its first token, and the whole blocks of its prompt until its end; blocks that requests
+ * share count once. `credit` falls as the prefill tokens exceed the least of all replicas by blocks
+ * of this prompt: 1 / (1 + decay x excess). With a temperature the replica is drawn by a softmax of
  * costs, scaled so that the range from least to most is 1.
  *
  * With queue_tokens a request is held at the gateway while each replica that may have it has more

@@ -45,7 +45,8 @@ static const struct ifl_param params[] = {
     {"evict_every_s", IFL_TIME, offsetof(struct tree, evict_every_ns), 120, 1e-3, 1e9, NULL, "s",
      "least time between evictions, which come with a request"},
     {"holder", IFL_CHOICE, offsetof(struct tree, holder), HOLDER_FIRST, 0, 0, "first|fewest", "",
-     "among replicas with the whole match: the first, or the one with the fewest requests"},
+     "among replicas with the whole match: the first to have held its last block, or the one with "
+     "the fewest requests"},
 };
 
 /* The tree: a pair is a block of the tree that a replica has; its parent is the block before. `at`

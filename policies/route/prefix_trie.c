@@ -5,9 +5,9 @@
  * never forgets a prompt; here a replica's chunks beyond max_chunks are forgotten, the one used
  * longest ago first.
  *
- * The source cuts texts into chunks of 128 characters, here 32 tokens, and an incomplete chunk at
- * the end counts as a whole one. Costs a look at each replica, and for each matched chunk one at
- * each replica that has it. */
+ * The source cuts texts into chunks of 128 characters, here 32 tokens. The incomplete chunk at the
+ * end of a prompt is one of its own, and its match counts as chunk_tokens. Costs a look at each
+ * replica, and for each matched chunk one at each replica that has it. */
 #include "inflight/policy.h"
 
 #include "longest_match.h"
@@ -22,7 +22,7 @@ static const struct ifl_param params[] = {
     {"chunk_tokens", IFL_INT, offsetof(struct trie, chunk_tokens), 32, 1, 1 << 20, NULL, "tokens",
      "chunk size for matching prompts"},
     {"min_match_tokens", IFL_INT, offsetof(struct trie, min_match_tokens), 0, 0, 1 << 30, NULL,
-     "tokens", "shorter matches are ignored"},
+     "tokens", "shorter matches are ignored; the last chunk of a prompt counts as a whole one"},
     {"max_chunks", IFL_INT, offsetof(struct trie, max_chunks), 1 << 16, 1, 1 << 24, NULL, "chunks",
      "most chunks remembered per replica"},
     {"window_s", IFL_TIME, offsetof(struct trie, window_ns), 60, 1e-3, 1e9, NULL, "s",

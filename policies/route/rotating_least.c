@@ -5,8 +5,9 @@
  *
  * where waiting, running and the use of the K/V pool are the rank's last report, and waiting grows
  * by `clients` with each request that the client has sent since. The first of equals is the first
- * behind a start that moves on by one rank with each request. An exact report (no cluster.news)
- * already counts what was sent.
+ * behind a start that moves on by one rank with each request; client c of n begins at rank
+ * ranks x c / n. An exact report (no cluster.news) already counts what was sent. A report replaces
+ * the counts as it comes: what was sent between its sampling and its coming is forgotten.
  *
  * Several API servers each count for themselves; requests are dealt to them in turn. Costs a look
  * at each replica. */
@@ -21,7 +22,9 @@ struct rotating {
 
 static const struct ifl_param params[] = {
     {"clients", IFL_INT, offsetof(struct rotating, clients), 1, 1, 1024, NULL, "front ends",
-     "front ends that take requests in turn, each with its own counts and start"},
+     "front ends that take requests in turn, each with its own counts; their starts are spread "
+     "over "
+     "the replicas"},
     {"pressure", IFL_REAL, offsetof(struct rotating, pressure), 6, 0, 1e6, NULL, "",
      "additional weight of a waiting request per unit of pool use ..."},
     {"usage_from", IFL_REAL, offsetof(struct rotating, usage_from), 0.5, 0, 1, NULL, "of the pool",
@@ -85,8 +88,9 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
     const struct rotating *p = self;
     const struct state *state = ifl_state(self);
-    const size_t n = ifl_up(fleet, IFL_PREFILLS);
-    const size_t start = (size_t)(state->n_picked[client_of(p, fleet)] % n);
+    const size_t n = ifl_up(fleet, IFL_PREFILLS), client = client_of(p, fleet);
+    const size_t first = n * client / (size_t)p->clients;
+    const size_t start = (size_t)((first + state->n_picked[client]) % n);
     size_t best = ifl_nth(fleet, IFL_PREFILLS, start);
     double least = score_of(p, fleet, best);
     for (size_t k = 1; k < n; k++) {

@@ -6,6 +6,7 @@
 
 #include "inflight/minmax.h"
 #include "page/packed.h"
+#include "tables/pool_sizes.h"
 #include "tables/scan.h"
 #include "tables/time_bins.h"
 
@@ -34,7 +35,7 @@ static const char *const columns[N_COLUMNS] = {
     "decode_seqs",    "waiting",         "swapped",        "preempted",
     "kv_used_blocks", "kv_total_blocks", "kv_token_slots", "kv_pool_slots"};
 
-/* Of a bin. Requests are those of all replicas, shares those of all pools. */
+/* Of a bin. Requests are those of all replicas, shares those of the pools of all replicas. */
 enum { BATCH, QUEUE, KV_USED, KV_TOKENS, PREFILL_RATE, DECODE_RATE, N_BINNED };
 static const struct packed_column binned[N_BINNED] = {
     {"batch_seqs", 1e2, false},        {"queued_requests", 1e2, false},
@@ -52,8 +53,8 @@ static const struct packed_column single[N_SINGLE] = {
 typedef double single_row[N_SINGLE];
 
 struct point_steps {
-    struct time_bins bins;
-    double n_replicas;
+    struct time_bins bins; /* KV_USED in blocks, KV_TOKENS in slots */
+    struct pool_sizes blocks, slots;
     single_row *rows; /* [n], owned */
     size_t n, cap, n_all;
 };
@@ -72,19 +73,20 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-static void bin_step(struct point_steps *point, const double *of)
+static int bin_step(struct point_steps *point, const double *of, struct ifl_error *error)
 {
     const double value[N_BINNED] = {
         [BATCH] = of[PREFILL_SEQS] + of[DECODE_SEQS],
         [QUEUE] = of[WAITING] + of[SWAPPED],
-        [KV_USED] = share(of[USED_BLOCKS], of[TOTAL_BLOCKS]),
-        [KV_TOKENS] = share(of[TOKEN_SLOTS], of[POOL_SLOTS]),
+        [KV_USED] = of[USED_BLOCKS],
+        [KV_TOKENS] = of[TOKEN_SLOTS],
         [PREFILL_RATE] = of[PREFILL_TOKENS] / of[DURATION],
         [DECODE_RATE] = of[DECODE_TOKENS] / of[DURATION],
     };
-    point->n_replicas = fmax(point->n_replicas, of[REPLICA] + 1);
     if (of[DURATION] > 0)
         time_bins_add(&point->bins, of[START], of[DURATION], value);
+    const int code = pool_sizes_note(&point->blocks, of[REPLICA], of[TOTAL_BLOCKS], error);
+    return code ? code : pool_sizes_note(&point->slots, of[REPLICA], of[POOL_SLOTS], error);
 }
 
 static int keep_single(struct point_steps *point, const double *of, struct ifl_error *error)
@@ -116,8 +118,9 @@ static int take(void *context, const double *of, struct ifl_error *error)
     if (of[POINT] < 0 || of[POINT] >= (double)steps->run->n_points)
         return IFL_OK;
     struct point_steps *point = &steps->points[(size_t)of[POINT]];
-    point->n_all++;
-    bin_step(point, of);
+    point->n_all += of[DURATION] > 0;
+    if (bin_step(point, of, error))
+        return error->code;
     const bool kept = point->n < steps->most_single && of[DURATION] > 0 &&
                       of[START] + of[DURATION] >= steps->page->options->from_s;
     return kept ? keep_single(point, of, error) : IFL_OK;
@@ -129,22 +132,25 @@ static int put_bins(const struct page *page, size_t number, const struct point_s
                     json_t *points)
 {
     const struct time_bins *bins = &point->bins;
+    const double whole[N_BINNED] = {
+        1, 1, pool_sizes_sum(&point->blocks), pool_sizes_sum(&point->slots), 1, 1};
     double *mean = calloc(bins->n_bins * N_BINNED + 1, sizeof *mean);
     if (!mean)
         return ifl_fail_nomem(page->error);
     for (size_t i = 0; i < bins->n_bins; i++)
-        for (size_t which = 0; which < N_BINNED; which++) {
-            const double over =
-                which == KV_USED || which == KV_TOKENS ? fmax(point->n_replicas, 1) : 1;
-            mean[i * N_BINNED + which] = time_bins_sum(bins, i, which) / bins->width_s / over;
-        }
+        for (size_t which = 0; which < N_BINNED; which++)
+            mean[i * N_BINNED + which] =
+                share(time_bins_sum(bins, i, which) / bins->width_s, whole[which]);
     json_t *object =
         packed_put_rows(page, points, number, binned, N_BINNED, mean, bins->n_bins, N_BINNED);
     free(mean);
     if (!object || page_set(page, object, "origin_s", json_real(bins->origin_s)) ||
         page_set(page, object, "width_s", json_real(bins->width_s)))
         return page->error->code;
-    return IFL_OK;
+    /* Without it: one. */
+    return point->blocks.n > 1
+               ? page_set(page, object, "n_replicas", json_integer((json_int_t)point->blocks.n))
+               : IFL_OK;
 }
 
 /* Both tables: "over_time" and "steps". */
@@ -296,6 +302,8 @@ int page_put_steps(const struct page *page, const struct page_run *run)
         code = put_work(&steps);
     for (size_t p = 0; steps.points && p < run->n_points; p++) {
         time_bins_free(&steps.points[p].bins);
+        pool_sizes_free(&steps.points[p].blocks);
+        pool_sizes_free(&steps.points[p].slots);
         free(steps.points[p].rows);
     }
     free(steps.points);

@@ -1,9 +1,9 @@
 /* Batch, queue and K/V pool over time, from steps.csv, as means of a few hundred bins. Between
  * steps batch, queue and pool count as empty. */
-#include <math.h>
 #include <string.h>
 
 #include "plot/figures.h"
+#include "tables/pool_sizes.h"
 #include "tables/time_bins.h"
 
 enum { N_BINS = 480 };
@@ -32,22 +32,19 @@ enum tracked { BATCH, QUEUE, TOKENS, RESERVED, INTERNAL, N_TRACKED };
 
 struct track {
     struct time_bins bins;
-    double n_replicas, pool_slots;
+    struct pool_sizes slots;
 };
 
 static int take_step(void *context, size_t series, size_t replication, const double *of,
                      struct ifl_error *error)
 {
-    (void)error;
     if (replication > 0)
         return IFL_OK;
     struct track *track = (struct track *)context + series;
     const double value[N_TRACKED] = {of[PREFILL_SEQS] + of[DECODE_SEQS], of[WAITING] + of[SWAPPED],
                                      of[TOKEN_SLOTS], of[RESERVED_SLOTS], of[INTERNAL_SLOTS]};
-    track->n_replicas = fmax(track->n_replicas, of[REPLICA] + 1);
-    track->pool_slots = of[POOL_SLOTS];
     time_bins_add(&track->bins, of[START], of[DURATION], value);
-    return IFL_OK;
+    return pool_sizes_note(&track->slots, of[REPLICA], of[POOL_SLOTS], error);
 }
 
 /* ---- rows: a bin each, and the last one once more at its end ---- */
@@ -63,7 +60,7 @@ static size_t batch_cells(const struct track *track, size_t bin, struct figure_n
 
 static size_t kv_cells(const struct track *track, size_t bin, struct figure_number *cells)
 {
-    const double all = track->bins.width_s * track->pool_slots * track->n_replicas,
+    const double all = track->bins.width_s * pool_sizes_sum(&track->slots),
                  tokens = time_bins_sum(&track->bins, bin, TOKENS) / all,
                  reserved = time_bins_sum(&track->bins, bin, RESERVED) / all,
                  internal = time_bins_sum(&track->bins, bin, INTERNAL) / all;
@@ -113,8 +110,10 @@ static int write_tracks(struct whole_file *file, const struct plot *plot, const 
         code = write_track(file, plot, series, &tracks[series], fill, error);
         any |= tracks[series].bins.n_bins > 0;
     }
-    for (size_t series = 0; series < n; series++)
+    for (size_t series = 0; series < n; series++) {
         time_bins_free(&tracks[series].bins);
+        pool_sizes_free(&tracks[series].slots);
+    }
     free(tracks);
     return code || any ? code : FIGURE_EMPTY;
 }

@@ -167,6 +167,12 @@ static void store_bool(void *base, const struct ifl_param *field, bool value)
     memcpy(at(base, field), &value, sizeof value);
 }
 
+/* 0 is a word of its own in most keys, such as "none" or "no limit". */
+static bool is_below_ns(const struct ifl_param *field, double value)
+{
+    return field->type == IFL_TIME && value != 0 && ifl_ns_from_s(value) == 0;
+}
+
 static void store_seconds(void *base, const struct ifl_param *field, double seconds)
 {
     const int64_t ns = ifl_ns_from_s(seconds);
@@ -234,7 +240,7 @@ static bool read_count(const char *text, const struct ifl_param *field, void *ba
 static bool read_number(const char *text, const struct ifl_param *field, void *base)
 {
     const double value = looks_real(text) ? strtod(text, NULL) : NAN;
-    if (!isfinite(value) || !in_range(field, value))
+    if (!isfinite(value) || !in_range(field, value) || is_below_ns(field, value))
         return false;
     if (field->type == IFL_TIME)
         store_seconds(base, field, value);
@@ -313,6 +319,9 @@ static void explain(const struct node *node, const struct ifl_param *field, char
         snprintf(text, n_bytes, "; quotes make it text");
     } else if (padded_whole(node->text) && (field->type == IFL_INT || field->type == IFL_COUNT)) {
         snprintf(text, n_bytes, "; no leading zeros");
+    } else if (looks_real(node->text) && in_range(field, strtod(node->text, NULL)) &&
+               is_below_ns(field, strtod(node->text, NULL))) {
+        snprintf(text, n_bytes, "; a time that is not 0 is at least 1e-9 s");
     }
 }
 

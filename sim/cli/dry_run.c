@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/ranks.h"
 #include "cli/terminal.h"
+#include "config/check_router.h"
 #include "config/key_docs.h"
 #include "config/layers.h"
 #include "run/capacity.h"
@@ -149,6 +150,7 @@ static int tell_of_pool(struct rehearsal *of, size_t point, const struct config 
 static int tell_of_all(struct rehearsal *of, struct ifl_error *error)
 {
     struct config config;
+    char unused[MACHINE_TEXT_BYTES];
     int rc = 0;
     for (size_t p = 0; rc == 0 && p < study_n_points(of->launch->study); p++) {
         rc = study_read(of->launch->study, p, &config, error);
@@ -157,6 +159,8 @@ static int tell_of_all(struct rehearsal *of, struct ifl_error *error)
         for (size_t i = 0; rc == 0 && i < config_n_pools(&config); i++)
             if (config_pool_gpus(&config, i) > 0)
                 rc = tell_of_pool(of, p, &config, i, error);
+        router_unused(&config, unused, sizeof unused);
+        tell(of, p, "unused", unused);
         config_finish(&config);
     }
     if (of->n_told == MOST_TOLD)

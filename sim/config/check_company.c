@@ -14,6 +14,7 @@ struct company {
     const char *expected;
     const char *needed[MAX_NEEDED]; /* one of them; NULL-ended where there are fewer */
     const char *but;                /* a key of the map that needs none of them, or NULL */
+    const char *router;             /* the key is a parameter of this router; NULL: a plain key */
 };
 
 #define HOLD_OR_ROUTER "hold beside it, or a router that holds requests back"
@@ -23,11 +24,15 @@ struct company {
             "a size beside it (blocks, gib or device_ratio" expected_too ")",                      \
             {"serving.kv.tiers." of ".blocks", "serving.kv.tiers." of ".gib",                      \
              "serving.kv.tiers." of ".device_ratio", needed_too},                                  \
-            NULL                                                                                   \
+            NULL, NULL                                                                             \
     }
 #define ONE(key, needed, expected)                                                                 \
     {                                                                                              \
-        key, expected, {needed}, NULL                                                              \
+        key, expected, {needed}, NULL, NULL                                                        \
+    }
+#define ROUTER(name, key, needed, expected)                                                        \
+    {                                                                                              \
+        "cluster.router." key, expected, {needed}, NULL, name                                      \
     }
 #define PREFETCH(of)                                                                               \
     ONE("serving.kv.tiers." of ".prefetch_tokens", "serving.kv.tiers." of ".prefetch",             \
@@ -53,14 +58,15 @@ static const struct company keys[] = {
     ONE("workload.predictor.miss_frac", "workload.predictor.model", "model buckets beside it"),
     ONE("workload.patience.mean_s", "workload.patience.process", "a process beside it"),
     ONE("workload.patience.cv", "workload.patience.process", "a process beside it"),
-    {"workload.retry.", "most beside it", {"workload.retry.most"}, "workload.retry.seed"},
+    {"workload.retry.", "most beside it", {"workload.retry.most"}, "workload.retry.seed", NULL},
     ONE("workload.beams.fork_frac", "workload.beams.search", "search beside it"),
     ONE("serving.shed", "serving.max_waiting_reqs", "serving.max_waiting_reqs beside it"),
     ONE("serving.swap_block_s", "serving.swap", "serving.swap overlap beside it"),
     {"serving.in_flight.",
      "pipelined beside it",
      {"serving.in_flight.pipelined"},
-     "serving.in_flight.ahead"},
+     "serving.in_flight.ahead",
+     NULL},
     ONE("serving.kv.flashinfer_sampler", "serving.kv.sizing", "sizing vllm-0.8 to vllm-0.14"),
     ONE("serving.kv.unhashed", "serving.kv.prefix_cache", "prefix_cache beside it"),
     ONE("serving.kv.publish", "serving.kv.prefix_cache", "prefix_cache beside it"),
@@ -75,18 +81,41 @@ static const struct company keys[] = {
     ONE("engine.kv_group_elements", "engine.kv_dtype", "kv_dtype int8 or int4 beside it"),
     ONE("engine.kv_scale_bytes", "engine.kv_dtype", "kv_dtype int8 or int4 beside it"),
     /* A router may hold requests back, too. */
-    {"cluster.gateway.max_held", HOLD_OR_ROUTER, {"cluster.gateway.hold", "cluster.router"}, NULL},
-    {"cluster.gateway.order", HOLD_OR_ROUTER, {"cluster.gateway.hold", "cluster.router"}, NULL},
-    {"cluster.gateway.classes", HOLD_OR_ROUTER, {"cluster.gateway.hold", "cluster.router"}, NULL},
+    {"cluster.gateway.max_held",
+     HOLD_OR_ROUTER,
+     {"cluster.gateway.hold", "cluster.router"},
+     NULL,
+     NULL},
+    {"cluster.gateway.order",
+     HOLD_OR_ROUTER,
+     {"cluster.gateway.hold", "cluster.router"},
+     NULL,
+     NULL},
+    {"cluster.gateway.classes",
+     HOLD_OR_ROUTER,
+     {"cluster.gateway.hold", "cluster.router"},
+     NULL,
+     NULL},
     ONE("cluster.gateway.queue_depth", "cluster.gateway.hold", "hold beside it"),
     ONE("cluster.gateway.kv_frac", "cluster.gateway.hold", "hold beside it"),
     ONE("cluster.gateway.stale_s", "cluster.gateway.hold", "hold beside it"),
+    ROUTER("block-cost", "index_blocks", "cluster.router.cached", "cached: guesses beside it"),
+    ROUTER("block-cost", "guess_s", "cluster.router.cached", "cached: guesses beside it"),
+    ROUTER("least-outstanding", "counts_sent", "cluster.news.interval_s",
+           "cluster.news.interval_s beside it"),
+    ROUTER("scores", "guess_s", "cluster.router.precise", "the weight precise beside it"),
+    ROUTER("scores", "queue_cap", "cluster.router.load", "the weight load beside it"),
+    ROUTER("scores", "idle_reqs", "cluster.router.active", "the weight active beside it"),
+    ROUTER("scores", "busy_score", "cluster.router.active", "the weight active beside it"),
+    ROUTER("scores", "token_cap", "cluster.router.tokens", "the weight tokens beside it"),
+    ROUTER("scores", "output_ratio", "cluster.router.tokens", "the weight tokens beside it"),
     ONE("cluster.handover.", "cluster.pools", "pools with roles"),
     /* token_bytes is of the model: tiers and swaps move as many over links of their own. */
     {"cluster.links.",
      "pools with roles, or cluster.migration.interval_s",
      {"cluster.pools", "cluster.migration.interval_s"},
-     "cluster.links.token_bytes"},
+     "cluster.links.token_bytes",
+     NULL},
     ONE("cluster.migration.", "cluster.migration.interval_s", "interval_s beside it"),
     ONE("output.timeline_from_s", "output.timeline", "timeline beside it"),
     ONE("output.timeline_to_s", "output.timeline", "timeline beside it"),
@@ -103,10 +132,22 @@ static bool is_there(const struct node *node)
     return node && !tree_is_null(node);
 }
 
-/* A value that cannot be read is refused where it is read. */
-static bool is_default(const struct node *node, const char *key)
+static const struct ifl_param *router_param(const char *router, const char *key)
 {
-    const struct ifl_param *of = key_field(key);
+    const struct ifl_policy *policy = registry_find(IFL_ROUTE, router);
+    const char *name = strrchr(key, '.') + 1;
+    ifl_assert(policy);
+    size_t i = 0;
+    while (i < policy->n_params && strcmp(policy->params[i].name, name) != 0)
+        i++;
+    ifl_assert(i < policy->n_params);
+    return &policy->params[i];
+}
+
+/* A value that cannot be read is refused where it is read. */
+static bool is_default(const struct node *node, const char *key, const char *router)
+{
+    const struct ifl_param *of = router ? router_param(router, key) : key_field(key);
     struct ifl_error unread;
     _Alignas(max_align_t) char value[MAX_VALUE];
     char text[MAX_VALUE], dflt[MAX_VALUE];
@@ -118,6 +159,13 @@ static bool is_default(const struct node *node, const char *key)
     field_print(&field, value, text, sizeof text);
     field_print_default(&field, dflt, sizeof dflt);
     return strcmp(text, dflt) == 0;
+}
+
+/* A router that only a preset names is not looked for: its parameters may be another one's. */
+static bool names_router(const struct node *layer, const char *router)
+{
+    const struct node *policy = tree_at(layer, "cluster.router.policy");
+    return is_there(policy) && policy->kind == NODE_SCALAR && strcmp(policy->text, router) == 0;
 }
 
 static bool needs_others(const struct company *of, const char *key)
@@ -139,12 +187,14 @@ static const struct node *find_said(const struct company *of, const struct node 
     const struct node *node = tree_at(layer, map);
     if (!is_map) {
         snprintf(key, MAX_KEY_CHARS, "%s", of->key);
-        return is_there(node) && !is_default(node, key) ? node : NULL;
+        if (of->router && !names_router(layer, of->router))
+            return NULL;
+        return is_there(node) && !is_default(node, key, of->router) ? node : NULL;
     }
     for (size_t i = 0; node && i < node->n; i++) {
         key_join(map, node->of[i]->key, key);
         if (is_there(node->of[i]) && key_field(key) && needs_others(of, key) &&
-            !is_default(node->of[i], key))
+            !is_default(node->of[i], key, NULL))
             return node->of[i];
     }
     return NULL;

@@ -8,4 +8,7 @@
 /* root: where an error is shown, if it has the keys. */
 int router_check(const struct node *root, const struct config *config, struct ifl_error *error);
 
+/* What of the router's parameters has no effect, because another one says so; "": nothing. */
+void router_unused(const struct config *config, char *text, size_t n_bytes);
+
 #endif

@@ -21,9 +21,9 @@ static const struct ifl_param serving_fields[] = {
         "most requests that wait at a replica (SGLang's max_queued_requests); one beyond it is "
         "shed; 0: no limit"),
     CHOICE("shed", serving.door.shed, "arrival|worst", SHED_ARRIVAL,
-           "request that max_waiting_reqs sheds: the arrival; or the waiting request with the "
-           "worst priority, of equals the latest, if it is worse than the arrival's (SGLang with "
-           "priorities)"),
+           "request that max_waiting_reqs sheds: the arrival; or the waiting request, preempted "
+           "ones included, with the worst priority, of equals the latest, if it is worse than the "
+           "arrival's (SGLang with priorities)"),
     CHOICE("leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
            "an aborted or timed out request on the device leaves at the end of the step in flight "
            "(vLLM), or of the step behind it (SGLang)"),

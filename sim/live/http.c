@@ -30,8 +30,11 @@ struct peer {
     struct bufferevent *bev;
     uint64_t inode;    /* 0: none */
     size_t held_bytes; /* received, and not yet taken by evhttp */
-    bool in_head;      /* the next bytes are of a request's first lines */
-    bool is_unseen;    /* what came behind a request was not looked at */
+    enum { ELSEWHERE, IN_HEAD, IN_CHUNKS, REFUSED } place; /* of the next bytes to look at */
+    size_t n_looked; /* of the bytes that are held, those that were looked at */
+    uint64_t n_skip; /* bytes of a chunk, which are not looked at */
+    bool is_chunked; /* the head says so */
+    bool is_unseen;  /* what came behind a request was not looked at */
 };
 
 struct http {
@@ -56,6 +59,10 @@ static const char too_long[] = "HTTP/1.1 413 Request Entity Too Large\r\nContent
                                "{\"error\":{\"message\":\"The body is longer than this server "
                                "takes.\",\"type\":\"BadRequestError\","
                                "\"code\":413}}";
+#define UNCLEAR "Invalid HTTP request received." /* uvicorn's words */
+static const char wrong_chunk[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; "
+                                  "charset=utf-8\r\nConnection: close\r\n"
+                                  "Content-Length: 30\r\n\r\n" UNCLEAR;
 
 /* ---- connections ---- */
 
@@ -122,35 +129,84 @@ static void turn_away(struct peer *peer)
     answer_last(peer, is_read(peer) ? overload : "", SHUT_RDWR);
 }
 
-/* Looks at the lines of a head that evhttp is about to take. It would answer a body that is too
- * long only once all of it has come; here it is answered by its length, and evhttp takes what comes
- * all the same: a client may read only when it has sent its body. Answers come in the order of
- * requests (RFC 9112, 9.3.2): a head that came within an answer is looked at when the answer has
- * been sent. evhttp then takes its first line, and the end of that line in a second call. */
-static void watch_head(struct peer *peer, struct evbuffer *buffer)
+static bool says_chunked(const char *line)
+{
+    static const char name[] = "Transfer-Encoding:", chunked[] = "chunked";
+    if (evutil_ascii_strncasecmp(line, name, sizeof name - 1) != 0)
+        return false;
+    const char *value = line + sizeof name - 1;
+    value += strspn(value, " \t");
+    return evutil_ascii_strncasecmp(value, chunked, sizeof chunked - 1) == 0 &&
+           value[sizeof chunked - 1 + strspn(value + sizeof chunked - 1, " \t")] == '\0';
+}
+
+static void look_at_head(struct peer *peer, const char *line, size_t most)
+{
+    if (!*line) {
+        peer->place = peer->is_chunked ? IN_CHUNKS : ELSEWHERE;
+    } else if (is_too_long(line, most)) {
+        answer_last(peer, too_long, SHUT_WR);
+        peer->place = ELSEWHERE;
+    } else {
+        peer->is_chunked |= says_chunked(line);
+    }
+}
+
+/* The size of a chunk (RFC 9112, 7.1), without extensions, which evhttp does not take; or the end
+ * of one. A size that is too large is left to evhttp. */
+static void look_at_size(struct peer *peer, const char *line, size_t most)
+{
+    const size_t n_digits = strspn(line, "0123456789abcdefABCDEF");
+    if (!*line)
+        return;
+    if (n_digits == 0 || (line[n_digits] != '\0' && line[n_digits] != ' ')) {
+        answer_last(peer, wrong_chunk, SHUT_WR);
+        peer->place = REFUSED;
+        return;
+    }
+    peer->n_skip = strtoull(line, NULL, 16);
+    if (peer->n_skip == 0 || peer->n_skip > most)
+        peer->place = ELSEWHERE;
+}
+
+static bool look_at_line(struct peer *peer, struct evbuffer *buffer)
 {
     const size_t most = (size_t)peer->http->options.live->limits.body_kib << 10;
+    char line[128] = "";
     struct evbuffer_ptr begin, end;
     size_t n_eol;
-    evbuffer_ptr_set(buffer, &begin, 0, EVBUFFER_PTR_SET);
-    if (peer->is_unseen) {
-        end = evbuffer_search_eol(buffer, &begin, &n_eol, EVBUFFER_EOL_CRLF);
-        if (end.pos == 0)
-            evbuffer_ptr_set(buffer, &begin, n_eol, EVBUFFER_PTR_SET);
-        peer->is_unseen = false;
+    evbuffer_ptr_set(buffer, &begin, peer->n_looked, EVBUFFER_PTR_SET);
+    end = evbuffer_search_eol(buffer, &begin, &n_eol, EVBUFFER_EOL_CRLF);
+    if (end.pos < 0)
+        return false;
+    evbuffer_copyout_from(buffer, &begin, line,
+                          ifl_min((size_t)(end.pos - begin.pos), sizeof line - 1));
+    peer->n_looked = (size_t)end.pos + n_eol;
+    if (peer->is_unseen && end.pos == 0) /* the end of a first line that evhttp has taken */
+        *line = ' ';
+    peer->is_unseen = false;
+    (peer->place == IN_HEAD ? look_at_head : look_at_size)(peer, line, most);
+    return true;
+}
+
+/* Looks at the lines that evhttp is about to take: of a head, and the sizes of chunks. It would
+ * answer a body that is too long only once all of it has come; here it is answered by its length,
+ * and evhttp takes what comes all the same: a client may read only when it has sent its body. A
+ * chunk without a size it would answer as one that is too long. Answers come in the order of
+ * requests (RFC 9112, 9.3.2): a head that came within an answer is looked at when the answer has
+ * been sent. evhttp then takes its first line, and the end of that line in a second call. */
+static void watch_lines(struct peer *peer, struct evbuffer *buffer)
+{
+    bool more = true;
+    while (more && (peer->place == IN_HEAD || peer->place == IN_CHUNKS)) {
+        const size_t n_new = evbuffer_get_length(buffer) - peer->n_looked;
+        const size_t n_skipped = (size_t)ifl_min(peer->n_skip, (uint64_t)n_new);
+        peer->n_looked += n_skipped;
+        peer->n_skip -= n_skipped;
+        more = n_skipped < n_new && look_at_line(peer, buffer);
     }
-    while (peer->in_head) {
-        char line[128] = "";
-        end = evbuffer_search_eol(buffer, &begin, &n_eol, EVBUFFER_EOL_CRLF);
-        if (end.pos < 0)
-            return;
-        evbuffer_copyout_from(buffer, &begin, line,
-                              ifl_min((size_t)(end.pos - begin.pos), sizeof line - 1));
-        peer->in_head = *line && !is_too_long(line, most);
-        if (*line && !peer->in_head)
-            answer_last(peer, too_long, SHUT_WR);
-        evbuffer_ptr_set(buffer, &begin, (size_t)end.pos + n_eol, EVBUFFER_PTR_SET);
-    }
+    if (peer->place == REFUSED)
+        evbuffer_drain(buffer, evbuffer_get_length(buffer));
 }
 
 static void count_bytes(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *context)
@@ -163,13 +219,23 @@ static void count_bytes(struct evbuffer *buffer, const struct evbuffer_cb_info *
         return;
     http->held_bytes += held - peer->held_bytes;
     peer->held_bytes = held;
+    peer->n_looked -= ifl_min(peer->n_looked, info->n_deleted);
     if ((info->n_added > 0 || peer->is_unseen) && is_read(peer))
-        watch_head(peer, buffer);
+        watch_lines(peer, buffer);
     if (info->n_added == 0 || http->held_bytes <= limit)
         return;
     sweep(http);
     if (http->held_bytes > limit)
         turn_away(peer);
+}
+
+/* The next bytes that are held are the first of a request. */
+static void begin_head(struct peer *peer)
+{
+    peer->place = IN_HEAD;
+    peer->is_chunked = false;
+    peer->n_looked = 0;
+    peer->n_skip = 0;
 }
 
 static void take(struct http *http, struct bufferevent *bev)
@@ -180,7 +246,7 @@ static void take(struct http *http, struct bufferevent *bev)
     struct peer *peer = &http->peers[fd];
     forget(http, peer);
     peer->bev = bev;
-    peer->in_head = true;
+    begin_head(peer);
     peer->is_unseen = false;
     peer->inode = inode_of(fd);
     http->n_peers += peer->inode != 0;
@@ -356,13 +422,14 @@ static void expect_head(const struct http *http, struct evhttp_request *request)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-    if (fd >= 0 && (size_t)fd < http->n_fds)
-        http->peers[fd].in_head = http->peers[fd].is_unseen = true;
+    if (fd < 0 || (size_t)fd >= http->n_fds)
+        return;
+    begin_head(&http->peers[fd]);
+    http->peers[fd].is_unseen = true;
 }
 
 static void on_request(struct evhttp_request *request, void *context)
 {
-    static const char unclear[] = "Invalid HTTP request received."; /* uvicorn's words */
     const struct http *http = context;
     expect_head(http, request);
     if (is_clear(request)) {
@@ -370,7 +437,7 @@ static void on_request(struct evhttp_request *request, void *context)
         return;
     }
     evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
-    http_reply(request, 400, "text/plain; charset=utf-8", unclear, sizeof unclear - 1);
+    http_reply(request, 400, "text/plain; charset=utf-8", UNCLEAR, sizeof UNCLEAR - 1);
 }
 
 static int open_server(struct http *http, struct ifl_error *error)
@@ -463,9 +530,17 @@ void http_reply(struct evhttp_request *request, int status, const char *type, co
 {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     struct evbuffer *out = evhttp_request_get_output_buffer(request);
+    char length[24];
     if (type)
         evhttp_add_header(headers, "Content-Type", type);
-    evbuffer_add(out, body, n_bytes);
+    if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD) {
+        /* RFC 9110, 9.3.2: the length of a body that does not follow. evhttp would send the body.
+         */
+        snprintf(length, sizeof length, "%zu", n_bytes);
+        evhttp_add_header(headers, "Content-Length", length);
+    } else {
+        evbuffer_add(out, body, n_bytes);
+    }
     evhttp_send_reply(request, status, http_reason(status), NULL);
 }
 

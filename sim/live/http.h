@@ -33,7 +33,7 @@ void http_stop_listening(struct http *http);
 int http_port(const struct http *http);
 size_t http_n_connections(struct http *http); /* a tenth of a second old at most */
 
-/* Answers with a whole body. `type` is its content type. */
+/* Answers with a whole body; HEAD, with its length alone. `type` is its content type. */
 void http_reply(struct evhttp_request *request, int status, const char *type, const char *body,
                 size_t n_bytes);
 /* The words of a status. */

@@ -101,7 +101,8 @@ static void take_usage(struct replay_answer *answer, const json_t *usage)
     answer->cached_tokens = cached >= 0 ? cached : answer->cached_tokens;
 }
 
-/* Tokens that a chunk with a choice brings. `usage` counts all so far, -1: it is not there. */
+/* Tokens of the first sample that a chunk with a choice brings. `usage` counts all so far of the
+ * sample that the choice is of, -1: it is not there. */
 static int32_t tokens_of(struct replay_answer *answer, const json_t *choice, int32_t usage)
 {
     const json_t *ids = json_object_get(choice, "token_ids");
@@ -110,8 +111,10 @@ static int32_t tokens_of(struct replay_answer *answer, const json_t *choice, int
                       !json_is_null(json_object_get(choice, "finish_reason"));
     const bool only_ends = ends && !text && answer->n_tokens > 0 && !answer->has_usage;
     answer->is_finished |= ends;
+    if (json_integer_value(json_object_get(choice, "index")) != 0)
+        return 0;
     take_ids(answer, ids);
-    if (usage >= 0 && answer->n_samples == 1 && !only_ends)
+    if (usage >= 0 && !only_ends)
         return usage - answer->n_tokens;
     if (json_is_array(ids))
         return (int32_t)json_array_size(ids);
@@ -134,8 +137,6 @@ static int32_t take_object(struct replay_answer *answer, const json_t *root)
     take_metrics(answer, root);
     if (choice)
         n = tokens_of(answer, choice, total);
-    const bool of_first = !choice || json_integer_value(json_object_get(choice, "index")) == 0;
-    n = of_first ? n : 0;
     if (n < 0)
         return fail(answer, "the running number of tokens falls", NULL);
     answer->n_tokens += n;

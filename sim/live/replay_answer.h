@@ -3,7 +3,8 @@
  * Tokens are counted by `usage` where a chunk has it, else by `token_ids`, else a chunk with text
  * counts for one until a usage at the end says how many there were. A chunk without a choice, and
  * the first one of a chat, which names the role, bring no token. llama.cpp's last chunk has a
- * choice without text, and the usage: it brings none either.
+ * choice without text, and the usage: it brings none either. Of several samples in one stream the
+ * running usage of a chunk is that of its own sample, and the one at the end that of all.
  *
  * Formats: vLLM 0.32 (entrypoints/openai), SGLang 0.5 (srt/entrypoints/openai), llama.cpp's server
  * (tools/server). */

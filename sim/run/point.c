@@ -378,6 +378,8 @@ static int assemble(const struct point_options *options, struct point *point,
     if (rc == 0)
         workload_configure(&point->workload, config);
     if (rc == 0)
+        point_say_unused(options, point);
+    if (rc == 0)
         rc = workload_go_through(&point->workload, front_end_of(point), error);
     if (rc == 0)
         rc = create_replicas(options, point, result, error);

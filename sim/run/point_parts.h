@@ -105,6 +105,8 @@ int point_compare(const struct point_options *options, const struct ifl_summary 
 void point_say(const struct point_options *options, const char *text);
 /* The same of a pool, with its name if it has one. */
 void point_say_of(const struct point_options *options, size_t pool, const char *text);
+/* What of the cluster's keys has no effect. */
+void point_say_unused(const struct point_options *options, const struct point *point);
 
 /* Why requests were rejected, shed or failed: a row of summary.csv only counts them. */
 /* The same point flown with each promised step planned, and as runs of steps: both summaries must

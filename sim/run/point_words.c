@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/check_router.h"
 #include "run/point_parts.h"
 
 void point_say(const struct point_options *options, const char *text)
@@ -23,6 +24,31 @@ void point_say_of(const struct point_options *options, size_t pool, const char *
     }
     snprintf(named, sizeof named, "pool %s: %s", config->pools[pool].name, text);
     point_say(options, named);
+}
+
+/* Rows may have a deadline of their first token of their own. */
+static bool has_ttft_slo(const struct point_options *options, const struct point *point)
+{
+    const struct ifl_trace *trace = point_trace(options, point);
+    bool any = point->workload.plain.said.ttft_slo_ns != IFL_NEVER;
+    for (size_t i = 0; trace->ttft_slo_ns && i < trace->n && !any; i++)
+        any = trace->ttft_slo_ns[i] != IFL_NEVER;
+    return any;
+}
+
+void point_say_unused(const struct point_options *options, const struct point *point)
+{
+    const struct config *config = options->config;
+    char text[MACHINE_TEXT_BYTES];
+    router_unused(config, text, sizeof text);
+    point_say(options, text);
+    if (config->gateway.prefill_tokens_s <= 0 || has_ttft_slo(options, point))
+        return;
+    snprintf(text, sizeof text,
+             "cluster.gateway.prefill_tokens_s is %g and has no effect: no request has a "
+             "ttft_slo_s, and slo.ttft_s is 0",
+             config->gateway.prefill_tokens_s);
+    point_say(options, text);
 }
 
 /* Modules that hear of steps, as a list of words. */

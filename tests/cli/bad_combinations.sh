@@ -262,6 +262,13 @@ alone cluster.gateway.max_held=5 cluster.gateway.max_held cluster.gateway.hold \
 alone cluster.gateway.classes=0:100 cluster.gateway.classes cluster.gateway.hold \
     'hold beside it, or a router that holds requests back'
 alone cluster.gateway.queue_depth=2 cluster.gateway.queue_depth cluster.gateway.hold 'hold beside it'
+alone 'cluster.router={policy: block-cost, index_blocks: 5}' cluster.router.index_blocks cluster.router.cached \
+    'cached: guesses beside it'
+alone 'cluster.router={policy: block-cost, guess_s: 5}' cluster.router.guess_s cluster.router.cached 'cached: guesses beside it'
+alone 'cluster.router={policy: least-outstanding, counts_sent: false}' cluster.router.counts_sent cluster.news.interval_s \
+    'cluster.news.interval_s beside it'
+alone 'cluster.router={policy: scores, busy_score: 0.5}' cluster.router.busy_score cluster.router.active \
+    'the weight active beside it'
 alone cluster.migration.max_moves=2 cluster.migration.max_moves cluster.migration.interval_s 'interval_s beside it'
 timed='workload.arrivals={process: null, rate_rps: null' # as the trace has it
 alone "$timed, concurrency: 8}" workload.arrivals.concurrency workload.arrivals.process 'process closed beside it'
@@ -316,6 +323,44 @@ accepts --set 'workload.retry={most: 0, backoff_s: 5}' --set 'cluster.gateway={h
     --set serving.shed=worst --set serving.max_waiting_reqs=0
 accepts --set workload.retry.backoff_s=0.5 --set serving.shed=arrival --set cluster.gateway.max_held=0
 accepts --set output.timeline=true --set output.timeline_from_s=5 --set output.timeline_to_s=0
+
+accepts --set 'cluster.router={policy: exploit-explore, index_blocks: 5}' --set cluster.replicas=2
+accepts --set 'cluster.router={policy: least-outstanding, counts_sent: false}' --set cluster.news.interval_s=0
+accepts --set 'cluster.router={policy: block-cost, index_blocks: 5}' --set 'sweep.cluster.router.cached=[events, guesses]'
+accepts --set cluster.preset=dynamo-approx --set cluster.router.index_blocks=5
+
+# what is without effect, because another key says so, or the trace: a note
+notes() { # PATTERN EDIT...
+    pattern=$1
+    shift
+    for edit; do
+        set -- "$@" --set "$edit"
+        shift
+    done
+    "$inflight" run linear.yaml "$@" >said 2>&1 || complain "run linear.yaml $*: $(cat said)"
+    rm -r out
+    tr -s ' \n' '  ' <said >line
+    case $(cat line) in
+    *"$pattern"*) ;;
+    *) complain "run linear.yaml $*: no note $pattern, but $(cat line)" ;;
+    esac
+}
+notes 'cluster.router.index_blocks is 5 and has no effect: cluster.router.cached is events' \
+    'cluster.router={policy: block-cost, index_blocks: 5, cached: events}' cluster.replicas=2
+notes 'cluster.router.guess_s is 5 and has no effect: cluster.router.cached is events' cluster.preset=dynamo \
+    cluster.router.guess_s=5
+notes 'cluster.router.max_missing_tokens is 5 and has no effect: cluster.router.by_cache is false' \
+    'cluster.router={policy: cached, by_cache: false, max_missing_tokens: 5}'
+notes 'all weights of cluster.router scores are 0: it draws a replica at random' \
+    'cluster.router={policy: scores, queue: 0, kv: 0, prefix: 0}' cluster.replicas=2
+notes 'cluster.gateway.prefill_tokens_s is 100 and has no effect: no request has a ttft_slo_s' \
+    cluster.gateway.prefill_tokens_s=100
+printf 'arrival_s,prompt_tokens,output_tokens,ttft_slo_s\n0,10,5,\n1,20,3,9\n' >due.csv
+for edit in slo.ttft_s=9 workload.trace=due.csv; do
+    "$inflight" run linear.yaml --set cluster.gateway.prefill_tokens_s=100 --set $edit >said 2>&1 || complain "$(cat said)"
+    rm -r out
+    ! grep -q 'no effect' said || complain "$edit: $(cat said)"
+done
 
 # presets
 printf 'serving: fast\n' >word.yaml

@@ -109,6 +109,14 @@ Test(fields, wrong_values_say_what_was_found_and_what_was_expected)
     expect_wrong("share: .", "a.b.share is ., expected a number from 0 to 1");
     expect_wrong("share: 1e", "a.b.share is 1e, expected a number from 0 to 1");
     expect_wrong("wait_s: -1", "a.b.wait_s is -1, expected a number from 0 to 1000000000 s");
+    expect_wrong(
+        "wait_s: 1e-12",
+        "a.b.wait_s is 1e-12, expected a number from 0 to 1000000000 s; a time that is not "
+        "0 is at least 1e-9 s");
+    expect_wrong(
+        "wait_s: '1e-12'",
+        "a.b.wait_s is \"1e-12\", expected a number from 0 to 1000000000 s; quotes make it "
+        "text");
     expect_wrong("seed: -1", "a.b.seed is -1, expected a whole number from 0 to 2^64 - 1");
     expect_wrong("seed: 18446744073709551616", "a.b.seed is 18446744073709551616, expected a whole "
                                                "number from 0 to 2^64 - 1");

@@ -172,7 +172,7 @@ Test(names, models_and_gpus)
     cr_expect_eq(model_checkpoint_len("Qwen/Qwen3-Coder-30B-A3B-Instruct"), 262144);
     cr_expect_eq(model_checkpoint_len("deepseek-ai/DeepSeek-R1-Distill-Llama-8B"), 131072);
     cr_expect_str_eq(model_width("Qwen/Qwen3-32B-GPTQ-Int8"), "int8");
-    cr_expect_str_eq(model_width("nvidia/Qwen3-32B-FP4"), "fp4");
+    cr_expect_str_eq(model_width("nvidia/Qwen3-32B-FP4"), "nvfp4");
     cr_expect_str_eq(model_width("RedHatAI/Qwen3-32B-NVFP4"), "nvfp4");
     cr_expect_str_eq(model_width("x/Qwen3-32B-MXFP4"), "mxfp4");
     cr_expect_null(model_width("AWQ/Qwen3-32B"));

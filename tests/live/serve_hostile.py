@@ -120,6 +120,49 @@ def smuggled(server):
         check(got.startswith(b'HTTP/1.1 400 ') and got.count(b'HTTP/1.1') == 1, '%s: %r' % (what, got[:30]))
 
 
+def wrong_chunks(server):
+    """A size of a chunk that is no number is a bad request; one that is too large a body that is too long."""
+    head = POST + b'Transfer-Encoding:  chunked \r\n\r\n'
+    wrong = {b'zz\r\n' + BODY: 400, b'+%x\r\n' % len(BODY) + BODY: 400, b'0x1d\r\n' + BODY: 400, b'-5\r\n' + BODY: 400,
+             b'%x;a=b\r\n' % len(BODY) + BODY: 400, b'%x\r\n' % (len(BODY) - 3) + BODY: 400,
+             b'9\r\n' + BODY[:9] + b'\r\n%xh\r\n' % (len(BODY) - 9) + BODY[9:]: 400,
+             b'9\r\n\r\nzz\r\n\r\nx\r\n14;\r\n' + BODY[9:]: 400, b'f' * 16 + b'\r\n' + BODY: 413,
+             b'f' * 40 + b'\r\n' + BODY: 413, b'40001\r\n' + BODY: 413}
+    for body, status in wrong.items():
+        for before in (b'', INNER, POST + b'Content-Length: %d\r\n\r\n' % len(BODY) + BODY):
+            for in_pieces in (False, True):
+                link = server.connect(timeout=10)
+                data = before + head + body + b'\r\n0\r\n\r\n' + INNER
+                for at in range(0, len(data), 1 if in_pieces else len(data)):
+                    try:
+                        link.sendall(data[at:at + (1 if in_pieces else len(data))])
+                    except (BrokenPipeError, ConnectionResetError):
+                        break
+                got = read_all(link)
+                check(b'HTTP/1.1 %d ' % status in got and got.count(b'HTTP/1.1') == 1 + (before != b''),
+                      'chunks %r behind %d bytes: %d %r' % (body[:12], len(before), status, got[-30:]))
+                link.close()
+    for body in (chunked(BODY), b'0000%x  \r\n' % len(BODY) + BODY + b'\r\n0\r\n\r\n',
+                 b''.join(b'1\r\n%c\r\n' % byte for byte in BODY[:5]) + chunked(BODY[5:])):
+        link = server.connect()
+        link.sendall((head + body) * 2 + INNER[:-2] + b'Connection: close\r\n\r\n')
+        got = read_all(link)
+        check(got.count(b'HTTP/1.1 200 ') == 3 and b'"version"' in got, 'chunks as they should be: %r' % got[:20])
+
+
+def heads(server):
+    """HEAD has no body (RFC 9110, 9.3.2): what comes behind its answer is the next one. As FastAPI, whose routes of GET refuse it."""
+    for path, status, detail in ((b'/health', 405, b'Method Not Allowed'), (b'/v1/completions', 405, b'Method Not Allowed'),
+                                 (b'/nothing', 404, b'Not Found')):
+        link = server.connect()
+        link.sendall(b'HEAD ' + path + b' HTTP/1.1\r\nHost: x\r\n\r\n' + INNER[:-2] + b'Connection: close\r\n\r\n')
+        first, _, rest = read_all(link).partition(b'\r\n\r\n')
+        lines = first.split(b'\r\n')
+        check(lines[0].startswith(b'HTTP/1.1 %d ' % status) and b'Content-Length: %d' % len(b'{"detail":"%s"}' % detail) in lines
+              and (status == 404 or any(line.lower().startswith(b'allow: ') for line in lines))
+              and rest.startswith(b'HTTP/1.1 200 ') and b'"version"' in rest, 'HEAD %s: %d without a body' % (path.decode(), status))
+
+
 def any_bytes(server):
     """Requests with wrong bytes in their lines: a status or nothing, within the connection's idle time."""
     rng = random.Random(7)
@@ -338,7 +381,7 @@ def main():
         thread = threading.Thread(target=beside, args=(server, results))
         thread.start()
         try:
-            for attack in (malformed, smuggled, any_bytes, headers, huge_body, half_bodies, early_bytes,
+            for attack in (malformed, smuggled, wrong_chunks, heads, any_bytes, headers, huge_body, half_bodies, early_bytes,
                            long_body_behind, gone, slow_reader):
                 attack(server)
         finally:

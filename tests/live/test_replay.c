@@ -152,6 +152,43 @@ Test(answer, counts_one_of_several_samples)
     cr_expect_eq(t.answer.n_tokens, 2);
 }
 
+static int32_t take_text(struct replay_answer *answer, const char *text)
+{
+    return replay_answer_take(answer, text, strlen(text));
+}
+
+/* A running usage is that of the chunk's own sample: previous_num_tokens[i] of vLLM 0.32
+ * (entrypoints/openai/completion/serving.py); the one at the end adds them. */
+Test(answer, counts_one_of_several_samples_by_its_own_running_usage)
+{
+    static const struct {
+        const char *event;
+        int32_t n;
+    } rows[] = {
+        {"{\"choices\": [{\"index\": 0, \"text\": \"a b\", \"token_ids\": [7, 8]}], "
+         "\"usage\": {\"completion_tokens\": 2}}",
+         2},
+        {"{\"choices\": [{\"index\": 1, \"text\": \"c d e\", \"token_ids\": [4, 5, 6]}], "
+         "\"usage\": {\"completion_tokens\": 3}}",
+         0},
+        {"{\"choices\": [{\"index\": 1, \"text\": \"f\", \"finish_reason\": \"length\"}], "
+         "\"usage\": {\"completion_tokens\": 4}}",
+         0},
+        {"{\"choices\": [{\"index\": 0, \"text\": \"g h\", \"finish_reason\": \"length\"}], "
+         "\"usage\": {\"completion_tokens\": 4}}",
+         2},
+        {"{\"choices\": [], \"usage\": {\"completion_tokens\": 8}}", 0},
+    };
+    int32_t ids[4];
+    struct replay_answer answer;
+    replay_answer_begin(&answer, 2, 4);
+    answer.ids = ids;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(take_text(&answer, rows[i].event), rows[i].n, "%zu: %s", i, answer.error);
+    cr_expect(answer.counted && answer.n_tokens == 4);
+    cr_expect(answer.n_ids == 2 && ids[0] == 7 && ids[1] == 8, "those of the first sample");
+}
+
 Test(answer, takes_no_token_from_the_last_chunk_of_llamacpp)
 {
     const struct taken t = take_file("llamacpp.sse", 1);
@@ -159,11 +196,6 @@ Test(answer, takes_no_token_from_the_last_chunk_of_llamacpp)
     cr_expect_eq(t.n_of[2], 0);
     cr_expect_eq(t.answer.n_tokens, 3, "one token had no text of its own");
     cr_expect_eq(t.answer.prompt_tokens, 4);
-}
-
-static int32_t take_text(struct replay_answer *answer, const char *text)
-{
-    return replay_answer_take(answer, text, strlen(text));
 }
 
 /* A step may give several tokens in one chunk (speculative decoding, stream_interval). */

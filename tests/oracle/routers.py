@@ -91,7 +91,7 @@ class RotatingLeast:
     def pick(log, i):
         clients = log.setting['clients']
         mine = [j for j in range(i) if j % clients == i % clients]
-        start, taken = len(mine) % log.n, log.report_at(i)
+        start, taken = log.n * (i % clients) // clients + len(mine), log.report_at(i)
         best = None
         for k in range(log.n):
             r = (start + k) % log.n

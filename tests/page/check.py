@@ -34,6 +34,7 @@ output: {plots: false}
 '''
 LEAVING = LINEAR.replace('step_s: 0.005, prefill_token_s: 0.00002', 'step_s: 0.02, prefill_token_s: 0.0001')
 SEARCH = LINEAR.replace('{trace: trace.csv}', '{trace: trace.csv, limit: 200, arrivals: {process: poisson, rate_rps: 20}}')
+FLEET = LINEAR + 'cluster: {router: round-robin, pools: {a: {count: 1}, b: {count: 1, serving: {kv: {num_blocks: 1000}}}}}\n'
 RECORDED = 'traces/data/recorded/llmd-a100-tp2-1rps.csv.gz'
 n_wrong = 0
 
@@ -478,6 +479,45 @@ def check_swept(browser):
     want(names == ['max_seqs 2', 'max_seqs 16'], f'lines {names}')
 
 
+def mean_of_curve(points, from_s, to_s):
+    """Of [x, y], each of which holds until the next."""
+    ends = [x for x, _ in points[1:]] + [to_s]
+    return sum(y * (end - x) for (x, y), end in zip(points, ends)) / (to_s - from_s)
+
+
+def check_fleet(browser):
+    """Curves over time are of all replicas, in the whole run and in a part of it; nothing is said to be left out of a few steps;
+    the only mark against load is in the middle."""
+    inflight('trace', 'generate', '-n', '60', '--prompt', 'fixed:300', '--output-tokens', 'fixed:40', '-o', 'even.csv')
+    workload = 'workload={trace: even.csv, arrivals: {process: poisson, rate_rps: 40, seed: 3}}'
+    make('fleet', FLEET, workload, 'output.steps=true')
+    make('alone', LINEAR, workload, 'output.steps=true')
+    for name, pools in ('fleet', [2000, 1000]), ('alone', [2000]):
+        inflight('report', name, '-o', f'{name}.html')
+        opened(browser, f'{name}.html')
+        rows = [row for row in read(f'{name}/steps.csv') if float(row['duration_s']) > 0]
+        want({int(row['kv_total_blocks']) for row in rows} == set(pools), f'the pools of {name}')
+        values = (('batch', lambda row: int(row['prefill_seqs']) + int(row['decode_seqs'])),
+                  ('queue', lambda row: int(row['waiting'])),
+                  ('used', lambda row: 100 * int(row['kv_used_blocks']) / sum(pools)))
+        first, last = browser.run('spanOf(here())')
+        for from_s, to_s in (first, last), (first + (last - first) / 4, first + (last - first) / 2):
+            curves = browser.run(f'''(() => {{ const curves = curvesOf(here(), {from_s}, {to_s});
+                return Object.fromEntries(['batch', 'queue', 'used'].map((name) =>
+                    [name, curves[name].filter((point) => point.x <= {to_s}).map((point) => [point.x, point.y])])); }})()''')
+            for curve, value in values:
+                held = sum(value(row) * max(0, min(to_s, float(row['start_s']) + float(row['duration_s'])) -
+                                            max(from_s, float(row['start_s']))) for row in rows)
+                near(mean_of_curve(curves[curve], from_s, to_s), held / (to_s - from_s), f'{curve} of {name}', 0.04, 0.02)
+        shown = browser.run("document.getElementById('time-source').textContent")
+        want(('single steps' in shown) == (name == 'alone'), f'{name} shows {shown}')
+        want(browser.run("document.getElementById('left-out') === null"), f'{name}: all of its steps are on the page')
+        where = browser.run("""(() => { const box = document.querySelector('#load figure svg').getBoundingClientRect(),
+            mark = document.querySelector('#load figure svg circle').getBoundingClientRect();
+            return (mark.left + mark.width / 2 - box.left) / box.width; })()""")
+        near(where, 0.5, f'{name}: the only mark against load', 0, 0.05)
+
+
 def check_capacities(browser):
     """Folders of inflight capacity, alone and beside a run."""
     with open('search.yaml', 'w', encoding='utf-8') as file:
@@ -628,6 +668,7 @@ def main(pictures):
         check_narrow(browser, 'study.html')
         check_left(browser)
         check_swept(browser)
+        check_fleet(browser)
         check_capacities(browser)
         check_large(browser)
         if pictures:

@@ -157,6 +157,34 @@ Test(plot, bins_keep_every_second)
     scratch_remove(&scratch);
 }
 
+/* The share of tokens in the second of two steps: 25 of a pool of 100 slots at replica 0, and 225
+ * of one of 300 at another replica. */
+static double share_with(int replica)
+{
+    char steps[512];
+    const struct scratch scratch =
+        run_of("requests,mean_normalized_latency_s,saturated\n4,1,false\n", NULL);
+    snprintf(steps, sizeof steps,
+             "point,replica,start_s,duration_s,prefill_seqs,decode_seqs,waiting,swapped,"
+             "kv_token_slots,kv_reserved_slots,kv_internal_slots,kv_pool_slots\n"
+             "0,%d,10,1,2,0,3,1,225,0,0,300\n0,0,10,1,0,4,0,0,25,0,0,100\n",
+             replica);
+    scratch_write(&scratch, "steps.csv", steps);
+    cr_assert_eq(plot_named(&scratch, "kv_over_time", NULL), IFL_OK, "%s", error.text);
+    const double share = integral(&scratch, "kv_over_time.csv", 5, 0, 99);
+    scratch_remove(&scratch);
+    return share;
+}
+
+/* A replica without a row is taken for one of mean size, 200. */
+Test(plot, shares_are_of_all_pools_however_large_each_is)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    cr_expect_float_eq(share_with(1), 250.0 / 400, 1e-9);
+    cr_expect_float_eq(share_with(2), 250.0 / 600, 1e-9);
+}
+
 /* Request 5 keeps its slot idle in step 1, is preempted, and returns behind request 6 into the slot
  * that is left. */
 Test(plot, a_slot_is_held_until_its_request_is_gone)

@@ -45,13 +45,20 @@ function logTicks(low, high) {
 const tickText = (value) =>
     value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6) ? value.toExponential() : String(value);
 
+/* The ends of an axis with one value: it stands in the middle, unless an end is given. */
+function aroundOne(of, value) {
+    if (of.log) return [value / 2, value * 2];
+    if (value === 0 || of.min !== undefined || of.max !== undefined) return [value, value + (Math.abs(value) || 1)];
+    return value > 0 ? [0, 2 * value] : [2 * value, 0];
+}
+
 /* of: {label, log, min, max}; values: what is to be seen; room: pixels. */
 function axisOf(of, values, room) {
     const seen = values.filter((value) => Number.isFinite(value) && (!of.log || value > 0));
     let low = of.min !== undefined ? of.min : Math.min(...seenEnds(seen)),
         high = of.max !== undefined ? of.max : Math.max(...seenEnds(seen));
     if (!Number.isFinite(low) || !Number.isFinite(high)) [low, high] = of.log ? [0.1, 1] : [0, 1];
-    if (!(high > low)) [low, high] = of.log ? [low / 2, high * 2] : [low, low + (Math.abs(low) || 1)];
+    if (!(high > low)) [low, high] = aroundOne(of, low);
     const at = of.log ? (value) => room * Math.log(value / low) / Math.log(high / low) :
                         (value) => room * (value - low) / (high - low);
     const ticks = of.log ? logTicks(low, high) : linearTicks(low, high, Math.max(2, room / 75));

@@ -35,7 +35,7 @@ function whatIsLeftOut() {
         if (run.detailed < run.summary.rows.length)
             said.push(`${run.title}: distributions, requests and times of the first ${run.detailed} of ${
                 run.summary.rows.length} points`);
-        if (run.over_time)
+        if (run.steps && run.steps.points.some((of) => of.n < of.n_all))
             said.push(
                 `${run.title}: steps.csv as means over equal times of a point, and single steps of ` +
                 `${data.from_s ? `the time from ${data.from_s} s on` : 'the beginning'}`);

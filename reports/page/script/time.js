@@ -34,11 +34,13 @@ function countRequests(point, from, to) {
     return {t: Array.from({length: n}, (_, i) => from + i * width), waiting, begun};
 }
 
-/* Curves of a window: {from: where they come from, batch: [...], queue, used, tokens, prefill, decode} of {x, y}. */
+/* Curves of a window: {from: where they come from, batch: [...], queue, used, tokens, prefill, decode} of {x, y}. Steps of
+ * several replicas overlap, and no single one tells of all replicas: only their bins do. */
 function curvesOf(point, from, to) {
-    const single = singleSteps(point, from, to);
+    const bins = columnsOf(point.run.over_time, point.number), nReplicas = bins && bins.of.n_replicas || 1;
+    const single = nReplicas > 1 ? null : singleSteps(point, from, to);
     if (single) {
-        const curve = (value) => single.chosen.map((i) => ({x: single.steps.start_s[i], y: value(i)}));
+        const curve = (value) => single.chosen.map((i) => ({x: Math.max(from, single.steps.start_s[i]), y: value(i)}));
         const {steps} = single;
         return {
             from: `${single.chosen.length} single steps`,
@@ -49,15 +51,14 @@ function curvesOf(point, from, to) {
             decode: curve((i) => steps.decode_tokens[i] / steps.duration_s[i])
         };
     }
-    const bins = columnsOf(point.run.over_time, point.number);
     if (bins && bins.n) {
         const width = bins.of.width_s, chosen = [];
         for (let i = 0; i < bins.n; i++)
             if (bins.of.origin_s + (i + 1) * width >= from && bins.of.origin_s + i * width <= to) chosen.push(i);
         const curve = (name, scale = 1) =>
-            chosen.map((i) => ({x: bins.of.origin_s + i * width, y: bins[name][i] * scale}));
+            chosen.map((i) => ({x: Math.max(from, bins.of.origin_s + i * width), y: bins[name][i] * scale}));
         return {
-            from: `means over ${seconds(width)} of steps.csv`,
+            from: `means over ${seconds(width)} of steps.csv` + (nReplicas > 1 ? `, of all ${nReplicas} replicas` : ''),
             batch: curve('batch_seqs'),
             queue: curve('queued_requests'),
             used: curve('kv_used_frac', 100),
