@@ -182,7 +182,8 @@ Test(huggingface, quantised_checkpoints)
     expect_quantization(COMPRESSED("\"group_0\": " GROUP(INT_8, INT_8)), MODEL_INT8, "int8");
     expect_quantization(COMPRESSED("\"a\": " GROUP(INT_4, "null") ", \"b\": " GROUP("null", INT_8)),
                         MODEL_INT4, "int4");
-    expect_quantization(COMPRESSED("\"group_0\": " GROUP(FLOAT_4, FLOAT_4)), MODEL_INT4,
+    expect_quantization(COMPRESSED("\"group_0\": " GROUP(FLOAT_4, FLOAT_4)), MODEL_NVFP4, "nvfp4");
+    expect_quantization(COMPRESSED("\"group_0\": " GROUP(FLOAT_4, "null")), MODEL_INT4,
                         "FP4, counted");
     expect_quantization(QUANTIZED("\"quant_method\": \"fbgemm_fp8\""), MODEL_FP8, "fp8");
     expect_quantization(QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"FP8\""),

@@ -236,7 +236,7 @@ Test(held_out, modules_of_sparse_attention)
     static const char *const of_h200[] = {DATA "aic_h200_vllm0.24.0_dsa_context.csv.gz",
                                           DATA "aic_h200_vllm0.24.0_dsa_generation.csv.gz"};
     const struct fit_report report = in_folds("h200-sxm", of_h200, 2);
-    expect_below("H200", &report.of[FIT_SPARSE].held_out, 4500, 0.09, 0.32);
+    expect_below("H200", &report.of[FIT_SPARSE].held_out, 4500, 0.09, 0.34);
 }
 
 /* Every other size left out, three GPU counts and two engine modes together. */
