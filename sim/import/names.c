@@ -200,12 +200,8 @@ static double size_b(const struct model_name *model)
     static const struct {
         const char *profile;
         double params_b;
-    } sizes[] = {{"bloom-176b", 176},
-                 {"deepseek-v3", 671},
-                 {"deepseek-v3.2", 671},
-                 {"deepseek-v2-lite", 16},
-                 {"deepseek-v2", 236},
-                 {"kimi-k2", 1000}};
+    } sizes[] = {{"bloom-176b", 176},      {"deepseek-v3", 671}, {"deepseek-v3.2", 671},
+                 {"deepseek-v2-lite", 16}, {"deepseek-v2", 236}, {"kimi-k2", 1000}};
     const char *checkpoint = last_part(model->checkpoint);
     struct name_word word;
     for (size_t i = 0; model->profile && i < sizeof sizes / sizeof *sizes; i++)

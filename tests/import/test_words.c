@@ -198,8 +198,7 @@ Test(words, names_of_models_with_latent_attention)
         {"DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
         {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"}};
     static const char *const others[] = {"deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
-                                         "deepseek-ai/DeepSeek-V4",
-                                         "moonshotai/Kimi-K2.5"};
+                                         "deepseek-ai/DeepSeek-V4", "moonshotai/Kimi-K2.5"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const char *profile = model_profile(models[i][0]);
         cr_assert_not_null(profile, "%s", models[i][0]);
