@@ -23,8 +23,7 @@ struct rotating {
 static const struct ifl_param params[] = {
     {"clients", IFL_INT, offsetof(struct rotating, clients), 1, 1, 1024, NULL, "front ends",
      "front ends that take requests in turn, each with its own counts; their starts are spread "
-     "over "
-     "the replicas"},
+     "over the replicas"},
     {"pressure", IFL_REAL, offsetof(struct rotating, pressure), 6, 0, 1e6, NULL, "",
      "additional weight of a waiting request per unit of pool use ..."},
     {"usage_from", IFL_REAL, offsetof(struct rotating, usage_from), 0.5, 0, 1, NULL, "of the pool",

@@ -118,19 +118,29 @@ static double decode_s(const struct roofline_rank *rank, const struct ifl_step_t
     return decode_attention_s(rank->hardware, &rank->decode_heads, &shape);
 }
 
-/* A layer's attention in the mean. */
+static inline double plain_attention_s(const struct roofline_rank *rank,
+                                       const struct ifl_step_totals *totals)
+{
+    return prefill_s(rank, totals) + decode_s(rank, totals);
+}
+
+/* A layer's attention in the mean, where some see less than all, or have a state. */
+IFL_APART static double mixed_attention_s(const struct roofline_rank *rank,
+                                          const struct ifl_step_totals *totals)
+{
+    if (rank->state_layers > 0)
+        return others_mean(rank, plain_attention_s(rank, totals), roofline_state_s(rank, totals));
+    const struct ifl_step_totals seen = window_totals(rank, totals);
+    if (is_sparse(rank))
+        return decode_s(rank, &seen) + rank->prompt_frac * roofline_sparse_s(rank, totals, &seen);
+    return others_mean(rank, plain_attention_s(rank, totals), plain_attention_s(rank, &seen));
+}
+
 static inline double attention_s(const struct roofline_rank *rank,
                                  const struct ifl_step_totals *totals)
 {
-    const double s = prefill_s(rank, totals) + decode_s(rank, totals);
-    if (!IFL_RARE(rank->other_layers > 0))
-        return s;
-    if (rank->state_layers > 0)
-        return others_mean(rank, s, roofline_state_s(rank, totals));
-    const struct ifl_step_totals seen = window_totals(rank, totals);
-    if (is_sparse(rank))
-        return decode_s(rank, &seen) + rank->prompt_frac * roofline_sparse_s(rank, totals);
-    return others_mean(rank, s, prefill_s(rank, &seen) + decode_s(rank, &seen));
+    return IFL_RARE(rank->other_layers > 0) ? mixed_attention_s(rank, totals)
+                                            : plain_attention_s(rank, totals);
 }
 
 /* Of all layers: what products behind latents add to those that go by the number of tokens alone.
@@ -245,7 +255,7 @@ static struct layer_times layer_times(struct roofline *roofline,
         .host_s = host->layer_s + (totals->n_prefill_tokens > 0 ? host->prompt_layer_s : 0),
         .forward_s =
             IFL_RARE(rank->other_layers > 0)
-                ? dense_s / rank->model->layers + attention_s(rank, totals)
+                ? dense_s / rank->model->layers + mixed_attention_s(rank, totals)
                 : dense_s / rank->model->layers + prefill_s(rank, totals) + decode_s(rank, totals),
     };
 }

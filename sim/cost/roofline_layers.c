@@ -97,30 +97,21 @@ static double fused_experts_s(const struct roofline_rank *rank, struct roofline_
     return router_s(rank, m.own) + experts_s(rank->hardware, &group);
 }
 
+static double product_s(const struct roofline_rank *rank, double m, double n, double k,
+                        double weight_bytes, enum product_format format)
+{
+    const struct gemm_group one = {m, n, k, 1, rank->model->weight_bytes, weight_bytes, format};
+    return gemm_group_s(rank->hardware, &one);
+}
+
 double roofline_product_s(const struct roofline_rank *rank, double m, double n, double k)
 {
-    const struct model *model = rank->model;
-    const struct gemm_group one = {.m = m,
-                                   .n = n,
-                                   .k = k,
-                                   .n_weights = 1,
-                                   .element_bytes = model->weight_bytes,
-                                   .weight_bytes = model_matrix_bytes(model),
-                                   .format = rank->product_format};
-    return gemm_group_s(rank->hardware, &one);
+    return product_s(rank, m, n, k, model_matrix_bytes(rank->model), rank->product_format);
 }
 
 double roofline_attention_product_s(const struct roofline_rank *rank, double m, double n, double k)
 {
-    const struct model *model = rank->model;
-    const struct gemm_group one = {.m = m,
-                                   .n = n,
-                                   .k = k,
-                                   .n_weights = 1,
-                                   .element_bytes = model->weight_bytes,
-                                   .weight_bytes = model_attention_bytes(model),
-                                   .format = rank->attention_format};
-    return gemm_group_s(rank->hardware, &one);
+    return product_s(rank, m, n, k, model_attention_bytes(rank->model), rank->attention_format);
 }
 
 /* An MLP beside experts, or in place of them. */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "cost/roofline_layers.h"
-#include "cost/roofline_window.h"
 
 /* Each rank has all index heads, since it needs the tokens that they pick. */
 double roofline_index_products_s(const struct roofline_rank *rank, double n_tokens)
@@ -28,16 +27,16 @@ static double pairs_of(const struct ifl_step_totals *totals)
     return (double)totals->prefill_q_kv + (double)totals->prefill_q_q / 2;
 }
 
-double roofline_sparse_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
+double roofline_sparse_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
+                         const struct ifl_step_totals *seen)
 {
     const struct model *model = rank->model;
-    const struct ifl_step_totals seen = window_totals(rank, totals);
     const struct model_widths widths = model_latent_decode(model);
     const double index_width = (double)model->index_heads * model->index_head_dim;
     const struct sparse_shape shape = {
         .n_prompt_tokens = totals->n_prefill_tokens,
         .n_decodes = totals->n_tokens - totals->n_prefill_tokens,
-        .prompt_flops = 2 * tile_heads(rank) * (widths.key + widths.value) * pairs_of(&seen),
+        .prompt_flops = 2 * tile_heads(rank) * (widths.key + widths.value) * pairs_of(seen),
         .index_flops = 2 * index_width * pairs_of(totals),
         .index_bytes = (double)totals->decode_context * model_index_bytes(model),
     };

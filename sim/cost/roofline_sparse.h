@@ -15,7 +15,9 @@ static inline bool is_sparse(const struct roofline_rank *rank)
 /* Of a layer: what the indexer adds to the products of n_tokens. */
 double roofline_index_products_s(const struct roofline_rank *rank, double n_tokens);
 /* Of a layer: the indexer's scores, and the attention of prompts. The attention of decodes is that
- * of latents to index_topk tokens at most. */
-double roofline_sparse_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
+ * of latents to index_topk tokens at most. `seen` are the totals with so many (roofline_window.h).
+ */
+double roofline_sparse_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
+                         const struct ifl_step_totals *seen);
 
 #endif

@@ -278,8 +278,7 @@ struct new_ranks {
     uint64_t round;
 };
 
-/* Most keys change a little and a few change far; in every third round all change far, and in every
- * fifth of the others hardly any changes. */
+/* Most keys change a little, a few far; each third round all change far, each fifth hardly any. */
 static void rank_anew(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
 {
     const struct new_ranks *ranks = context;
@@ -289,14 +288,13 @@ static void rank_anew(void *context, const struct ifl_request *const *of, size_t
     for (size_t i = 0; i < n; i++) {
         const struct live_request *r = live(of[i]);
         const uint64_t draw = ifl_draw(4, IFL_DRAW_POLICY, ranks->round, r->pub.serial);
+        const int64_t bits = (int64_t)(draw >> 8);
         size_t at = 0;
         while (old.ranked[at] != r)
             at++;
         const bool quiet = ranks->round % 5 == 0 && draw >> 20 & 15;
         const bool far = draw % 8 == 0 || ranks->round % 3 == 0;
-        key[i] = quiet ? old.key[at]
-                 : far ? (int64_t)(draw >> 8) % 40
-                       : old.key[at] + (int64_t)(draw >> 8 & 1);
+        key[i] = quiet ? old.key[at] : far ? bits % 40 : old.key[at] + (bits & 1);
         model_add(ranks->model, old.ranked[at], key[i]);
     }
 }
