@@ -461,12 +461,14 @@ static int note_gpu(struct reader *r, const char *gpu)
     return gpu ? facts_find(r->facts, FOUND_MAPS, r->at, gpu, "hardware", NULL, r->error) : 0;
 }
 
-static int note_api_server(struct reader *r)
+static int note_front_end(struct reader *r)
 {
-    if (facts_get(r->facts, "api_server") ||
-        !(strstr(r->line, "APIServer") || strstr(r->line, "api_server.py")))
+    const char *front_end = strstr(r->line, " [llm.py:") ? "library" : "api_server";
+    if (facts_get(r->facts, front_end) ||
+        !(strstr(r->line, "APIServer") || strstr(r->line, "api_server.py") ||
+          strstr(r->line, " [llm.py:")))
         return 0;
-    return facts_say(r->facts, "api_server", "True", r->at, false, r->error);
+    return facts_say(r->facts, front_end, "True", r->at, false, r->error);
 }
 
 /* Reading a list cuts the line into pieces. */
@@ -504,7 +506,7 @@ static int read_line(struct reader *r)
     }
     const bool is_blank = !r->line[strspn(r->line, " \t")];
     const char *gpu = gpu_name_in(r->line);
-    if (note_gpu(r, gpu) < 0 || note_api_server(r) < 0)
+    if (note_gpu(r, gpu) < 0 || note_front_end(r) < 0)
         return r->error->code;
     note_rank(r);
     if (take_known(r, &known) < 0)

@@ -208,6 +208,16 @@ const struct log_line log_lines[] = {
      {NULL, "serving.kv.memory_utilization"},
      NULL,
      true},
+    /* v1/worker/gpu_worker.py, compile_or_warm_up_model: once a rank, with what each part took */
+    {SERVER_VLLM,
+     LINE_FACTS,
+     "Free memory on device (",
+     "Free memory on device \\([0-9.]+/([0-9.]+) GiB\\) on startup\\. Desired GPU memory "
+     "utilization is \\(([0-9.]+)",
+     {"gpu_gib", "gpu_memory_utilization"},
+     {NULL, "serving.kv.memory_utilization"},
+     NULL,
+     false},
     {SERVER_VLLM,
      LINE_UNMODELLED,
      " backend",

@@ -166,16 +166,23 @@ static enum gpu_class class_of_gpu(const struct vllm *v)
     return gib >= 160 && v->version >= 2800 ? GPU_HUGE : GPU_LARGE;
 }
 
+/* vllm/entrypoints/llm.py logs; a server does not. */
+static bool is_library(const struct vllm *v)
+{
+    return facts_get(v->s->facts, "library") && !facts_get(v->s->facts, "api_server");
+}
+
 /* A budget that is the default of one class alone: a library has other defaults than a server. */
 static enum gpu_class class_of_budget(const struct vllm *v, long long budget)
 {
     const bool server = !v->s->from_log || facts_get(v->s->facts, "api_server");
     if (facts_get(v->s->facts, "max_num_batched_tokens"))
         return GPU_UNNAMED;
-    return budget == 2048             ? GPU_SMALL
-           : budget == 8192 && server ? GPU_LARGE
-           : budget == 16384          ? GPU_LARGE
-                                      : GPU_UNNAMED;
+    return budget == 2048                    ? GPU_SMALL
+           : budget == 8192 && server        ? GPU_LARGE
+           : budget == 8192 && is_library(v) ? GPU_SMALL
+           : budget == 16384                 ? GPU_LARGE
+                                             : GPU_UNNAMED;
 }
 
 static void settle_seats_v1(struct vllm *v, enum gpu_class class)
@@ -243,7 +250,8 @@ static long long budget_said(struct vllm *v)
 
 static void settle_limits_v1(struct vllm *v)
 {
-    static const char *const dflts[] = {"", "2048", "8192", "16384"};
+    static const char *const of_server[] = {"", "2048", "8192", "16384"};
+    static const char *const of_library[] = {"", "8192", "16384", "16384"};
     const long long scheduled = settle_at_least_1(v->s, "scheduled_tokens", 0);
     long long budget = budget_said(v);
     enum gpu_class class = class_of_gpu(v);
@@ -253,8 +261,10 @@ static void settle_limits_v1(struct vllm *v)
     if (budget > 0)
         settle_put(v->s, "serving.batching.max_batched_tokens", "%lld", budget);
     else if (class != GPU_UNNAMED)
-        settle_assume(v->s, "serving.batching.max_batched_tokens", dflts[class],
-                      "the default of a server on this GPU");
+        settle_assume(v->s, "serving.batching.max_batched_tokens",
+                      is_library(v) ? of_library[class] : of_server[class],
+                      is_library(v) ? "the default of a library on this GPU"
+                                    : "the default of a server on this GPU");
     else
         settle_fail(v->s, NULL,
                     "max_num_batched_tokens is not said, and its default goes by the GPU, which "

@@ -144,6 +144,52 @@ draft_log '' >drafts.log
 refuses 'drafts.log:3: max_model_len is 1048576, but 65536 before, and no argument names a draft model' \
     "$inflight" import drafts.log --hardware h100-sxm
 
+# ---- what a rank says of its memory, and a library's defaults ----
+
+# Every rank says what its GPU has and what share of it was asked for.
+memory='Free memory on device (43.93/44.42 GiB) on startup. Desired GPU memory utilization is (0.9, 39.98 GiB). Actual usage is 27.72 GiB for weight, 1.4 GiB for peak activation, 0.21 GiB for non-torch memory, and 3.45 GiB for CUDAGraph memory.'
+free_log() {
+    for rank in 0 1; do echo "(Worker_TP${rank} pid=20) INFO 09-24 20:54:35 [gpu_worker.py:391] $memory"; done | vllm_log 2
+}
+free_log >free.log
+succeeds "$inflight" import free.log
+printed 'maps          free.log:4: Free memory on device (43.93/44.42 GiB) on startup. Desired GPU memory utilization is (0.9 -> serving.kv.memory_utilization=0.9'
+printed 'max_seqs: 256' # that of a GPU of less than 70 GiB, which has no other name here
+succeeds "$inflight" import free.log -c 'vllm serve Qwen/Qwen3-8B -tp 2 --gpu-memory-utilization 0.90'
+refuses 'free.log:4: gpu_memory_utilization is 0.9, but the command line says 0.8' \
+    "$inflight" import free.log -c 'vllm serve Qwen/Qwen3-8B -tp 2 --gpu-memory-utilization 0.8'
+
+# A library takes four times a server's tokens by default, twice on a large GPU (engine/arg_utils.py,
+# get_batch_defaults), so 8192 are those of a small one.
+library='INFO 11-14 14:26:48 [llm.py:306] Supported_tasks: [generate]'
+echo "$library" | vllm_log | sed 2d >library.log
+succeeds "$inflight" import library.log --hardware l40s
+printed 'assumed       serving.batching.max_batched_tokens=8192: the default of a library on this GPU'
+succeeds "$inflight" import library.log --hardware h100-sxm
+printed 'assumed       serving.batching.max_batched_tokens=16384: the default of a library on this GPU'
+vllm_log </dev/null | sed 2d >server.log
+succeeds "$inflight" import server.log --hardware l40s
+printed 'assumed       serving.batching.max_batched_tokens=2048: the default of a server on this GPU'
+echo "$library" | vllm_log >library.log
+succeeds "$inflight" import library.log
+printed 'max_seqs: 256'
+echo 'INFO [async_llm.py:166] Torch profiler disabled.' | vllm_log >async.log # of a server
+refuses 'async.log: max_num_seqs is not said, and its default goes by the GPU, which is not named' "$inflight" import async.log
+
+# Arguments of SGLang before 0.5
+old_sglang() {
+    echo "[2025-01-23 19:34:55] server_args=ServerArgs(model_path='Qwen/Qwen3-8B', cpu_offload_gb=0, prefill_only_one_req=$1, tp_size=1, file_storage_pth='sglang_storage')"
+    echo '[2025-01-23 19:35:27] max_total_num_tokens=444500, max_prefill_tokens=16384, max_running_requests=2049, context_len=131072'
+}
+old_sglang False >old.log
+succeeds "$inflight" import old.log
+printed 'harmless      old.log:1: file_storage_pth=sglang_storage'
+printed 'prefill_only_one_req=False'
+if grep -qE '^(unknown|not modelled) .*prefill' logs/out logs/err; then complain "$ran" '    a flag that is off counts'; fi
+old_sglang True >old.log
+succeeds "$inflight" import old.log
+printed 'not modelled  old.log:1: prefill_only_one_req=True: one prompt in a prefill batch'
+
 # ---- attention in parallel ----
 
 # SGLang gives each group its part of seats and chunk, and 0.3 of the conservativeness (server_args.py,
