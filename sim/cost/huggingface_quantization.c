@@ -12,14 +12,17 @@
 struct format {
     int32_t quantization; /* enum model_quantization */
     const char *words;    /* for the model's `about`; NULL: it is none that is modelled */
+    int32_t group;        /* model.h, quantization_group */
 };
 
-static const struct format FP8 = {MODEL_FP8, "weights in fp8"},
-                           UNPACKED_FP8 = {MODEL_INT8, "weights in fp8, unpacked: as int8"},
-                           INT8 = {MODEL_INT8, "weights in int8"},
-                           INT4 = {MODEL_INT4, "weights in int4"},
-                           NVFP4 = {MODEL_NVFP4, "weights in nvfp4"},
-                           FP4 = {MODEL_INT4, "weights in FP4, counted as int4"}, UNKNOWN;
+enum { MOST_GROUP = 65536 };
+
+static const struct format FP8 = {MODEL_FP8, "weights in fp8", 0},
+                           UNPACKED_FP8 = {MODEL_INT8, "weights in fp8, unpacked: as int8", 0},
+                           INT8 = {MODEL_INT8, "weights in int8", 0},
+                           INT4 = {MODEL_INT4, "weights in int4", 0},
+                           NVFP4 = {MODEL_NVFP4, "weights in nvfp4", 0},
+                           FP4 = {MODEL_INT4, "weights in FP4, counted as int4", 0}, UNKNOWN;
 
 /* An algorithm of NVIDIA's Model Optimizer. */
 static struct format format_of_algorithm(const char *algorithm)
@@ -48,9 +51,23 @@ static json_int_t bits_of(const json_t *object, const char *key)
     return json_integer_value(ifl_hf_value(object, key));
 }
 
-static struct format format_of_bits(json_int_t bits)
+/* How many integers share a scale, by the keys of all methods and of AWQ's older files; -1: those
+ * of a column. 0: the file does not say. */
+static int32_t group_of(const json_t *object)
 {
-    return bits == 8 ? INT8 : bits == 4 ? INT4 : UNKNOWN;
+    const char *key = ifl_hf_value(object, "q_group_size") ? "q_group_size" : "group_size";
+    const json_int_t n = bits_of(object, key);
+    const bool is_column =
+        n < 0 || (n == 0 && strcmp(ifl_hf_text(object, "strategy"), "channel") == 0);
+    return is_column ? -1 : n <= MOST_GROUP ? (int32_t)n : 0;
+}
+
+static struct format format_of_bits(const json_t *object, const char *key)
+{
+    const json_int_t bits = bits_of(object, key);
+    struct format format = bits == 8 ? INT8 : bits == 4 ? INT4 : UNKNOWN;
+    format.group = group_of(object);
+    return format;
 }
 
 /* A group of compressed-tensors: fp8 is multiplied as it is where activations have 8 bits, too, and
@@ -59,7 +76,7 @@ static struct format format_of_group(const json_t *weights, const json_t *activa
 {
     const json_int_t bits = bits_of(weights, "num_bits");
     if (strcmp(ifl_hf_text(weights, "type"), "float") != 0)
-        return format_of_bits(bits);
+        return format_of_bits(weights, "num_bits");
     if (bits == 4)
         return bits_of(weights, "group_size") == 16 && bits_of(activations, "num_bits") == 4 ? NVFP4
                                                                                              : FP4;
@@ -96,7 +113,7 @@ static struct format format_of_groups(struct ifl_hf_config *config, const json_t
 static struct format format_of_integers(struct ifl_hf_config *config, const json_t *object)
 {
     const char *key = ifl_hf_value(object, "w_bit") ? "w_bit" : "bits";
-    struct format format = format_of_bits(bits_of(object, key));
+    struct format format = format_of_bits(object, key);
     if (json_is_true(ifl_hf_value(object, "load_in_4bit")))
         format = INT4;
     else if (json_is_true(ifl_hf_value(object, "load_in_8bit")))
@@ -122,7 +139,7 @@ static struct format format_of(struct ifl_hf_config *config, const json_t *objec
     if (strcmp(method, "fp8") == 0 || strcmp(method, "fbgemm_fp8") == 0)
         return FP8;
     if (strcmp(method, "mxfp4") == 0)
-        return (struct format){MODEL_MXFP4, "experts in mxfp4"};
+        return (struct format){MODEL_MXFP4, "experts in mxfp4", 0};
     if (is_one_of(method, integers))
         return format_of_integers(config, object);
     if (strcmp(method, "compressed-tensors") == 0)
@@ -144,5 +161,6 @@ const char *hf_read_quantization(struct ifl_hf_config *config, struct model *mod
         return NULL;
     const struct format format = format_of(config, object);
     model->quantization = format.quantization;
+    model->quantization_group = format.group;
     return format.words;
 }

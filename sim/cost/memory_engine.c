@@ -242,8 +242,15 @@ static int64_t padded_bytes(const struct model *model, const struct platform *pl
     return (int64_t)((frac - 1) * (double)model_experts_bytes(model, tensor_parallel));
 }
 
-/* Of 4 bits, each group of 128 has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py
- * and gptq_marlin.py, create_weights; 128 is what checkpoints have). */
+/* Of 4 bits, each group has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py and
+ * gptq_marlin.py, create_weights; 128 is what most checkpoints have). Those of a whole column are
+ * next to nothing. */
+static int64_t scale_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    const int32_t group = model->quantization_group == 0 ? 128 : model->quantization_group;
+    return group < 0 ? 0 : model_matrices_bytes(model, tensor_parallel) * 20 / 4 / group;
+}
+
 static int64_t weight_bytes(const struct model *model, const struct platform *platform,
                             const struct engine_rule *rule, int32_t tensor_parallel)
 {
@@ -252,7 +259,7 @@ static int64_t weight_bytes(const struct model *model, const struct platform *pl
         return bytes + padded_bytes(model, platform, tensor_parallel);
     if (model->quantization != MODEL_INT4)
         return bytes;
-    return bytes + model_matrices_bytes(model, tensor_parallel) * 20 / 4 / 128;
+    return bytes + scale_bytes(model, tensor_parallel);
 }
 
 /* ---- a block ---- */

@@ -16,7 +16,8 @@
  *     collectives = from 2 GPUs on 1.76 GiB + 0.03 for each with NVLink, 0.2 over PCIe
  *     graphs      = 0.19 GiB + 0.205 MiB for each layer and captured graph
  *
- * Weights of 4 bits have a scale and a zero for each 128 of them, 4.16 bits.
+ * Weights of 4 bits have a scale and a zero for each group of them, 128 where the checkpoint does
+ * not say how many: 4.16 bits.
  *
  *     rule        l     libraries, GiB  counts the CUDA context (0.53)  counts graphs
  *     vllm-0.7    b     0.13            yes                             no     0.7.0 to 0.7.3

@@ -66,7 +66,9 @@ struct model {
      * scale and what belongs to it, of kv_scale_bytes together. 0: not so. */
     int32_t kv_bits, kv_group_elements, kv_scale_bytes;
     int32_t quantization; /* enum model_quantization */
-    int32_t n_experts;    /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
+    /* Integers of 4 bits that share a scale and a zero; 0: not said, -1: a whole column does. */
+    int32_t quantization_group;
+    int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
     int32_t n_rank_experts; /* those that a rank holds, or a part of each; 0: all (model_spread) */
     int32_t window_tokens;  /* attention of window_layers sees no further back; 0: no limit */

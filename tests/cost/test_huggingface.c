@@ -199,6 +199,33 @@ Test(huggingface, quantised_checkpoints)
                         MODEL_FP8, "fp8");
 }
 
+static int32_t group_of(const char *text)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(load_text(text, &model, &error), 0, "%s: %s", text, error.text);
+    return model.quantization_group;
+}
+
+/* How many weights share a scale: keys as in checkpoints of each kind. */
+Test(huggingface, groups_of_quantised_weights)
+{
+    cr_expect_eq(group_of(COMPRESSED("\"group_0\": " GROUP(INT_4, "null"))), 128);
+    cr_expect_eq(group_of(COMPRESSED("\"group_0\": " GROUP(
+                     "{\"num_bits\": 4, \"type\": \"int\", \"group_size\": null,"
+                     " \"strategy\": \"channel\"}",
+                     "null"))),
+                 -1);
+    cr_expect_eq(group_of(QUANTIZED("\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": 32")),
+                 32);
+    cr_expect_eq(group_of(QUANTIZED("\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": -1")),
+                 -1);
+    cr_expect_eq(
+        group_of(QUANTIZED("\"quant_method\": \"awq\", \"w_bit\": 4, \"q_group_size\": 64")), 64);
+    cr_expect_eq(group_of(QUANTIZED("\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": true")),
+                 0);
+}
+
 /* The same model from the keys of its config.json and from our YAML. */
 Test(huggingface, an_indexer)
 {
