@@ -36,6 +36,9 @@ static void print_sizes(const struct portrait *portrait)
     if (portrait->model.state_layers > 0)
         printf("  a state in place of K/V in %d of %d layers\n", portrait->model.state_layers,
                portrait->model.layers);
+    if (portrait->model.bare_layers > 0)
+        printf("  no MLP in %d of %d layers\n", portrait->model.bare_layers,
+               portrait->model.layers);
     printf("\n  %-22s %12.4g\n", "parameters", (double)portrait->parameters);
     if (portrait->model.n_experts > 0)
         printf("  %-22s %12.4g\n", "of them active",

@@ -104,6 +104,7 @@ static struct cost *create_pass(const struct draft_cost *draft, struct ifl_error
                 model.d_ffn * model.experts_per_token + model.shared_experts * model.d_ffn_shared;
         model.n_experts = model.experts_per_token = model.n_rank_experts = 0;
         model.shared_experts = model.first_dense_layers = model.d_ffn_dense = 0;
+        model.bare_layers = 0;
     }
     if (model.n_experts == 0) /* the groups of ranks share nothing of it */
         parallel.data = parallel.expert = 1;

@@ -314,11 +314,17 @@ static const struct architecture {
     {"qwen3_next", hf_read_qwen3_next},
     {"qwen3_5_text", hf_read_qwen3_5},
     {"qwen3_5_moe_text", hf_read_qwen3_next},
+    {"bamba", hf_read_bamba},
+    {"granitemoehybrid", hf_read_granite_hybrid},
+    {"nemotron_h", hf_read_nemotron_h},
 };
 
 /* Layers of several kinds: states, linear attention, K/V of other layers. */
 static const char *const mixed[] = {
-    "gemma3n", "minimax", "jamba", "bamba", "nemotron_h", "granitemoehybrid", "falcon_h1",
+    "gemma3n",
+    "minimax",
+    "jamba",
+    "falcon_h1",
 };
 
 /* Of a model that reads images the text part counts, a decoder of a known kind with the outer
@@ -363,11 +369,11 @@ static const struct architecture *architecture_of(struct ifl_hf_config *config)
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
         if (strcmp(mixed[i], type) == 0) {
             ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"),
-                        "a model whose layers attend, or have a gated delta rule: this one has "
-                        "layers of other kinds, which are not modelled");
+                        "a model whose layers attend, or have a gated delta rule or Mamba-2: this "
+                        "one has layers of other kinds, which are not modelled");
             return NULL;
         }
-    char supported[480] = "one of ";
+    char supported[560] = "one of ";
     for (size_t i = 0, at = strlen(supported); i < n; i++)
         at += (size_t)snprintf(supported + at, sizeof supported - at, "%s%s", i ? ", " : "",
                                architectures[i].model_type);

@@ -151,15 +151,15 @@ static void read_states(struct ifl_hf_config *config, struct model *model)
     model->attention_gate = model->qk_norm = true;
 }
 
-/* vLLM keeps states in the model's dtype unless mamba_ssm_dtype names another. */
-static void read_state_bytes(struct ifl_hf_config *config, struct model *model)
+void hf_read_state_bytes(struct ifl_hf_config *config, struct model *model)
 {
-    const char *type = ifl_hf_text(config->root, "mamba_ssm_dtype");
+    const char *key =
+        ifl_hf_value(config->root, "mamba_ssm_dtype") ? "mamba_ssm_dtype" : "mamba_ssm_cache_dtype";
+    const char *type = ifl_hf_text(config->root, key);
     model->state_bytes = strcmp(type, "float32") == 0 ? 4 : 2;
     if (*type && strcmp(type, "float32") != 0 && strcmp(type, "bfloat16") != 0 &&
         strcmp(type, "float16") != 0)
-        ifl_hf_fail(config, "mamba_ssm_dtype", ifl_hf_value(config->root, "mamba_ssm_dtype"),
-                    "float32, bfloat16 or float16");
+        ifl_hf_fail(config, key, ifl_hf_value(config->root, key), "float32, bfloat16 or float16");
 }
 
 static void read_shared_experts(struct ifl_hf_config *config, struct model *model)
@@ -176,7 +176,7 @@ void hf_read_qwen3_next(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_shape(config, model, 256);
     read_states(config, model);
-    read_state_bytes(config, model);
+    hf_read_state_bytes(config, model);
     read_shared_experts(config, model);
 }
 
@@ -185,5 +185,5 @@ void hf_read_qwen3_5(struct ifl_hf_config *config, struct model *model)
     hf_read_shape(config, model, 256);
     model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
     read_states(config, model);
-    read_state_bytes(config, model);
+    hf_read_state_bytes(config, model);
 }

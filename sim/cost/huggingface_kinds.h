@@ -25,6 +25,10 @@ void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
  */
 const char *hf_read_quantization(struct ifl_hf_config *config, struct model *model);
 
+/* vLLM keeps states in the model's dtype unless mamba_ssm_dtype, or mamba_ssm_cache_dtype, names
+ * another. */
+void hf_read_state_bytes(struct ifl_hf_config *config, struct model *model);
+
 /* ---- an architecture each ---- */
 
 void hf_read_gpt_oss(struct ifl_hf_config *config, struct model *model);
@@ -37,5 +41,9 @@ void hf_read_llama4(struct ifl_hf_config *config, struct model *model);
 /* Qwen3-Next, and Qwen3.5 with experts; without. */
 void hf_read_qwen3_next(struct ifl_hf_config *config, struct model *model);
 void hf_read_qwen3_5(struct ifl_hf_config *config, struct model *model);
+/* Granite 4.0 H; Nemotron-H, Nemotron Nano 2 and Nemotron 3 Nano. */
+void hf_read_bamba(struct ifl_hf_config *config, struct model *model);
+void hf_read_granite_hybrid(struct ifl_hf_config *config, struct model *model);
+void hf_read_nemotron_h(struct ifl_hf_config *config, struct model *model);
 
 #endif

@@ -44,27 +44,37 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
     linears[3] = (struct model_linear){"mlp down", d, f};
 }
 
-/* Channels of the convolution: of queries, keys and values. */
-static int64_t state_channels(const struct model *model)
+static bool is_mamba2(const struct model *model)
 {
-    return 2LL * model->state_k_heads * model->state_k_dim +
-           (int64_t)model->state_v_heads * model->state_v_dim;
+    return model->state_rule == MODEL_STATE_MAMBA2;
+}
+
+/* Channels of a rank's convolution: of queries, keys and values. Ranks beyond the heads of keys
+ * hold copies of them. */
+static int64_t state_channels(const struct model *model, int32_t tensor_parallel)
+{
+    const int64_t k_heads = model->state_k_heads / tensor_parallel;
+    return 2 * (k_heads > 0 ? k_heads : 1) * model->state_k_dim +
+           (int64_t)model->state_v_heads * model->state_v_dim / tensor_parallel;
 }
 
 void model_state_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_STATE_LINEARS])
 {
-    const int64_t values = (int64_t)model->state_v_heads * model->state_v_dim;
-    const int64_t columns = state_channels(model) + values + 2LL * model->state_v_heads;
-    linears[0] = (struct model_linear){"state in", columns / tensor_parallel, model->d_model};
-    linears[1] = (struct model_linear){"state out", model->d_model, values / tensor_parallel};
+    const int64_t v_heads = model->state_v_heads / tensor_parallel;
+    const int64_t values = v_heads * model->state_v_dim;
+    const int64_t scalars = (is_mamba2(model) ? 1 : 2) * v_heads;
+    const int64_t columns = state_channels(model, tensor_parallel) + values + scalars;
+    linears[0] = (struct model_linear){"state in", columns, model->d_model};
+    linears[1] = (struct model_linear){"state out", model->d_model, values};
 }
 
 int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t state = (int64_t)model->state_v_heads * model->state_k_dim * model->state_v_dim;
-    const int64_t last = state_channels(model) * (model->conv_tokens - 1);
-    return (state * model->state_bytes + last * model->weight_bytes) / tensor_parallel;
+    const int64_t v_heads = model->state_v_heads / tensor_parallel;
+    const int64_t state = v_heads * model->state_k_dim * model->state_v_dim;
+    const int64_t last = state_channels(model, tensor_parallel) * (model->conv_tokens - 1);
+    return state * model->state_bytes + last * model->weight_bytes;
 }
 
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel)
@@ -76,6 +86,12 @@ struct model_linear model_lm_head(const struct model *model, int32_t tensor_para
 static int64_t norm_parameters(const struct model *model, int64_t width)
 {
     return model->norm == MODEL_LAYERNORM ? 2 * width : width;
+}
+
+/* Layers with experts; of a dense model, those with an MLP. */
+static int64_t routed_layers(const struct model *model)
+{
+    return model->layers - model->first_dense_layers - model->bare_layers;
 }
 
 /* MLPs of a layer that a rank holds, beside the shared ones. */
@@ -138,7 +154,7 @@ static int64_t matrices_with(const struct model *model, int32_t tensor_parallel,
     const int64_t n_states = model->state_layers;
     return (model->layers - n_states) * attention_matrices(model, tensor_parallel) +
            n_states * state_matrices(model, tensor_parallel) +
-           (model->layers - dense) * mlps_matrices(model, tensor_parallel, n_mlps) +
+           routed_layers(model) * mlps_matrices(model, tensor_parallel, n_mlps) +
            dense * mlp_matrices(model, columns);
 }
 
@@ -151,9 +167,7 @@ static int64_t layers_matrices(const struct model *model, int32_t tensor_paralle
 static int64_t experts_matrices(const struct model *model, int32_t tensor_parallel)
 {
     const int64_t columns = held_experts(model) * (model->d_ffn / tensor_parallel);
-    return model->n_experts > 0
-               ? (model->layers - model->first_dense_layers) * mlp_matrices(model, columns)
-               : 0;
+    return model->n_experts > 0 ? routed_layers(model) * mlp_matrices(model, columns) : 0;
 }
 
 static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
@@ -171,18 +185,24 @@ static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
 }
 
 /* Of a layer with a state, more than of one without: its convolution, a decay and a step a head,
- * and its norm, less the norms of queries and keys. */
+ * and its norm, less the norms of queries and keys. Mamba-2 has a bias of the convolution and a
+ * third number a head, which passes its input on, and its norm goes over all heads. */
 static int64_t state_vectors(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t shared = state_channels(model) * model->conv_tokens + 2LL * model->state_v_heads;
+    const int64_t v_heads = model->state_v_heads / tensor_parallel;
+    const int64_t channels = state_channels(model, tensor_parallel);
     const int64_t norms = model->qk_norm ? 2 * norm_parameters(model, model->d_head) : 0;
-    return shared / tensor_parallel + norm_parameters(model, model->state_v_dim) - norms;
+    if (is_mamba2(model))
+        return channels * (model->conv_tokens + 1) + 3 * v_heads +
+               norm_parameters(model, v_heads * model->state_v_dim) - norms;
+    return channels * model->conv_tokens + 2 * v_heads +
+           norm_parameters(model, model->state_v_dim) - norms;
 }
 
 static int64_t router_parameters(const struct model *model)
 {
     const int64_t width = model->d_model + (model->mlp_bias ? 1 : 0);
-    return (int64_t)(model->layers - model->first_dense_layers) * model->n_experts * width;
+    return routed_layers(model) * model->n_experts * width;
 }
 
 static int64_t embedding_parameters(const struct model *model, int32_t tensor_parallel)
@@ -199,7 +219,8 @@ static int64_t embedding_parameters(const struct model *model, int32_t tensor_pa
 static int64_t plain_parameters(const struct model *model, int32_t tensor_parallel)
 {
     return embedding_parameters(model, tensor_parallel) +
-           model->layers * layer_vectors(model, tensor_parallel) +
+           model->layers * layer_vectors(model, tensor_parallel) -
+           model->bare_layers * norm_parameters(model, model->d_model) +
            model->state_layers * state_vectors(model, tensor_parallel) + router_parameters(model) +
            norm_parameters(model, model->d_model);
 }
@@ -362,6 +383,7 @@ void model_stage(const struct model *model, int32_t layers, struct model *stage)
     stage->layers = layers;
     stage->window_layers = (int32_t)((int64_t)model->window_layers * layers / model->layers);
     stage->state_layers = (int32_t)((int64_t)model->state_layers * layers / model->layers);
+    stage->bare_layers = (int32_t)((int64_t)model->bare_layers * layers / model->layers);
     if (layers < model->layers) {
         stage->tied_embeddings = true;
         stage->first_dense_layers = 0;
@@ -428,7 +450,8 @@ int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                         "parallel.tensor is %d, expected a number that shares the %d query heads, "
                         "%d KV heads and %d FFN columns of %s evenly",
                         t, model->n_q_heads, kv, model->d_ffn, model->name);
-    if (model->state_k_heads % t != 0 || model->state_v_heads % t != 0)
+    const bool copies_keys = is_mamba2(model) && model->state_k_heads == 1;
+    if ((model->state_k_heads % t != 0 && !copies_keys) || model->state_v_heads % t != 0)
         return ifl_fail(error, IFL_E_INPUT,
                         "parallel.tensor is %d, expected a number that shares the %d and %d heads "
                         "of the states of %s evenly",

@@ -41,6 +41,10 @@ enum model_quantization {
     MODEL_NVFP4
 };
 #define MODEL_NVFP4_BYTES (4.5 / 8) /* of an element, with its part of the scale */
+/* Layers with a state: the gated delta rule (Gated DeltaNet; Yang et al. 2024, arXiv 2412.06464),
+ * or the state-space duality of Mamba-2 (Dao & Gu 2024, arXiv 2405.21060), whose keys are B and
+ * queries C, a pair a group of heads (k_heads), and whose values are the heads' inputs. */
+enum model_state_rule { MODEL_STATE_DELTA, MODEL_STATE_MAMBA2 };
 enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
 
 /* Other shapes are bounded by IFL_MODEL_MAX_... of inflight/engine.h. */
@@ -74,9 +78,10 @@ struct model {
     int32_t window_tokens;  /* attention of window_layers sees no further back; 0: no limit */
     int32_t window_layers;  /* the others see everything */
     bool chunked;           /* they see the tokens of their chunk of window_tokens */
-    /* Of layers with a gated delta rule in place of attention (Yang et al. 2024, arXiv 2412.06464),
-     * 0: there are none: each value head has a state of state_k_dim x state_v_dim in place of K/V,
-     * behind a convolution of conv_tokens; state_bytes an element. */
+    /* Of layers with a state in place of attention and its K/V, 0: there are none: each value head
+     * has one of state_k_dim x state_v_dim, behind a convolution of conv_tokens; state_bytes an
+     * element. */
+    int32_t state_rule; /* enum model_state_rule */
     int32_t state_layers, state_k_heads, state_v_heads, state_k_dim, state_v_dim, conv_tokens,
         state_bytes;
     bool attention_gate; /* queries have a gate of their width: the outputs of attention take it */
@@ -87,6 +92,7 @@ struct model {
     int32_t index_heads, index_head_dim, index_topk;
     int32_t first_dense_layers,
         d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
+    int32_t bare_layers;                  /* without an MLP behind their attention or state */
     int32_t shared_experts, d_ffn_shared; /* that each token goes through, and the width of one */
 };
 
@@ -256,10 +262,11 @@ void model_latent_ups(const struct model *model, int32_t tensor_parallel,
 int64_t model_dense_columns(const struct model *model, int32_t tensor_parallel);
 int64_t model_shared_columns(const struct model *model, int32_t tensor_parallel);
 
-/* The products of a layer with a state: into queries, keys, values, gates and the two scalars of
- * each value head, and out. Their n and k:
+/* The products of a layer with a state: into queries, keys, values, gates and the scalars of each
+ * value head, of which the delta rule has s = 2 and Mamba-2 s = 1, and out. Their n and k, with
+ * k' = max(k_heads / t, 1):
  *
- *     state in    (2 k_heads k_dim + 2 v_heads v_dim + 2 v_heads) / t,  d
+ *     state in    2 k' k_dim + (2 v_heads v_dim + s v_heads) / t,  d
  *     state out   d,  v_heads v_dim / t */
 #define MODEL_STATE_LINEARS 2
 void model_state_linears(const struct model *model, int32_t tensor_parallel,

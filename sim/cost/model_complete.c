@@ -266,6 +266,15 @@ static const char *complete_states(struct model *model, struct ifl_error *error)
                  model->state_v_heads, model->state_k_heads);
         return "state_v_heads";
     }
+    if (model->state_layers == 0 && model->state_rule != MODEL_STATE_DELTA) {
+        ifl_fail(error, IFL_E_INPUT, "state_rule is mamba2, expected state_layers beside it");
+        return "state_rule";
+    }
+    if (model->bare_layers > 0 && model->bare_layers + model->first_dense_layers >= model->layers) {
+        ifl_fail(error, IFL_E_INPUT, "bare_layers is %d, expected some of the %d layers to have %s",
+                 model->bare_layers, model->layers, model->n_experts > 0 ? "experts" : "an MLP");
+        return "bare_layers";
+    }
     if (model->state_layers == 0 && (model->conv_tokens > 0 || model->state_bytes > 0)) {
         const bool is_conv = model->conv_tokens > 0;
         ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none without state_layers",

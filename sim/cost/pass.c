@@ -35,14 +35,15 @@ static struct pass_part times(double n, struct pass_part part)
     return (struct pass_part){part.name, n * part.flops, n * part.bytes};
 }
 
-/* A state is decayed, asked for a key, written and asked for a query: 7 FLOP an element and token.
- * It is read and written once a pass. */
-static struct pass_part delta_rule(const struct model *model, int32_t tensor_parallel,
+/* A state is decayed, asked for a key, written and asked for a query: 7 FLOP an element and token;
+ * 5 with Mamba-2, which asks for no key. It is read and written once a pass. */
+static struct pass_part state_rule(const struct model *model, int32_t tensor_parallel,
                                    const struct pass *pass)
 {
     const double elements = (double)model->state_v_heads / tensor_parallel * model->state_k_dim *
                             model->state_v_dim * pass->n_seqs;
-    return (struct pass_part){"attention", 7 * elements * pass->new_tokens,
+    const double flops = model->state_rule == MODEL_STATE_MAMBA2 ? 5 : 7;
+    return (struct pass_part){"attention", flops * elements * pass->new_tokens,
                               2 * elements * model->state_bytes};
 }
 
@@ -72,7 +73,7 @@ static struct pass_part attention(const struct model *model, int32_t tensor_para
     if (others == 0 || (model->state_layers == 0 && window >= all))
         return full;
     const struct pass_part part = model->state_layers > 0
-                                      ? delta_rule(model, tensor_parallel, pass)
+                                      ? state_rule(model, tensor_parallel, pass)
                                       : attention_to(model, tensor_parallel, pass, window,
                                                      fmin(window + pass->new_tokens - 1, all));
     return both(times(1 - share, full), times(share, part));
@@ -143,14 +144,14 @@ static struct pass_part mlps(const struct model *model, int32_t tensor_parallel,
     const double expert_bytes = model_expert_bytes(model);
     const double picks = m * model_experts_per_token(model);
     const double experts = model_distinct_experts(model, m);
-    const int32_t n_dense = model->first_dense_layers;
+    const int32_t n_dense = model->first_dense_layers, n_bare = model->bare_layers;
     model_layer_linears(model, tensor_parallel, linears);
     const struct pass_part picked =
         both(product(model, &linears[MODEL_MLP_UP], picks, experts, expert_bytes),
              product(model, &linears[MODEL_MLP_DOWN], picks, experts, expert_bytes));
     const struct pass_part layer =
         both(picked, mlp_of(model, model_shared_columns(model, tensor_parallel), m));
-    return both(times(model->layers - n_dense, layer),
+    return both(times(model->layers - n_dense - n_bare, layer),
                 times(n_dense, mlp_of(model, model_dense_columns(model, tensor_parallel), m)));
 }
 

@@ -31,18 +31,22 @@ static double activation_elements(const struct roofline_rank *rank, double colum
     return (rank->model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns;
 }
 
-/* Four fused kernels a layer: two norms that also add the residual (read x and the residual, write
- * both), rotary embedding of queries and keys in place, and the MLP's activation, unless that is
- * part of the experts. One more for the norm of each latent. */
+/* A norm that also adds the residual: reads both and writes both. */
+static double norm_elements(const struct roofline_rank *rank)
+{
+    const int32_t shares = rank->parallel.sequence ? rank->parallel.tensor : 1;
+    return 4.0 * rank->model->d_model / shares;
+}
+
+/* Four fused kernels a layer: two norms, rotary embedding of queries and keys in place, and the
+ * MLP's activation, unless that is part of the experts. One more for the norm of each latent. */
 static double layer_elementwise_s(const struct roofline_rank *rank, double m,
                                   double activated_elements)
 {
     const struct model *model = rank->model;
-    const int32_t shares = rank->parallel.sequence ? rank->parallel.tensor : 1;
-    const double norm_elements = 4.0 * model->d_model / shares;
     const int n_branches = model->branch_norms ? 2 : 0; /* norms that add no residual */
-    const double elements = 2 * norm_elements + rank->rotary_elements + activated_elements +
-                            2 * rank->latent_elements + n_branches * norm_elements / 2;
+    const double elements = 2 * norm_elements(rank) + rank->rotary_elements + activated_elements +
+                            2 * rank->latent_elements + n_branches * norm_elements(rank) / 2;
     const int n_launches = (activated_elements > 0 ? 4 : 3) + rank->n_latents + n_branches;
     return elementwise_s(rank->hardware, n_launches, m * elements * model->weight_bytes);
 }
@@ -225,6 +229,15 @@ static double dense_layer_s(const struct roofline_rank *rank, double m, double f
     return layer_s * frac + reductions_s(rank, m) + merge_s(rank, m);
 }
 
+/* One without an MLP: attention or a state between one norm and one reduction. */
+static double bare_layer_s(const struct roofline_rank *rank, double m, double frac)
+{
+    const double norm_s =
+        elementwise_s(rank->hardware, 1, m * norm_elements(rank) * rank->model->weight_bytes);
+    return (norm_s + roofline_projections_s(rank, m)) * frac + reductions_s(rank, m) / 2 +
+           merge_s(rank, m);
+}
+
 /* With experts, or of a dense model. */
 static double layer_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac)
 {
@@ -242,10 +255,12 @@ static double layer_s(const struct roofline_rank *rank, struct roofline_tokens m
 
 double roofline_layers_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac)
 {
-    const int32_t n_dense = rank->model->first_dense_layers;
+    const int32_t n_dense = rank->model->first_dense_layers, n_bare = rank->model->bare_layers;
     const double first_s = n_dense > 0 ? n_dense * dense_layer_s(rank, m.own, frac) : 0;
-    double s = (rank->model->layers - n_dense) * layer_s(rank, m, frac) + first_s +
+    double s = (rank->model->layers - n_dense - n_bare) * layer_s(rank, m, frac) + first_s +
                roofline_hops_s(rank, m.own);
+    if (IFL_RARE(n_bare > 0))
+        s += n_bare * bare_layer_s(rank, m.own, frac);
     if (IFL_RARE(rank->state_layers > 0))
         s += frac * rank->state_layers *
              (roofline_state_projections_s(rank, m.own) - roofline_projections_s(rank, m.own));

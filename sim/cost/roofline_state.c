@@ -1,6 +1,7 @@
 #include "cost/roofline_state.h"
 
 #include "cost/roofline_layers.h"
+#include "inflight/minmax.h"
 
 static double columns(const struct roofline_rank *rank, int32_t heads, int32_t width)
 {
@@ -23,6 +24,33 @@ static double around_s(const struct roofline_rank *rank, const struct ifl_step_t
     return elementwise_s(rank->hardware, STATE_LAUNCHES, elements * model->weight_bytes);
 }
 
+/* ---- Mamba-2 ---- */
+
+/* The kernels of a prompt (vLLM, model_executor/layers/mamba/ops/ssd_combined.py): sums of the
+ * decays, the state of each chunk, the states passed from chunk to chunk, B with C, the outputs.
+ * All wait for memory: 3 MFLOP a token and layer of Nemotron 3 Nano stand beside 100 KB. */
+enum { SSD_LAUNCHES = 5, SSD_CHUNK_TOKENS = 256, SSD_ELEMENT_BYTES = 4 };
+
+/* Of a token, between these kernels: inputs twice and outputs once, B and C twice, the products of
+ * a chunk's B and C written and read, and the states of a chunk, written, passed on, which reads
+ * and writes, and read. */
+static double ssd_bytes(const struct roofline_rank *rank)
+{
+    const struct model *model = rank->model;
+    const int32_t t = rank->parallel.tensor;
+    const double groups = ifl_max(model->state_k_heads / t, 1);
+    const double values = columns(rank, model->state_v_heads, model->state_v_dim);
+    const double states = values * model->state_k_dim / SSD_CHUNK_TOKENS;
+    return (3 * values + 4 * groups * model->state_k_dim) * model->weight_bytes +
+           (2 * groups * SSD_CHUNK_TOKENS + 4 * states) * SSD_ELEMENT_BYTES;
+}
+
+static double ssd_prompts_s(const struct roofline_rank *rank, double n_tokens)
+{
+    return n_tokens > 0 ? elementwise_s(rank->hardware, SSD_LAUNCHES, n_tokens * ssd_bytes(rank))
+                        : 0;
+}
+
 double roofline_state_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
     const struct model *model = rank->model;
@@ -33,7 +61,12 @@ double roofline_state_s(const struct roofline_rank *rank, const struct ifl_step_
         .v_heads = (double)model->state_v_heads / rank->parallel.tensor,
         .state_bytes = (double)model->state_k_dim * model->state_v_dim * model->state_bytes,
     };
-    return delta_s(rank->hardware, &shape) + around_s(rank, totals);
+    if (model->state_rule == MODEL_STATE_DELTA)
+        return delta_s(rank->hardware, &shape) + around_s(rank, totals);
+    const struct delta_shape decodes = {
+        .n_decodes = shape.n_decodes, .v_heads = shape.v_heads, .state_bytes = shape.state_bytes};
+    return ssd_prompts_s(rank, shape.n_prompt_tokens) + delta_s(rank->hardware, &decodes) +
+           around_s(rank, totals);
 }
 
 double roofline_state_projections_s(const struct roofline_rank *rank, double n_tokens)

@@ -331,7 +331,9 @@ static int read_word(struct cursor *c)
     if (facts_get(c->facts, name))
         return facts_find(c->facts, FOUND_UNKNOWN, here, word, NULL, NULL, c->error);
     const int code = facts_say(c->facts, name, word, here, false, c->error);
-    return code < 0 ? code : facts_find(c->facts, FOUND_MAPS, here, word, "model", NULL, c->error);
+    return code < 0
+               ? code
+               : facts_find_of(c->facts, name, FOUND_MAPS, here, word, "model", NULL, c->error);
 }
 
 /* ---- the line ---- */

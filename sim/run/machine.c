@@ -521,7 +521,11 @@ void machine_disclose(const struct machine *machine, const struct config *config
             model->chunked ? "chunk" : "window", model->window_tokens, model->name);
     if (model->state_layers > 0 && holds)
         add(text, n_bytes, "states of %s take no memory", model->name);
-    if (kind == COST_ROOFLINE && model->state_layers > 0 &&
+    const bool is_delta = model->state_rule == MODEL_STATE_DELTA;
+    if (kind == COST_ROOFLINE && model->state_layers > 0 && !is_delta)
+        add(text, n_bytes,
+            "layers of Mamba-2 go by the bytes that they move: no kernel of theirs was measured");
+    if (kind == COST_ROOFLINE && model->state_layers > 0 && is_delta &&
         !delta_is_known(&machine->platform.hardware))
         add(text, n_bytes,
             "layers with states have the gated delta rule of a B200, its reads and writes at this "

@@ -252,7 +252,7 @@ void point_tell_host(const struct point_options *options, const struct point *po
     char note[256];
     if (options->config->executor != EXECUTOR_SIM || !machine->has_hardware ||
         strcmp(options->config->serving.engine, "vllm") != 0 ||
-        machine->platform.deployment.host.seq_s > 0 || tok_per_s * host_seq_s <= shown_share)
+        machine->platform.deployment.host.seq_s > 0 || !(tok_per_s * host_seq_s > shown_share))
         return;
     snprintf(note, sizeof note,
              "%.0f output tokens a second from a replica, whose host takes no time for a sequence: "

@@ -11,11 +11,19 @@ export INFLIGHT_DATA LC_ALL
 
 scripts=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+trap 'leave' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
 mkdir logs
 n_failures=0
+finished=
+
+# A script that ends without `finish` has not been judged.
+leave() {
+    code=$?
+    rm -rf "$work"
+    [ "$finished" ] || [ $code -ne 0 ] || { echo "FAILED: $0 ends without finish" && exit 1; }
+}
 
 complain() {
     n_failures=$((n_failures + 1))
@@ -118,6 +126,7 @@ within_a_minute() {
 }
 
 finish() {
+    finished=yes
     [ "$n_failures" -eq 0 ]
     exit
 }

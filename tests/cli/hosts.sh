@@ -17,7 +17,7 @@ cleanup() {
         [ -z "$pids" ] || kill -9 $pids 2>/dev/null
         ip netns del $host 2>/dev/null
     done
-    rm -rf "$work"
+    leave
 }
 trap cleanup EXIT
 ip netns add $one 2>/dev/null && ip netns add $two && ip link add v1 netns $one type veth peer name v2 netns $two &&

@@ -165,14 +165,14 @@ printf 'model: llama-3-8b\nhardware: h100-sxm\nserving: {preset: vllm-v1-2026-08
 asks_a_server() {
     "$inflight" serve live.yaml --port 0 -o served >serve.log 2>&1 &
     server=$!
-    trap 'kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+    trap 'kill "$server" 2>/dev/null; leave' EXIT
     within_a_minute grep -q 'serving at' serve.log || complain 'the server did not start' "$(cat serve.log)"
     url=$(sed -n 's|.*serving at \(http://[^/]*\)/.*|\1|p' serve.log)
     succeeds "$inflight" import --server "$url" --hardware h100-sxm --engine-version 0.30
     printed 'num_gpu_blocks=12345 -> serving.kv.num_blocks=12345'
     kill "$server"
     wait "$server" 2>/dev/null
-    trap 'rm -rf "$work"' EXIT
+    trap leave EXIT
 }
 case $("$inflight" serve missing.yaml 2>&1) in
 *'has no server'*) ;; # built without libevent

@@ -161,3 +161,4 @@ for n in 3 7; do
 done
 succeeds "$inflight" import -c "$serve -tp 4" --hardware h100-sxm
 succeeds "$inflight" import -c 'vllm serve /models/mine -tp 3' --hardware h100-sxm # a model that is not known
+finish

@@ -3,6 +3,15 @@
 # servers that have such groups.
 . "$(dirname "$0")/expect.sh"
 
+# The same of the last command's output where its lines may break anywhere.
+disclosed() {
+    tr -s '\n ' ' ' <logs/out | grep -qF -- "$1" || complain "$ran" "    did not disclose: $1"
+}
+
+undisclosed() {
+    if tr -s '\n ' ' ' <logs/out | grep -qF -- "$1"; then complain "$ran" "    disclosed: $1"; fi
+}
+
 unsaid() {
     if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
 }
@@ -28,11 +37,12 @@ succeeds "$inflight" run config.yaml
 same "$(most)" 2 'requests at once where layers with a window have blocks of their own'
 succeeds "$inflight" run config.yaml --set serving.kv.windows=hold
 same "$(most)" 5 'requests at once where all layers hold all tokens'
-printed 'not the window of 128 tokens of gpt-oss-20b'
+printf 'prompt_tokens,output_tokens\n160,4\n' >one.csv
+succeeds "$inflight" run config.yaml --set serving.kv.windows=hold --set workload.trace=one.csv
+disclosed 'not the window of 128 tokens of gpt-oss-20b'
 # A window is no more than the request: 17 slots, 2 blocks in either group.
 printf 'prompt_tokens,output_tokens\n16,2\n' >short.csv
-expect 2 '' "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=4
-printed 'rejected'
+expect 0 'larger than the KV pool' "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=4
 succeeds "$inflight" run config.yaml --set workload.trace=short.csv --set serving.kv.num_blocks=5
 expect 2 'serving.kv.allocator is buddy and serving.kv.windows is groups, expected hold for gpt-oss-20b' \
     "$inflight" run config.yaml --set serving.kv.allocator=buddy
@@ -50,7 +60,7 @@ unsaid 'groups'
 # A model without windows, and one whose layers all have it, have one kind of blocks.
 for model in llama-2-7b mistral-7b llama-4-scout; do
     for windows in hold groups; do
-        succeeds "$inflight" run config.yaml --set model=$model --set serving.kv.windows=$windows
+        succeeds "$inflight" run config.yaml --set model=$model --set serving.kv.windows=$windows --set parallel.tensor=8
         cp out/requests.csv $windows.csv
     done
     cmp -s hold.csv groups.csv || complain "$model" "    serving.kv.windows changes its requests"
@@ -59,21 +69,32 @@ done
 # A state takes as many blocks from the first token on: 34 of 16 tokens in each of three groups, 102 beside one of its own.
 succeeds "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set hardware=b200-sxm --set workload.trace=short.csv \
     --set serving.kv.num_blocks=105
-printed 'gated delta rule' && complain "$ran" '    names the rule of a B200 on a B200'
-expect 2 '' "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set workload.trace=short.csv --set serving.kv.num_blocks=104
-printed 'the gated delta rule of a B200'
+undisclosed 'gated delta rule'
+expect 0 'larger than the KV pool' "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set hardware=b200-sxm \
+    --set workload.trace=short.csv --set serving.kv.num_blocks=104
+succeeds "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set workload.trace=short.csv --set serving.kv.num_blocks=105 \
+    --set parallel.tensor=4
+disclosed 'the gated delta rule of a B200'
+succeeds "$inflight" run config.yaml --set model=nemotron-nano-9b-v2 --set hardware=b200-sxm --set workload.trace=short.csv \
+    --set serving.kv.num_blocks=400
+disclosed 'no kernel of theirs was measured'
+succeeds "$inflight" import -c 'vllm serve nvidia/NVIDIA-Nemotron-Nano-9B-v2' --engine-version 0.11.0 --hardware b200-sxm
+printed 'block_tokens: 672'
 succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct' --engine-version 0.15.0 --hardware b200-sxm
 printed 'block_tokens: 544'
 printed 'prefix_cache: none'
 
 # A hand-over moves 160 tokens of 12 layers and the last 128 of 12 others, of 2 x 8 x 64 elements of two bytes; where all hold
 # all, 160 of 24. Of Qwen3-Next K/V of 12 layers, 2 x 2 x 256 elements, in its blocks, and 36 states of 1,097,728 bytes.
-printf 'prompt_tokens,output_tokens\n160,4\n' >one.csv
 cat >pools.yaml <<'END'
 model: gpt-oss-20b
 hardware: h100-sxm
 workload: {trace: one.csv, arrivals: {process: burst}}
-cluster: {preset: vllm-nixl}
+serving: {preset: vllm-v1, kv: {num_blocks: 1000}}
+cluster:
+  preset: vllm-nixl
+  links: {preset: rdma-200g}
+  pools: {prompts: {role: prefill, count: 1}, decodes: {role: decode, count: 1}}
 output: {dir: out, plots: false}
 END
 bytes() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "bytes") at = i; next } { n += $at } END { printf "%d\n", n }' out/moves.csv; }
@@ -104,10 +125,10 @@ for log in tokens.log both.log; do
     unsaid 'several kinds'
 done
 # The same since 0.21: int(concurrency x 16384), where a request has 1024 blocks of one group and, with a budget of 2048,
-# 137 of the other: 330,018 / 1161 x 16384 = 4,657,220.
-log new.log 'GPU KV cache size: 4,657,220 tokens'
+# 137 of the other: 330,018 / 1161 x 16384 = 4,657,205.
+log new.log 'GPU KV cache size: 4,657,205 tokens'
 succeeds "$inflight" import new.log --engine-version 0.22.0 --hardware a100-80gb-sxm -c "$server --max-num-batched-tokens 2048"
-printed 'num_blocks: 330017'
+printed 'num_blocks: 330018'
 # gemma-3-4b-it on an A100, https://github.com/ovg-project/kvcached/issues/215: one group of 5 layers and six with
 # windows; 102.78 requests of 3072 tokens, of 192 + 6 x 193 blocks each, are 138,750 blocks; / 7 x 16 = 317,136 tokens.
 log gemma.log 'GPU KV cache size: 317,136 tokens' 'Maximum concurrency for 3,072 tokens per request: 102.78x'
@@ -170,3 +191,4 @@ printed 'the pool of states: K/V has its memory here'
 succeeds "$inflight" import --engine-version 0.12.0 --hardware h100-sxm -c 'vllm serve mine'
 printed 'unknown       mine: no model'
 unsaid 'left as it is'
+finish

@@ -25,7 +25,7 @@ stop_server() {
     [ -z "$server" ] || wait "$server" 2>/dev/null || true
     server=
 }
-trap 'stop_server; rm -rf "$work"' EXIT
+trap 'stop_server; leave' EXIT
 start_server() { # FOLDER
     : >log
     "$inflight" serve mine.yaml --port 0 -o "$1" --set live.limits.recorded=100000 >>log 2>&1 &

@@ -16,7 +16,7 @@ stop_server() {
     [ -z "$server" ] || wait "$server" 2>/dev/null || true
     server=
 }
-trap 'stop_server; rm -rf "$work"' EXIT
+trap 'stop_server; leave' EXIT
 
 # heard EXPRESSION WANTED: of what the server heard, as lists `requests`, `ends` and `gone` of a line each.
 heard() {

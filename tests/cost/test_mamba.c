@@ -1,0 +1,236 @@
+/* Models with Mamba-2 in part of their layers: their sizes against what their owners and engines
+ * say, and what their steps cost. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cost/roofline.h"
+
+#include "loading.h"
+
+static int load_text(const char *text, struct model *model, struct ifl_error *error)
+{
+    char path[64];
+    write_temporary("inflight-mamba", "json", text, path);
+    *error = (struct ifl_error){0};
+    const int code = model_load(path, model, error);
+    remove(path);
+    return code;
+}
+
+static const char nemotron_3[] =
+    "{\"model_type\": \"nemotron_h\", \"hidden_size\": 2688, \"vocab_size\": 131072,"
+    " \"num_hidden_layers\": 52, \"num_attention_heads\": 32, \"num_key_value_heads\": 2,"
+    " \"head_dim\": 128, \"intermediate_size\": 1856, \"max_position_embeddings\": 262144,"
+    " \"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\","
+    " \"hybrid_override_pattern\": \"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME\","
+    " \"mamba_num_heads\": 64, \"mamba_head_dim\": 64, \"n_groups\": 8, \"ssm_state_size\": 128,"
+    " \"conv_kernel\": 4, \"mamba_ssm_cache_dtype\": \"float32\", \"n_routed_experts\": 128,"
+    " \"num_experts_per_tok\": 6, \"moe_intermediate_size\": 1856, \"n_shared_experts\": 1,"
+    " \"moe_shared_expert_intermediate_size\": 3712}";
+
+/* NVIDIA: 31.6 billion parameters, 3.2 of them active (Nemotron 3 Nano, technical report
+ * 2025); 8.89 billion (the card of Nemotron Nano 9B v2). IBM: 32 and 9 billion (Granite 4.0 H
+ * Small). */
+Test(mamba, sizes_are_as_published)
+{
+    static const struct {
+        const char *name;
+        double all, active, within;
+    } cards[] = {{"nemotron-3-nano-30b-a3b", 31.6e9, 3.2e9, 0.01},
+                 {"nemotron-nano-9b-v2", 8.89e9, 0, 0.001},
+                 {"granite-4.0-h-small", 32.2e9, 8.8e9, 0.01}};
+    for (size_t i = 0; i < sizeof cards / sizeof *cards; i++) {
+        const struct model model = load_model(cards[i].name);
+        const double all = (double)model_parameters(&model);
+        cr_expect_lt(fabs(all / cards[i].all - 1), cards[i].within, "%s: %g", cards[i].name, all);
+        if (cards[i].active > 0)
+            cr_expect_lt(fabs((double)model_active_parameters(&model) / cards[i].active - 1),
+                         cards[i].within, "%s", cards[i].name);
+    }
+}
+
+/* By hand: 23 layers of Mamba-2 with 64 heads of 64, 8 groups of a state of 128, 6 of attention
+ * with 32 and 2 heads of 128, 23 of 128 experts and a shared one twice as wide, and a norm before
+ * each. */
+Test(mamba, nemotron_3_nano_to_the_parameter)
+{
+    const struct model model = load_model("nemotron-3-nano-30b-a3b");
+    const int64_t d = 2688, inside = 64 * 64, channels = inside + 2 * 8 * 128;
+    const int64_t mamba =
+        d * (inside + channels + 64) + inside * d + channels * 5 + 3 * 64 + inside;
+    const int64_t attention = d * (32 + 2 * 2) * 128 + 32 * 128 * d;
+    const int64_t experts = 2 * d * (128 * 1856 + 3712) + d * 128;
+    cr_expect_eq(model_parameters(&model),
+                 2 * 131072 * d + d + 23 * mamba + 6 * attention + 23 * experts + 52 * d);
+}
+
+/* A server of vLLM says that the weights in bfloat16 take 58.93 GiB. */
+Test(mamba, weights_are_as_a_log_says)
+{
+    const struct model model = load_model("nemotron-3-nano-30b-a3b");
+    cr_expect_lt(fabs((double)model_weight_bytes(&model, 1) / 0x1p30 - 58.93), 0.15);
+}
+
+/* Tokens of a block of attention that is as large as a layer's state, rounded up to 16. */
+static int32_t block_of(const struct model *model)
+{
+    return 16 * (int32_t)ceil(model_state_tokens(model, 1) / 16);
+}
+
+/* What vLLM says: 672 tokens for Nemotron Nano 9B v2 (issue 24280); 1072 for Nemotron 3 Nano with
+ * states of 16 bits, and 2128 where K/V has 8 bits. */
+Test(mamba, blocks_that_logs_name)
+{
+    struct model small = load_model("nemotron-nano-9b-v2"),
+                 model = load_model("nemotron-3-nano-30b-a3b");
+    cr_expect_eq(block_of(&small), 672);
+    model.state_bytes = 2;
+    cr_expect_eq(block_of(&model), 1072);
+    model.kv_bytes = 1;
+    cr_expect_eq(block_of(&model), 2128);
+}
+
+Test(mamba, config_json_of_nemotron)
+{
+    struct model theirs;
+    struct ifl_error error;
+    const struct model ours = load_model("nemotron-3-nano-30b-a3b");
+    cr_assert_eq(load_text(nemotron_3, &theirs, &error), 0, "%s", error.text);
+    cr_expect_eq(model_parameters(&theirs), model_parameters(&ours));
+    cr_expect_eq(model_state_bytes(&theirs, 2), model_state_bytes(&ours, 2));
+    cr_expect_eq(theirs.bare_layers, 6);
+    cr_expect_eq(theirs.state_bytes, 4);
+}
+
+/* A list of words says the same as letters. */
+Test(mamba, layers_by_their_words)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(
+        load_text(
+            "{\"model_type\": \"nemotron_h\", \"hidden_size\": 64, \"vocab_size\": 100,"
+            " \"num_hidden_layers\": 5, \"num_attention_heads\": 2,"
+            " \"num_key_value_heads\": 1, \"head_dim\": 32, \"intermediate_size\": 256,"
+            " \"max_position_embeddings\": 64, \"mamba_num_heads\": 4,"
+            " \"mamba_head_dim\": 16, \"n_groups\": 2, \"ssm_state_size\": 8,"
+            " \"layers_block_type\": [\"mamba\", \"mlp\", \"attention\", \"mamba\", \"mlp\"]}",
+            &model, &error),
+        0, "%s", error.text);
+    cr_expect(model.layers == 3 && model.state_layers == 2 && model.bare_layers == 1);
+    cr_expect(model.mlp == MODEL_MLP_PLAIN && model.state_bytes == 2);
+}
+
+Test(mamba, config_json_of_granite_and_bamba)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(
+        load_text("{\"model_type\": \"granitemoehybrid\", \"hidden_size\": 4096,"
+                  " \"num_hidden_layers\": 4, \"num_attention_heads\": 32,"
+                  " \"num_key_value_heads\": 8, \"num_local_experts\": 72,"
+                  " \"num_experts_per_tok\": 10, \"shared_intermediate_size\": 1536,"
+                  " \"intermediate_size\": 768, \"mamba_d_state\": 128, \"mamba_d_conv\": 4,"
+                  " \"mamba_expand\": 2, \"mamba_n_heads\": 128, \"mamba_d_head\": 64,"
+                  " \"mamba_n_groups\": 1, \"tie_word_embeddings\": true,"
+                  " \"vocab_size\": 100352, \"max_position_embeddings\": 131072,"
+                  " \"layer_types\": [\"mamba\", \"mamba\", \"attention\", \"mamba\"]}",
+                  &model, &error),
+        0, "%s", error.text);
+    cr_expect(model.state_layers == 3 && model.d_ffn == 768 && model.d_ffn_shared == 1536);
+    cr_assert_eq(
+        load_text("{\"model_type\": \"bamba\", \"hidden_size\": 4096, \"num_hidden_layers\": 32,"
+                  " \"num_attention_heads\": 32, \"num_key_value_heads\": 8,"
+                  " \"intermediate_size\": 14336, \"mamba_d_state\": 128, \"mamba_n_heads\": 128,"
+                  " \"mamba_d_head\": \"auto\", \"mamba_n_groups\": 1, \"vocab_size\": 128256,"
+                  " \"max_position_embeddings\": 4096, \"attn_layer_indices\": [9, 18, 27]}",
+                  &model, &error),
+        0, "%s", error.text);
+    cr_expect(model.state_layers == 29 && model.state_v_dim == 64);
+    cr_expect_lt(fabs((double)model_parameters(&model) / 9.78e9 - 1), 0.01); /* Bamba-9B */
+}
+
+/* ---- steps ---- */
+
+static double step_of(const struct model *model, const struct ifl_step_totals *totals)
+{
+    static struct platform platform; /* larger than a stack frame should be */
+    const struct parallel parallel = model_tensor_parallel(1);
+    struct roofline_rank rank;
+    struct ifl_error error;
+    cr_assert_eq(hardware_load("h100-sxm", &platform, &error), 0, "%s", error.text);
+    roofline_rank_set(&rank, model, &platform, &parallel, 16);
+    return roofline_step_s(&rank, totals);
+}
+
+static struct ifl_step_totals decodes(int32_t n, int64_t context)
+{
+    return (struct ifl_step_totals){
+        .n_tokens = n, .n_decode_seqs = n, .n_sampled = n, .decode_context = n * context};
+}
+
+/* States are read and written once a step at 0.855 of 3.35 TB/s, whatever the context: with 4 bytes
+ * an element in place of 2 each sequence moves twice as much more. */
+Test(mamba, a_decode_reads_and_writes_its_states)
+{
+    struct model model = load_model("nemotron-nano-9b-v2");
+    const struct ifl_step_totals step = decodes(64, 1000);
+    const double two = step_of(&model, &step);
+    model.state_bytes = 4;
+    const double more = 27.0 * 64 * 2 * (128.0 * 128 * 80 * 2) / (0.855 * 3.35e12);
+    cr_expect_lt(fabs((step_of(&model, &step) - two) / more - 1), 0.03, "%g s, expected %g",
+                 step_of(&model, &step) - two, more);
+}
+
+/* A layer without an MLP costs less than one with it, and more than none. */
+Test(mamba, bare_layers_have_no_mlp)
+{
+    struct model model = load_model("nemotron-nano-9b-v2"), full = model, fewer = model;
+    const struct ifl_step_totals step = decodes(64, 1000);
+    full.bare_layers = 0;
+    fewer.layers -= 6;
+    fewer.state_layers -= 6;
+    fewer.bare_layers = 0;
+    cr_expect_lt(step_of(&model, &step), step_of(&full, &step));
+    cr_expect_lt(step_of(&fewer, &step), step_of(&model, &step));
+    cr_expect_eq(model_parameters(&full) - model_parameters(&model),
+                 6 * (2 * (int64_t)4480 * 15680 + 4480));
+}
+
+/* ---- errors ---- */
+
+static void expect_error(const char *of, const char *to, const char *expected)
+{
+    char text[2048];
+    struct model model;
+    struct ifl_error error;
+    const char *at = strstr(nemotron_3, of);
+    cr_assert(at, "%s", of);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - nemotron_3), nemotron_3, to,
+             at + strlen(of));
+    cr_expect_eq(load_text(text, &model, &error), IFL_E_INPUT, "%s", to);
+    cr_expect(strstr(error.text, expected), "%s, expected %s", error.text, expected);
+}
+
+Test(mamba, errors_say_what_is_expected)
+{
+    expect_error("MEMEM*E", "MEMEX*E", "hybrid_override_pattern is");
+    expect_error("MEMEM*E", "MEMEM*-", "some layers are an MLP and others have experts");
+    expect_error("MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "MEE",
+                 "more layers are MLPs than attend or have a state");
+    expect_error("\"conv_kernel\": 4,", "\"moe_latent_size\": 1024,", "moe_latent_size is set");
+    expect_error("float32", "float8", "mamba_ssm_cache_dtype is");
+    expect_error("\"mamba_num_heads\": 64, ", "", "mamba_num_heads");
+}
+
+Test(mamba, ranks_share_heads_or_copy_the_one_group)
+{
+    const struct model granite = load_model("granite-4.0-h-small"),
+                       nemotron = load_model("nemotron-3-nano-30b-a3b");
+    struct ifl_error error;
+    cr_expect_eq(model_check_parallel(&granite, 4, &error), 0);
+    cr_expect_eq(model_check_parallel(&nemotron, 2, &error), 0);
+    cr_expect_eq(model_state_bytes(&granite, 4),
+                 128 / 4 * 128 * 64 * 2 + (128 * 64 / 4 + 2 * 128) * 3 * 2);
+}
