@@ -31,8 +31,11 @@ Test(names, a_slash_or_an_extension_makes_a_path)
     cr_expect_eq(data_resolve("models", "llama-2-7b.yaml", found, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, "there is no file llama-2-7b.yaml, expected a model");
     cr_expect_eq(data_resolve("hardware", "tpu-v5", found, &error), IFL_E_INPUT);
-    cr_expect_eq(strncmp(error.text, "unknown hardware profile tpu-v5, expected one of a100-", 53),
-                 0, "%s", error.text);
+    cr_expect_str_eq(error.text,
+                     "unknown hardware profile tpu-v5, expected one of those that `inflight list "
+                     "hardware` names or a path");
+    cr_expect_eq(data_resolve("deployments", "tpu-v5", found, &error), IFL_E_INPUT);
+    cr_expect(strstr(error.text, "tpu-v5, expected one of eager-2024, "), "%s", error.text);
 }
 
 Test(names, lists_are_sorted_and_name_each_once)
@@ -103,7 +106,8 @@ Test(names, a_misspelt_name_is_offered_alone)
     expect_near("serving", "vllm-v2", "vllm-v0 or vllm-v1");
     expect_near("models", "Llama2-7B", "llama-2-7b");
     expect_near("hardware", "H200",
-                "h200-sxm, h200-sxm-trtllm1.2 or h200-sxm-trtllm1.2-static-fp8");
+                "h200-sxm, h200-sxm-trtllm1.2, h200-sxm-trtllm1.2-static-fp8 or "
+                "h200-sxm-trtllm1.3");
 }
 
 Test(names, no_data_is_an_error_that_says_where_it_was_looked_for)

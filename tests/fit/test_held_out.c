@@ -203,6 +203,13 @@ Test(held_out, experts_of_other_models)
         {"h200-sxm", DATA "aic_h200_vllm0.24.0_moe.csv.gz", 975, 1050, 0, 0.10, 0.41},
         {"l40s", DATA "aic_l40s_vllm0.24.0_moe.csv.gz", 850, 886, 0, 0.06, 0.57},
         {"b200-sxm", DATA "aic_b200_vllm0.24.0_moe.csv.gz", 885, 1050, 990, 0.08, 0.45},
+        {"b200-sxm-sglang0.5", DATA "aic_b200_sglang0.5.14_moe.csv.gz", 555, 0, 0, 0.11, 0.44},
+        {"b200-sxm-trtllm1.3", DATA "aic_b200_trtllm1.3.0rc20_moe.csv.gz", 915, 1050, 1080, 0.23,
+         0.85},
+        {"h100-sxm-trtllm1.3", DATA "aic_h100_trtllm1.3.0rc20_moe.csv.gz", 915, 1050, 0, 0.16,
+         0.75},
+        {"h200-sxm-trtllm1.3", DATA "aic_h200_trtllm1.3.0rc20_moe.csv.gz", 915, 1050, 0, 0.20,
+         0.75},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const struct fit_report report = in_folds(of[i].gpu, &of[i].table, 1);

@@ -25,7 +25,7 @@ NR > 1 && $11 == "yes" && $10 != "" {
     class = class_of($7)
     error = $7 == "duration_s" ? 1 / (1 + $10) - 1 : $10
     gpu = $4
-    sub(/-(vllm|trtllm).*/, "", gpu)
+    sub(/-(vllm|trtllm|sglang).*/, "", gpu)
     add("all", class, error)
     add($6, class, error)
     add($5, class, error)
