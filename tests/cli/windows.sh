@@ -73,7 +73,7 @@ undisclosed 'gated delta rule'
 expect 0 'larger than the KV pool' "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set hardware=b200-sxm \
     --set workload.trace=short.csv --set serving.kv.num_blocks=104
 succeeds "$inflight" run config.yaml --set model=qwen3-next-80b-a3b --set workload.trace=short.csv --set serving.kv.num_blocks=105 \
-    --set parallel.tensor=4
+    --set hardware=a100-80gb-sxm --set parallel.tensor=4
 disclosed 'the gated delta rule of a B200'
 succeeds "$inflight" run config.yaml --set model=nemotron-nano-9b-v2 --set hardware=b200-sxm --set workload.trace=short.csv \
     --set serving.kv.num_blocks=400
