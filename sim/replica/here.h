@@ -44,7 +44,7 @@ static inline void here_join(struct here *here, const struct live_request *r)
     here->n_seqs_here += r->pub.n_seqs;
     if (r->pub.first_token_ns == IFL_NEVER)
         here->n_unanswered_tokens += live_prompt_tokens(r);
-    here->last_arrival_ns = ifl_max(here->last_arrival_ns, r->pub.arrival_ns);
+    here->last_arrival_ns = ifl_max(here->last_arrival_ns, r->joined_ns);
 }
 
 /* r has its first token. */

@@ -200,7 +200,7 @@ IFL_HOT void live_describe(struct live_request *r, const struct arrival *a)
     r->max_itl_ns = -1;
     r->accept_percent = a->said.accept_percent;
     pub->serial = pub->queued_serial = a->serial;
-    pub->arrival_ns = pub->queued_ns = a->at_ns;
+    pub->arrival_ns = pub->queued_ns = r->joined_ns = a->at_ns;
     pub->started_ns = pub->stale.last_end_ns = IFL_NEVER;
     pub->ttft_slo_ns = a->said.ttft_slo_ns;
     pub->tpot_slo_ns = a->said.tpot_slo_ns;

@@ -48,7 +48,7 @@ static bool hides_all_that_wait(struct replica *replica)
         return false;
     do
         r = waiting_next(waiting, at);
-    while (r && r->pub.arrival_ns > replica->in_flight.desc.start_ns);
+    while (r && r->joined_ns > replica->in_flight.desc.start_ns);
     return !r;
 }
 

@@ -53,11 +53,17 @@ static bool may_wait_undescribed(const struct replica *replica)
            !replica_keys_move(replica) && !replica->fixed.beams.search;
 }
 
+/* Of an entry without a record it is not known that the request was held at the gateway. */
+static bool was_held(const struct replica *replica, const struct live_request *r)
+{
+    return IFL_RARE(replica->fixed.overlap.hindsight) && r->joined_ns > r->pub.arrival_ns;
+}
+
 static void take_place(struct replica *replica, struct live_request *r,
                        const struct arrival *arrival, bool pinned)
 {
     const int64_t key = first_key(replica, r);
-    if (!pinned && IFL_RARE(may_wait_undescribed(replica)) &&
+    if (!pinned && IFL_RARE(may_wait_undescribed(replica)) && !was_held(replica, r) &&
         waiting_line_up(&replica->here.waiting, arrival, key))
         live_give(&replica->here.pool, r);
     else
@@ -74,13 +80,14 @@ IFL_HOT int replica_join(struct replica *replica, const struct arrival *arrival,
         return replica_fail_nomem(replica, error);
     struct live_request *r = live_take(&replica->here.pool);
     live_describe(r, arrival);
+    r->joined_ns = now_ns;
     here_join(&replica->here, r);
     r->pub.forks = replica->fixed.beams.search && r->pub.n_seqs > 1;
     replica_tell_run(replica);
     view_set_now(&replica->view, now_ns);
     tell_join(replica, r);
     if (IFL_RARE(replica->fixed.overlap.hindsight))
-        replica_promise_arrived(replica, arrival->at_ns);
+        replica_promise_arrived(replica, now_ns);
     else
         plan_void_promise(&replica->plan);
     take_place(replica, r, arrival, pinned != NULL);

@@ -87,7 +87,7 @@ IFL_HOT static struct live_request *next_waiting(struct replica *replica, uint64
 {
     const uint64_t was_at[2] = {at[0], at[1]};
     struct live_request *r = waiting_next(&replica->here.waiting, at);
-    while (r && r->pub.arrival_ns > replica->plan.known_ns)
+    while (r && r->joined_ns > replica->plan.known_ns)
         r = waiting_next(&replica->here.waiting, at);
     if (r && IFL_RARE(r->pub.n_in_flight > 0)) {
         memcpy(at, was_at, sizeof was_at);
