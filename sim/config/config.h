@@ -10,6 +10,7 @@
 #include "inflight/policy.h"
 #include "inflight/trace.h"
 
+#include "cost/memory_encoder.h"
 #include "fleet/clients.h"
 #include "fleet/gateway.h"
 #include "fleet/handover.h"
@@ -91,11 +92,12 @@ struct kv_config {
     enum kv_publish publish;
     enum kv_windows windows;
     int32_t block_tokens;
-    int32_t num_blocks;        /* as the engine counts; 0: computed from memory */
-    int32_t null_blocks;       /* of num_blocks, those that no request gets */
-    enum kv_sizing sizing;     /* the rule by which num_blocks is computed */
-    bool flashinfer_sampler;   /* of some rules of vLLM */
-    double memory_utilization; /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
+    int32_t num_blocks;         /* as the engine counts; 0: computed from memory */
+    int32_t null_blocks;        /* of num_blocks, those that no request gets */
+    enum kv_sizing sizing;      /* the rule by which num_blocks is computed */
+    bool flashinfer_sampler;    /* of some rules of vLLM */
+    struct encoder_run encoder; /* of those that count an image encoder */
+    double memory_utilization;  /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;
     enum swap_full swap_full;
     struct keep keep; /* n_layers: 0 */

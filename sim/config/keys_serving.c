@@ -94,6 +94,24 @@ static const struct ifl_param kv_fields[] = {
         "flashinfer_sampler", serving.kv.flashinfer_sampler, false,
         "sizing vllm-0.8 to vllm-0.14: the engine samples with FlashInfer's kernel, which does not "
         "sort the logits, as its log says, and has more blocks"),
+    CHOICE("encoder", serving.kv.encoder.use, "profiled|loaded|off", ENCODER_PROFILED,
+           "sizing vllm-0.8 to vllm-0.20, with a model that reads images: its image encoder runs "
+           "when the engine measures its memory; only its weights count (--skip-mm-profiling); or "
+           "it is not loaded"),
+    INT("encoder_items", serving.kv.encoder.items, 0, 0, ANY, "items",
+        "images, or videos, that it runs for, as the engine's log says; 0: as many of the largest "
+        "images as a step has tokens for"),
+    INT("encoder_item_tokens", serving.kv.encoder.item_tokens, 0, 0, ANY, "tokens",
+        "embeddings that it computes for one of them; 0: those of the largest image"),
+    INT("encoder_kept_tokens", serving.kv.encoder.kept_tokens, 0, 0, ANY, "tokens",
+        "rows of embeddings that the engine's cache has for one of them; 0: as many as computed"),
+    CHOICE("encoder_rotation", serving.kv.encoder.rotation, "short|packed|together|apart",
+           VISION_ROTATES_SHORT,
+           "how attention of Qwen-VL's encoders rotates queries and keys, which sets the memory of "
+           "its run: vLLM from 0.13 on, from 0.11.1 on, 0.11.0, or before"),
+    BOOL("encoder_replicated", serving.kv.encoder.replicated, false,
+         "every GPU of a replica has the whole encoder, and a share of the items (vLLM's "
+         "mm_encoder_tp_mode data)"),
     REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
          "share of GPU memory for weights, workspace and KV; free-share: share of the remaining "
          "memory for KV; sglang: mem_fraction_static, for weights and KV only"),

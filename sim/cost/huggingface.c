@@ -331,11 +331,15 @@ static const char *const mixed[] = {
  * file's dtype. */
 static const char *take_text_part(struct ifl_hf_config *config)
 {
-    static const char *const parts[][2] = {
-        {"mistral3", "mistral"},     {"qwen2_5_vl", "qwen2"},
-        {"qwen3_vl", "qwen3"},       {"qwen3_vl_moe", "qwen3_moe"},
-        {"gemma3", "gemma3_text"},   {"llama4", "llama4_text"},
-        {"qwen3_5", "qwen3_5_text"}, {"qwen3_5_moe", "qwen3_5_moe_text"}};
+    static const char *const parts[][2] = {{"mistral3", "mistral"},
+                                           {"qwen2_vl", "qwen2"},
+                                           {"qwen2_5_vl", "qwen2"},
+                                           {"qwen3_vl", "qwen3"},
+                                           {"qwen3_vl_moe", "qwen3_moe"},
+                                           {"gemma3", "gemma3_text"},
+                                           {"llama4", "llama4_text"},
+                                           {"qwen3_5", "qwen3_5_text"},
+                                           {"qwen3_5_moe", "qwen3_5_moe_text"}};
     static const char *const outer[] = {"torch_dtype", "dtype", "quantization_config",
                                         "compression_config", "tie_word_embeddings"};
     const char *type = ifl_hf_text(config->root, "model_type");
@@ -395,18 +399,31 @@ static int32_t element_bytes(struct ifl_hf_config *config)
     return 2;
 }
 
-static void read_object(struct ifl_hf_config *config, struct model *model)
+static void read_text(struct ifl_hf_config *config, struct json_t *vision, struct model *model)
 {
     const char *whole = take_text_part(config);
     const struct architecture *architecture = config->code ? NULL : architecture_of(config);
     if (!architecture)
         return;
     architecture->read(config, model);
+    if (whole)
+        hf_read_vision(config, whole, vision, model);
+    const char *encoder = vision_is_known(&model->vision)
+                              ? ": the text part; of the image encoder only memory is modelled"
+                              : ": the text part, the image encoder is not modelled";
     model->weight_bytes = model->kv_bytes = element_bytes(config);
     const char *weights = hf_read_quantization(config, model);
     snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s%s%s%s",
              whole ? whole : architecture->model_type, weights ? ", " : "", weights ? weights : "",
-             whole ? ": the text part, the image encoder is not modelled" : "");
+             whole ? encoder : "");
+}
+
+/* The text part takes the place of the whole object, so the encoder's is kept. */
+static void read_object(struct ifl_hf_config *config, struct model *model)
+{
+    struct json_t *vision = json_incref(json_object_get(config->root, "vision_config"));
+    read_text(config, vision, model);
+    json_decref(vision);
 }
 
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error)

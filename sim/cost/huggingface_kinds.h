@@ -28,6 +28,10 @@ const char *hf_read_quantization(struct ifl_hf_config *config, struct model *mod
 /* vLLM keeps states in the model's dtype unless mamba_ssm_dtype, or mamba_ssm_cache_dtype, names
  * another. */
 void hf_read_state_bytes(struct ifl_hf_config *config, struct model *model);
+/* The image encoder of a checkpoint of that model_type, from its vision_config, borrowed: NULL or
+ * of a family without formulas is VISION_UNKNOWN. Needs the text part, which is read before. */
+void hf_read_vision(struct ifl_hf_config *config, const char *model_type, struct json_t *object,
+                    struct model *model);
 
 /* ---- an architecture each ---- */
 

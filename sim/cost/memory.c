@@ -28,20 +28,39 @@ static void arithmetic_of_free(const struct memory_plan *plan, char *text, size_
              (double)plan->block_bytes / gib * 1024);
 }
 
+/* Where the most is in use. */
+static void name_widest(const struct memory_plan *plan, char *text, size_t n_bytes)
+{
+    const int n_items = plan->encoder_items;
+    char beside[64] = "";
+    if (n_items > 0)
+        snprintf(beside, sizeof beside, ", beside %.2f of %d encoded item%s",
+                 (double)plan->encoder_held_bytes / gib, n_items, n_items == 1 ? "" : "s");
+    if (plan->encoder_is_widest)
+        snprintf(text, n_bytes, "the image encoder, of %d item%s", n_items,
+                 n_items == 1 ? "" : "s");
+    else if (plan->logits_tokens > 0)
+        snprintf(text, n_bytes, "logits of %d tokens%s", plan->logits_tokens, beside);
+    else if (plan->sampled_seqs > 0)
+        snprintf(text, n_bytes, "logits of %d sequences%s", plan->sampled_seqs, beside);
+    else
+        snprintf(text, n_bytes, "a layer%s", beside);
+}
+
 /* By an engine's rule. The error is given as one standard deviation. */
 static void arithmetic_of_engine(const struct memory_plan *plan, char *text, size_t n_bytes)
 {
-    char widest[64] = "a layer";
-    if (plan->sampled_seqs > 0)
-        snprintf(widest, sizeof widest, "logits of %d sequences", plan->sampled_seqs);
-    if (plan->logits_tokens > 0)
-        snprintf(widest, sizeof widest, "logits of %d tokens", plan->logits_tokens);
+    char widest[128], encoder[48] = "";
+    name_widest(plan, widest, sizeof widest);
+    if (plan->encoder_bytes > 0)
+        snprintf(encoder, sizeof encoder, ", %.2f image encoder",
+                 (double)plan->encoder_bytes / gib);
     snprintf(text, n_bytes,
-             "by the rule %s %.2f GiB x %g = %.2f, less %.2f weights, %.2f activations (%s), %.2f "
-             "context and libraries, %.2f collectives, %.2f CUDA graphs leaves %.2f +- %.2f GiB "
-             "for KV blocks of %.3f MiB",
+             "by the rule %s %.2f GiB x %g = %.2f, less %.2f weights%s, %.2f activations (%s), "
+             "%.2f context and libraries, %.2f collectives, %.2f CUDA graphs leaves %.2f +- %.2f "
+             "GiB for KV blocks of %.3f MiB",
              plan->rule, (double)plan->gpu_bytes / gib, plan->utilization,
-             (double)plan->usable_bytes / gib, (double)plan->weight_bytes / gib,
+             (double)plan->usable_bytes / gib, (double)plan->weight_bytes / gib, encoder,
              (double)plan->activation_bytes / gib, widest, (double)plan->workspace_bytes / gib,
              (double)plan->collective_bytes / gib, (double)plan->graph_bytes / gib,
              (double)plan->kv_bytes / gib, (double)plan->error_bytes / gib,
@@ -134,6 +153,8 @@ int memory_start_plan(const struct model *model, const struct memory_options *op
         .gpu_bytes = (int64_t)gpu_bytes,
         .usable_bytes = (int64_t)(gpu_bytes * options->utilization),
         .block_bytes = options->block_tokens * model_kv_bytes_per_token(model, tensor_parallel),
+        .encoder =
+            model->vision.kind == VISION_NONE ? MEMORY_ENCODER_NONE : MEMORY_ENCODER_LEFT_OUT,
     };
     const struct model_groups groups = model_kv_groups(model);
     if (options->groups && groups.n_window > 0) {
@@ -224,4 +245,6 @@ void memory_print(const struct memory_plan *plan, FILE *out)
         fprintf(out, "; 90%% of counts lie from %d to %d", memory_end(plan, MEMORY_LOW),
                 memory_end(plan, MEMORY_HIGH));
     fprintf(out, ".\n");
+    if (plan->encoder == MEMORY_ENCODER_LEFT_OUT)
+        fprintf(out, "The image encoder of this model is not counted: there are fewer blocks.\n");
 }

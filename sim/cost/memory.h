@@ -17,6 +17,14 @@
 #include "cost/hardware.h"
 #include "cost/model.h"
 
+/* What becomes of the image encoder of a vision-language model. */
+enum memory_encoder {
+    MEMORY_ENCODER_NONE,
+    MEMORY_ENCODER_LEFT_OUT, /* it takes memory that the plan does not count */
+    MEMORY_ENCODER_COUNTED,
+    MEMORY_ENCODER_OFF /* the server does not load it */
+};
+
 struct memory_plan {
     int32_t n_blocks, block_tokens, tensor_parallel;
     double utilization;
@@ -34,6 +42,13 @@ struct memory_plan {
     int64_t error_bytes;      /* standard deviation of kv_bytes */
     int32_t sampled_seqs;     /* their logits are the widest activations; 0: a layer's are */
     int32_t logits_tokens;    /* the same where a step has logits of all tokens */
+    /* By memory_encoder.h. activation_bytes have what is held or run, weight_bytes no weights. */
+    enum memory_encoder encoder;
+    int32_t encoder_items;
+    int64_t encoder_bytes;      /* weights and tables */
+    int64_t encoder_held_bytes; /* pixels and embeddings, alive in the step of text */
+    int64_t encoder_run_bytes;
+    bool encoder_is_widest; /* activations are those of the encoder */
 };
 
 struct memory_options {

@@ -67,6 +67,11 @@ bool memory_rule_sorts_logits(enum memory_rule rule)
     return rules[rule].flags & SORTS;
 }
 
+bool memory_rule_counts_encoder(enum memory_rule rule)
+{
+    return rules[rule].flags & NULL_BLOCK; /* they came with the same release */
+}
+
 bool memory_rule_has_null_block(enum memory_rule rule)
 {
     return rules[rule].flags & NULL_BLOCK;
@@ -186,6 +191,7 @@ static void weigh_activations(const struct model *model, const struct engine_rul
                                        : peak_bytes(model, rule, run, plan);
     if (rule->flags & KEEPS_REDUCED && plan->tensor_parallel > 1)
         bytes += reduced_bytes(model, run->max_batched_tokens);
+    bytes = memory_beside_encoder(bytes, plan);
     plan->activation_bytes = (int64_t)(bytes + rest_gib * gib);
 }
 
@@ -325,7 +331,7 @@ static void leave(const struct engine_rule *rule, struct memory_plan *plan)
     const bool is_static = rule->flags & IS_STATIC;
     const double memory = (double)(plan->gpu_bytes - (is_static ? outside : 0));
     plan->usable_bytes = (int64_t)(memory * plan->utilization);
-    plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
+    plan->kv_bytes = plan->usable_bytes - plan->weight_bytes - plan->encoder_bytes;
     if (!is_static)
         plan->kv_bytes -= plan->activation_bytes + outside + plan->graph_bytes;
 }
@@ -369,6 +375,8 @@ int memory_plan_engine(const struct model *model, const struct platform *platfor
     plan->block_bytes += padding_bytes(model, rule, options->block_tokens);
     weigh_outside(platform, rule, ranks * ifl_max(run->n_data_ranks, 1), plan);
     plan->graph_bytes = rule->flags & COUNTS_GRAPHS ? graph_bytes(model, run->max_seqs) : 0;
+    if (memory_rule_counts_encoder(of))
+        memory_weigh_encoder(model, &run->encoder, run->max_batched_tokens, plan);
     if (!(rule->flags & IS_STATIC))
         weigh_activations(model, rule, run, plan);
     leave(rule, plan);

@@ -73,6 +73,8 @@
  *                 at least that of attention, T b (2 d + h (4 (nope + rope) + nope + v))
  *     block       (kv_lora_rank + rope) elements for each token and layer; in V0 a multiple of 128
  *
+ * The image encoder of a vision-language model counts by memory_encoder.h, from vllm-0.8 on.
+ *
  * SGLang (python/sglang/srt/model_executor/model_runner.py, profile_max_num_token): weights and K/V
  * have a share of what is free once the communicators are there; graphs and activations have the
  * rest. utilization is its mem_fraction_static.
@@ -81,7 +83,7 @@
 #ifndef SIM_COST_MEMORY_ENGINE_H
 #define SIM_COST_MEMORY_ENGINE_H
 
-#include "cost/memory.h"
+#include "cost/memory_encoder.h"
 
 enum memory_rule {
     MEMORY_VLLM_0_1,
@@ -102,8 +104,9 @@ enum memory_rule {
 /* What an engine profiles itself with; no rule of SGLang's reads it. */
 struct memory_profile_run {
     int32_t max_batched_tokens, max_seqs;
-    int32_t n_data_ranks;    /* the experts compute tokens of so many together; 0: one */
-    bool flashinfer_sampler; /* of no effect but where memory_rule_sorts_logits */
+    int32_t n_data_ranks;       /* the experts compute tokens of so many together; 0: one */
+    bool flashinfer_sampler;    /* of no effect but where memory_rule_sorts_logits */
+    struct encoder_run encoder; /* of no effect but where memory_rule_counts_encoder */
 };
 
 /* True if the rule needs a struct memory_profile_run. */
@@ -112,6 +115,8 @@ bool memory_rule_profiles(enum memory_rule rule);
 bool memory_rule_is_v0(enum memory_rule rule);
 /* True if the profile run of this rule samples by a sort, unless FlashInfer's kernel does it. */
 bool memory_rule_sorts_logits(enum memory_rule rule);
+/* True if it counts the image encoder of a vision-language model: V1 from 0.8 on. */
+bool memory_rule_counts_encoder(enum memory_rule rule);
 /* True if one of the blocks is the null block: those of a plan are without it. */
 bool memory_rule_has_null_block(enum memory_rule rule);
 

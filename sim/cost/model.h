@@ -24,6 +24,8 @@
 #include "inflight/engine.h"
 #include "inflight/error.h"
 
+#include "cost/vision.h"
+
 enum model_mlp { MODEL_MLP_GATED, MODEL_MLP_PLAIN };
 enum model_norm { MODEL_RMSNORM, MODEL_LAYERNORM };
 /* The format of the layers' matrices; embeddings, LM head and norms are not quantised. int8, int4
@@ -94,6 +96,7 @@ struct model {
         d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
     int32_t bare_layers;                  /* without an MLP behind their attention or state */
     int32_t shared_experts, d_ffn_shared; /* that each token goes through, and the width of one */
+    struct model_vision vision; /* of memory_engine.h alone: all else is that of the text part */
 };
 
 /* `name` is the name of a file in configs/models or a path; a path that ends in .json is read as a

@@ -530,6 +530,7 @@ void settle_vllm(struct settled *s)
     settle_count(s, "max_model_len", "serving.max_model_len");
     settle_length(s);
     vllm_settle_windows(&v);
+    vllm_settle_encoder(&v);
     settle_kv(&v);
     settle_tiers_vllm(s, v.v1);
     settle_role_vllm(s, v.v1);

@@ -19,6 +19,10 @@ struct vllm {
  * model that has some, and the above. */
 void vllm_settle_windows(struct vllm *v);
 
+/* serving.kv.encoder and its like, after batching and the model's length: what V1's profile run
+ * does with the image encoder of a vision-language model. */
+void vllm_settle_encoder(struct vllm *v);
+
 /* The blocks that the log says there are, 0: it says none. Needs everything of `v`, and sets the
  * block size where count and concurrency alone tell it. */
 long long vllm_logged_blocks(struct vllm *v);

@@ -1,0 +1,125 @@
+/* The image encoder in a Hugging Face config.json: vision_config, with the defaults of the
+ * configuration classes of transformers. What a preprocessor_config.json says is not there: the
+ * largest image is that of the published ones. */
+#include <jansson.h>
+#include <string.h>
+
+#include "cost/huggingface_kinds.h"
+
+enum {
+    MAX_SIDE = 1 << 16,       /* pixels */
+    QWEN_IMAGE_TOKENS = 16384 /* max_pixels 12,845,056 / 28^2; longest_edge 16,777,216 / 32^2 */
+};
+
+static int32_t width(struct ifl_hf_config *config, const char *key, int32_t otherwise)
+{
+    return ifl_hf_count(config, key, otherwise, IFL_MODEL_MAX_D_FFN);
+}
+
+/* The keys that most families share. 0 where one is missing: there are no formulas without it. */
+static void read_shape(struct ifl_hf_config *config, const char *layers, struct model_vision *v)
+{
+    v->layers = ifl_hf_count(config, layers, 0, IFL_MODEL_MAX_LAYERS);
+    v->d_model = width(config, "hidden_size", 0);
+    v->d_ffn = width(config, "intermediate_size", 0);
+}
+
+static void read_qwen_patches(struct ifl_hf_config *config, int32_t patch, struct model_vision *v)
+{
+    v->patch = ifl_hf_count(config, "patch_size", patch, MAX_SIDE);
+    v->frames = ifl_hf_count(config, "temporal_patch_size", 2, MAX_SIDE);
+    v->merge = ifl_hf_count(config, "spatial_merge_size", 2, MAX_SIDE);
+    v->image_tokens = QWEN_IMAGE_TOKENS;
+    v->rotary_rows = 4;
+}
+
+/* Here hidden_size is the decoder's, and embed_dim the encoder's. */
+static void read_qwen2(struct ifl_hf_config *config, const struct model *model,
+                       struct model_vision *v)
+{
+    (void)model;
+    v->layers = ifl_hf_count(config, "depth", 32, IFL_MODEL_MAX_LAYERS);
+    v->d_model = width(config, "embed_dim", 1280);
+    v->d_ffn = v->d_model * ifl_hf_count(config, "mlp_ratio", 4, 64);
+    v->d_out = width(config, "hidden_size", 0);
+    read_qwen_patches(config, 14, v);
+}
+
+static void read_qwen2_5(struct ifl_hf_config *config, const struct model *model,
+                         struct model_vision *v)
+{
+    read_shape(config, "depth", v);
+    v->d_out = width(config, "out_hidden_size", model->d_model);
+    read_qwen_patches(config, 14, v);
+}
+
+static void read_qwen3(struct ifl_hf_config *config, const struct model *model,
+                       struct model_vision *v)
+{
+    const json_t *indexes = ifl_hf_value(config->root, "deepstack_visual_indexes");
+    read_shape(config, "depth", v);
+    v->d_out = width(config, "out_hidden_size", model->d_model);
+    v->positions = ifl_hf_count(config, "num_position_embeddings", 2304, MAX_SIDE);
+    v->deepstack = indexes ? (int32_t)json_array_size(indexes) : 3;
+    read_qwen_patches(config, 16, v);
+}
+
+/* A table of positions for the one size of image that there is. */
+static void read_siglip(struct ifl_hf_config *config, const struct model *model,
+                        struct model_vision *v)
+{
+    read_shape(config, "num_hidden_layers", v);
+    v->d_out = model->d_model;
+    v->patch = ifl_hf_count(config, "patch_size", 14, MAX_SIDE);
+    v->frames = 1;
+    const int32_t side = ifl_hf_count(config, "image_size", 896, MAX_SIDE) / v->patch;
+    v->positions = side * side;
+    v->merge = side / 16; /* mm_tokens_per_image 256: those of 16 x 16 averages */
+    v->image_tokens = 256;
+}
+
+static void read_pixtral(struct ifl_hf_config *config, const struct model *model,
+                         struct model_vision *v)
+{
+    read_shape(config, "num_hidden_layers", v);
+    v->d_out = model->d_model;
+    v->patch = ifl_hf_count(config, "patch_size", 16, MAX_SIDE);
+    v->frames = 1;
+    v->merge = 2; /* spatial_merge_size of the outer object, in all published ones */
+    const int32_t side = ifl_hf_count(config, "image_size", 1024, MAX_SIDE) / (v->patch * v->merge);
+    v->image_tokens = side * side;
+}
+
+static const struct family {
+    const char *model_type;
+    enum vision_kind kind;
+    void (*read)(struct ifl_hf_config *, const struct model *, struct model_vision *);
+} families[] = {
+    {"qwen2_vl", VISION_QWEN2, read_qwen2}, {"qwen2_5_vl", VISION_QWEN2_5, read_qwen2_5},
+    {"qwen3_vl", VISION_QWEN3, read_qwen3}, {"qwen3_vl_moe", VISION_QWEN3, read_qwen3},
+    {"gemma3", VISION_SIGLIP, read_siglip}, {"mistral3", VISION_PIXTRAL, read_pixtral},
+};
+
+/* Shapes that make no patches leave the encoder unknown. */
+static bool is_sound(const struct model_vision *v)
+{
+    return v->layers > 0 && v->d_model > 0 && v->d_ffn > 0 && v->d_out > 0 && v->merge > 0 &&
+           v->image_tokens > 0;
+}
+
+void hf_read_vision(struct ifl_hf_config *config, const char *model_type, struct json_t *object,
+                    struct model *model)
+{
+    struct ifl_hf_config part = *config;
+    struct model_vision vision = {.kind = VISION_UNKNOWN};
+    model->vision = vision;
+    part.root = object;
+    for (size_t i = 0; i < sizeof families / sizeof *families && json_is_object(object); i++)
+        if (strcmp(families[i].model_type, model_type) == 0 && !config->code) {
+            vision.kind = (int32_t)families[i].kind;
+            families[i].read(&part, model, &vision);
+        }
+    config->code = part.code;
+    if (!part.code && is_sound(&vision))
+        model->vision = vision;
+}
