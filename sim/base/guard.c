@@ -217,6 +217,8 @@ static void tell_crash(const char *words)
     begin(&line);
     blame(&line, " crashed in ", "crashed outside of the calls of plug-ins and engines");
     add(&line, words);
+    if (own_call() && own_call()->hint)
+        add(&line, own_call()->hint);
     say(&line);
 }
 

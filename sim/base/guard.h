@@ -6,9 +6,10 @@
 #ifndef SIM_BASE_GUARD_H
 #define SIM_BASE_GUARD_H
 
-/* A call: "batching policy NAME of FILE.so", "plan". Both outlive the program's last call. */
+/* A call: "batching policy NAME of FILE.so", "plan", and what is said behind a crash in it, or
+ * NULL. All outlive the program's last call. */
 struct guard_call {
-    const char *module, *call;
+    const char *module, *call, *hint;
 };
 
 /* From here on, until the program ends:

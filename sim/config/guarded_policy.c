@@ -307,6 +307,23 @@ static void mark_answers(struct guarded *g)
     }
 }
 
+/* A part that a module has not declared is NULL, and reading it the usual crash. */
+static const char *forgotten_parts(const struct ifl_policy *policy)
+{
+    const bool on_request = policy->request_bytes > 0, on_client = policy->client_bytes > 0,
+               state = policy->state_bytes > 0;
+    if (on_request && on_client && state)
+        return NULL;
+    if (on_request && on_client)
+        return "; it declares no state_bytes, so that ifl_state is NULL";
+    if (on_request)
+        return state ? "; it declares no client_bytes, so that ifl_client is NULL"
+                     : "; it declares neither state_bytes nor client_bytes, so that ifl_state and "
+                       "ifl_client are NULL";
+    return "; it declares no request_bytes, so that ifl_mine is NULL (ifl_client without "
+           "client_bytes and ifl_state without state_bytes, too)";
+}
+
 const struct ifl_policy *guarded_policy_create(const struct ifl_policy *bare, const char *kind,
                                                const char *path)
 {
@@ -317,7 +334,7 @@ const struct ifl_policy *guarded_policy_create(const struct ifl_policy *bare, co
     g->bare = bare;
     snprintf(g->module, sizeof g->module, "%s policy %.64s of %.500s", kind, bare->name, path);
     for (int i = 0; i < N_CALLS; i++)
-        g->calls[i] = (struct guard_call){g->module, call_names[i]};
+        g->calls[i] = (struct guard_call){g->module, call_names[i], forgotten_parts(bare)};
     mark_hooks(&g->marked);
     mark_answers(g);
     return &g->marked;

@@ -79,9 +79,15 @@ static bool waits_at_back(const struct ifl_request *r)
 IFL_COLD static void rank_checked(struct replica *replica, const struct module *order,
                                   const struct ifl_request *const *of, size_t n, int64_t *key)
 {
+    static const int64_t unset = INT64_C(-0x5eed0f0dd0c0ffee); /* no order has it by chance */
     const uint64_t print = replica_print(replica, of, n);
+    for (size_t i = 0; i < n; i++)
+        key[i] = unset;
     order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
     replica_compare(replica, order, print, of, n);
+    for (size_t i = 0; i < n; i++)
+        if (key[i] == unset)
+            step_breach_by(replica, order->policy, "it leaves a key of a request unset");
 }
 
 static void rank(struct replica *replica, const struct ifl_request *const *of, size_t n,

@@ -1,4 +1,5 @@
-/* An order that uses a part of its own without asking for its bytes. */
+/* An order that uses a part of its own without asking for its bytes, or with -DA_KEY leaves out a
+ * key. */
 #include <inflight/policy.h>
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -8,6 +9,9 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     *(int64_t *)ifl_state(self) = (int64_t)r->serial;
 #elif defined(OF_CLIENT)
     *(int64_t *)ifl_client(self, r) = (int64_t)r->serial;
+#elif defined(A_KEY)
+    (void)self;
+    (void)r;
 #else
     *(int64_t *)ifl_mine(self, r) = (int64_t)r->serial;
 #endif
@@ -18,6 +22,9 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 {
     (void)self;
     (void)view;
+#if defined(A_KEY)
+    n--;
+#endif
     for (size_t i = 0; i < n; i++)
         key[i] = of[i]->arrival_ns;
 }
