@@ -11,7 +11,8 @@ void refusals_add(struct refusals *refusals, const struct refusal_count *more)
     if (i == REFUSALS_MOST)
         i--;
     else if (i == refusals->n)
-        refusals->of[refusals->n++] = (struct refusal_count){more->by, more->why, 0, 0};
+        refusals->of[refusals->n++] = (struct refusal_count){.by = more->by, .why = more->why};
     refusals->of[i].n_rejected += more->n_rejected;
     refusals->of[i].n_failed += more->n_failed;
+    refusals->of[i].n_beside += more->n_beside;
 }

@@ -27,6 +27,7 @@ struct refusal_count {
     const struct ifl_policy *by;
     const char *why;
     uint64_t n_rejected, n_failed; /* requests that had never run, requests that had */
+    uint64_t n_beside;             /* of these, while others ran to which the plan gave no tokens */
 };
 
 struct refusals { /* zeroed: none */
@@ -34,7 +35,7 @@ struct refusals { /* zeroed: none */
     size_t n;
 };
 
-/* Adds n_rejected and n_failed to those of the same module and words. */
+/* Adds the counts to those of the same module and words. */
 void refusals_add(struct refusals *refusals, const struct refusal_count *more);
 
 #endif

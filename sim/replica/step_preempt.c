@@ -342,7 +342,7 @@ static void take_off(struct replica *replica, struct live_request *r)
     step_count_blocks(replica);
 }
 
-static void drop(struct replica *replica, struct live_request *r)
+static void drop(struct replica *replica, struct live_request *r, bool beside)
 {
     const struct refusal *last = &replica->plan.refused[r->pub.state];
     const bool ran = live_ran(r);
@@ -350,7 +350,8 @@ static void drop(struct replica *replica, struct live_request *r)
     const struct refusal_count one = {.by = told ? last->by : step_planner(replica),
                                       .why = told ? last->why : "it drops it",
                                       .n_rejected = !ran,
-                                      .n_failed = ran};
+                                      .n_failed = ran,
+                                      .n_beside = beside};
     refusals_add(&replica->refusals, &one);
     take_off(replica, r);
     r->pub.state = IFL_DONE;
@@ -366,7 +367,7 @@ void step_reject(struct ifl_step *step, const struct ifl_request *request)
         return;
     if (request->state == IFL_WAITING || request->state == IFL_SWAPPED ||
         request->state == IFL_LOADED)
-        drop(replica, live(request));
+        drop(replica, live(request), false);
     else
         step_breach(replica, "it rejected a request that neither waits nor is swapped");
 }
@@ -388,6 +389,6 @@ IFL_APART bool replica_give_up(struct replica *replica, bool at_end)
     ifl_assert(!replica->in_flight.busy);
     struct live_request *r = refused_first(replica, at_end);
     if (r)
-        drop(replica, r);
+        drop(replica, r, r->pub.state == IFL_WAITING && replica->here.running.n > 0);
     return r != NULL;
 }

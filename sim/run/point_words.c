@@ -145,6 +145,10 @@ static void list_refusals(FILE *to, const struct refusals *refusals, bool failed
         if (n > 0)
             fprintf(to, "%s%" PRIu64 " by %s %s: %s", then(before), n,
                     module_kind_name(one->by->kind), one->by->name, one->why);
+        if (n > 0 && one->n_beside > 0)
+            fprintf(to,
+                    " (%" PRIu64 " while others ran, to which the batching module gave no tokens)",
+                    one->n_beside);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Out-of-tree admissions: one skips long prompts while any request runs, two start none, ever. */
+/* Out-of-tree admissions: one skips long prompts while any request runs, two start none, ever; and
+ * a batching module that stops at a refused request before it comes to the decodes. */
 #include <inflight/policy.h>
 
 enum { LONG_TOKENS = 10 };
@@ -63,5 +64,26 @@ static const struct ifl_policy passes = {
     .ops.admit = &pass_ops,
 };
 
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    (void)self;
+    (void)view;
+    while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+        if (!ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
+            return;
+    ifl_decode_one_by_one(step, 0);
+}
+
+static const struct ifl_batching_ops batching_ops = {.plan = plan};
+
+static const struct ifl_policy stops = {
+    .kind = IFL_BATCHING,
+    .name = "stops",
+    .doc = "prompts, then decodes, but nothing behind a refusal",
+    .ops.batching = &batching_ops,
+};
+
 const struct ifl_policy_list ifl_policies_v3 = {
-    IFL_POLICY_ABI, sizeof(struct ifl_policy), 3, {&skip, &never, &passes}};
+    IFL_POLICY_ABI, sizeof(struct ifl_policy), 4, {&skip, &never, &passes, &stops}};
