@@ -375,11 +375,12 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
     if (route->what != IFL_SEND)
         return 0;
     if (route->prefill >= routing->n || route->decode >= routing->n)
-        return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s routed to replica %zu, expected one below %u (that number itself "
-                        "is the answer of ifl_least and ifl_nth where no replica can be meant)",
-                        name, route->prefill >= routing->n ? route->prefill : route->decode,
-                        (unsigned)routing->n);
+        return ifl_fail(
+            error, IFL_E_POLICY,
+            "policy %s routed to replica %zu, expected one below %u (that number itself "
+            "is the answer of ifl_least and ifl_nth where no replica can be meant)",
+            name, route->prefill >= routing->n ? route->prefill : route->decode,
+            (unsigned)routing->n);
     if (route->prefill != route->decode && !routing->hands_over)
         return ifl_fail(error, IFL_E_POLICY,
                         "policy %s hands a request over from replica %zu to replica %zu, and no "
