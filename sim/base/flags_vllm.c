@@ -8,6 +8,7 @@
 #define ADAPTERS "which adapters there are: the trace's column `adapter`"
 #define SHAPE "another shape of the model"
 #define RETENTION "which cached blocks stay"
+#define STATES "the dtype of states: state_bytes of the model's file says it"
 
 static const struct server_flag flags[] = {
     MAPS("async_scheduling", NULL, NOTHING, "serving.preset", "=vllm-v1"),
@@ -122,6 +123,9 @@ static const struct server_flag flags[] = {
     UNMODELLED("lora_modules", NULL, WORDS, NULL, ADAPTERS),
     UNMODELLED("mamba_backend", NULL, VALUE, "auto|None", KERNELS),
     UNMODELLED("mamba_block_size", NULL, VALUE, NULL, HYBRID),
+    UNMODELLED("mamba_cache_dtype", NULL, VALUE, "auto|None", STATES),
+    UNMODELLED("mamba_cache_mode", NULL, VALUE, "none|None", HYBRID),
+    UNMODELLED("mamba_ssm_cache_dtype", NULL, VALUE, "auto|None", STATES),
     UNMODELLED("mamba_ssu_algorithm", NULL, VALUE, "auto|None", KERNELS),
     UNMODELLED("max_context_len_to_capture", NULL, VALUE, NULL, GRAPHS),
     UNMODELLED("max_cudagraph_capture_size", NULL, VALUE, NULL, GRAPHS),
@@ -292,10 +296,7 @@ static const struct server_flag flags[] = {
     HARMLESS("lora_dtype", VALUE),
     HARMLESS("lora_extra_vocab_size", VALUE),
     HARMLESS("lora_target_modules", WORDS),
-    HARMLESS("mamba_cache_dtype", VALUE),
-    HARMLESS("mamba_cache_mode", VALUE),
     HARMLESS("mamba_cache_philox_rounds", VALUE),
-    HARMLESS("mamba_ssm_cache_dtype", VALUE),
     HARMLESS("master_addr", VALUE),
     HARMLESS("master_port", VALUE),
     HARMLESS("max_log_len", VALUE),

@@ -80,6 +80,8 @@ succeeds "$inflight" run config.yaml --set model=nemotron-nano-9b-v2 --set hardw
 disclosed 'no kernel of theirs was measured'
 succeeds "$inflight" import -c 'vllm serve nvidia/NVIDIA-Nemotron-Nano-9B-v2' --engine-version 0.11.0 --hardware b200-sxm
 printed 'block_tokens: 672'
+succeeds "$inflight" import -c 'vllm serve nvidia/NVIDIA-Nemotron-Nano-9B-v2 --mamba-ssm-cache-dtype float32' --engine-version 0.11.0 --hardware b200-sxm
+printed 'not modelled  --mamba-ssm-cache-dtype float32'
 succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct' --engine-version 0.15.0 --hardware b200-sxm
 printed 'block_tokens: 544'
 printed 'prefix_cache: none'
