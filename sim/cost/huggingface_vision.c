@@ -64,15 +64,24 @@ static void read_qwen3(struct ifl_hf_config *config, const struct model *model,
     read_qwen_patches(config, 16, v);
 }
 
+/* Of encoders of still images. Returns the patches of a side of the largest one; 0 after an error.
+ */
+static int32_t read_stills(struct ifl_hf_config *config, const struct model *model, int32_t patch,
+                           int32_t image, struct model_vision *v)
+{
+    read_shape(config, "num_hidden_layers", v);
+    v->d_out = model->d_model;
+    v->patch = ifl_hf_count(config, "patch_size", patch, MAX_SIDE);
+    v->frames = 1;
+    const int32_t side = ifl_hf_count(config, "image_size", image, MAX_SIDE);
+    return v->patch > 0 ? side / v->patch : 0;
+}
+
 /* A table of positions for the one size of image that there is. */
 static void read_siglip(struct ifl_hf_config *config, const struct model *model,
                         struct model_vision *v)
 {
-    read_shape(config, "num_hidden_layers", v);
-    v->d_out = model->d_model;
-    v->patch = ifl_hf_count(config, "patch_size", 14, MAX_SIDE);
-    v->frames = 1;
-    const int32_t side = ifl_hf_count(config, "image_size", 896, MAX_SIDE) / v->patch;
+    const int32_t side = read_stills(config, model, 14, 896, v);
     v->positions = side * side;
     v->merge = side / 16; /* mm_tokens_per_image 256: those of 16 x 16 averages */
     v->image_tokens = 256;
@@ -81,13 +90,9 @@ static void read_siglip(struct ifl_hf_config *config, const struct model *model,
 static void read_pixtral(struct ifl_hf_config *config, const struct model *model,
                          struct model_vision *v)
 {
-    read_shape(config, "num_hidden_layers", v);
-    v->d_out = model->d_model;
-    v->patch = ifl_hf_count(config, "patch_size", 16, MAX_SIDE);
-    v->frames = 1;
+    const int32_t patches = read_stills(config, model, 16, 1024, v);
     v->merge = 2; /* spatial_merge_size of the outer object, in all published ones */
-    const int32_t side = ifl_hf_count(config, "image_size", 1024, MAX_SIDE) / (v->patch * v->merge);
-    v->image_tokens = side * side;
+    v->image_tokens = patches / v->merge * (patches / v->merge);
 }
 
 static const struct family {

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cost/hardware.h"
@@ -39,6 +40,18 @@ static inline void write_temporary(const char *stem, const char *extension, cons
     cr_assert_not_null(file);
     fputs(text, file);
     cr_assert_eq(fclose(file), 0);
+}
+
+/* The model of a Hugging Face config.json with that text. Its path is that of an error. */
+static inline int load_config_json(const char *text, struct model *model, struct ifl_error *error)
+{
+    char path[64];
+    write_temporary("inflight-config", "json", text, path);
+    *error = (struct ifl_error){0};
+    const int code = model_load(path, model, error);
+    cr_expect(!code || strcmp(error->file, path) == 0, "%s", error->file);
+    remove(path);
+    return code;
 }
 
 #endif

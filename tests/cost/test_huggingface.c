@@ -35,17 +35,6 @@ Test(huggingface, equals_our_yaml)
     expect_same("bloom-176b");
 }
 
-static int load_text(const char *text, struct model *model, struct ifl_error *error)
-{
-    char path[64];
-    write_temporary("inflight-config", "json", text, path);
-    *error = (struct ifl_error){0};
-    const int code = model_load(path, model, error);
-    cr_expect(!code || strcmp(error->file, path) == 0, "%s", error->file);
-    remove(path);
-    return code;
-}
-
 /* Phi-3-mini has 3,821,079,552 parameters (Abdin et al. 2024, microsoft/Phi-3-mini-4k-instruct). */
 Test(huggingface, phi3_mini)
 {
@@ -55,7 +44,7 @@ Test(huggingface, phi3_mini)
         "{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"num_hidden_layers\": 32,"
         " \"num_attention_heads\": 32, \"num_key_value_heads\": 32, \"intermediate_size\": 8192,"
         " \"max_position_embeddings\": 4096, \"vocab_size\": 32064}";
-    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
     cr_expect_eq(model_parameters(&model), 3821079552);
 }
 
@@ -67,7 +56,7 @@ Test(huggingface, gpt2_small)
     const char *text =
         "{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_layer\": 12, \"n_head\": 12,"
         " \"n_positions\": 1024, \"vocab_size\": 50257, \"n_inner\": null}";
-    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
     cr_expect_eq(model_parameters(&model), 124439808);
 }
 
@@ -81,7 +70,7 @@ Test(huggingface, qwen2_has_biases_on_qkv)
         " \"num_attention_heads\": 28, \"num_key_value_heads\": 4,"
         " \"intermediate_size\": 18944, \"vocab_size\": 152064,"
         " \"max_position_embeddings\": 131072, \"tie_word_embeddings\": false}";
-    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
     cr_expect_eq(model_parameters(&model), 7615616512);
 }
 
@@ -114,7 +103,7 @@ static void expect_error(const char *text, const char *words)
 {
     struct model model;
     struct ifl_error error;
-    cr_expect_eq(load_text(text, &model, &error), IFL_E_INPUT, "%s", text);
+    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", text);
     cr_expect_not_null(strstr(error.text, words), "%s: %s", text, error.text);
     cr_expect_null(strchr(error.text, '\n'), "%s", error.text);
 }
@@ -167,7 +156,7 @@ static void expect_quantization(const char *text, enum model_quantization quanti
 {
     struct model model;
     struct ifl_error error;
-    cr_assert_eq(load_text(text, &model, &error), 0, "%s: %s", text, error.text);
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s: %s", text, error.text);
     cr_expect_eq(model.quantization, (int32_t)quantization, "%s: %d", text, model.quantization);
     cr_expect(strstr(model.about, words), "%s: %s", text, model.about);
 }
@@ -203,7 +192,7 @@ static int32_t group_of(const char *text)
 {
     struct model model;
     struct ifl_error error;
-    cr_assert_eq(load_text(text, &model, &error), 0, "%s: %s", text, error.text);
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s: %s", text, error.text);
     return model.quantization_group;
 }
 
@@ -239,7 +228,8 @@ Test(huggingface, an_indexer)
     " \"num_experts_per_tok\": 8, \"n_shared_experts\": 1, \"moe_intermediate_size\": 2048,"       \
     " \"first_k_dense_replace\": 3, \"intermediate_size\": 18432, \"index_head_dim\": 128,"        \
     " \"quantization_config\": {\"quant_method\": \"fp8\"}, \"index_topk\": 2048"
-    cr_assert_eq(load_text(V3_2 ", \"index_n_heads\": 64}", &model, &error), 0, "%s", error.text);
+    cr_assert_eq(load_config_json(V3_2 ", \"index_n_heads\": 64}", &model, &error), 0, "%s",
+                 error.text);
     const struct model ours = load_model("deepseek-v3.2");
     cr_expect_eq(model.index_heads, ours.index_heads);
     cr_expect_eq(model.index_head_dim, ours.index_head_dim);
@@ -268,7 +258,7 @@ Test(huggingface, syntax_errors_have_a_place)
 {
     struct model model;
     struct ifl_error error;
-    cr_expect_eq(load_text("{\n  \"model_type\": llama\n}", &model, &error), IFL_E_INPUT);
+    cr_expect_eq(load_config_json("{\n  \"model_type\": llama\n}", &model, &error), IFL_E_INPUT);
     cr_expect_eq(error.line, 2);
     cr_expect_gt(error.column, 0);
 }
@@ -293,7 +283,7 @@ static struct model read_wide(const char *type, const char *more)
              " \"num_attention_heads\": 64, \"intermediate_size\": 96, \"vocab_size\": 100,"
              " \"max_position_embeddings\": 9000%s}",
              type, more);
-    cr_assert_eq(load_text(text, &model, &error), 0, "%s: %s", text, error.text);
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s: %s", text, error.text);
     return model;
 }
 
@@ -346,11 +336,11 @@ Test(huggingface, windows_that_no_layer_can_have)
     struct model model;
     struct ifl_error error;
     for (int i = 0; i < 2; i++) {
-        cr_expect_lt(
-            load_text(i == 0 ? "{\"model_type\": \"gemma3_text\", \"sliding_window_pattern\": 0}"
-                             : "{\"model_type\": \"gemma3_text\", \"layer_types\": []}",
-                      &model, &error),
-            0);
+        cr_expect_lt(load_config_json(
+                         i == 0 ? "{\"model_type\": \"gemma3_text\", \"sliding_window_pattern\": 0}"
+                                : "{\"model_type\": \"gemma3_text\", \"layer_types\": []}",
+                         &model, &error),
+                     0);
         cr_expect(
             strstr(error.text, i == 0 ? "sliding_window_pattern is 0, expected a whole number"
                                       : "layer_types has 0 types, expected 26 (num_hidden_layers)"),
@@ -386,7 +376,7 @@ Test(huggingface, types_of_layers_with_states)
         struct ifl_error error;
         char text[512];
         snprintf(text, sizeof text, QWEN3_5 "%s}", good[i]);
-        cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+        cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
         cr_expect_eq(model.state_layers, 1);
     }
     expect_error(QWEN3_5 "[\"linear_attention\"]}", "layer_types has 1 types, expected 2");
@@ -480,7 +470,7 @@ Test(huggingface, published_sizes)
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct model model;
         struct ifl_error error;
-        cr_assert_eq(load_text(of[i].text, &model, &error), 0, "%s", error.text);
+        cr_assert_eq(load_config_json(of[i].text, &model, &error), 0, "%s", error.text);
         const double params_b = (double)model_parameters(&model) / 1e9;
         const double active_b = (double)model_active_parameters(&model) / 1e9;
         cr_expect(params_b > 0.97 * of[i].params_b && params_b < 1.03 * of[i].params_b, "%zu: %.2f",
@@ -506,7 +496,7 @@ Test(huggingface, text_part)
         "{\"model_type\": \"qwen3_vl\", \"dtype\": \"float32\", \"tie_word_embeddings\": false,"
         " \"vision_config\": {}, \"text_config\": {\"model_type\": \"qwen3_vl_text\",%s}",
         inner);
-    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
     const struct model plain = load_model("qwen3-8b");
     cr_expect_eq(model_parameters(&model), model_parameters(&plain));
     cr_expect_eq(model.weight_bytes, 4);
@@ -517,7 +507,7 @@ Test(huggingface, layers_of_several_kinds_are_refused)
 {
     struct model model;
     struct ifl_error error;
-    cr_expect_lt(load_text("{\"model_type\": \"jamba\"}", &model, &error), 0);
+    cr_expect_lt(load_config_json("{\"model_type\": \"jamba\"}", &model, &error), 0);
     cr_expect(strstr(error.text, "has layers of other kinds, which are not modelled"), "%s",
               error.text);
 }
@@ -527,12 +517,12 @@ Test(huggingface, windows_of_some_layers)
 {
     struct model model;
     struct ifl_error error;
-    cr_assert_eq(load_text("{\"model_type\": \"gemma3_text\", \"head_dim\": 128,"
-                           " \"hidden_size\": 5376, \"intermediate_size\": 21504,"
-                           " \"num_attention_heads\": 32, \"num_hidden_layers\": 62,"
-                           " \"num_key_value_heads\": 16, \"sliding_window\": 1024,"
-                           " \"sliding_window_pattern\": 6}",
-                           &model, &error),
+    cr_assert_eq(load_config_json("{\"model_type\": \"gemma3_text\", \"head_dim\": 128,"
+                                  " \"hidden_size\": 5376, \"intermediate_size\": 21504,"
+                                  " \"num_attention_heads\": 32, \"num_hidden_layers\": 62,"
+                                  " \"num_key_value_heads\": 16, \"sliding_window\": 1024,"
+                                  " \"sliding_window_pattern\": 6}",
+                                  &model, &error),
                  0, "%s", error.text);
     const struct model plain = load_model("gemma-3-27b");
     cr_expect_eq(model_parameters(&model), model_parameters(&plain));
@@ -541,14 +531,15 @@ Test(huggingface, windows_of_some_layers)
     const struct model_groups groups = model_kv_groups(&model);
     cr_expect(groups.layers == 10 && groups.n_window == 6); /* vLLM: 10 full, 52 in six tens */
     cr_assert_eq(
-        load_text("{\"model_type\": \"qwen3_next\", \"full_attention_interval\": 4,"
-                  " \"head_dim\": 256, \"hidden_size\": 2048, \"intermediate_size\": 5120,"
-                  " \"linear_num_value_heads\": 32, \"max_position_embeddings\": 262144,"
-                  " \"moe_intermediate_size\": 512, \"num_attention_heads\": 16,"
-                  " \"num_experts\": 512, \"num_experts_per_tok\": 10, \"num_hidden_layers\": 48,"
-                  " \"num_key_value_heads\": 2, \"shared_expert_intermediate_size\": 512,"
-                  " \"vocab_size\": 151936}",
-                  &model, &error),
+        load_config_json(
+            "{\"model_type\": \"qwen3_next\", \"full_attention_interval\": 4,"
+            " \"head_dim\": 256, \"hidden_size\": 2048, \"intermediate_size\": 5120,"
+            " \"linear_num_value_heads\": 32, \"max_position_embeddings\": 262144,"
+            " \"moe_intermediate_size\": 512, \"num_attention_heads\": 16,"
+            " \"num_experts\": 512, \"num_experts_per_tok\": 10, \"num_hidden_layers\": 48,"
+            " \"num_key_value_heads\": 2, \"shared_expert_intermediate_size\": 512,"
+            " \"vocab_size\": 151936}",
+            &model, &error),
         0, "%s", error.text);
     const struct model next = load_model("qwen3-next-80b-a3b");
     cr_expect_eq(model_parameters(&model), model_parameters(&next));

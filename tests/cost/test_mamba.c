@@ -8,16 +8,6 @@
 
 #include "loading.h"
 
-static int load_text(const char *text, struct model *model, struct ifl_error *error)
-{
-    char path[64];
-    write_temporary("inflight-mamba", "json", text, path);
-    *error = (struct ifl_error){0};
-    const int code = model_load(path, model, error);
-    remove(path);
-    return code;
-}
-
 static const char nemotron_3[] =
     "{\"model_type\": \"nemotron_h\", \"hidden_size\": 2688, \"vocab_size\": 131072,"
     " \"num_hidden_layers\": 52, \"num_attention_heads\": 32, \"num_key_value_heads\": 2,"
@@ -96,7 +86,7 @@ Test(mamba, config_json_of_nemotron)
     struct model theirs;
     struct ifl_error error;
     const struct model ours = load_model("nemotron-3-nano-30b-a3b");
-    cr_assert_eq(load_text(nemotron_3, &theirs, &error), 0, "%s", error.text);
+    cr_assert_eq(load_config_json(nemotron_3, &theirs, &error), 0, "%s", error.text);
     cr_expect_eq(model_parameters(&theirs), model_parameters(&ours));
     cr_expect_eq(model_state_bytes(&theirs, 2), model_state_bytes(&ours, 2));
     cr_expect_eq(theirs.bare_layers, 6);
@@ -109,7 +99,7 @@ Test(mamba, layers_by_their_words)
     struct model model;
     struct ifl_error error;
     cr_assert_eq(
-        load_text(
+        load_config_json(
             "{\"model_type\": \"nemotron_h\", \"hidden_size\": 64, \"vocab_size\": 100,"
             " \"num_hidden_layers\": 5, \"num_attention_heads\": 2,"
             " \"num_key_value_heads\": 1, \"head_dim\": 32, \"intermediate_size\": 256,"
@@ -127,25 +117,26 @@ Test(mamba, config_json_of_granite_and_bamba)
     struct model model;
     struct ifl_error error;
     cr_assert_eq(
-        load_text("{\"model_type\": \"granitemoehybrid\", \"hidden_size\": 4096,"
-                  " \"num_hidden_layers\": 4, \"num_attention_heads\": 32,"
-                  " \"num_key_value_heads\": 8, \"num_local_experts\": 72,"
-                  " \"num_experts_per_tok\": 10, \"shared_intermediate_size\": 1536,"
-                  " \"intermediate_size\": 768, \"mamba_d_state\": 128, \"mamba_d_conv\": 4,"
-                  " \"mamba_expand\": 2, \"mamba_n_heads\": 128, \"mamba_d_head\": 64,"
-                  " \"mamba_n_groups\": 1, \"tie_word_embeddings\": true,"
-                  " \"vocab_size\": 100352, \"max_position_embeddings\": 131072,"
-                  " \"layer_types\": [\"mamba\", \"mamba\", \"attention\", \"mamba\"]}",
-                  &model, &error),
+        load_config_json("{\"model_type\": \"granitemoehybrid\", \"hidden_size\": 4096,"
+                         " \"num_hidden_layers\": 4, \"num_attention_heads\": 32,"
+                         " \"num_key_value_heads\": 8, \"num_local_experts\": 72,"
+                         " \"num_experts_per_tok\": 10, \"shared_intermediate_size\": 1536,"
+                         " \"intermediate_size\": 768, \"mamba_d_state\": 128, \"mamba_d_conv\": 4,"
+                         " \"mamba_expand\": 2, \"mamba_n_heads\": 128, \"mamba_d_head\": 64,"
+                         " \"mamba_n_groups\": 1, \"tie_word_embeddings\": true,"
+                         " \"vocab_size\": 100352, \"max_position_embeddings\": 131072,"
+                         " \"layer_types\": [\"mamba\", \"mamba\", \"attention\", \"mamba\"]}",
+                         &model, &error),
         0, "%s", error.text);
     cr_expect(model.state_layers == 3 && model.d_ffn == 768 && model.d_ffn_shared == 1536);
     cr_assert_eq(
-        load_text("{\"model_type\": \"bamba\", \"hidden_size\": 4096, \"num_hidden_layers\": 32,"
-                  " \"num_attention_heads\": 32, \"num_key_value_heads\": 8,"
-                  " \"intermediate_size\": 14336, \"mamba_d_state\": 128, \"mamba_n_heads\": 128,"
-                  " \"mamba_d_head\": \"auto\", \"mamba_n_groups\": 1, \"vocab_size\": 128256,"
-                  " \"max_position_embeddings\": 4096, \"attn_layer_indices\": [9, 18, 27]}",
-                  &model, &error),
+        load_config_json(
+            "{\"model_type\": \"bamba\", \"hidden_size\": 4096, \"num_hidden_layers\": 32,"
+            " \"num_attention_heads\": 32, \"num_key_value_heads\": 8,"
+            " \"intermediate_size\": 14336, \"mamba_d_state\": 128, \"mamba_n_heads\": 128,"
+            " \"mamba_d_head\": \"auto\", \"mamba_n_groups\": 1, \"vocab_size\": 128256,"
+            " \"max_position_embeddings\": 4096, \"attn_layer_indices\": [9, 18, 27]}",
+            &model, &error),
         0, "%s", error.text);
     cr_expect(model.state_layers == 29 && model.state_v_dim == 64);
     cr_expect_lt(fabs((double)model_parameters(&model) / 9.78e9 - 1), 0.01); /* Bamba-9B */
@@ -209,7 +200,7 @@ static void expect_error(const char *of, const char *to, const char *expected)
     cr_assert(at, "%s", of);
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - nemotron_3), nemotron_3, to,
              at + strlen(of));
-    cr_expect_eq(load_text(text, &model, &error), IFL_E_INPUT, "%s", to);
+    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", to);
     cr_expect(strstr(error.text, expected), "%s, expected %s", error.text, expected);
 }
 

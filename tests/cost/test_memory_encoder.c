@@ -68,6 +68,57 @@ Test(memory_encoder, ranks_share_layers_and_projectors)
                  2 * ((vision_parameters(&vision) - whole) / 4 + whole));
 }
 
+/* ---- vision_config ---- */
+
+static int load_encoder(const char *model_type, int32_t d_model, const char *vision,
+                        struct model *model, struct ifl_error *error)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"model_type\": \"%s\", \"vision_config\": {%s}, \"text_config\": {"
+             "\"hidden_size\": %d, \"num_hidden_layers\": 4, \"num_attention_heads\": 8,"
+             " \"num_key_value_heads\": 4, \"head_dim\": 128, \"intermediate_size\": 1024,"
+             " \"vocab_size\": 1000, \"max_position_embeddings\": 1024}}",
+             model_type, vision, d_model);
+    return load_config_json(text, model, error);
+}
+
+/* vision_config of Gemma 3 4B and of Mistral Small 3.1; the numbers of parameters as
+ * above. */
+Test(memory_encoder, encoders_of_still_images)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(load_encoder("gemma3", 2560,
+                              "\"hidden_size\": 1152, \"image_size\": 896,"
+                              " \"intermediate_size\": 4304, \"num_hidden_layers\": 27,"
+                              " \"patch_size\": 14",
+                              &model, &error),
+                 0, "%s", error.text);
+    cr_expect(model.vision.merge == 4 && model.vision.image_tokens == 256);
+    cr_expect_eq(vision_parameters(&model.vision), 4300079472 - 3880263168);
+    cr_assert_eq(load_encoder("mistral3", 5120,
+                              "\"hidden_size\": 1024, \"image_size\": 1540,"
+                              " \"intermediate_size\": 4096, \"num_hidden_layers\": 24,"
+                              " \"patch_size\": 14",
+                              &model, &error),
+                 0, "%s", error.text);
+    cr_expect_eq(model.vision.image_tokens, 55 * 55);
+    cr_expect_eq(vision_parameters(&model.vision), 24011361280 - 23572403200);
+}
+
+Test(memory_encoder, patches_without_a_side_are_refused)
+{
+    static const char *const families[] = {"gemma3", "mistral3", "qwen3_vl"};
+    struct model model;
+    struct ifl_error error;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        cr_expect_eq(load_encoder(families[i], 2560, "\"patch_size\": 0", &model, &error),
+                     IFL_E_INPUT);
+        cr_expect(strstr(error.text, "patch_size is 0"), "%s: %s", families[i], error.text);
+    }
+}
+
 /* ---- start-up logs ---- */
 
 static struct model_vision vision_of(const struct row *row)
