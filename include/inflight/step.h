@@ -39,9 +39,8 @@ struct ifl_limits {
      *   - ifl_next skips waiting requests that have arrived since;
      *   - a request that had its last token in the previous step still runs, with its blocks and
      *     its seat, and may be preempted; tokens that the plan gives it cost time, like padding,
-     *     and yield nothing; it leaves when the plan has been made. Preempted, it gives back its
-     *     blocks and its seat and is IFL_DONE: it is counted in n_preempted of the step, no report
-     *     counts it, and no hook is called before on_leave.
+     *     and yield nothing; it leaves when the plan has been made. Preempted, it is IFL_DONE, and
+     *     n_preempted of the step alone counts it: no report does, nor on_preempt.
      * Hooks have been called for the previous step, and all counts are current (ifl_out_before: the
      * tokens that were known). If the plan gives no token, another plan follows, which is shown
      * everything. */

@@ -51,7 +51,7 @@ struct guarded {
         struct ifl_route_ops route;
         struct ifl_draft_ops draft;
     } ops;
-    char module[640];
+    char module[640], hint[192];
 };
 
 static const struct guarded *guarded_of(const void *self)
@@ -308,20 +308,22 @@ static void mark_answers(struct guarded *g)
 }
 
 /* A part that a module has not declared is NULL, and reading it the usual crash. */
-static const char *forgotten_parts(const struct ifl_policy *policy)
+static void note_undeclared(struct guarded *g)
 {
-    const bool on_request = policy->request_bytes > 0, on_client = policy->client_bytes > 0,
-               state = policy->state_bytes > 0;
-    if (on_request && on_client && state)
-        return NULL;
-    if (on_request && on_client)
-        return "; it declares no state_bytes, so that ifl_state is NULL";
-    if (on_request)
-        return state ? "; it declares no client_bytes, so that ifl_client is NULL"
-                     : "; it declares neither state_bytes nor client_bytes, so that ifl_state and "
-                       "ifl_client are NULL";
-    return "; it declares no request_bytes, so that ifl_mine is NULL (ifl_client without "
-           "client_bytes and ifl_state without state_bytes, too)";
+    const struct {
+        size_t n_bytes;
+        const char *words;
+    } parts[] = {{g->bare->request_bytes, "no request_bytes, so that ifl_mine is NULL"},
+                 {g->bare->client_bytes, "no client_bytes, so that ifl_client is NULL"},
+                 {g->bare->state_bytes, "no state_bytes, so that ifl_state is NULL"}};
+    const char *before = "; it declares ";
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].n_bytes == 0) {
+            at +=
+                (size_t)snprintf(g->hint + at, sizeof g->hint - at, "%s%s", before, parts[i].words);
+            before = ", ";
+        }
 }
 
 const struct ifl_policy *guarded_policy_create(const struct ifl_policy *bare, const char *kind,
@@ -333,8 +335,9 @@ const struct ifl_policy *guarded_policy_create(const struct ifl_policy *bare, co
     g->marked = *bare;
     g->bare = bare;
     snprintf(g->module, sizeof g->module, "%s policy %.64s of %.500s", kind, bare->name, path);
+    note_undeclared(g);
     for (int i = 0; i < N_CALLS; i++)
-        g->calls[i] = (struct guard_call){g->module, call_names[i], forgotten_parts(bare)};
+        g->calls[i] = (struct guard_call){g->module, call_names[i], g->hint};
     mark_hooks(&g->marked);
     mark_answers(g);
     return &g->marked;

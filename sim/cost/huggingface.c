@@ -320,12 +320,7 @@ static const struct architecture {
 };
 
 /* Layers of several kinds: states, linear attention, K/V of other layers. */
-static const char *const mixed[] = {
-    "gemma3n",
-    "minimax",
-    "jamba",
-    "falcon_h1",
-};
+static const char *const mixed[] = {"gemma3n", "minimax", "jamba", "falcon_h1"};
 
 /* Of a model that reads images the text part counts, a decoder of a known kind with the outer
  * file's dtype. */

@@ -12,10 +12,21 @@ int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_paralle
     return model->n_q_heads / tensor_parallel;
 }
 
+/* Ranks beyond the heads hold copies. */
+static int32_t heads_per_rank(int32_t n_heads, int32_t tensor_parallel)
+{
+    const int32_t share = n_heads / tensor_parallel;
+    return share > 0 ? share : 1;
+}
+
 int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parallel)
 {
-    const int32_t share = model->n_kv_heads / tensor_parallel;
-    return share > 0 ? share : 1;
+    return heads_per_rank(model->n_kv_heads, tensor_parallel);
+}
+
+int32_t model_state_k_heads_per_rank(const struct model *model, int32_t tensor_parallel)
+{
+    return heads_per_rank(model->state_k_heads, tensor_parallel);
 }
 
 /* Of what is made of the hidden state for the queries. */
@@ -49,12 +60,11 @@ static bool is_mamba2(const struct model *model)
     return model->state_rule == MODEL_STATE_MAMBA2;
 }
 
-/* Channels of a rank's convolution: of queries, keys and values. Ranks beyond the heads of keys
- * hold copies of them. */
+/* Channels of a rank's convolution: of queries, keys and values. */
 static int64_t state_channels(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t k_heads = model->state_k_heads / tensor_parallel;
-    return 2 * (k_heads > 0 ? k_heads : 1) * model->state_k_dim +
+    const int64_t k_heads = model_state_k_heads_per_rank(model, tensor_parallel);
+    return 2 * k_heads * model->state_k_dim +
            (int64_t)model->state_v_heads * model->state_v_dim / tensor_parallel;
 }
 

@@ -150,6 +150,8 @@ double model_rank_experts_frac(const struct model *model);
 
 int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel);
 int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parallel);
+/* Heads of the keys of states: at least one, copied where ranks exceed them. */
+int32_t model_state_k_heads_per_rank(const struct model *model, int32_t tensor_parallel);
 
 static inline bool model_is_latent(const struct model *model)
 {

@@ -270,11 +270,6 @@ static const char *complete_states(struct model *model, struct ifl_error *error)
         ifl_fail(error, IFL_E_INPUT, "state_rule is mamba2, expected state_layers beside it");
         return "state_rule";
     }
-    if (model->bare_layers > 0 && model->bare_layers + model->first_dense_layers >= model->layers) {
-        ifl_fail(error, IFL_E_INPUT, "bare_layers is %d, expected some of the %d layers to have %s",
-                 model->bare_layers, model->layers, model->n_experts > 0 ? "experts" : "an MLP");
-        return "bare_layers";
-    }
     if (model->state_layers == 0 && (model->conv_tokens > 0 || model->state_bytes > 0)) {
         const bool is_conv = model->conv_tokens > 0;
         ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none without state_layers",
@@ -289,6 +284,16 @@ static const char *complete_states(struct model *model, struct ifl_error *error)
     return NULL;
 }
 
+static const char *check_bare_layers(const struct model *model, struct ifl_error *error)
+{
+    const int32_t n_others = model->bare_layers + model->first_dense_layers;
+    if (model->bare_layers == 0 || n_others < model->layers)
+        return NULL;
+    ifl_fail(error, IFL_E_INPUT, "bare_layers is %d, expected some of the %d layers to have %s",
+             model->bare_layers, model->layers, model->n_experts > 0 ? "experts" : "an MLP");
+    return "bare_layers";
+}
+
 const char *model_complete(struct model *model, struct ifl_error *error)
 {
     const char *guilty = complete_attention(model, error);
@@ -296,6 +301,8 @@ const char *model_complete(struct model *model, struct ifl_error *error)
         guilty = complete_windows(model, error);
     if (!guilty)
         guilty = complete_states(model, error);
+    if (!guilty)
+        guilty = check_bare_layers(model, error);
     if (!guilty)
         guilty = complete_experts(model, error);
     return guilty ? guilty : complete_width(model, error);

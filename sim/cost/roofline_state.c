@@ -1,11 +1,18 @@
 #include "cost/roofline_state.h"
 
 #include "cost/roofline_layers.h"
-#include "inflight/minmax.h"
 
-static double columns(const struct roofline_rank *rank, int32_t heads, int32_t width)
+/* Of a rank. */
+static double key_columns(const struct roofline_rank *rank)
 {
-    return (double)heads * width / rank->parallel.tensor;
+    const struct model *model = rank->model;
+    return (double)model_state_k_heads_per_rank(model, rank->parallel.tensor) * model->state_k_dim;
+}
+
+static double value_columns(const struct roofline_rank *rank)
+{
+    const struct model *model = rank->model;
+    return (double)model->state_v_heads * model->state_v_dim / rank->parallel.tensor;
 }
 
 /* Three kernels of their own before and behind: the convolution, the scalars of each head, the norm
@@ -15,8 +22,7 @@ enum { STATE_LAUNCHES = 3 };
 static double around_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
     const struct model *model = rank->model;
-    const double keys = columns(rank, model->state_k_heads, model->state_k_dim);
-    const double values = columns(rank, model->state_v_heads, model->state_v_dim);
+    const double keys = key_columns(rank), values = value_columns(rank);
     const double decodes = totals->n_tokens - totals->n_prefill_tokens;
     const double last = 2.0 * (model->conv_tokens - 1) * decodes;
     const double elements =
@@ -37,11 +43,10 @@ enum { SSD_LAUNCHES = 5, SSD_CHUNK_TOKENS = 256, SSD_ELEMENT_BYTES = 4 };
 static double ssd_bytes(const struct roofline_rank *rank)
 {
     const struct model *model = rank->model;
-    const int32_t t = rank->parallel.tensor;
-    const double groups = ifl_max(model->state_k_heads / t, 1);
-    const double values = columns(rank, model->state_v_heads, model->state_v_dim);
+    const double groups = model_state_k_heads_per_rank(model, rank->parallel.tensor);
+    const double values = value_columns(rank);
     const double states = values * model->state_k_dim / SSD_CHUNK_TOKENS;
-    return (3 * values + 4 * groups * model->state_k_dim) * model->weight_bytes +
+    return (3 * values + 4 * key_columns(rank)) * model->weight_bytes +
            (2 * groups * SSD_CHUNK_TOKENS + 4 * states) * SSD_ELEMENT_BYTES;
 }
 

@@ -463,10 +463,10 @@ static int note_gpu(struct reader *r, const char *gpu)
 
 static int note_front_end(struct reader *r)
 {
-    const char *front_end = strstr(r->line, " [llm.py:") ? "library" : "api_server";
+    const bool is_library = strstr(r->line, " [llm.py:");
+    const char *front_end = is_library ? "library" : "api_server";
     if (facts_get(r->facts, front_end) ||
-        !(strstr(r->line, "APIServer") || strstr(r->line, "api_server.py") ||
-          strstr(r->line, " [llm.py:")))
+        !(is_library || strstr(r->line, "APIServer") || strstr(r->line, "api_server.py")))
         return 0;
     return facts_say(r->facts, front_end, "True", r->at, false, r->error);
 }

@@ -151,9 +151,9 @@ struct live_request {
 
     /* for the report */
     int64_t last_token_ns, max_itl_ns, first_scheduled_ns;
-    int64_t sent_ns; /* by its client; pub.arrival_ns is when it came out of the front end */
+    int64_t sent_ns;   /* by its client; pub.arrival_ns is when it came out of the front end */
     int64_t joined_ns; /* when this replica got it: later if it was held at the gateway */
-    uint64_t note;   /* the router's word of it */
+    uint64_t note;     /* the router's word of it */
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
     int32_t attempt;  /* 0: its client sends it for the first time */
     uint32_t sent_to; /* 1 + the replica that it was sent to; 0: this one */

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost/roofline.h"
-
-#include "loading.h"
+#include "steps.h"
 
 static const char nemotron_3[] =
     "{\"model_type\": \"nemotron_h\", \"hidden_size\": 2688, \"vocab_size\": 131072,"
@@ -146,19 +144,7 @@ Test(mamba, config_json_of_granite_and_bamba)
 
 static double step_of(const struct model *model, const struct ifl_step_totals *totals)
 {
-    static struct platform platform; /* larger than a stack frame should be */
-    const struct parallel parallel = model_tensor_parallel(1);
-    struct roofline_rank rank;
-    struct ifl_error error;
-    cr_assert_eq(hardware_load("a100-80gb-sxm", &platform, &error), 0, "%s", error.text);
-    roofline_rank_set(&rank, model, &platform, &parallel, 16);
-    return roofline_step_s(&rank, totals);
-}
-
-static struct ifl_step_totals decodes(int32_t n, int64_t context)
-{
-    return (struct ifl_step_totals){
-        .n_tokens = n, .n_decode_seqs = n, .n_sampled = n, .decode_context = n * context};
+    return step_on("a100-80gb-sxm", model, totals);
 }
 
 /* States are read and written once a step at 0.855 of 2.039 TB/s, whatever the context: with 4

@@ -132,33 +132,6 @@ static struct model_vision vision_of(const struct row *row)
                 (int32_t)number(row, "encoder_layers"), d_out);
 }
 
-static struct model model_of(const struct row *row)
-{
-    return (struct model){.layers = (int32_t)number(row, "layers"),
-                          .d_model = (int32_t)number(row, "d_model"),
-                          .n_q_heads = (int32_t)number(row, "q_heads"),
-                          .n_kv_heads = (int32_t)number(row, "kv_heads"),
-                          .d_head = (int32_t)number(row, "d_head"),
-                          .d_ffn = (int32_t)number(row, "d_ffn"),
-                          .vocab = (int32_t)number(row, "vocab"),
-                          .max_model_len = (int32_t)number(row, "max_model_len"),
-                          .tied_embeddings = number(row, "tied") > 0,
-                          .n_experts = (int32_t)number(row, "experts"),
-                          .experts_per_token = (int32_t)number(row, "experts_per_token"),
-                          .weight_bytes = 2,
-                          .kv_bytes = 2,
-                          .vision = vision_of(row)};
-}
-
-static enum memory_rule rule_of(const struct row *row)
-{
-    const char *name = word(row, "rule");
-    return strcmp(name, "vllm-0.8") == 0     ? MEMORY_VLLM_0_8
-           : strcmp(name, "vllm-0.9.1") == 0 ? MEMORY_VLLM_0_9_1
-           : strcmp(name, "vllm-0.17") == 0  ? MEMORY_VLLM_0_17
-                                             : MEMORY_VLLM_0_20;
-}
-
 static int32_t rotation_of(const struct row *row)
 {
     const char *name = word(row, "rotation");
@@ -171,10 +144,10 @@ static int32_t rotation_of(const struct row *row)
 static struct memory_plan plan_of(const struct row *row, bool has_encoder)
 {
     struct model model = model_of(row);
-    struct platform platform =
-        load_platform(strcmp(word(row, "link"), "nvlink") == 0 ? "h100-sxm" : "rtx-4090");
-    const struct memory_options options = {(int32_t)number(row, "tensor"), 16,
-                                           number(row, "utilization")};
+    model.max_model_len = (int32_t)number(row, "max_model_len");
+    model.vision = vision_of(row);
+    struct platform platform = platform_of(row);
+    const struct memory_options options = options_of(row);
     const struct memory_profile_run run = {
         .max_batched_tokens = (int32_t)number(row, "max_batched_tokens"),
         .max_seqs = (int32_t)number(row, "max_seqs"),

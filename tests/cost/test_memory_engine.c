@@ -13,61 +13,11 @@ static const double gib = 1024.0 * 1024 * 1024;
 static const char v1_logs[] = "tests/cost/data/vllm_startup.csv",
                   v0_logs[] = "tests/cost/data/vllm_v0_startup.csv";
 
-static int32_t quantization_of(const char *name)
-{
-    if (strcmp(name, "fp8") == 0)
-        return MODEL_FP8;
-    if (strcmp(name, "int8") == 0)
-        return MODEL_INT8;
-    return strcmp(name, "int4") == 0 ? MODEL_INT4 : MODEL_PLAIN;
-}
-
-/* False where the table has no such column. */
-static bool flag(const struct row *row, const char *column)
-{
-    return table_column(row->table, column) >= 0 && number(row, column) > 0;
-}
-
-static struct model model_of(const struct row *row)
-{
-    return (struct model){
-        .layers = (int32_t)number(row, "layers"),
-        .d_model = (int32_t)number(row, "d_model"),
-        .n_q_heads = (int32_t)number(row, "q_heads"),
-        .n_kv_heads = (int32_t)number(row, "kv_heads"),
-        .d_head = (int32_t)number(row, "d_head"),
-        .d_ffn = (int32_t)number(row, "d_ffn"),
-        .vocab = (int32_t)number(row, "vocab"),
-        .tied_embeddings = number(row, "tied") > 0,
-        .mlp = number(row, "plain") > 0 ? MODEL_MLP_PLAIN : MODEL_MLP_GATED,
-        .n_experts = (int32_t)number(row, "experts"),
-        .experts_per_token = (int32_t)number(row, "experts_per_token"),
-        .quantization = quantization_of(word(row, "quantization")),
-        .weight_bytes = 2,
-        .kv_bytes = 2,
-    };
-}
-
-static enum memory_rule rule_of(const struct row *row)
-{
-    const char *const names[] = {"vllm-0.1",   "vllm-0.2.5", "vllm-0.2.6", "vllm-0.3.1",
-                                 "vllm-0.6.4", "vllm-0.6.5", "vllm-0.7",   "vllm-0.8",
-                                 "vllm-0.9.1", "vllm-0.14",  "vllm-0.17",  "vllm-0.20",
-                                 "sglang"};
-    int i = 0;
-    while (i < MEMORY_SGLANG && strcmp(names[i], word(row, "rule")) != 0)
-        i++;
-    cr_assert_str_eq(names[i], word(row, "rule"));
-    return (enum memory_rule)i;
-}
-
 static struct memory_plan plan_by(const struct row *row, enum memory_rule rule)
 {
     const struct model model = model_of(row);
-    struct platform platform =
-        load_platform(strcmp(word(row, "link"), "nvlink") == 0 ? "h100-sxm" : "rtx-4090");
-    const struct memory_options options = {(int32_t)number(row, "tensor"), 16,
-                                           number(row, "utilization")};
+    struct platform platform = platform_of(row);
+    const struct memory_options options = options_of(row);
     const struct memory_profile_run run = {(int32_t)number(row, "max_batched_tokens"),
                                            (int32_t)number(row, "max_seqs"),
                                            .flashinfer_sampler = flag(row, "flashinfer")};

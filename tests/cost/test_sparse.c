@@ -5,16 +5,13 @@
 #include "cost/roofline.h"
 #include "cost/roofline_sparse.h"
 
-#include "loading.h"
+#include "steps.h"
 
 enum { N_SEQS = 16, TOPK = 2048 };
 
 static struct ifl_step_totals decodes_at(int64_t context)
 {
-    return (struct ifl_step_totals){.n_tokens = N_SEQS,
-                                    .n_decode_seqs = N_SEQS,
-                                    .n_sampled = N_SEQS,
-                                    .decode_context = N_SEQS * context};
+    return decodes(N_SEQS, context);
 }
 
 static double step_of(const struct model *model, const struct ifl_step_totals *totals,

@@ -7,19 +7,13 @@
 #include "cost/roofline.h"
 #include "cost/roofline_window.h"
 
-#include "loading.h"
+#include "steps.h"
 
 enum { LAYERS = 36, WITH_WINDOW = 18, WINDOW = 128, N_SEQS = 24 };
 
 static double step_of(const struct model *model, const struct ifl_step_totals *totals)
 {
-    static struct platform platform; /* larger than a stack frame should be */
-    const struct parallel parallel = model_tensor_parallel(1);
-    struct roofline_rank rank;
-    struct ifl_error error;
-    cr_assert_eq(hardware_load("h100-sxm", &platform, &error), 0, "%s", error.text);
-    roofline_rank_set(&rank, model, &platform, &parallel, 16);
-    return roofline_step_s(&rank, totals);
+    return step_on("h100-sxm", model, totals);
 }
 
 static struct model without_windows(struct model model)
@@ -30,10 +24,7 @@ static struct model without_windows(struct model model)
 
 static struct ifl_step_totals decodes_at(int64_t context)
 {
-    return (struct ifl_step_totals){.n_tokens = N_SEQS,
-                                    .n_decode_seqs = N_SEQS,
-                                    .n_sampled = N_SEQS,
-                                    .decode_context = N_SEQS * context};
+    return decodes(N_SEQS, context);
 }
 
 static void expect_close(double a, double b)
