@@ -5,7 +5,7 @@
 #include "record/quantile.h"
 #include "record/scale.h"
 
-static const struct scale scale = {.origin = 0, .bits = HISTOGRAM_BITS};
+static const struct scale scale = {0, ((uint64_t)2 << HISTOGRAM_BITS) - 1, HISTOGRAM_BITS};
 
 void histogram_finish(struct histogram *histogram)
 {

@@ -11,16 +11,21 @@
 #include "inflight/assert.h"
 
 struct scale {
-    int64_t origin; /* no value is less */
+    int64_t origin;  /* no value is less */
+    uint64_t finest; /* up to here the bins have width 1 */
     int bits;
 };
+
+static inline struct scale scale_of(int64_t origin, int bits)
+{
+    return (struct scale){origin, ((uint64_t)2 << bits) - 1, bits};
+}
 
 static inline size_t scale_bin(struct scale scale, int64_t value)
 {
     ifl_assert(value >= scale.origin);
     const uint64_t distance = (uint64_t)value - (uint64_t)scale.origin;
-    const uint64_t finest = ((uint64_t)2 << scale.bits) - 1; /* bins up to here have width 1 */
-    const int top_bit = 63 ^ __builtin_clzll(distance | finest);
+    const int top_bit = 63 ^ __builtin_clzll(distance | scale.finest);
     const int shift = top_bit - scale.bits;
     return ((uint64_t)shift << scale.bits) + (distance >> shift);
 }

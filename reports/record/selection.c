@@ -15,9 +15,9 @@
 static void lay_out(struct selection *selection, int64_t min, int64_t max, size_t n)
 {
     const size_t fair = n / PER_BUCKET, most = ifl_min(ifl_max(fair, (size_t)2), MAX_BUCKETS);
-    selection->scale = (struct scale){.origin = min, .bits = MAX_BUCKET_BITS};
+    selection->scale = scale_of(min, MAX_BUCKET_BITS);
     while (selection->scale.bits > 0 && scale_bin(selection->scale, max) >= most)
-        selection->scale.bits--;
+        selection->scale = scale_of(min, selection->scale.bits - 1);
     selection->n = scale_bin(selection->scale, max) + 1;
 }
 
@@ -46,7 +46,7 @@ int selection_open_wide(struct selection *selection, size_t n, struct ifl_error 
     int bits = MAX_WIDE_BITS;
     while (bits > 0 && (DOUBLINGS << bits) > n / PER_BUCKET)
         bits--;
-    *selection = (struct selection){.scale = {.origin = 0, .bits = bits}};
+    *selection = (struct selection){.scale = scale_of(0, bits)};
     selection->n = scale_bin(selection->scale, INT64_MAX) + 1;
     return make_buckets(selection, error);
 }

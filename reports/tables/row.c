@@ -41,8 +41,14 @@ static char *put_digits(char *at, uint64_t value)
     return at + 3 - n_zeros;
 }
 
+/* Most fields are one digit: counts of what is rare. */
 IFL_HOT char *row_uint(char *at, uint64_t value)
 {
+    if (value < 10) {
+        at[0] = (char)('0' + value);
+        at[1] = ',';
+        return at + 2;
+    }
     return put_digits(at, value) + 1;
 }
 
@@ -75,19 +81,18 @@ IFL_HOT char *row_seconds(char *at, int64_t ns)
         memcpy(at, zero, sizeof zero - 1);
         return at + sizeof zero - 1;
     }
-    const uint64_t of = magnitude(ns), s = of / IFL_NS_PER_S;
-    const uint32_t rest_ns = (uint32_t)(of % IFL_NS_PER_S);
-    if (ns >= 0 && s < 10) { /* as most latencies */
-        *at = (char)('0' + s);
-        return put_fraction(at + 1, rest_ns);
-    }
     if (IFL_RARE(ns == IFL_NEVER)) {
         *at = ',';
         return at + 1;
     }
     if (ns < 0)
         *at++ = '-';
-    return put_fraction(put_digits(at, s), rest_ns);
+    const uint64_t of = magnitude(ns), s = of / IFL_NS_PER_S;
+    if (s < 10) /* as most latencies */
+        *at++ = (char)('0' + s);
+    else
+        at = put_digits(at, s);
+    return put_fraction(at, (uint32_t)(of - s * IFL_NS_PER_S));
 }
 
 char *row_real(char *at, double value)

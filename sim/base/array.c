@@ -9,7 +9,20 @@
 
 #include "inflight/assert.h"
 
+enum {
+    KEPT_BYTES = 32 << 20, /* the largest threshold that glibc takes: half a thread's heap */
+    MOST_KEPT_BYTES = 256 << 20
+};
+
 static bool maps_large; /* array_map_large was called */
+
+void array_keep_pages(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TRIM_THRESHOLD, MOST_KEPT_BYTES);
+#endif
+}
 
 void array_map_large(void)
 {

@@ -7,10 +7,12 @@
 
 #include "inflight/error.h"
 
+/* To be called before there are threads: pages that are freed stay with the process, for the next
+ * point, member of an ensemble or trial asks for as many (mallopt(3)). glibc would give most of
+ * them back to the kernel, which clears them again: a quarter of the time of small runs. */
+void array_keep_pages(void);
 /* To be called before there are threads, by a program that makes each array once: from now on
- * malloc maps each one of MAPPED_BYTES, and gives its pages back when it is freed. Without it
- * glibc's threshold rises to what was freed (mallopt(3)): runs of many points use the same pages
- * again. */
+ * malloc maps each one of MAPPED_BYTES, and gives its pages back when it is freed. */
 void array_map_large(void);
 enum { MAPPED_BYTES = 1 << 20 };
 

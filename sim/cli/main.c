@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/module.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
@@ -31,6 +32,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    array_keep_pages();
     ifl_tokenizer_modules(module_load);
     const int rc = dispatch(argc, argv);
     if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {

@@ -296,7 +296,7 @@ static int run_study(struct run *run)
     if (rc < 0)
         return rc;
     run->crew.n_points = study_n_points(run->launch.study);
-    if (run->crew.n_points == 1)
+    if (run->crew.n_points == 1 && study_first(run->launch.study)->cost.ensemble == 0)
         array_map_large();
     run->crew.n_threads = run->launch.n_threads;
     run->crew.quiet = run->launch.quiet;

@@ -32,9 +32,9 @@ static inline void listeners_create(struct listeners *on, const struct module *m
 /* Lists the module, one of them, with the hooks that it has. */
 void listeners_add(struct listeners *on, const struct module *module);
 
+/* The body may not `break`. */
 #define FOR_EACH_LISTENER(module, on, list)                                                        \
-    for (const uint8_t *at_ = (list)->of, *const end_ = at_ + (list)->n; at_ < end_; at_ = end_)   \
-        for (const struct module *module; at_ < end_ && (module = (on)->modules + *at_, true);     \
-             at_++)
+    for (unsigned at_ = 0; at_ < (list)->n; at_++)                                                 \
+        for (const struct module *module = (on)->modules + (list)->of[at_]; module; module = NULL)
 
 #endif

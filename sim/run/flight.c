@@ -141,22 +141,22 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
 IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     int64_t until_ns = next_event_ns(loop);
-    struct outlook outlook;
+    struct outlook *outlook = &loop->outlook;
     struct ifl_done done = {.replica = replica->fixed.number};
     int rc = 1;
-    outlook.n = outlook.at = 0;
-    while (rc > 0 && loop_look_ahead(loop->flight, replica, until_ns, &outlook)) {
+    outlook->n = outlook->at = 0;
+    while (rc > 0 && loop_look_ahead(loop->flight, replica, until_ns, outlook)) {
         done.step = replica->in_flight.desc.step;
         done.start_ns = replica->in_flight.desc.start_ns;
-        done.device_ns = outlook.duration_ns[outlook.at];
+        done.device_ns = outlook->duration_ns[outlook->at];
         done.end_ns = done.start_ns + done.device_ns;
         if (done.end_ns < until_ns && replica_coasts(replica)) {
-            rc = loop_coast(loop, replica, &done, until_ns, &outlook, error);
+            rc = loop_coast(loop, replica, &done, until_ns, outlook, error);
             continue;
         }
         rc = done.end_ns <= until_ns /* nothing comes before */
                  ? loop_end(loop, replica, &done, error)
-                 : end_after_arrivals(loop, replica, &done, &outlook, error);
+                 : end_after_arrivals(loop, replica, &done, outlook, error);
         if (rc > 0)
             until_ns = next_event_ns(loop);
     }
@@ -174,7 +174,7 @@ static int submit(struct loop *loop, struct replica *replica, struct ifl_error *
     return loop_submit(flight, replica, &replica->in_flight.desc, error);
 }
 
-int loop_check_stop(const struct loop *loop, struct ifl_error *error)
+IFL_HOT int loop_check_stop(const struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;

@@ -94,7 +94,7 @@ IFL_APART static int submit_and_wait(struct loop *loop, const struct replica *re
 IFL_HOT static int foresee(struct loop *loop, const struct replica *replica, int64_t until_ns,
                            struct ifl_done *done, struct ifl_error *error)
 {
-    struct outlook *outlook = &loop->lone_outlook;
+    struct outlook *outlook = &loop->outlook;
     const int64_t start_ns = replica->in_flight.desc.start_ns;
     const int64_t tick_ns = ifl_min(replica->in_flight.tick_ns, (int64_t)INT32_MAX);
     const int64_t ahead_ns = start_ns + APART_ENDS_AHEAD * tick_ns;
@@ -126,7 +126,7 @@ IFL_HOT static int pass_steps(struct loop *loop, struct replica *replica, struct
         if (done.end_ns == until_ns || !replica_coasts(replica))
             rc = loop_end(loop, replica, &done, error);
         else
-            rc = loop_coast(loop, replica, &done, until_ns, &loop->lone_outlook, error);
+            rc = loop_coast(loop, replica, &done, until_ns, &loop->outlook, error);
     }
     lone->end_ns = IFL_NEVER;
     return rc;
@@ -138,7 +138,7 @@ IFL_HOT static int plan(struct loop *loop, struct replica *replica, struct lone 
 {
     lone->last_ns = loop->now_ns = lone->due_ns;
     lone->due_ns = IFL_NEVER;
-    loop->lone_outlook.n = loop->lone_outlook.at = 0;
+    loop->outlook.n = loop->outlook.at = 0;
     return loop_commit(loop, replica, error);
 }
 
@@ -146,7 +146,7 @@ IFL_HOT static int plan(struct loop *loop, struct replica *replica, struct lone 
 static void recall_duration(struct loop *loop, const struct replica *replica,
                             const struct lone *lone)
 {
-    struct outlook *outlook = &loop->lone_outlook;
+    struct outlook *outlook = &loop->outlook;
     outlook->at = 0;
     outlook->n = lone->end_ns != IFL_NEVER && !replica_coasts(replica);
     outlook->duration_ns[0] = lone->end_ns - replica->in_flight.desc.start_ns;
@@ -218,7 +218,7 @@ static int let_join(struct loop *loop, uint32_t number, struct ifl_error *error)
 IFL_HOT static int64_t next_end_ns(const struct loop *loop, uint32_t number, struct lone *lone)
 {
     const struct replica *replica = &loop->flight->replicas[number];
-    const struct outlook *outlook = &loop->lone_outlook;
+    const struct outlook *outlook = &loop->outlook;
     const size_t n_known = ifl_min(outlook->n - outlook->at, (size_t)APART_ENDS_AHEAD + 1);
     int64_t at_ns = apart_next_change_ns(lone);
     lone->n_ends = 0;
@@ -272,7 +272,7 @@ IFL_HOT int apart_reach(struct loop *loop, uint32_t number, int64_t until_ns, in
         return 0;
     }
     lone->stale = true;
-    loop->lone_outlook.n = loop->lone_outlook.at = 0;
+    loop->outlook.n = loop->outlook.at = 0;
     replica_warm_lists(&loop->flight->replicas[number], lone->mailbox.n > 0);
     if (loop->follows_counts && lone->mailbox.n == 0)
         replica_warm_end(&loop->flight->replicas[number]);

@@ -77,7 +77,7 @@ struct loop {
     struct swapping *swapping;      /* NULL: swaps are part of steps */
     struct tiering *tiering;        /* NULL: there are no tiers below the device */
     struct lone *lone;              /* [replicas]; NULL: they fly together */
-    struct outlook lone_outlook;    /* of the one that flies */
+    struct outlook outlook;         /* of the one that flies */
     struct mail mail;               /* what is in the mailboxes of all of them */
     struct tournament lone_changes; /* of replicas, by when their loads may change next */
     int64_t counts_heard_ns;        /* old news: the router knows all counts as of then */
