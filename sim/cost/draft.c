@@ -99,9 +99,11 @@ static struct cost *create_pass(const struct draft_cost *draft, struct ifl_error
     if (draft->proposer == PROPOSER_HEAD) {
         model.layers = draft->layers;
         model.vocab = ifl_max((int32_t)(model.vocab * draft->lm_head_frac), 1);
-        if (model.n_experts > 0)
+        if (model.n_experts > 0) {
             model.d_ffn =
                 model.d_ffn * model.experts_per_token + model.shared_experts * model.d_ffn_shared;
+            model.plain_frac[MODEL_PART_MLP] = model.plain_frac[MODEL_PART_EXPERTS];
+        }
         model.n_experts = model.experts_per_token = model.n_rank_experts = 0;
         model.shared_experts = model.first_dense_layers = model.d_ffn_dense = 0;
         model.bare_layers = 0;

@@ -224,7 +224,8 @@ static int64_t absorbed_bytes(const struct model *model, const struct engine_rul
 {
     struct model_linear ups[MODEL_UPS];
     const struct model_linear *up = &ups[MODEL_KV_UP];
-    if (model_attention_bytes(model) == model->weight_bytes || rule->flags & IS_STATIC)
+    if (model_element_bytes(model, MODEL_PART_ATTENTION) == model->weight_bytes ||
+        rule->flags & IS_STATIC)
         return 0;
     model_latent_ups(model, tensor_parallel, ups);
     return model->layers * up->n * up->k * model->weight_bytes;
@@ -249,12 +250,13 @@ static int64_t padded_bytes(const struct model *model, const struct platform *pl
 }
 
 /* Of 4 bits, each group has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py and
- * gptq_marlin.py, create_weights; 128 is what most checkpoints have). Those of a whole column are
- * next to nothing. */
+ * gptq_marlin.py, create_weights; 128 is what most checkpoints have), or the scale alone
+ * (compressed_tensors_wNa16.py). Those of a whole column are next to nothing. */
 static int64_t scale_bytes(const struct model *model, int32_t tensor_parallel)
 {
     const int32_t group = model->quantization_group == 0 ? 128 : model->quantization_group;
-    return group < 0 ? 0 : model_matrices_bytes(model, tensor_parallel) * 20 / 4 / group;
+    const int32_t bits = model->quantization_symmetric ? 16 : 20;
+    return group < 0 ? 0 : model_quantized_bytes(model, tensor_parallel) * bits / 4 / group;
 }
 
 static int64_t weight_bytes(const struct model *model, const struct platform *platform,
