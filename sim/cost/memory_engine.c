@@ -22,6 +22,7 @@ enum {
     KEEPS_EXPERTS = 1 << 9,   /* their workspaces are there while it samples */
     HAS_LATENT = 1 << 10,     /* releases that compute latent attention as such */
     SORTS = 1 << 11,          /* the logits, unless FlashInfer's kernel samples */
+    COUNTS_ENCODER = 1 << 12, /* of images, which the profile run computes */
 };
 
 static const struct engine_rule {
@@ -36,12 +37,16 @@ static const struct engine_rule {
     [MEMORY_VLLM_0_6_4] = {"vllm-0.6.4", 37, 0.13, IS_V0 | COUNTS_CONTEXT},
     [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0 | HAS_LATENT},
     [MEMORY_VLLM_0_7] = {"vllm-0.7", 0, 0.13, COUNTS_CONTEXT | NO_SAMPLER | HAS_LATENT},
-    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT | SORTS},
-    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | HAS_LATENT | SORTS},
-    [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | SORTS},
-    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13,
+                         COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT | SORTS | COUNTS_ENCODER},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13,
+                           NULL_BLOCK | HAS_LATENT | SORTS | COUNTS_ENCODER},
+    [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13,
+                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | SORTS | COUNTS_ENCODER},
+    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25,
+                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | COUNTS_ENCODER},
     [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25,
-                          NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT},
+                          NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT | COUNTS_ENCODER},
     [MEMORY_SGLANG] = {"sglang", 0, 0, COUNTS_CONTEXT | IS_STATIC | HAS_LATENT},
 };
 
@@ -69,7 +74,7 @@ bool memory_rule_sorts_logits(enum memory_rule rule)
 
 bool memory_rule_counts_encoder(enum memory_rule rule)
 {
-    return rules[rule].flags & NULL_BLOCK; /* they came with the same release */
+    return rules[rule].flags & COUNTS_ENCODER;
 }
 
 bool memory_rule_has_null_block(enum memory_rule rule)
