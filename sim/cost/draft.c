@@ -87,6 +87,27 @@ static void finish(struct cost *cost)
     cost_destroy(drafting->pass);
 }
 
+/* Layers of the target, with windows and states in proportion: none of a head without layers. */
+static void cut_layers(const struct model *target, int32_t layers, struct model *head)
+{
+    model_stage(target, ifl_min(ifl_max(layers, 1), target->layers), head);
+    head->layers = layers;
+    head->window_layers = ifl_min(head->window_layers, layers);
+}
+
+/* A layer of experts becomes a dense one of the columns that a token uses. */
+static void make_dense(struct model *model)
+{
+    if (model->n_experts > 0) {
+        model->d_ffn =
+            model->d_ffn * model->experts_per_token + model->shared_experts * model->d_ffn_shared;
+        model->plain_frac[MODEL_PART_MLP] = model->plain_frac[MODEL_PART_EXPERTS];
+    }
+    model->n_experts = model->experts_per_token = model->n_rank_experts = 0;
+    model->shared_experts = model->first_dense_layers = model->d_ffn_dense = 0;
+    model->bare_layers = 0;
+}
+
 /* What a pass computes. Its time on the host is that of its layers and pass_s. */
 static struct cost *create_pass(const struct draft_cost *draft, struct ifl_error *error)
 {
@@ -97,14 +118,9 @@ static struct cost *create_pass(const struct draft_cost *draft, struct ifl_error
     host->step_s = draft->pass_s;
     host->seq_s = host->floor_s = 0;
     if (draft->proposer == PROPOSER_HEAD) {
-        model.layers = draft->layers;
+        cut_layers(draft->model, draft->layers, &model);
         model.vocab = ifl_max((int32_t)(model.vocab * draft->lm_head_frac), 1);
-        if (model.n_experts > 0)
-            model.d_ffn =
-                model.d_ffn * model.experts_per_token + model.shared_experts * model.d_ffn_shared;
-        model.n_experts = model.experts_per_token = model.n_rank_experts = 0;
-        model.shared_experts = model.first_dense_layers = model.d_ffn_dense = 0;
-        model.bare_layers = 0;
+        make_dense(&model);
     }
     if (model.n_experts == 0) /* the groups of ranks share nothing of it */
         parallel.data = parallel.expert = 1;

@@ -394,6 +394,20 @@ static int32_t element_bytes(struct ifl_hf_config *config)
     return 2;
 }
 
+/* ", 16 bits: 100% of attention, ..."; empty where all matrices are quantised. */
+static void list_plain_parts(const struct model *model, char *text, size_t n_bytes)
+{
+    static const char *const names[MODEL_PARTS] = {"attention", "states", "MLPs", "shared experts",
+                                                   "experts"};
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < MODEL_PARTS; i++)
+        if (model->plain_frac[i] > 0 && at < n_bytes)
+            at +=
+                (size_t)snprintf(text + at, n_bytes - at, "%s %.0f%% of %s",
+                                 at > 0 ? "," : ", 16 bits:", 100 * model->plain_frac[i], names[i]);
+}
+
 static void read_text(struct ifl_hf_config *config, struct json_t *vision, struct model *model)
 {
     const char *whole = take_text_part(config);
@@ -407,10 +421,12 @@ static void read_text(struct ifl_hf_config *config, struct json_t *vision, struc
                               ? ": the text part; of the image encoder only memory is modelled"
                               : ": the text part, the image encoder is not modelled";
     model->weight_bytes = model->kv_bytes = element_bytes(config);
-    const char *weights = hf_read_quantization(config, model);
-    snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s%s%s%s",
+    const char *weights = hf_read_quantization(config, whole != NULL, model);
+    char plain[96];
+    list_plain_parts(model, plain, sizeof plain);
+    snprintf(model->about, sizeof model->about, "Hugging Face config, model_type %s%s%s%s%s",
              whole ? whole : architecture->model_type, weights ? ", " : "", weights ? weights : "",
-             whole ? encoder : "");
+             plain, whole ? encoder : "");
 }
 
 /* The text part takes the place of the whole object, so the encoder's is kept. */

@@ -21,9 +21,13 @@ void hf_read_grouped(struct ifl_hf_config *config, struct model *model);
 void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
 
 /* The format of a quantised checkpoint's matrices; words for it, NULL if it is not quantised.
- * Scales of blocks of fp8 are left out, and matrices that the file excludes count as the others do.
- */
-const char *hf_read_quantization(struct ifl_hf_config *config, struct model *model);
+ * Scales of blocks of fp8 are left out. Needs the model's shapes; is_part: those of the text part
+ * of one that reads images. */
+const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, struct model *model);
+/* plain_frac, by the modules that a quantization_config excludes, or does not target. Of the
+ * experts of a layer the first stands for all. */
+void hf_read_plain_parts(struct ifl_hf_config *config, const struct json_t *object, bool is_part,
+                         struct model *model);
 
 /* vLLM keeps states in the model's dtype unless mamba_ssm_dtype, or mamba_ssm_cache_dtype, names
  * another. */

@@ -13,16 +13,17 @@ struct format {
     int32_t quantization; /* enum model_quantization */
     const char *words;    /* for the model's `about`; NULL: it is none that is modelled */
     int32_t group;        /* model.h, quantization_group */
+    bool symmetric;       /* the same, quantization_symmetric */
 };
 
 enum { MOST_GROUP = 65536 };
 
-static const struct format FP8 = {MODEL_FP8, "weights in fp8", 0},
-                           UNPACKED_FP8 = {MODEL_INT8, "weights in fp8, unpacked: as int8", 0},
-                           INT8 = {MODEL_INT8, "weights in int8", 0},
-                           INT4 = {MODEL_INT4, "weights in int4", 0},
-                           NVFP4 = {MODEL_NVFP4, "weights in nvfp4", 0},
-                           FP4 = {MODEL_INT4, "weights in FP4, counted as int4", 0}, UNKNOWN;
+static const struct format FP8 = {MODEL_FP8, "weights in fp8"},
+                           UNPACKED_FP8 = {MODEL_INT8, "weights in fp8, unpacked: as int8"},
+                           INT8 = {MODEL_INT8, "weights in int8"},
+                           INT4 = {MODEL_INT4, "weights in int4"},
+                           NVFP4 = {MODEL_NVFP4, "weights in nvfp4"},
+                           FP4 = {MODEL_INT4, "weights in FP4, counted as int4"}, UNKNOWN;
 
 /* An algorithm of NVIDIA's Model Optimizer. */
 static struct format format_of_algorithm(const char *algorithm)
@@ -75,8 +76,11 @@ static struct format format_of_bits(const json_t *object, const char *key)
 static struct format format_of_group(const json_t *weights, const json_t *activations)
 {
     const json_int_t bits = bits_of(weights, "num_bits");
-    if (strcmp(ifl_hf_text(weights, "type"), "float") != 0)
-        return format_of_bits(weights, "num_bits");
+    if (strcmp(ifl_hf_text(weights, "type"), "float") != 0) {
+        struct format format = format_of_bits(weights, "num_bits");
+        format.symmetric = json_is_true(ifl_hf_value(weights, "symmetric"));
+        return format;
+    }
     if (bits == 4)
         return bits_of(weights, "group_size") == 16 && bits_of(activations, "num_bits") == 4 ? NVFP4
                                                                                              : FP4;
@@ -139,7 +143,7 @@ static struct format format_of(struct ifl_hf_config *config, const json_t *objec
     if (strcmp(method, "fp8") == 0 || strcmp(method, "fbgemm_fp8") == 0)
         return FP8;
     if (strcmp(method, "mxfp4") == 0)
-        return (struct format){MODEL_MXFP4, "experts in mxfp4", 0};
+        return (struct format){MODEL_MXFP4, "experts in mxfp4"};
     if (is_one_of(method, integers))
         return format_of_integers(config, object);
     if (strcmp(method, "compressed-tensors") == 0)
@@ -152,7 +156,7 @@ static struct format format_of(struct ifl_hf_config *config, const json_t *objec
     return format;
 }
 
-const char *hf_read_quantization(struct ifl_hf_config *config, struct model *model)
+const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, struct model *model)
 {
     const json_t *object = ifl_hf_value(config->root, "quantization_config");
     if (!object) /* its name in the first files of compressed-tensors */
@@ -162,5 +166,8 @@ const char *hf_read_quantization(struct ifl_hf_config *config, struct model *mod
     const struct format format = format_of(config, object);
     model->quantization = format.quantization;
     model->quantization_group = format.group;
+    model->quantization_symmetric = format.symmetric;
+    if (format.quantization != MODEL_MXFP4) /* in which experts alone are */
+        hf_read_plain_parts(config, object, is_part, model);
     return format.words;
 }

@@ -22,6 +22,7 @@ enum {
     KEEPS_EXPERTS = 1 << 9,   /* their workspaces are there while it samples */
     HAS_LATENT = 1 << 10,     /* releases that compute latent attention as such */
     SORTS = 1 << 11,          /* the logits, unless FlashInfer's kernel samples */
+    COUNTS_ENCODER = 1 << 12, /* of images, which the profile run computes */
 };
 
 static const struct engine_rule {
@@ -36,12 +37,16 @@ static const struct engine_rule {
     [MEMORY_VLLM_0_6_4] = {"vllm-0.6.4", 37, 0.13, IS_V0 | COUNTS_CONTEXT},
     [MEMORY_VLLM_0_6_5] = {"vllm-0.6.5", 37, 0.13, IS_V0 | HAS_LATENT},
     [MEMORY_VLLM_0_7] = {"vllm-0.7", 0, 0.13, COUNTS_CONTEXT | NO_SAMPLER | HAS_LATENT},
-    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT | SORTS},
-    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, NULL_BLOCK | HAS_LATENT | SORTS},
-    [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | SORTS},
-    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT},
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13,
+                         COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT | SORTS | COUNTS_ENCODER},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13,
+                           NULL_BLOCK | HAS_LATENT | SORTS | COUNTS_ENCODER},
+    [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13,
+                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | SORTS | COUNTS_ENCODER},
+    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25,
+                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | COUNTS_ENCODER},
     [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25,
-                          NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT},
+                          NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT | COUNTS_ENCODER},
     [MEMORY_SGLANG] = {"sglang", 0, 0, COUNTS_CONTEXT | IS_STATIC | HAS_LATENT},
 };
 
@@ -69,7 +74,7 @@ bool memory_rule_sorts_logits(enum memory_rule rule)
 
 bool memory_rule_counts_encoder(enum memory_rule rule)
 {
-    return rules[rule].flags & NULL_BLOCK; /* they came with the same release */
+    return rules[rule].flags & COUNTS_ENCODER;
 }
 
 bool memory_rule_has_null_block(enum memory_rule rule)
@@ -224,7 +229,8 @@ static int64_t absorbed_bytes(const struct model *model, const struct engine_rul
 {
     struct model_linear ups[MODEL_UPS];
     const struct model_linear *up = &ups[MODEL_KV_UP];
-    if (model_attention_bytes(model) == model->weight_bytes || rule->flags & IS_STATIC)
+    if (model_element_bytes(model, MODEL_PART_ATTENTION) == model->weight_bytes ||
+        rule->flags & IS_STATIC)
         return 0;
     model_latent_ups(model, tensor_parallel, ups);
     return model->layers * up->n * up->k * model->weight_bytes;
@@ -249,12 +255,13 @@ static int64_t padded_bytes(const struct model *model, const struct platform *pl
 }
 
 /* Of 4 bits, each group has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py and
- * gptq_marlin.py, create_weights; 128 is what most checkpoints have). Those of a whole column are
- * next to nothing. */
+ * gptq_marlin.py, create_weights; 128 is what most checkpoints have), or the scale alone
+ * (compressed_tensors_wNa16.py). Those of a whole column are next to nothing. */
 static int64_t scale_bytes(const struct model *model, int32_t tensor_parallel)
 {
     const int32_t group = model->quantization_group == 0 ? 128 : model->quantization_group;
-    return group < 0 ? 0 : model_matrices_bytes(model, tensor_parallel) * 20 / 4 / group;
+    const int32_t bits = model->quantization_symmetric ? 16 : 20;
+    return group < 0 ? 0 : model_quantized_bytes(model, tensor_parallel) * bits / 4 / group;
 }
 
 static int64_t weight_bytes(const struct model *model, const struct platform *platform,

@@ -1,6 +1,7 @@
 #include "cost/model.h"
 
 #include <math.h>
+#include <string.h>
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -173,11 +174,30 @@ static int64_t layers_matrices(const struct model *model, int32_t tensor_paralle
     return matrices_with(model, tensor_parallel, held_experts(model));
 }
 
-/* Of these, those of the experts that a router picks from. */
-static int64_t experts_matrices(const struct model *model, int32_t tensor_parallel)
+static int64_t part_matrices(const struct model *model, int32_t tensor_parallel,
+                             enum model_part part)
 {
     const int64_t columns = held_experts(model) * (model->d_ffn / tensor_parallel);
-    return model->n_experts > 0 ? routed_layers(model) * mlp_matrices(model, columns) : 0;
+    const bool has_experts = model->n_experts > 0;
+    switch (part) {
+    case MODEL_PART_ATTENTION:
+        return (model->layers - model->state_layers) * attention_matrices(model, tensor_parallel);
+    case MODEL_PART_STATE:
+        return model->state_layers * state_matrices(model, tensor_parallel);
+    case MODEL_PART_MLP:
+        if (has_experts)
+            return model->first_dense_layers *
+                   mlp_matrices(model, model_dense_columns(model, tensor_parallel));
+        return routed_layers(model) * mlp_matrices(model, columns);
+    case MODEL_PART_SHARED:
+        return routed_layers(model) *
+               mlp_matrices(model, model_shared_columns(model, tensor_parallel));
+    case MODEL_PART_EXPERTS:
+        return has_experts ? routed_layers(model) * mlp_matrices(model, columns) : 0;
+    case MODEL_PARTS:
+        break;
+    }
+    return 0;
 }
 
 static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
@@ -269,10 +289,12 @@ void model_set_dtype(struct model *model, enum model_dtype dtype)
     if (model->kv_bytes == model->weight_bytes)
         model->kv_bytes = bytes;
     model->weight_bytes = bytes;
+    if (model->quantization != (int32_t)quantization[dtype])
+        memset(model->plain_frac, 0, sizeof model->plain_frac);
     model->quantization = quantization[dtype];
 }
 
-double model_matrix_bytes(const struct model *model)
+static double matrix_bytes(const struct model *model)
 {
     switch ((enum model_quantization)model->quantization) {
     case MODEL_FP8:
@@ -289,31 +311,47 @@ double model_matrix_bytes(const struct model *model)
     return model->weight_bytes;
 }
 
-double model_attention_bytes(const struct model *model)
+double model_quantized_element_bytes(const struct model *model, enum model_part part)
 {
-    const bool is_plain = model->quantization == MODEL_NVFP4 && model_is_latent(model);
-    return is_plain ? model->weight_bytes : model_matrix_bytes(model);
+    if (part == MODEL_PART_EXPERTS && model->quantization == MODEL_MXFP4)
+        return 4.25 / 8;
+    const bool is_plain = part == MODEL_PART_ATTENTION && model->quantization == MODEL_NVFP4 &&
+                          model_is_latent(model);
+    return is_plain ? model->weight_bytes : matrix_bytes(model);
 }
 
-double model_expert_bytes(const struct model *model)
+double model_element_bytes(const struct model *model, enum model_part part)
 {
-    return model->quantization == MODEL_MXFP4 ? 4.25 / 8 : model_matrix_bytes(model);
+    const double plain = model->plain_frac[part];
+    return plain * model->weight_bytes + (1 - plain) * model_quantized_element_bytes(model, part);
+}
+
+static double part_bytes(const struct model *model, int32_t tensor_parallel, enum model_part part)
+{
+    return (double)part_matrices(model, tensor_parallel, part) * model_element_bytes(model, part);
 }
 
 int64_t model_experts_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    return (int64_t)((double)experts_matrices(model, tensor_parallel) * model_expert_bytes(model));
+    return (int64_t)part_bytes(model, tensor_parallel, MODEL_PART_EXPERTS);
 }
 
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t attention =
-        (model->layers - model->state_layers) * attention_matrices(model, tensor_parallel);
-    const int64_t others = layers_matrices(model, tensor_parallel) -
-                           experts_matrices(model, tensor_parallel) - attention;
-    return (int64_t)((double)others * model_matrix_bytes(model) +
-                     (double)attention * model_attention_bytes(model)) +
-           model_experts_bytes(model, tensor_parallel);
+    double n = 0;
+    for (int part = 0; part < MODEL_PART_EXPERTS; part++)
+        n += part_bytes(model, tensor_parallel, (enum model_part)part);
+    return (int64_t)n + model_experts_bytes(model, tensor_parallel);
+}
+
+int64_t model_quantized_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    double n = 0;
+    for (int part = 0; part < MODEL_PARTS; part++)
+        n += (double)part_matrices(model, tensor_parallel, (enum model_part)part) *
+             (1 - model->plain_frac[part]) *
+             model_quantized_element_bytes(model, (enum model_part)part);
+    return (int64_t)n;
 }
 
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel)

@@ -47,6 +47,16 @@ enum model_quantization {
  * or the state-space duality of Mamba-2 (Dao & Gu 2024, arXiv 2405.21060), whose keys are B and
  * queries C, a pair a group of heads (k_heads), and whose values are the heads' inputs. */
 enum model_state_rule { MODEL_STATE_DELTA, MODEL_STATE_MAMBA2 };
+/* The layers' matrices by what they are part of. The MLPs are those of a dense model, or of the
+ * layers of first_dense_layers; the experts those that a router picks from. */
+enum model_part {
+    MODEL_PART_ATTENTION,
+    MODEL_PART_STATE,
+    MODEL_PART_MLP,
+    MODEL_PART_SHARED,
+    MODEL_PART_EXPERTS,
+    MODEL_PARTS
+};
 enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
 
 /* Other shapes are bounded by IFL_MODEL_MAX_... of inflight/engine.h. */
@@ -74,6 +84,9 @@ struct model {
     int32_t quantization; /* enum model_quantization */
     /* Integers of 4 bits that share a scale and a zero; 0: not said, -1: a whole column does. */
     int32_t quantization_group;
+    bool quantization_symmetric; /* they share a scale alone */
+    /* Of a part's elements, the share that a quantised checkpoint leaves in weight_bytes each. */
+    double plain_frac[MODEL_PARTS];
     int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
     int32_t n_rank_experts; /* those that a rank holds, or a part of each; 0: all (model_spread) */
@@ -115,7 +128,8 @@ enum model_dtype {
     MODEL_DTYPE_INT4,
     MODEL_DTYPE_NVFP4
 };
-/* K/V that has as many bytes as the activations follows them. */
+/* K/V that has as many bytes as the activations follows them. With another quantization than that
+ * of the file all matrices have it. */
 void model_set_dtype(struct model *model, enum model_dtype dtype);
 
 /* Errors where the ranks cannot share the model evenly: query heads, FFN columns, and KV heads
@@ -193,7 +207,9 @@ int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* The part of model_weight_bytes that is the layers' matrices. */
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
-/* Of these, those of the experts that a router picks from. */
+/* Of these, those that are quantised, where a part of them is left in weight_bytes. */
+int64_t model_quantized_bytes(const struct model *model, int32_t tensor_parallel);
+/* Those of the experts that a router picks from. */
 int64_t model_experts_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* Bytes of an element of K and V, its share of a scale included. */
@@ -222,11 +238,15 @@ static inline double model_index_bytes(const struct model *model)
     return model->index_topk > 0 ? model->index_head_dim + 4 : 0;
 }
 
-/* Bytes of an element of the layers' matrices, with its part of a scale in formats of 4 bits that
- * have one; of those of attention and of experts. */
-double model_matrix_bytes(const struct model *model);
-double model_attention_bytes(const struct model *model);
-double model_expert_bytes(const struct model *model);
+/* Bytes of a quantised element of a part, with its share of a scale in formats of 4 bits that have
+ * one; and of an element in the mean, where some are not quantised. */
+double model_quantized_element_bytes(const struct model *model, enum model_part part);
+double model_element_bytes(const struct model *model, enum model_part part);
+/* The part that mlp up and mlp down of model_layer_linears belong to. */
+static inline enum model_part model_picked_part(const struct model *model)
+{
+    return model->n_experts > 0 ? MODEL_PART_EXPERTS : MODEL_PART_MLP;
+}
 
 /* The expected number of experts that a layer reads for n_tokens tokens, if each token picks k of E
  * at random: E (1 - (1 - k/E)^tokens). 1 for a dense model. */

@@ -53,13 +53,14 @@ static struct pass_part around(const struct model *model, int32_t tensor_paralle
 {
     struct model_linear states[MODEL_STATE_LINEARS];
     const double share = (double)model->state_layers / model->layers;
-    const double matrix_bytes = model_matrix_bytes(model);
-    const struct pass_part full = product(model, of_attention, m, 1, model_attention_bytes(model));
+    const double state_bytes = model_element_bytes(model, MODEL_PART_STATE);
+    const struct pass_part full =
+        product(model, of_attention, m, 1, model_element_bytes(model, MODEL_PART_ATTENTION));
     if (model->state_layers == 0)
         return full;
     model_state_linears(model, tensor_parallel, states);
     return both(times(1 - share, full),
-                times(share, product(model, &states[i], m, 1, matrix_bytes)));
+                times(share, product(model, &states[i], m, 1, state_bytes)));
 }
 
 /* Of a layer in the mean. */
@@ -110,7 +111,8 @@ static struct pass_part latent_ups(const struct model *model, int32_t tensor_par
 {
     struct model_linear ups[MODEL_UPS];
     const double h = model_q_heads_per_rank(model, tensor_parallel);
-    const double m = pass->n_seqs * pass->new_tokens, matrix_bytes = model_attention_bytes(model);
+    const double m = pass->n_seqs * pass->new_tokens;
+    const double matrix_bytes = model_element_bytes(model, MODEL_PART_ATTENTION);
     const double rows = pass->n_seqs * (pass->context_tokens + pass->new_tokens);
     const struct model_linear w_uk = {"kv up", model->kv_lora_rank, model->qk_nope_head_dim};
     const struct model_linear w_uv = {"kv up", model->v_head_dim, model->kv_lora_rank};
@@ -128,10 +130,11 @@ static struct pass_part latent_ups(const struct model *model, int32_t tensor_par
 /* ---- the parts ---- */
 
 /* The MLPs of all layers: those that a router picks, the shared ones, and the first layers' own. */
-static struct pass_part mlp_of(const struct model *model, int64_t columns, double m)
+static struct pass_part mlp_of(const struct model *model, enum model_part part, int64_t columns,
+                               double m)
 {
     const int64_t up = model->mlp == MODEL_MLP_GATED ? 2 * columns : columns, d = model->d_model;
-    const double matrix_bytes = model_matrix_bytes(model);
+    const double matrix_bytes = model_element_bytes(model, part);
     if (columns == 0)
         return (struct pass_part){"mlp", 0, 0};
     return both(product(model, &(struct model_linear){"mlp up", up, d}, m, 1, matrix_bytes),
@@ -141,7 +144,7 @@ static struct pass_part mlp_of(const struct model *model, int64_t columns, doubl
 static struct pass_part mlps(const struct model *model, int32_t tensor_parallel, double m)
 {
     struct model_linear linears[MODEL_LINEARS];
-    const double expert_bytes = model_expert_bytes(model);
+    const double expert_bytes = model_element_bytes(model, model_picked_part(model));
     const double picks = m * model_experts_per_token(model);
     const double experts = model_distinct_experts(model, m);
     const int32_t n_dense = model->first_dense_layers, n_bare = model->bare_layers;
@@ -149,10 +152,11 @@ static struct pass_part mlps(const struct model *model, int32_t tensor_parallel,
     const struct pass_part picked =
         both(product(model, &linears[MODEL_MLP_UP], picks, experts, expert_bytes),
              product(model, &linears[MODEL_MLP_DOWN], picks, experts, expert_bytes));
-    const struct pass_part layer =
-        both(picked, mlp_of(model, model_shared_columns(model, tensor_parallel), m));
+    const struct pass_part layer = both(
+        picked, mlp_of(model, MODEL_PART_SHARED, model_shared_columns(model, tensor_parallel), m));
     return both(times(model->layers - n_dense - n_bare, layer),
-                times(n_dense, mlp_of(model, model_dense_columns(model, tensor_parallel), m)));
+                times(n_dense, mlp_of(model, MODEL_PART_MLP,
+                                      model_dense_columns(model, tensor_parallel), m)));
 }
 
 static struct pass_part of_layers(const struct model *model, const char *name, struct pass_part one)

@@ -66,6 +66,30 @@ static double router_s(const struct roofline_rank *rank, double m)
     return gemm_s(rank->hardware, m, model->n_experts, model->d_model, model->weight_bytes);
 }
 
+static enum product_format part_format(const struct roofline_rank *rank, enum model_part part)
+{
+    return part == MODEL_PART_ATTENTION ? rank->attention_format : rank->product_format;
+}
+
+/* The elements of a part that are not quantised are multiplied in 16 bits. */
+static double part_s(const struct roofline_rank *rank, enum model_part part,
+                     struct gemm_group group)
+{
+    const struct model *model = rank->model;
+    const double plain = model->plain_frac[part];
+    double s = 0;
+    group.element_bytes = model->weight_bytes;
+    if (plain > 0) {
+        group.weight_bytes = model->weight_bytes;
+        s = plain * gemm_group_s(rank->hardware, &group);
+    }
+    if (plain >= 1)
+        return s;
+    group.weight_bytes = model_quantized_element_bytes(model, part);
+    group.format = part_format(rank, part);
+    return s + (1 - plain) * gemm_group_s(rank->hardware, &group);
+}
+
 /* Experts run as one group: the tokens' picks are its rows, and the router is a small product. */
 static double linear_s(const struct roofline_rank *rank, int i, struct roofline_tokens m)
 {
@@ -76,62 +100,60 @@ static double linear_s(const struct roofline_rank *rank, int i, struct roofline_
         .n = (double)rank->linears[i].n,
         .k = (double)rank->linears[i].k,
         .n_weights = experts ? rank_experts(rank, m) : 1,
-        .element_bytes = model->weight_bytes,
-        .weight_bytes = experts ? model_expert_bytes(model) : model_attention_bytes(model),
-        .format = experts ? rank->product_format : rank->attention_format,
     };
     const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
-    return (routes ? router_s(rank, m.own) : 0) + gemm_group_s(rank->hardware, &group);
+    return (routes ? router_s(rank, m.own) : 0) +
+           part_s(rank, experts ? model_picked_part(model) : MODEL_PART_ATTENTION, group);
 }
 
 /* The router and the experts, as one operation. */
 static double fused_experts_s(const struct roofline_rank *rank, struct roofline_tokens m)
 {
     const struct model *model = rank->model;
-    const struct expert_group group = {
+    const double plain = model->plain_frac[MODEL_PART_EXPERTS];
+    struct expert_group group = {
         .n_picks = rank_picks(rank, m),
         .n_experts = rank_experts(rank, m),
         .n_matrices = model->mlp == MODEL_MLP_GATED ? 3 : 2,
         .d_model = model->d_model,
         .d_ffn = rank->ffn_columns,
         .element_bytes = model->weight_bytes,
-        .weight_bytes = model_expert_bytes(model),
+        .weight_bytes = model_quantized_element_bytes(model, MODEL_PART_EXPERTS),
         .format = rank->expert_format,
     };
-    return router_s(rank, m.own) + experts_s(rank->hardware, &group);
+    double s = router_s(rank, m.own) + (1 - plain) * experts_s(rank->hardware, &group);
+    if (plain > 0) {
+        group.weight_bytes = model->weight_bytes;
+        if (experts_are_known(rank->hardware, EXPERTS_16_BIT))
+            group.format = EXPERTS_16_BIT;
+        s += plain * experts_s(rank->hardware, &group);
+    }
+    return s;
 }
 
-static double product_s(const struct roofline_rank *rank, double m, double n, double k,
-                        double weight_bytes, enum product_format format)
+double roofline_product_s(const struct roofline_rank *rank, enum model_part part, double m,
+                          double n, double k)
 {
-    const struct gemm_group one = {m, n, k, 1, rank->model->weight_bytes, weight_bytes, format};
-    return gemm_group_s(rank->hardware, &one);
-}
-
-double roofline_product_s(const struct roofline_rank *rank, double m, double n, double k)
-{
-    return product_s(rank, m, n, k, model_matrix_bytes(rank->model), rank->product_format);
-}
-
-double roofline_attention_product_s(const struct roofline_rank *rank, double m, double n, double k)
-{
-    return product_s(rank, m, n, k, model_attention_bytes(rank->model), rank->attention_format);
+    return part_s(rank, part, (struct gemm_group){.m = m, .n = n, .k = k, .n_weights = 1});
 }
 
 /* An MLP beside experts, or in place of them. */
-static double mlp_s(const struct roofline_rank *rank, double m, double columns)
+static double mlp_s(const struct roofline_rank *rank, enum model_part part, double m,
+                    double columns)
 {
     const double up = rank->model->mlp == MODEL_MLP_GATED ? 2 * columns : columns;
     const double d = rank->model->d_model;
-    return columns > 0
-               ? roofline_product_s(rank, m, up, d) + roofline_product_s(rank, m, d, columns)
-               : 0;
+    return columns > 0 ? roofline_product_s(rank, part, m, up, d) +
+                             roofline_product_s(rank, part, m, d, columns)
+                       : 0;
 }
 
 static double q_up_s(const struct roofline_rank *rank, double m)
 {
     const struct model_linear *up = &rank->ups[MODEL_Q_UP];
-    return up->n > 0 ? roofline_attention_product_s(rank, m, (double)up->n, (double)up->k) : 0;
+    return up->n > 0
+               ? roofline_product_s(rank, MODEL_PART_ATTENTION, m, (double)up->n, (double)up->k)
+               : 0;
 }
 
 double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -148,7 +170,8 @@ double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step
                                   .n_weights = h,
                                   .element_bytes = model->weight_bytes,
                                   .weight_bytes = model->weight_bytes};
-    double s = roofline_attention_product_s(rank, prompts, (double)up->n, (double)up->k);
+    double s =
+        roofline_product_s(rank, MODEL_PART_ATTENTION, prompts, (double)up->n, (double)up->k);
     s += gemm_group_s(rank->hardware, &absorbed);
     absorbed.n = model->v_head_dim;
     absorbed.k = model->kv_lora_rank;
@@ -225,7 +248,7 @@ static double dense_layer_s(const struct roofline_rank *rank, double m, double f
     double layer_s = layer_elementwise_s(rank, m, activation_elements(rank, columns));
     for (int i = 0; i < MODEL_MLP_UP; i++)
         layer_s += linear_s(rank, i, own);
-    layer_s += q_up_s(rank, m) + mlp_s(rank, m, columns);
+    layer_s += q_up_s(rank, m) + mlp_s(rank, MODEL_PART_MLP, m, columns);
     return layer_s * frac + reductions_s(rank, m) + merge_s(rank, m);
 }
 
@@ -247,7 +270,7 @@ static double layer_s(const struct roofline_rank *rank, struct roofline_tokens m
         s += linear_s(rank, i, m);
     if (rank->fused_experts)
         s += fused_experts_s(rank, m);
-    s += q_up_s(rank, m.own) + mlp_s(rank, m.own, rank->shared_columns);
+    s += q_up_s(rank, m.own) + mlp_s(rank, MODEL_PART_SHARED, m.own, rank->shared_columns);
     s *= frac;
     s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);
     return s;

@@ -13,10 +13,9 @@ struct roofline_tokens {
  * kernels' times; messages have their own numbers. */
 double roofline_layers_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac);
 
-/* One product with weights of the layers' format. */
-double roofline_product_s(const struct roofline_rank *rank, double m, double n, double k);
-/* The same of attention, whose weights may have another format. */
-double roofline_attention_product_s(const struct roofline_rank *rank, double m, double n, double k);
+/* One product with weights of a part's format. */
+double roofline_product_s(const struct roofline_rank *rank, enum model_part part, double m,
+                          double n, double k);
 
 /* The products of a layer's attention, the norms of its latents and the rotary embedding. */
 double roofline_projections_s(const struct roofline_rank *rank, double m);

@@ -9,8 +9,9 @@ double roofline_index_products_s(const struct roofline_rank *rank, double n_toke
 {
     const struct model *model = rank->model;
     const double width = model->index_head_dim, heads = model->index_heads;
-    return roofline_attention_product_s(rank, n_tokens, heads * width, model->q_lora_rank) +
-           roofline_attention_product_s(rank, n_tokens, width + heads, model->d_model);
+    return roofline_product_s(rank, MODEL_PART_ATTENTION, n_tokens, heads * width,
+                              model->q_lora_rank) +
+           roofline_product_s(rank, MODEL_PART_ATTENTION, n_tokens, width + heads, model->d_model);
 }
 
 /* FlashMLA's kernel of prompts has tiles of 64 heads; with K/V of 8 bits fewer than 32 take as long

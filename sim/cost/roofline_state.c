@@ -78,7 +78,7 @@ double roofline_state_projections_s(const struct roofline_rank *rank, double n_t
 {
     double s = 0;
     for (int i = 0; i < MODEL_STATE_LINEARS; i++)
-        s += roofline_product_s(rank, n_tokens, (double)rank->states[i].n,
+        s += roofline_product_s(rank, MODEL_PART_STATE, n_tokens, (double)rank->states[i].n,
                                 (double)rank->states[i].k);
     return s;
 }

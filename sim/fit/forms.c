@@ -37,7 +37,7 @@ static double predict_experts(const struct platform *platform, const struct fit_
         .d_model = sample->n,
         .d_ffn = sample->k,
         .element_bytes = 2,
-        .weight_bytes = model_expert_bytes(&of_format[format]),
+        .weight_bytes = model_quantized_element_bytes(&of_format[format], MODEL_PART_EXPERTS),
         .format = format,
     };
     return experts_s(&platform->hardware, &group);

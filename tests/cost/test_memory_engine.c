@@ -274,6 +274,16 @@ Test(memory_engine, graphs_as_logged)
     table_free(&table);
 }
 
+/* Encoders count from 0.8 on, whose releases have the null block, too: both by vLLM's source. */
+Test(memory_engine, what_each_rule_counts)
+{
+    for (int rule = 0; rule <= MEMORY_SGLANG; rule++) {
+        const bool is_late = rule >= MEMORY_VLLM_0_8 && rule != MEMORY_SGLANG;
+        cr_expect_eq(memory_rule_counts_encoder((enum memory_rule)rule), is_late, "%d", rule);
+        cr_expect_eq(memory_rule_has_null_block((enum memory_rule)rule), is_late, "%d", rule);
+    }
+}
+
 /* ---- two A100 with Llama-3.1-70B ---- */
 
 /* The deployment of llm-d of May 2025: utilisation 0.95, 2048 tokens, 256 sequences, vLLM 0.9.0.

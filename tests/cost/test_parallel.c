@@ -335,20 +335,19 @@ Test(rank, sequence_parallelism_halves_norms_and_messages)
 
 /* ---- guesses ---- */
 
-/* What a head of one layer adds to a step of each rank's totals. */
-static int64_t head_ns(const struct platform *hw, struct parallel parallel,
-                       struct ifl_step_totals first, struct ifl_step_totals second)
+/* What a head of one layer like those of `of` adds to a step of each rank's totals. */
+static int64_t head_of_ns(struct model model, struct model of_head, const struct platform *hw,
+                          struct parallel parallel, const struct ifl_step_totals totals[2])
 {
-    const struct model model = experts();
     const struct draft_cost head = {.proposer = PROPOSER_HEAD,
-                                    .model = &model,
+                                    .model = &of_head,
                                     .platform = hw,
                                     .parallel = &parallel,
                                     .layers = 1,
                                     .lm_head_frac = 1,
                                     .width = 1,
                                     .block_tokens = 16};
-    const struct ifl_step_totals *const of[] = {&first, &second};
+    const struct ifl_step_totals *const of[] = {&totals[0], &totals[1]};
     struct ifl_error error = {0};
     struct cost *cost = cost_create_roofline(&model, hw, &parallel, 16, &error);
     cr_assert_not_null(cost, "%s", error.text);
@@ -358,6 +357,13 @@ static int64_t head_ns(const struct platform *hw, struct parallel parallel,
     const int64_t both_ns = cost_group_step_ns(cost, of, (size_t)parallel.data);
     cost_destroy(cost);
     return both_ns - target_ns;
+}
+
+static int64_t head_ns(const struct platform *hw, struct parallel parallel,
+                       struct ifl_step_totals first, struct ifl_step_totals second)
+{
+    const struct ifl_step_totals totals[] = {first, second};
+    return head_of_ns(experts(), experts(), hw, parallel, totals);
 }
 
 /* A guess for each of n sequences. */
@@ -387,4 +393,25 @@ Test(head, is_shared_by_the_ranks_of_a_group)
                  2 * (1000 + 5 * 128));
     cr_expect_eq(head_ns(&hw, (struct parallel){4, 1, 2, 1, 1, false}, guessing(5), guessing(3)),
                  2 * (1000 + 5 * 128));
+}
+
+/* One layer of a model in which only some have a window or a state is one that sees everything;
+ * where all have a window, it has it, too. */
+Test(head, has_a_window_or_a_state_where_all_layers_have_one)
+{
+    static const char *const names[] = {"qwen3-next-80b-a3b", "gpt-oss-20b", "mistral-7b"};
+    const struct platform hw = load_platform("h100-sxm");
+    const struct ifl_step_totals totals[2] = {guessing(3)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct model target = load_model(names[i]);
+        struct model one = target;
+        const bool has_windows = target.window_layers == target.layers;
+        cr_assert_gt(target.window_layers + target.state_layers, 0, "%s", names[i]);
+        one.layers = 1;
+        one.window_layers = has_windows;
+        one.state_layers = 0;
+        const struct parallel parallel = model_tensor_parallel(1);
+        cr_expect_eq(head_of_ns(target, target, &hw, parallel, totals),
+                     head_of_ns(target, one, &hw, parallel, totals), "%s", names[i]);
+    }
 }

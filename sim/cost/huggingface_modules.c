@@ -1,0 +1,343 @@
+/* Which part of a quantised checkpoint's matrices has 16 bits, by the modules that its
+ * quantization_config names. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cost/huggingface_kinds.h"
+#include "cost/module_rules.h"
+#include "inflight/minmax.h"
+
+/* ---- what a module is called ---- */
+
+/* The modules of a layer by part; where there are several names, they are separated by bars. */
+static const struct family {
+    const char *model_type, *blocks[MODEL_PARTS];
+} families[] = {
+    {"mixtral",
+     {"self_attn", "", "mlp", "", "block_sparse_moe.experts.0|block_sparse_moe.experts"}},
+    {"minimax_m2",
+     {"self_attn", "", "mlp", "",
+      "block_sparse_moe.experts.0|block_sparse_moe.experts|mlp.experts.0|mlp.experts"}},
+    {"llama4_text",
+     {"self_attn", "", "feed_forward", "feed_forward.shared_expert",
+      "feed_forward.experts.0|feed_forward.experts"}},
+    {"bamba", {"self_attn", "mamba", "feed_forward"}},
+    {"granitemoehybrid", {"self_attn", "mamba", "shared_mlp", "shared_mlp", "block_sparse_moe"}},
+    {"nemotron_h",
+     {"mixer", "mixer", "mixer", "mixer.shared_experts", "mixer.experts.0|mixer.experts"}},
+    {NULL,
+     {"self_attn", "linear_attn", "mlp", "mlp.shared_expert|mlp.shared_experts",
+      "mlp.experts.0|mlp.experts"}},
+};
+
+/* Layers of a text model by itself, as a part of one that reads images, and of Nemotron-H. */
+static const char *const text_prefixes[] = {"model.", NULL},
+                         *const part_prefixes[] = {"model.language_model.", "language_model.model.",
+                                                   NULL},
+                         *const backbone_prefixes[] = {"backbone.", "model.", NULL};
+
+struct checkpoint {
+    struct ifl_hf_config *config;
+    const struct model *model;
+    const struct family *family;
+    const char *const *prefixes;
+    const char *letters; /* of Nemotron-H's layers, one each; NULL: of other models */
+    struct module_rules plain, targets;
+    bool all_are_targets;
+};
+
+static const struct family *family_of(const char *model_type)
+{
+    const struct family *family = families;
+    while (family->model_type && strcmp(family->model_type, model_type) != 0)
+        family++;
+    return family;
+}
+
+/* ---- the rules ---- */
+
+static void refuse_expression(struct ifl_hf_config *config, const char *text)
+{
+    char what[160];
+    snprintf(what, sizeof what, "quantization_config names modules by %.100s", text);
+    hf_refuse(config, what,
+              "an expression without counts, whose only lookahead is a (?!...) in front");
+}
+
+static void add_rule(struct checkpoint *of, struct module_rules *rules, const char *text)
+{
+    struct ifl_hf_config *config = of->config;
+    const int code = config->code ? 0 : module_rules_add(rules, text);
+    if (code == IFL_E_NOMEM)
+        config->code = ifl_fail_nomem(config->error);
+    else if (code < 0)
+        refuse_expression(config, text);
+}
+
+static void add_list(struct checkpoint *of, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_string(json_array_get(list, i)))
+            add_rule(of, &of->plain, json_string_value(json_array_get(list, i)));
+}
+
+/* GPTQModel's modules that are left out (-:), and those of auto-round with 16 bits. */
+static void add_objects(struct checkpoint *of, const json_t *object)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)ifl_hf_value(object, "dynamic"), name,
+                        value) if (strncmp(name, "-:", 2) == 0) add_rule(of, &of->plain, name);
+    json_object_foreach((json_t *)ifl_hf_value(object, "extra_config"), name,
+                        value) if (json_integer_value(ifl_hf_value(value, "bits")) >= 16)
+        add_rule(of, &of->plain, name);
+}
+
+/* Names of classes, such as Linear, stand for all modules. */
+static bool is_class(const char *target)
+{
+    return *target >= 'A' && *target <= 'Z';
+}
+
+static void add_targets(struct checkpoint *of, const json_t *group)
+{
+    const json_t *targets = ifl_hf_value(group, "targets");
+    if (!ifl_hf_value(group, "weights"))
+        return;
+    of->all_are_targets |= json_array_size(targets) == 0;
+    for (size_t i = 0; i < json_array_size(targets); i++) {
+        const char *target = json_string_value(json_array_get(targets, i));
+        of->all_are_targets |= !target || is_class(target);
+        if (target && !is_class(target))
+            add_rule(of, &of->targets, target);
+    }
+}
+
+/* The keys are those of compressed-tensors, fp8 and fbgemm_fp8, AWQ and transformers, Model
+ * Optimizer, bitsandbytes. */
+static void add_rules(struct checkpoint *of, const json_t *object)
+{
+    static const char *const keys[] = {"ignore", "ignored_layers", "modules_to_not_convert",
+                                       "exclude_modules", "llm_int8_skip_modules"};
+    const char *name;
+    json_t *group;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        add_list(of, ifl_hf_value(object, keys[i]));
+    add_objects(of, object);
+    json_object_foreach((json_t *)ifl_hf_value(object, "config_groups"), name, group)
+        add_targets(of, group);
+    of->all_are_targets |= of->targets.n == 0;
+}
+
+/* ---- a module ---- */
+
+/* The next of some texts between bars, at most n_bytes of it. False: there is none. */
+static bool next_name(const char **from, char *name, size_t n_bytes)
+{
+    const size_t n = strcspn(*from, "|");
+    if (n == 0)
+        return false;
+    snprintf(name, n_bytes, "%.*s", (int)n, *from);
+    *from += n + ((*from)[n] == '|');
+    return true;
+}
+
+static bool is_named(const struct checkpoint *of, const struct module_rules *rules, int32_t layer,
+                     const char *block, const char *matrices)
+{
+    char matrix[64], name[256];
+    while (next_name(&matrices, matrix, sizeof matrix))
+        for (const char *const *prefix = of->prefixes; *prefix; prefix++) {
+            snprintf(name, sizeof name, "%slayers.%d.%s.%s", *prefix, layer, block, matrix);
+            if (module_rules_name(rules, name))
+                return true;
+        }
+    return false;
+}
+
+static bool is_in(const struct checkpoint *of, const struct module_rules *rules, int32_t layer,
+                  enum model_part part, const char *matrices)
+{
+    const char *blocks = of->family->blocks[part];
+    char block[64];
+    while (blocks && next_name(&blocks, block, sizeof block))
+        if (is_named(of, rules, layer, block, matrices))
+            return true;
+    return false;
+}
+
+static bool is_plain(const struct checkpoint *of, int32_t layer, enum model_part part,
+                     const char *matrices)
+{
+    return is_in(of, &of->plain, layer, part, matrices) ||
+           (!of->all_are_targets && !is_in(of, &of->targets, layer, part, matrices));
+}
+
+/* ---- a layer ---- */
+
+/* What a layer's matrices of a part are called, and their numbers of elements. */
+struct matrix {
+    const char *names;
+    double elements;
+};
+enum { MOST_MATRICES = 8 };
+
+static size_t latent_matrices(const struct model *model, struct matrix of[MOST_MATRICES])
+{
+    struct model_linear linears[MODEL_LINEARS], ups[MODEL_UPS];
+    const double d = model->d_model, index_heads = model->index_heads;
+    model_layer_linears(model, 1, linears);
+    model_latent_ups(model, 1, ups);
+    const bool compresses = model->q_lora_rank > 0;
+    const double down = (double)model->d_head * d;
+    size_t n = 0;
+    of[n++] = (struct matrix){compresses ? "q_a_proj|fused_qkv_a_proj" : "q_proj",
+                              (double)(linears[0].n * linears[0].k) - down};
+    of[n++] = (struct matrix){"kv_a_proj_with_mqa|fused_qkv_a_proj", down};
+    of[n++] = (struct matrix){"q_b_proj", (double)(ups[MODEL_Q_UP].n * ups[MODEL_Q_UP].k)};
+    of[n++] = (struct matrix){"kv_b_proj", (double)(ups[MODEL_KV_UP].n * ups[MODEL_KV_UP].k)};
+    of[n++] = (struct matrix){"o_proj", (double)(linears[1].n * linears[1].k)};
+    of[n++] =
+        (struct matrix){"indexer.wq_b", index_heads * model->index_head_dim * model->q_lora_rank};
+    of[n++] = (struct matrix){"indexer.wk", model->index_head_dim * d};
+    of[n++] = (struct matrix){"indexer.weights_proj", index_heads * d};
+    return n;
+}
+
+static size_t attention_matrices(const struct model *model, struct matrix of[MOST_MATRICES])
+{
+    if (model_is_latent(model))
+        return latent_matrices(model, of);
+    const double head = (double)model->d_head * model->d_model;
+    const double h = model->n_q_heads, g = model->n_kv_heads;
+    of[0] = (struct matrix){"q_proj|qkv_proj", (model->attention_gate ? 2 : 1) * h * head};
+    of[1] = (struct matrix){"k_proj|qkv_proj", g * head};
+    of[2] = (struct matrix){"v_proj|qkv_proj", g * head};
+    of[3] = (struct matrix){"o_proj", h * head};
+    return 4;
+}
+
+static size_t state_matrices(const struct model *model, struct matrix of[MOST_MATRICES])
+{
+    struct model_linear linears[MODEL_STATE_LINEARS];
+    const double d = model->d_model, v_heads = model->state_v_heads;
+    const double values = v_heads * model->state_v_dim * d;
+    model_state_linears(model, 1, linears);
+    const double in = (double)linears[0].n * d, out = (double)linears[1].n * (double)linears[1].k;
+    if (model->state_rule == MODEL_STATE_MAMBA2) {
+        of[0] = (struct matrix){"in_proj", in};
+        of[1] = (struct matrix){"out_proj", out};
+        return 2;
+    }
+    of[0] = (struct matrix){"in_proj_qkvz|in_proj_qkv", in - values - 2 * v_heads * d};
+    of[1] = (struct matrix){"in_proj_qkvz|in_proj_z", values};
+    of[2] = (struct matrix){"in_proj_ba|in_proj_b", v_heads * d};
+    of[3] = (struct matrix){"in_proj_ba|in_proj_a", v_heads * d};
+    of[4] = (struct matrix){"out_proj", out};
+    return 5;
+}
+
+/* The matrices of an MLP are of equal size. Mixtral's are w1, w3 and w2. */
+static size_t mlp_matrices(const struct model *model, struct matrix of[MOST_MATRICES])
+{
+    size_t n = 0;
+    if (model->mlp == MODEL_MLP_GATED)
+        of[n++] = (struct matrix){"gate_proj|gate_up_proj|w1|input_linear", 1};
+    of[n++] = (struct matrix){"up_proj|gate_up_proj|w3|input_linear", 1};
+    of[n++] = (struct matrix){"down_proj|w2|output_linear", 1};
+    return n;
+}
+
+static size_t matrices_of(const struct model *model, enum model_part part,
+                          struct matrix of[MOST_MATRICES])
+{
+    if (part == MODEL_PART_ATTENTION)
+        return attention_matrices(model, of);
+    return part == MODEL_PART_STATE ? state_matrices(model, of) : mlp_matrices(model, of);
+}
+
+/* ---- all layers ---- */
+
+static bool has_state(const struct checkpoint *of, int32_t layer)
+{
+    const json_t *root = of->config->root, *types = ifl_hf_value(root, "layer_types");
+    const json_t *attending = ifl_hf_value(root, "attn_layer_indices");
+    const json_t *interval = ifl_hf_value(root, "full_attention_interval");
+    const char *type = json_string_value(json_array_get(types, (size_t)layer));
+    if (of->model->state_layers == 0)
+        return false;
+    if (type)
+        return strcmp(type, "full_attention") != 0 && strcmp(type, "attention") != 0;
+    for (size_t i = 0; i < json_array_size(attending); i++)
+        if (json_integer_value(json_array_get(attending, i)) == layer)
+            return false;
+    if (attending)
+        return true;
+    return (layer + 1) % (interval ? ifl_max((int32_t)json_integer_value(interval), 1) : 4) != 0;
+}
+
+static bool has_part(const struct checkpoint *of, int32_t layer, enum model_part part)
+{
+    const bool has_experts = of->model->n_experts > 0 && layer >= of->model->first_dense_layers;
+    switch (part) {
+    case MODEL_PART_ATTENTION:
+        return !has_state(of, layer);
+    case MODEL_PART_STATE:
+        return has_state(of, layer);
+    case MODEL_PART_MLP:
+        return !has_experts;
+    case MODEL_PART_SHARED:
+        return has_experts && of->model->shared_experts > 0;
+    case MODEL_PART_EXPERTS:
+        return has_experts;
+    case MODEL_PARTS:
+        break;
+    }
+    return false;
+}
+
+/* A layer of Nemotron-H has one part, or experts and shared ones. */
+static bool has_letter(char letter, enum model_part part)
+{
+    static const char letters[] = {[MODEL_PART_ATTENTION] = '*',
+                                   [MODEL_PART_STATE] = 'M',
+                                   [MODEL_PART_MLP] = '-',
+                                   [MODEL_PART_SHARED] = 'E',
+                                   [MODEL_PART_EXPERTS] = 'E'};
+    return letter == letters[part];
+}
+
+static double plain_frac(const struct checkpoint *of, enum model_part part)
+{
+    struct matrix matrices[MOST_MATRICES];
+    const size_t n = matrices_of(of->model, part, matrices);
+    const int32_t n_layers = of->letters ? (int32_t)strlen(of->letters) : of->model->layers;
+    double all = 0, plain = 0;
+    for (int32_t layer = 0; layer < n_layers; layer++) {
+        if (!(of->letters ? has_letter(of->letters[layer], part) : has_part(of, layer, part)))
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            all += matrices[i].elements;
+            if (is_plain(of, layer, part, matrices[i].names))
+                plain += matrices[i].elements;
+        }
+    }
+    return all > 0 ? plain / all : 0;
+}
+
+void hf_read_plain_parts(struct ifl_hf_config *config, const struct json_t *object, bool is_part,
+                         struct model *model)
+{
+    const char *type = ifl_hf_text(config->root, "model_type");
+    const bool is_nemotron = strcmp(type, "nemotron_h") == 0;
+    struct checkpoint of = {.config = config, .model = model, .family = family_of(type)};
+    of.prefixes = is_nemotron ? backbone_prefixes : is_part ? part_prefixes : text_prefixes;
+    of.letters = is_nemotron ? ifl_hf_text(config->root, "hybrid_override_pattern") : NULL;
+    add_rules(&of, object);
+    if (!config->code && (of.plain.n > 0 || !of.all_are_targets))
+        for (int part = 0; part < MODEL_PARTS; part++)
+            model->plain_frac[part] = plain_frac(&of, (enum model_part)part);
+    module_rules_free(&of.plain);
+    module_rules_free(&of.targets);
+}

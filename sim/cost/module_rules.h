@@ -1,0 +1,32 @@
+/* Rules that name modules of a checkpoint, such as those that a quantization leaves out.
+ *
+ * A rule is of one of these kinds:
+ *
+ *     re:TEXT, -:TEXT   a regular expression of Python's, from the beginning of the name; it may
+ * end before the name does. One lookahead (?!...) may stand in front. TEXT with * or ?  a pattern
+ * of a shell for the name, or for a module that it is in TEXT              the name, or some of its
+ * words between dots: model.layers.0.mlp and self_attn are rules for
+ * model.layers.0.self_attn.q_proj, mlp.gate is none for mlp.gate_proj
+ *
+ * vLLM and transformers differ in how much of a name a text must be; whole words are what all of
+ * their checkpoints have in mind. */
+#ifndef SIM_COST_MODULE_RULES_H
+#define SIM_COST_MODULE_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct module_rule;
+/* Zeroed, it has no rules. Texts are borrowed. */
+struct module_rules {
+    struct module_rule *of;
+    size_t n, capacity;
+};
+
+/* 0, IFL_E_NOMEM, or IFL_E_INPUT for a regular expression that cannot be read. */
+int module_rules_add(struct module_rules *rules, const char *text);
+/* True if one of the rules is for the module. */
+bool module_rules_name(const struct module_rules *rules, const char *name);
+void module_rules_free(struct module_rules *rules);
+
+#endif
