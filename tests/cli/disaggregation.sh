@@ -67,6 +67,18 @@ succeeds "$inflight" run base.yaml --quiet --set workload.trace=held.csv --set c
 same "$(columns out/moves.csv request_id)" 0 'a prompt that is there does not move'
 same "$(columns out/requests.csv status,output_tokens,left_s | tail -1)" aborted,6,1.071700000 'a client whose prompt did not move'
 
+# Two stages of 5 ms. The second request's K/V comes at 22 ms, and the first stage is busy until 26 ms.
+cat >staged.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens
+0,100,4
+0.001,100,4
+E1
+sed 's/vllm-nixl/distserve/; s/role: prefill/&, count: 2, serving: {preset: distserve-prefill}/
+     s/role: decode, count: 2/role: decode, serving: {preset: distserve-decode}, parallel: {pipeline: 2}/' base.yaml >staged.yaml
+succeeds "$inflight" run staged.yaml --quiet --set workload.trace=staged.csv --set cluster.links.gb_per_s=0
+same "$(columns out/requests.csv transfer_s,decode_queue_s | tr '\n' ' ')" \
+    '0.001000000,0.000000000 0.001000000,0.004000000 ' 'the wait for a stage'
+
 # A link's preset, under keys of one's own.
 same "$("$inflight" list links | grep -c .)" "$(ls "$INFLIGHT_DATA"/configs/links | grep -c yaml)" 'a line a link'
 sed 's/latency_s: 0.001, gb_per_s: 10/preset: rdma-8x200g-roce, latency_s: 0.01/' base.yaml >linked.yaml
