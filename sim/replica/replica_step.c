@@ -452,12 +452,25 @@ IFL_APART static void stamp_starts(const struct planned *planned, size_t n, int6
     }
 }
 
+/* The same of those that go on, in this step, with what they have loaded. */
+IFL_APART static void stamp_resumed(const struct planned *planned, size_t n, int64_t planned_ns,
+                                    int64_t start_ns)
+{
+    for (size_t i = 0; i < n; i++)
+        if (planned[i].r && planned[i].r->rare->resumed_ns == planned_ns)
+            live_own(planned[i].r)->resumed_ns = start_ns;
+}
+
 IFL_APART void replica_note_begin(struct replica *replica, int64_t start_ns)
 {
     struct in_flight *in_flight = &replica->in_flight;
     const struct flown *last = in_flight_at(in_flight, in_flight->n_flown - 1);
-    if (last->desc.start_ns != start_ns && last->desc.totals.n_prefill_tokens > 0)
+    if (last->desc.start_ns == start_ns)
+        return;
+    if (last->desc.totals.n_prefill_tokens > 0)
         stamp_starts(last->planned, last->n_planned, last->desc.start_ns, start_ns);
+    if (replica->moving.on)
+        stamp_resumed(last->planned, last->n_planned, last->desc.start_ns, start_ns);
 }
 
 IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,

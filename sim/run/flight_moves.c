@@ -277,12 +277,23 @@ static int release(struct moves *moves, struct handover *h, struct ifl_error *er
     return loop_note_gone(moves->loop, replica, error);
 }
 
+/* The decode replica has all K/V in its cache: nothing moves. From now on the client leaves there.
+ */
+static int do_without(struct moves *moves, struct handover *h, struct ifl_error *error)
+{
+    if (!h->p)
+        return 0;
+    if (loop_note_departure(moves->loop, &h->arrival, h->to, h->d, error) < 0)
+        return error->code;
+    return release(moves, h, error);
+}
+
 /* The decode replica has taken blocks for r, or wants nothing. */
 static int hear_load(struct moves *moves, struct live_request *r, struct ifl_error *error)
 {
     struct handover *h = handover_of(moves, r);
     if (r->n_below == 0)
-        return h->p ? release(moves, h, error) : 0;
+        return do_without(moves, h, error);
     h->asked = true;
     h->asked_ns = moves->loop->now_ns;
     if (h->computed)
@@ -374,10 +385,12 @@ static int lose(struct moves *moves, struct handover *h, struct ifl_error *error
         return error->code;
     if (release(moves, h, error) < 0)
         return error->code;
-    if (moves->rules->lost == LOST_RECOMPUTE)
+    if (moves->rules->lost == LOST_RECOMPUTE) {
         replica_lose(to, d, loop->now_ns);
-    else
+    } else {
         replica_leave(to, d, IFL_FAILED, loop->now_ns);
+        d->n_lost = 0; /* what it has here is a hit */
+    }
     return loop_note_gone(loop, to, error);
 }
 

@@ -49,7 +49,8 @@ int moves_leave(struct moves *moves, struct replica *replica, struct live_reques
     }
     /* All of its K/V is on its way: it counts as gone, and both sides are free when that has come.
      */
-    h->left = r->left = status;
+    h->left = status;
+    replica_note_gone(replica, r, status);
     const int rc = loop_report_one(moves->loop, replica, r, error);
     h->p->silent = h->d->silent = true;
     return rc;

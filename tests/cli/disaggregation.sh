@@ -35,6 +35,50 @@ same "$(columns out/summary.csv moves)" 4 'moves'
 same "$(columns out/pools.csv pool,requests,moves,moved_gb | tr '\n' ' ')" \
     "p,0,4,$(columns out/summary.csv moved_gb) d,4,4,$(columns out/summary.csv moved_gb) " 'requests and moves of pools'
 
+# The prompt of 300 tokens takes 40 ms, its move 10 ms more, and its client leaves after 45 ms: the tokens are wasted.
+cat >leaves.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens,abort_s
+0,300,3,0.045
+E1
+succeeds "$inflight" run base.yaml --quiet --set workload.trace=leaves.csv --set cluster.links.latency_s=0.01
+same "$(columns out/summary.csv aborted,wasted_tokens,wasted_steps)" 1,300,1 'a client that leaves in a move'
+
+# The second prompt is computed at the other prefill replica, and the decode replica has 304 of its tokens. The K/V is lost: what
+# was computed is given up before the request fails, and what the decode replica has was not computed for it.
+cat >lost.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens,prefix_group,prefix_tokens
+0,320,3,1,320
+1,320,3,1,320
+E1
+succeeds "$inflight" run base.yaml --quiet --set workload.trace=lost.csv --set workload.arrivals.seed=2 \
+    --set cluster.handover.fail_frac=0.5 --set cluster.pools.d.count=1 --set cluster.pools.p.count=2 \
+    --set cluster.router.prefill=turns
+same "$(columns out/moves.csv blocks | tr '\n' ' ')" '20 1 ' 'blocks beside a hit'
+same "$(columns out/summary.csv failed,wasted_tokens,wasted_steps)" 1,0,1 'K/V that is lost'
+
+# The decode replica has the whole second prompt, so that nothing moves. Tokens come at 11.6 ms, as the prompt ends, 21.7, 31.7 and
+# so on; the client leaves in the step that ends at 71.7 ms.
+cat >held.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens,prefix_group,prefix_tokens,abort_s
+0,320,3,1,320,
+1,320,9,1,320,0.065
+E1
+succeeds "$inflight" run base.yaml --quiet --set workload.trace=held.csv --set cluster.pools.d.count=1 --set cluster.handover.first_token=prefill
+same "$(columns out/moves.csv request_id)" 0 'a prompt that is there does not move'
+same "$(columns out/requests.csv status,output_tokens,left_s | tail -1)" aborted,6,1.071700000 'a client whose prompt did not move'
+
+# Two stages of 5 ms. The second request's K/V comes at 22 ms, and the first stage is busy until 26 ms.
+cat >staged.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens
+0,100,4
+0.001,100,4
+E1
+sed 's/vllm-nixl/distserve/; s/role: prefill/&, count: 2, serving: {preset: distserve-prefill}/
+     s/role: decode, count: 2/role: decode, serving: {preset: distserve-decode}, parallel: {pipeline: 2}/' base.yaml >staged.yaml
+succeeds "$inflight" run staged.yaml --quiet --set workload.trace=staged.csv --set cluster.links.gb_per_s=0
+same "$(columns out/requests.csv transfer_s,decode_queue_s | tr '\n' ' ')" \
+    '0.001000000,0.000000000 0.001000000,0.004000000 ' 'the wait for a stage'
+
 # A link's preset, under keys of one's own.
 same "$("$inflight" list links | grep -c .)" "$(ls "$INFLIGHT_DATA"/configs/links | grep -c yaml)" 'a line a link'
 sed 's/latency_s: 0.001, gb_per_s: 10/preset: rdma-8x200g-roce, latency_s: 0.01/' base.yaml >linked.yaml

@@ -341,40 +341,72 @@ class BlockCost:
 
 
 class ExploitExplore:
-    """With an index that is never full."""
+    """An index for each replica: blocks, the one used longest ago first, with their uses since they stand there."""
     name = 'exploit-explore'
 
     @staticmethod
     def sets(rng):
-        return {'prefill_token_s': rng.choice([1e-4, 0.25]), 'tpot_s': rng.choice([0, 0.5]), 'window_s': rng.choice([0.02, 180]),
-                'balance': rng.choice([1, 1.5]), 'warm_reqs': rng.choice([0, 2, 50]), 'block_tokens': rng.choice([0, 4, 16]),
-                'index_blocks': 100000}
+        return {'prefill_token_s': rng.choice([1e-4, 0.25]), 'tpot_s': rng.choice([0, 0.0005, 0.5]),
+                'window_s': rng.choice([0.02, 180]), 'balance': rng.choice([1, 1.5]), 'warm_reqs': rng.choice([0, 2, 50]),
+                'block_tokens': rng.choice([0, 4, 16]), 'index_blocks': rng.choice([0, 1, 3, 8, 20, 100000])}
 
     @staticmethod
-    def matched(log, i, r, size):
-        n = max((log.common(i, j, size, True) for j in log.sent(i, r)), default=0)
-        return min(n * size, log.of[i].prompt)
+    def names(log, i, size):
+        chunks = log.chunks(i, size, True)
+        return [tuple(chunks[:k + 1]) for k in range(len(chunks))]
 
     @staticmethod
-    def cost(log, i, r, size):
+    def matched(index, names):
+        n = 0
+        while n < len(names) and names[n] in index:
+            n += 1
+        return n
+
+    @staticmethod
+    def use(index, names, cap):
+        for name in names:
+            if name not in index and len(index) == cap:
+                index.popitem(last=False)
+            index[name] = index.pop(name, 0) + 1
+
+    @staticmethod
+    def known(log, i, size, cap):
+        """The indices at the arrival of i, and the tokens that each earlier request lacked where it went."""
+        indices, missed = [OrderedDict() for _ in range(log.n)], []
+        for j in range(i):
+            index, names = indices[log.of[j].replica], ExploitExplore.names(log, j, size)
+            missed.append(max(log.of[j].prompt - ExploitExplore.matched(index, names) * size, 0))
+            ExploitExplore.use(index, names, cap)
+        return indices, missed
+
+    @staticmethod
+    def load(log, i, r, missed):
         """In whole tokens first, as a sum."""
         since = log.of[i].at - round(log.setting['window_s'] * 1e9)
-        missed = sum(log.of[j].prompt - ExploitExplore.matched(log, j, r, size)
-                     for j in log.sent(i, r) if log.of[j].at >= since)
-        return (missed * log.setting['prefill_token_s']
+        return (sum(missed[j] for j in log.sent(i, r) if log.of[j].at >= since) * log.setting['prefill_token_s']
                 + sum(log.of[j].output for j in log.in_flight(i, r)) * log.setting['tpot_s'])
+
+    @staticmethod
+    def evicted_uses(index, n_more, cap):
+        return sum(list(index.values())[:max(len(index) + n_more - cap, 0)])
 
     @staticmethod
     def pick(log, i):
         s, replicas, size = log.setting, range(log.n), log.setting['block_tokens_of_router'] or log.block
-        matched = [ExploitExplore.matched(log, i, r, size) for r in replicas]
-        costs = [ExploitExplore.cost(log, i, r, size) for r in replicas]
-        exploits = max(matched) > log.of[i].prompt - max(matched)
-        among = [r for r in replicas if not exploits or matched[r] == max(matched)]
-        to = min(among, key=lambda r: (costs[r], r))
-        dearest = costs.index(max(costs))
-        if i >= s['warm_reqs'] * log.n and to == dearest and costs[dearest] > s['balance'] * min(costs):
-            return costs.index(min(costs))
+        cap, prompt, names = s['index_blocks'] or log.pool, log.of[i].prompt, ExploitExplore.names(log, i, size)
+        indices, missed = ExploitExplore.known(log, i, size, cap)
+        matched = [ExploitExplore.matched(index, names) for index in indices]
+        loads = [ExploitExplore.load(log, i, r, missed) for r in replicas]
+        most = max(matched)
+        exploits = min(most * size, prompt) > prompt - min(most * size, prompt)
+        if exploits:
+            among, costs = [r for r in replicas if matched[r] == most], loads
+        else:
+            uses = [ExploitExplore.evicted_uses(indices[r], len(names) - matched[r], cap) for r in replicas]
+            among, costs = replicas, [loads[r] + uses[r] * size * s['prefill_token_s'] for r in replicas]
+        to, dearest = min(among, key=lambda r: (costs[r], r)), loads.index(max(loads))
+        if i >= s['warm_reqs'] * log.n and to == dearest and loads[dearest] > s['balance'] * min(loads):
+            return loads.index(min(loads))
         return to
 
 
