@@ -61,8 +61,7 @@ static void refuse_expression(struct ifl_hf_config *config, const char *text)
 {
     char what[160];
     snprintf(what, sizeof what, "quantization_config names modules by %.100s", text);
-    hf_refuse(config, what,
-              "an expression without counts, whose only lookahead is a (?!...) in front");
+    hf_refuse(config, what, "a regular expression");
 }
 
 static void add_rule(struct checkpoint *of, struct module_rules *rules, const char *text)
@@ -143,6 +142,13 @@ static bool next_name(const char **from, char *name, size_t n_bytes)
     return true;
 }
 
+static void refuse_name(struct ifl_hf_config *config, const char *name)
+{
+    char what[160];
+    snprintf(what, sizeof what, "quantization_config's expressions take too long for %.80s", name);
+    hf_refuse(config, what, "ones that match a name at once");
+}
+
 static bool is_named(const struct checkpoint *of, const struct module_rules *rules, int32_t layer,
                      const char *block, const char *matrices)
 {
@@ -150,7 +156,10 @@ static bool is_named(const struct checkpoint *of, const struct module_rules *rul
     while (next_name(&matrices, matrix, sizeof matrix))
         for (const char *const *prefix = of->prefixes; *prefix; prefix++) {
             snprintf(name, sizeof name, "%slayers.%d.%s.%s", *prefix, layer, block, matrix);
-            if (module_rules_name(rules, name))
+            const int named = module_rules_name(rules, name);
+            if (named < 0)
+                refuse_name(of->config, name);
+            if (named)
                 return true;
         }
     return false;

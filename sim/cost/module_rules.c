@@ -1,7 +1,8 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "cost/module_rules.h"
 
 #include <fnmatch.h>
-#include <regex.h>
+#include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,105 +15,28 @@ enum { MOST_TEXT = 512 };
 struct module_rule {
     enum kind kind;
     const char *text;
-    regex_t begins, not_; /* of KIND_REGEX; the second one for what a lookahead excludes */
-    bool excludes;
+    pcre2_code *code; /* of KIND_REGEX, owned */
 };
 
-/* ---- regular expressions ---- */
+/* Against an expression that takes forever for some name. */
+enum { MATCH_LIMIT = 100000 };
 
-/* Where the parenthesis that is open at `text` is closed; NULL: nowhere. */
-static const char *closing(const char *text)
+static int compile(struct module_rule *rule, const char *text)
 {
-    int depth = 1;
-    for (; *text; text++) {
-        if (*text == '\\' && text[1])
-            text++;
-        else if (*text == '(')
-            depth++;
-        else if (*text == ')' && --depth == 0)
-            return text;
-    }
-    return NULL;
+    int why;
+    PCRE2_SIZE at;
+    rule->code =
+        pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED, &why, &at, NULL);
+    if (!rule->code)
+        return why == PCRE2_ERROR_HEAP_FAILED ? IFL_E_NOMEM : IFL_E_INPUT;
+    return 0;
 }
 
-struct translation {
-    const char *from, *end;
-    char to[MOST_TEXT];
-    size_t n;
-    bool in_brackets; /* where a backslash of POSIX stands for itself */
-};
-
-static void put(struct translation *of, const char *text)
+static int matches(const struct module_rules *rules, const pcre2_code *code, const char *name)
 {
-    of->n += (size_t)snprintf(of->to + of->n, sizeof of->to - of->n, "%s", text);
-}
-
-static void translate_escape(struct translation *of)
-{
-    const char escaped = of->from[1], both[] = {'\\', escaped, '\0'};
-    of->from += 2;
-    if (escaped == 'd')
-        put(of, of->in_brackets ? "0-9" : "[0-9]");
-    else
-        put(of, both + of->in_brackets);
-}
-
-/* False: POSIX lacks it; or it is a count, whose expression may take any amount of memory. */
-static bool translate_one(struct translation *of)
-{
-    const char c = of->from[0], one[] = {c, '\0'};
-    if (c == '\\' && of->from + 1 < of->end) {
-        translate_escape(of);
-        return true;
-    }
-    if (c == '[' || c == ']')
-        of->in_brackets = c == '[';
-    if (c == '{' || (c == '(' && of->from[1] == '?' && of->from[2] != ':'))
-        return false;
-    const bool is_group = c == '(' && of->from[1] == '?' && !of->in_brackets;
-    const bool is_short = c == '?' && strchr("*+?", of->from[-1]) && !of->in_brackets;
-    put(of, is_short ? "" : one);
-    of->from += is_group ? 3 : 1;
-    return true;
-}
-
-/* Python's expression as an extended one of POSIX: digits, groups, and repetitions as short as
- * possible, which match the same names. False: it has other parts that POSIX lacks, or is too long.
- * `from` stands behind another character. */
-static bool translate(const char *from, const char *end, char to[MOST_TEXT])
-{
-    struct translation of = {.from = from, .end = end};
-    put(&of, "^(");
-    while (of.from < end && of.n + 8 < MOST_TEXT)
-        if (!translate_one(&of))
-            return false;
-    put(&of, ")");
-    memcpy(to, of.to, MOST_TEXT);
-    return of.from == end;
-}
-
-static bool compile(const char *from, const char *end, regex_t *regex)
-{
-    char text[MOST_TEXT];
-    return translate(from, end, text) && regcomp(regex, text, REG_EXTENDED | REG_NOSUB) == 0;
-}
-
-static bool compile_rule(struct module_rule *rule, const char *text)
-{
-    static const char lookahead[] = "(?!";
-    const char *rest = text + (*text == '^');
-    if (strncmp(rest, lookahead, sizeof lookahead - 1) == 0) {
-        const char *inner = rest + sizeof lookahead - 1, *end = closing(inner);
-        if (!end || !compile(inner, end, &rule->not_))
-            return false;
-        rule->excludes = true;
-        text = end + 1;
-    }
-    if (compile(text, text + strlen(text), &rule->begins))
-        return true;
-    if (rule->excludes)
-        regfree(&rule->not_);
-    return false;
+    const int rc =
+        pcre2_match(code, (PCRE2_SPTR)name, strlen(name), 0, 0, rules->data, rules->context);
+    return rc >= 0 ? 1 : rc == PCRE2_ERROR_NOMATCH ? 0 : IFL_E_INPUT;
 }
 
 /* ---- one rule ---- */
@@ -142,14 +66,13 @@ static bool is_like(const char *name, const char *pattern)
     return fnmatch(pattern, name, 0) == 0 || fnmatch(inside, name, 0) == 0;
 }
 
-static bool names(const struct module_rule *rule, const char *name)
+static int names(const struct module_rules *rules, const struct module_rule *rule, const char *name)
 {
     if (rule->kind == KIND_WORDS)
         return has_words(name, rule->text);
     if (rule->kind == KIND_SHELL)
         return is_like(name, rule->text);
-    return regexec(&rule->begins, name, 0, NULL, 0) == 0 &&
-           !(rule->excludes && regexec(&rule->not_, name, 0, NULL, 0) == 0);
+    return matches(rules, rule->code, name);
 }
 
 /* ---- all ---- */
@@ -165,39 +88,47 @@ static int grow(struct module_rules *rules)
     return 0;
 }
 
+static int open_matcher(struct module_rules *rules)
+{
+    rules->data = pcre2_match_data_create(1, NULL);
+    rules->context = pcre2_match_context_create(NULL);
+    if (!rules->data || !rules->context)
+        return IFL_E_NOMEM;
+    pcre2_set_match_limit(rules->context, MATCH_LIMIT);
+    return 0;
+}
+
 int module_rules_add(struct module_rules *rules, const char *text)
 {
     struct module_rule rule = {.kind = KIND_WORDS, .text = text};
     if (rules->n == rules->capacity && grow(rules) < 0)
         return IFL_E_NOMEM;
+    if (!rules->context && open_matcher(rules) < 0)
+        return IFL_E_NOMEM;
     if (strncmp(text, "re:", 3) == 0 || strncmp(text, "-:", 2) == 0)
         rule.kind = KIND_REGEX;
     else if (strpbrk(text, "*?"))
         rule.kind = KIND_SHELL;
-    if (rule.kind == KIND_REGEX && !compile_rule(&rule, strchr(text, ':') + 1))
-        return IFL_E_INPUT;
-    rules->of[rules->n++] = rule;
-    return 0;
+    const int code = rule.kind == KIND_REGEX ? compile(&rule, strchr(text, ':') + 1) : 0;
+    if (code == 0)
+        rules->of[rules->n++] = rule;
+    return code;
 }
 
-bool module_rules_name(const struct module_rules *rules, const char *name)
+int module_rules_name(const struct module_rules *rules, const char *name)
 {
-    size_t i = 0;
-    while (i < rules->n && !names(&rules->of[i], name))
-        i++;
-    return i < rules->n;
+    int named = 0;
+    for (size_t i = 0; i < rules->n && named == 0; i++)
+        named = names(rules, &rules->of[i], name);
+    return named;
 }
 
 void module_rules_free(struct module_rules *rules)
 {
-    for (size_t i = 0; i < rules->n; i++) {
-        struct module_rule *rule = &rules->of[i];
-        if (rule->kind != KIND_REGEX)
-            continue;
-        regfree(&rule->begins);
-        if (rule->excludes)
-            regfree(&rule->not_);
-    }
+    for (size_t i = 0; i < rules->n; i++)
+        pcre2_code_free(rules->of[i].code);
+    pcre2_match_data_free(rules->data);
+    pcre2_match_context_free(rules->context);
     free(rules->of);
     *rules = (struct module_rules){.of = NULL};
 }

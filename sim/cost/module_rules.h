@@ -2,18 +2,17 @@
  *
  * A rule is of one of these kinds:
  *
- *     re:TEXT, -:TEXT   a regular expression of Python's, from the beginning of the name; it may
- * end before the name does. One lookahead (?!...) may stand in front. TEXT with * or ?  a pattern
- * of a shell for the name, or for a module that it is in TEXT              the name, or some of its
- * words between dots: model.layers.0.mlp and self_attn are rules for
- * model.layers.0.self_attn.q_proj, mlp.gate is none for mlp.gate_proj
+ *   - re:TEXT or -:TEXT: a regular expression, from the beginning of the name; it may end before
+ * the name does.
+ *   - TEXT with * or ?: a pattern of a shell, for the name or for a module that it is in.
+ *   - TEXT: the name, or some of its words between dots. model.layers.0.mlp and self_attn are rules
+ *     for model.layers.0.self_attn.q_proj; mlp.gate is none for mlp.gate_proj.
  *
  * vLLM and transformers differ in how much of a name a text must be; whole words are what all of
- * their checkpoints have in mind. */
+ * their checkpoints have in mind. Expressions are Python's, read by PCRE2. */
 #ifndef SIM_COST_MODULE_RULES_H
 #define SIM_COST_MODULE_RULES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct module_rule;
@@ -21,12 +20,15 @@ struct module_rule;
 struct module_rules {
     struct module_rule *of;
     size_t n, capacity;
+    struct pcre2_real_match_data_8 *data; /* owned, as the context */
+    struct pcre2_real_match_context_8 *context;
 };
 
 /* 0, IFL_E_NOMEM, or IFL_E_INPUT for a regular expression that cannot be read. */
 int module_rules_add(struct module_rules *rules, const char *text);
-/* True if one of the rules is for the module. */
-bool module_rules_name(const struct module_rules *rules, const char *name);
+/* 1 if one of the rules is for the module, 0 if none is; IFL_E_INPUT: an expression takes too long.
+ */
+int module_rules_name(const struct module_rules *rules, const char *name);
 void module_rules_free(struct module_rules *rules);
 
 #endif
