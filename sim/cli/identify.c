@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
+#include "config/registry.h"
 
 struct request {
     struct text_list words, sets, plugins, holds, releases, requests, predicts;

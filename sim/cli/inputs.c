@@ -9,6 +9,7 @@
 #include "inflight/inputs.h"
 
 #include "base/data.h"
+#include "config/registry.h"
 #include "cost/hardware.h"
 #include "cost/step_log.h"
 

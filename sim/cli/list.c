@@ -19,6 +19,7 @@
 #include "config/config.h"
 #include "config/key_docs.h"
 #include "config/layers.h"
+#include "config/registry.h"
 
 struct listing {
     const char *pattern; /* NULL: all */

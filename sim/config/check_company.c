@@ -6,6 +6,7 @@
 #include "inflight/assert.h"
 
 #include "config/keys.h"
+#include "config/registry.h"
 
 enum { MAX_VALUE = 8192, MAX_NEEDED = 4 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/tree.h"
+#include "config/registry.h"
 
 /* The built-in modules that call ifl_policy_draw or ifl_fleet_draw. */
 static const char *const drawing[] = {"random",     "power-of-two", "scores",

@@ -1,4 +1,5 @@
 #include "config/check_router.h"
+#include "config/registry.h"
 
 #include <stdio.h>
 #include <string.h>

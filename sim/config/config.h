@@ -592,11 +592,4 @@ static inline int config_gateway(const struct config *config, struct gateway *ga
     return classes_read(&gateway->classes, config->gateway_classes, error);
 }
 
-/* ---- the registry of policy modules: built in, then loaded ---- */
-
-const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name);
-const struct ifl_policy *registry_at(size_t i); /* NULL at the end */
-bool registry_is_builtin(const struct ifl_policy *policy);
-int registry_load_plugin(const char *path, struct ifl_error *error);
-
 #endif

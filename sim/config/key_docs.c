@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/keys.h"
+#include "config/registry.h"
 
 enum { MAX_TEXT = 512 };
 

@@ -6,6 +6,7 @@
 #include "inflight/nearest.h"
 
 #include "base/server_flags.h"
+#include "config/registry.h"
 
 const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS])
 {

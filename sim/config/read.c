@@ -7,6 +7,7 @@
 #include "inflight/nearest.h"
 
 #include "config/keys.h"
+#include "config/registry.h"
 #include "cost/deployment.h"
 
 /* ---- modules ---- */

@@ -1,5 +1,5 @@
 /* The registry: policy modules by kind and name, built in or loaded from a plug-in. */
-#include "config/config.h"
+#include "config/registry.h"
 
 #include <dlfcn.h>
 #include <math.h>

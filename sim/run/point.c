@@ -1,3 +1,4 @@
+#include "config/registry.h"
 #include "run/point.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+#include "config/registry.h"
 #include "loading.h"
 
 static void expect_refused(const char *plugin, const char *message)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/tree.h"
+#include "config/registry.h"
 #include "inspector.h"
 #include "run/speculation.h"
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/registry.h"
+
 static const char *roll_bool(struct dice *dice)
 {
     return roll(dice, 0, 1) ? "true" : "false";

@@ -13,6 +13,7 @@
 #include "inflight/random.h"
 
 #include "dice.h"
+#include "config/registry.h"
 #include "fixture.h"
 
 enum { FEW = 2000, MAX_REQUESTS = 40, N_CLIENTS = 3, MAX_SAMPLES = 5 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/registry.h"
 #include "fixture.h"
 
 enum { MOST = 8 };

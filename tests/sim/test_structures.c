@@ -5,7 +5,6 @@
 
 #include "inflight/random.h"
 
-#include "base/array.h"
 #include "base/event_heap.h"
 #include "replica/cohort.h"
 #include "replica/kv/pool.h"
@@ -585,18 +584,4 @@ Test(kv_cache, a_wider_table_finds_the_same)
         cr_assert_eq(kv_cache_find(&cache, ifl_mix(block)), (int32_t)(block + N / ALIKE));
     }
     kv_cache_destroy(&cache);
-}
-
-/* Copied as long as it is small, then moved by the system. */
-Test(array, keeps_what_is_in_use)
-{
-    const size_t n_most = (size_t)16 * MAPPED_BYTES / sizeof(uint64_t);
-    uint64_t *of = NULL;
-    array_map_large();
-    for (size_t n = 0, cap = 0; n < n_most; of[n] = n, n++)
-        cr_assert_eq(array_room(&of, n, &cap, 8, sizeof *of), 0);
-    for (size_t i = 0; i < n_most; i++)
-        if (of[i] != i)
-            cr_assert_fail("element %zu is %llu", i, (unsigned long long)of[i]);
-    free(of);
 }
