@@ -218,3 +218,26 @@ Test(huggingface_types, biases)
     cr_expect_eq(model_parameters(&biased) - model_parameters(&plain),
                  2 * (64 + 2 * 32 + 64 + 2 * 96 + 64));
 }
+
+/* Modules that a quantised checkpoint leaves in 16 bits are found by the names of its type. */
+Test(huggingface_types, plain_parts)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(load_config_json("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
+                                  ", \"num_experts\": 4, \"moe_topk\": 2,"
+                                  " \"quantization_config\": {\"quant_method\": \"fp8\","
+                                  " \"ignored_layers\": [\"mlp.shared_mlp\"]}}",
+                                  &model, &error),
+                 0, "%s", error.text);
+    cr_expect_eq(model.plain_frac[MODEL_PART_SHARED], 1);
+    cr_expect_eq(model.plain_frac[MODEL_PART_EXPERTS], 0);
+    cr_assert_eq(load_config_json("{\"model_type\": \"phimoe\"" SHAPE
+                                  ", \"num_local_experts\": 4, \"quantization_config\":"
+                                  " {\"quant_method\": \"fp8\","
+                                  " \"ignored_layers\": [\"block_sparse_moe\"]}}",
+                                  &model, &error),
+                 0, "%s", error.text);
+    cr_expect_eq(model.plain_frac[MODEL_PART_EXPERTS], 1);
+    cr_expect_eq(model.plain_frac[MODEL_PART_ATTENTION], 0);
+}
