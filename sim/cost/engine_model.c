@@ -29,6 +29,12 @@ int engine_describe_model(const struct model *model, struct ifl_engine_model *de
                         "model %s has %s, expected layers that are alike with a norm before "
                         "attention and MLP: engines run no other",
                         model->name, model->branch_norms ? "branch_norms" : "window_layers");
+    if (model->other_parameters != 0)
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "model %s has norms or vectors that a Llama-style decoder has not, expected "
+            "one: engines run no other",
+            model->name);
     if (model->quantization != MODEL_PLAIN)
         return ifl_fail(error, IFL_E_INPUT,
                         "model %s is quantised, expected one that is not: engines run no other",

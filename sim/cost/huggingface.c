@@ -5,6 +5,7 @@
 
 #include "cost/huggingface_kinds.h"
 #include "inflight/inputs.h"
+#include "inflight/nearest.h"
 
 void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expected)
 {
@@ -86,7 +87,7 @@ static void read_deepseek_experts(struct ifl_hf_config *config, struct model *mo
 }
 
 /* The module that predicts further tokens (num_nextn_predict_layers) is none of the layers. */
-static void read_deepseek(struct ifl_hf_config *config, struct model *model)
+void hf_read_deepseek(struct ifl_hf_config *config, struct model *model)
 {
     model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
     model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
@@ -114,7 +115,7 @@ static void read_deepseek(struct ifl_hf_config *config, struct model *model)
 /* DeepSeek-V3.2, and GLM-5 (configuration_deepseek_v32.py, configuration_glm_moe_dsa.py). */
 static void read_deepseek_sparse(struct ifl_hf_config *config, struct model *model)
 {
-    read_deepseek(config, model);
+    hf_read_deepseek(config, model);
     model->index_heads = hf_need(config, "index_n_heads", IFL_MODEL_MAX_HEADS);
     model->index_head_dim = hf_need(config, "index_head_dim", IFL_MODEL_MAX_D_HEAD);
     model->index_topk = hf_need(config, "index_topk", IFL_MODEL_MAX_TOKENS);
@@ -141,7 +142,7 @@ void hf_read_grouped(struct ifl_hf_config *config, struct model *model)
 }
 
 /* modeling_glm4_moe.py: biases on queries, keys and values alone. */
-static void read_glm4_moe(struct ifl_hf_config *config, struct model *model)
+void hf_read_glm4_moe(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_grouped(config, model);
     read_deepseek_experts(config, model);
@@ -216,7 +217,7 @@ static void read_smollm3(struct ifl_hf_config *config, struct model *model)
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", true);
 }
 
-static void set_classic(struct model *model)
+void hf_set_classic(struct model *model)
 {
     model->mlp = MODEL_MLP_PLAIN;
     model->norm = MODEL_LAYERNORM;
@@ -228,7 +229,7 @@ static void set_classic(struct model *model)
  */
 static void read_opt(struct ifl_hf_config *config, struct model *model)
 {
-    set_classic(model);
+    hf_set_classic(model);
     model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
     model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
     model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
@@ -249,7 +250,7 @@ static void read_opt(struct ifl_hf_config *config, struct model *model)
 /* Older checkpoints have n_embed and num_attention_heads in place of hidden_size and n_head. */
 static void read_bloom(struct ifl_hf_config *config, struct model *model)
 {
-    set_classic(model);
+    hf_set_classic(model);
     model->layers =
         hf_need(config, ifl_hf_value(config->root, "n_layer") ? "n_layer" : "num_hidden_layers",
                 IFL_MODEL_MAX_LAYERS);
@@ -268,7 +269,7 @@ static void read_bloom(struct ifl_hf_config *config, struct model *model)
 
 static void read_gpt2(struct ifl_hf_config *config, struct model *model)
 {
-    set_classic(model);
+    hf_set_classic(model);
     model->layers = hf_need(config, "n_layer", IFL_MODEL_MAX_LAYERS);
     model->d_model = hf_need(config, "n_embd", IFL_MODEL_MAX_D_MODEL);
     model->n_q_heads = hf_need(config, "n_head", IFL_MODEL_MAX_HEADS);
@@ -293,17 +294,48 @@ static const struct architecture {
     {"gpt2", read_gpt2},
     {"mixtral", read_mixtral},
     {"qwen3_moe", read_qwen3_moe},
-    {"deepseek_v2", read_deepseek},
-    {"deepseek_v3", read_deepseek},
-    {"kimi_k2", read_deepseek},
+    {"deepseek_v2", hf_read_deepseek},
+    {"deepseek_v3", hf_read_deepseek},
+    {"kimi_k2", hf_read_deepseek},
     {"deepseek_v32", read_deepseek_sparse},
     {"glm_moe_dsa", read_deepseek_sparse},
-    {"glm4_moe", read_glm4_moe},
+    {"glm4_moe", hf_read_glm4_moe},
     {"minimax_m2", read_minimax_m2},
     {"seed_oss", read_seed_oss},
     {"ernie4_5_moe", read_ernie4_5_moe},
     {"granite", hf_read_llama_like},
     {"smollm3", read_smollm3},
+    {"cohere", hf_read_cohere},
+    {"cohere2", hf_read_cohere2},
+    {"glm", hf_read_glm},
+    {"glm4", hf_read_glm4},
+    {"chatglm", hf_read_chatglm},
+    {"qwen2_moe", hf_read_qwen2_moe},
+    {"glm4_moe_lite", hf_read_glm4_moe_lite},
+    {"ministral3", hf_read_ministral3},
+    {"internlm2", hf_read_internlm2},
+    {"internlm3", hf_read_internlm3},
+    {"exaone", hf_read_exaone},
+    {"exaone4", hf_read_exaone4},
+    {"ernie4_5", hf_read_ernie4_5},
+    {"hunyuan_v1_dense", hf_read_hunyuan},
+    {"hunyuan_v1_moe", hf_read_hunyuan_moe},
+    {"mimo", hf_read_mimo},
+    {"phimoe", hf_read_phimoe},
+    {"phi", hf_read_phi},
+    {"falcon", hf_read_falcon},
+    {"starcoder2", hf_read_starcoder2},
+    {"gpt_bigcode", hf_read_gpt_bigcode},
+    {"gpt_neox", hf_read_gpt_neox},
+    {"stablelm", hf_read_stablelm},
+    {"nemotron", hf_read_nemotron},
+    {"olmoe", hf_read_olmoe},
+    {"granitemoe", hf_read_granitemoe},
+    {"granitemoeshared", hf_read_granitemoe},
+    {"dbrx", hf_read_dbrx},
+    {"longcat_flash", hf_read_longcat},
+    {"glm4v_text", hf_read_glm4},
+    {"glm4v_moe_text", hf_read_glm4v_moe},
     {"olmo2", hf_read_olmo2},
     {"olmo3", hf_read_olmo3},
     {"gemma", hf_read_gemma},
@@ -319,52 +351,51 @@ static const struct architecture {
     {"nemotron_h", hf_read_nemotron_h},
 };
 
-/* Layers of several kinds: states, linear attention, K/V of other layers. */
-static const char *const mixed[] = {"gemma3n", "minimax", "jamba", "falcon_h1"};
+/* Layers of several kinds: states, linear attention, attention to images, K/V of other layers or of
+ * several widths, queries made of a latent without one of keys. */
+static const char *const mixed[] = {"gemma3n", "minimax",   "minimax_text_01", "minimax_m1",
+                                    "jamba",   "falcon_h1", "kimi_linear",     "mllama",
+                                    "lfm2",    "lfm2_moe",  "mimo_v2_flash",   "step3_text",
+                                    "step3_vl"};
 
-/* Of a model that reads images the text part counts, a decoder of a known kind with the outer
- * file's dtype. */
-static const char *take_text_part(struct ifl_hf_config *config)
+enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures, MAX_OUTER = 64 };
+
+/* The right name of a misspelt type, NULL if none is near. */
+static const char *nearest_type(const char *type)
 {
-    static const char *const parts[][2] = {{"mistral3", "mistral"},
-                                           {"qwen2_vl", "qwen2"},
-                                           {"qwen2_5_vl", "qwen2"},
-                                           {"qwen3_vl", "qwen3"},
-                                           {"qwen3_vl_moe", "qwen3_moe"},
-                                           {"gemma3", "gemma3_text"},
-                                           {"llama4", "llama4_text"},
-                                           {"qwen3_5", "qwen3_5_text"},
-                                           {"qwen3_5_moe", "qwen3_5_moe_text"}};
-    static const char *const outer[] = {"torch_dtype", "dtype", "quantization_config",
-                                        "compression_config", "tie_word_embeddings"};
-    const char *type = ifl_hf_text(config->root, "model_type");
-    json_t *text = json_object_get(config->root, "text_config");
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (strcmp(type, parts[i][0]) != 0)
-            continue;
-        json_t *root = json_is_object(text) ? json_copy(text) : json_copy(config->root);
-        for (size_t k = 0; root && k < sizeof outer / sizeof *outer; k++)
-            if (!json_object_get(root, outer[k]) && json_object_get(config->root, outer[k]))
-                json_object_set(root, outer[k], json_object_get(config->root, outer[k]));
-        if (!root || json_object_set_new(root, "model_type", json_string(parts[i][1])) < 0)
-            config->code = ifl_fail_nomem(config->error);
-        if (root) {
-            json_decref(config->root);
-            config->root = root;
-        }
-        return parts[i][0];
-    }
-    return NULL;
+    const char *names[N_ARCHITECTURES + MAX_OUTER];
+    size_t n = 0;
+    for (; n < N_ARCHITECTURES; n++)
+        names[n] = architectures[n].model_type;
+    for (size_t i = 0; i < MAX_OUTER && hf_outer_type(i); i++)
+        names[n++] = hf_outer_type(i);
+    return ifl_nearest(type, names, n);
+}
+
+/* As many types as have room in an error, the number of the others, and the nearest. */
+static void refuse_type(struct ifl_hf_config *config)
+{
+    const char *near = nearest_type(ifl_hf_text(config->root, "model_type"));
+    char expected[620] = "one of ";
+    const size_t room = sizeof expected - 140;
+    size_t at = strlen(expected), i = 0;
+    for (; i < N_ARCHITECTURES && at + strlen(architectures[i].model_type) + 2 < room; i++)
+        at += (size_t)snprintf(expected + at, sizeof expected - at, "%s%s", i ? ", " : "",
+                               architectures[i].model_type);
+    if (i < N_ARCHITECTURES)
+        at += (size_t)snprintf(expected + at, sizeof expected - at,
+                               " and %zu more (docs/formats.md)", N_ARCHITECTURES - i);
+    snprintf(expected + at, sizeof expected - at, "%s%s%s", near ? "; did you mean " : "",
+             near ? near : "", near ? "?" : "");
+    ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"), expected);
 }
 
 static const struct architecture *architecture_of(struct ifl_hf_config *config)
 {
-    const size_t n = sizeof architectures / sizeof *architectures;
     const char *type = ifl_hf_text(config->root, "model_type");
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (strcmp(architectures[i].model_type, type) == 0)
             return &architectures[i];
-
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
         if (strcmp(mixed[i], type) == 0) {
             ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"),
@@ -372,11 +403,7 @@ static const struct architecture *architecture_of(struct ifl_hf_config *config)
                         "one has layers of other kinds, which are not modelled");
             return NULL;
         }
-    char supported[560] = "one of ";
-    for (size_t i = 0, at = strlen(supported); i < n; i++)
-        at += (size_t)snprintf(supported + at, sizeof supported - at, "%s%s", i ? ", " : "",
-                               architectures[i].model_type);
-    ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"), supported);
+    refuse_type(config);
     return NULL;
 }
 
@@ -410,7 +437,7 @@ static void list_plain_parts(const struct model *model, char *text, size_t n_byt
 
 static void read_text(struct ifl_hf_config *config, struct json_t *vision, struct model *model)
 {
-    const char *whole = take_text_part(config);
+    const char *whole = hf_take_text_part(config);
     const struct architecture *architecture = config->code ? NULL : architecture_of(config);
     if (!architecture)
         return;

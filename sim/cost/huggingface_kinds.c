@@ -17,8 +17,8 @@ static int32_t layers_of(struct ifl_hf_config *config, const struct model *model
                          model->layers - model->layers / ifl_max(period, 1));
 }
 
-static void read_windows(struct ifl_hf_config *config, struct model *model, int32_t otherwise,
-                         int32_t period)
+void hf_read_windows(struct ifl_hf_config *config, struct model *model, int32_t otherwise,
+                     int32_t period)
 {
     model->window_layers = layers_of(config, model, "sliding_attention", period);
     model->window_tokens = ifl_hf_count(config, "sliding_window", otherwise, IFL_MODEL_MAX_TOKENS);
@@ -32,7 +32,7 @@ void hf_read_gpt_oss(struct ifl_hf_config *config, struct model *model)
 {
     const bool is_old = !ifl_hf_value(config->root, "num_experts_per_tok");
     hf_read_grouped(config, model);
-    read_windows(config, model, 128, 2);
+    hf_read_windows(config, model, 128, 2);
     model->n_experts = ifl_hf_count(config, "num_local_experts", 128, MODEL_MAX_EXPERTS);
     model->experts_per_token = ifl_hf_count(
         config, is_old ? "experts_per_token" : "num_experts_per_tok", 4, MODEL_MAX_EXPERTS);
@@ -75,7 +75,7 @@ void hf_read_gemma2(struct ifl_hf_config *config, struct model *model)
 {
     static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 256000, 8192};
     read_gemma_shape(config, model, &defaults);
-    read_windows(config, model, 4096, 2);
+    hf_read_windows(config, model, 4096, 2);
     model->branch_norms = true;
 }
 
@@ -83,8 +83,8 @@ void hf_read_gemma3(struct ifl_hf_config *config, struct model *model)
 {
     static const struct gemma_defaults defaults = {26, 2304, 8, 4, 256, 9216, 262208, 131072};
     read_gemma_shape(config, model, &defaults);
-    read_windows(config, model, 4096,
-                 ifl_hf_count(config, "sliding_window_pattern", 6, IFL_MODEL_MAX_LAYERS));
+    hf_read_windows(config, model, 4096,
+                    ifl_hf_count(config, "sliding_window_pattern", 6, IFL_MODEL_MAX_LAYERS));
     model->branch_norms = model->qk_norm = true;
 }
 
@@ -100,7 +100,7 @@ void hf_read_olmo2(struct ifl_hf_config *config, struct model *model)
 void hf_read_olmo3(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_olmo2(config, model);
-    read_windows(config, model, 4096, 4);
+    hf_read_windows(config, model, 4096, 4);
 }
 
 /* modeling_llama4.py: each interleave_moe_layer_step-th layer has experts and a shared one, the

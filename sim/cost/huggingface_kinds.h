@@ -20,6 +20,25 @@ void hf_read_shape(struct ifl_hf_config *config, struct model *model, int32_t d_
 void hf_read_grouped(struct ifl_hf_config *config, struct model *model);
 void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
 
+/* Plain MLPs, LayerNorm and biases in all projections, as GPT-2 has them. */
+void hf_set_classic(struct model *model);
+
+/* A window in all layers but each `period`-th one, unless layer_types names them; of `otherwise`
+ * tokens where the file has none. One in all layers where the file has a window, which is left out
+ * if a sequence never outgrows it. */
+void hf_read_windows(struct ifl_hf_config *config, struct model *model, int32_t otherwise,
+                     int32_t period);
+void hf_read_window(struct ifl_hf_config *config, struct model *model);
+
+/* ---- parts that make counts of parameters exact ---- */
+
+/* Vectors of n elements more in each layer, or fewer. */
+void hf_add_to_layers(struct model *model, int64_t n);
+/* Attention and MLP of a layer read one norm, so that it has one fewer. */
+void hf_share_norm(struct model *model);
+/* Norms of queries and keys whose heads have a weight each, in place of one weight for all. */
+void hf_widen_qk_norm(struct model *model);
+
 /* The format of a quantised checkpoint's matrices; words for it, NULL if it is not quantised.
  * Scales of blocks of fp8 are left out. Needs the model's shapes; is_part: those of the text part
  * of one that reads images. */
@@ -37,7 +56,49 @@ void hf_read_state_bytes(struct ifl_hf_config *config, struct model *model);
 void hf_read_vision(struct ifl_hf_config *config, const char *model_type, struct json_t *object,
                     struct model *model);
 
+/* Replaces the object of a model that reads images or sound by its text part, a decoder of a known
+ * kind with the outer file's dtype. Returns the outer model_type; NULL: it is all text, or there is
+ * an error. */
+const char *hf_take_text_part(struct ifl_hf_config *config);
+/* The outer model_types: the i-th, NULL behind the last. */
+const char *hf_outer_type(size_t i);
+
 /* ---- an architecture each ---- */
+
+void hf_read_deepseek(struct ifl_hf_config *config, struct model *model);
+void hf_read_glm4_moe(struct ifl_hf_config *config, struct model *model);
+
+/* Dense: huggingface_dense.c, huggingface_classic.c. */
+void hf_read_cohere(struct ifl_hf_config *config, struct model *model);
+void hf_read_cohere2(struct ifl_hf_config *config, struct model *model);
+void hf_read_glm(struct ifl_hf_config *config, struct model *model);
+void hf_read_glm4(struct ifl_hf_config *config, struct model *model);
+void hf_read_chatglm(struct ifl_hf_config *config, struct model *model);
+void hf_read_internlm2(struct ifl_hf_config *config, struct model *model);
+void hf_read_internlm3(struct ifl_hf_config *config, struct model *model);
+void hf_read_exaone(struct ifl_hf_config *config, struct model *model);
+void hf_read_exaone4(struct ifl_hf_config *config, struct model *model);
+void hf_read_hunyuan(struct ifl_hf_config *config, struct model *model);
+void hf_read_ernie4_5(struct ifl_hf_config *config, struct model *model);
+void hf_read_mimo(struct ifl_hf_config *config, struct model *model);
+void hf_read_ministral3(struct ifl_hf_config *config, struct model *model);
+void hf_read_stablelm(struct ifl_hf_config *config, struct model *model);
+void hf_read_starcoder2(struct ifl_hf_config *config, struct model *model);
+void hf_read_gpt_neox(struct ifl_hf_config *config, struct model *model);
+void hf_read_gpt_bigcode(struct ifl_hf_config *config, struct model *model);
+void hf_read_falcon(struct ifl_hf_config *config, struct model *model);
+void hf_read_nemotron(struct ifl_hf_config *config, struct model *model);
+void hf_read_phi(struct ifl_hf_config *config, struct model *model);
+/* With experts: huggingface_experts.c. */
+void hf_read_qwen2_moe(struct ifl_hf_config *config, struct model *model);
+void hf_read_phimoe(struct ifl_hf_config *config, struct model *model);
+void hf_read_hunyuan_moe(struct ifl_hf_config *config, struct model *model);
+void hf_read_olmoe(struct ifl_hf_config *config, struct model *model);
+void hf_read_granitemoe(struct ifl_hf_config *config, struct model *model);
+void hf_read_dbrx(struct ifl_hf_config *config, struct model *model);
+void hf_read_glm4v_moe(struct ifl_hf_config *config, struct model *model);
+void hf_read_glm4_moe_lite(struct ifl_hf_config *config, struct model *model);
+void hf_read_longcat(struct ifl_hf_config *config, struct model *model);
 
 void hf_read_gpt_oss(struct ifl_hf_config *config, struct model *model);
 void hf_read_gemma(struct ifl_hf_config *config, struct model *model);

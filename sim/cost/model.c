@@ -252,7 +252,7 @@ static int64_t plain_parameters(const struct model *model, int32_t tensor_parall
            model->layers * layer_vectors(model, tensor_parallel) -
            model->bare_layers * norm_parameters(model, model->d_model) +
            model->state_layers * state_vectors(model, tensor_parallel) + router_parameters(model) +
-           norm_parameters(model, model->d_model);
+           norm_parameters(model, model->d_model) + model->other_parameters;
 }
 
 int64_t model_parameters(const struct model *model)
@@ -432,6 +432,7 @@ void model_stage(const struct model *model, int32_t layers, struct model *stage)
     stage->window_layers = (int32_t)((int64_t)model->window_layers * layers / model->layers);
     stage->state_layers = (int32_t)((int64_t)model->state_layers * layers / model->layers);
     stage->bare_layers = (int32_t)((int64_t)model->bare_layers * layers / model->layers);
+    stage->other_parameters = model->other_parameters / model->layers * layers;
     if (layers < model->layers) {
         stage->tied_embeddings = true;
         stage->first_dense_layers = 0;

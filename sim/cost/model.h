@@ -109,6 +109,9 @@ struct model {
         d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
     int32_t bare_layers;                  /* without an MLP behind their attention or state */
     int32_t shared_experts, d_ffn_shared; /* that each token goes through, and the width of one */
+    /* Vectors that no other field has, of all layers together, such as the gate of a shared expert,
+     * or norms of all heads of queries and keys. Below 0 where layers have fewer norms. */
+    int64_t other_parameters;
     struct model_vision vision; /* of memory_engine.h alone: all else is that of the text part */
 };
 
@@ -188,6 +191,7 @@ struct model_widths model_latent_decode(const struct model *model);
  *                 + biases + two norms (d, or 2 d with layernorm), four with branch_norms
  *                 + 2 d_head with qk_norm
  *     at the end  one norm
+ *     anywhere    other_parameters
  *
  * Latent attention in place of that of other models, h_q = n_q_heads, each latent with a norm:
  *

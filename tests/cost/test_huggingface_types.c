@@ -1,0 +1,243 @@
+/* The types of config.json that are read: sizes of published checkpoints. */
+#include <string.h>
+
+#include "loading.h"
+
+/* Shapes from the config.json of Qwen, microsoft, CohereLabs, zai-org, internlm, bigcode,
+ * EleutherAI, tiiuae, stabilityai, LGAI-EXAONE, tencent, baidu, allenai, ibm-granite, databricks,
+ * nvidia, XiaomiMiMo, meituan-longcat, moonshotai, OpenGVLab, llava-hf and mistralai.
+ *
+ * Parameters as transformers 5.24 counts them:
+ *
+ *     with torch.device("meta"):
+ *         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
+ *     sum(p.numel() for p in model.parameters())
+ *
+ * of the text part alone, and, for types that transformers has not, of the type with the same
+ * layers: chatglm as glm, internlm2 as llama, mimo as qwen2, phi4mm as phi3, kimi_k2 as
+ * deepseek_v3. Of LongCat-Flash it allocates gate and up projections for 256 experts that have
+ * none, 28 x 256 x 2 x 2048 x 6144, which are taken off.
+ *
+ * K/V of a token: K and V x layers x heads x width x 2 bytes, or layers x latent x 2 bytes. */
+static const struct {
+    const char *name;
+    int64_t parameters, kv_bytes;
+} published[] = {
+    {"qwen1.5-moe-a2.7b", 14315784192, 2 * 24 * 16 * 128 * 2},
+    {"qwen2-57b-a14b", 57408658944, 2 * 28 * 4 * 128 * 2},
+    {"phi-3.5-moe", 41873153344, 2 * 32 * 8 * 128 * 2},
+    {"command-r", 34980831232, 2 * 40 * 64 * 128 * 2},
+    {"command-r-plus", 103810674688, 2 * 64 * 8 * 128 * 2},
+    {"command-r7b", 8028033024, 2 * 32 * 8 * 128 * 2},
+    {"command-a", 111057580032, 2 * 64 * 8 * 128 * 2},
+    {"glm-4-9b-chat-hf", 9399951360, 2 * 40 * 2 * 128 * 2},
+    {"glm-4-9b-chat", 9399951360, 2 * 40 * 2 * 128 * 2},
+    {"glm-4-32b-0414", 32566081536, 2 * 61 * 2 * 128 * 2},
+    {"glm-4-9b-0414", 9400279040, 2 * 40 * 2 * 128 * 2},
+    {"internlm2.5-7b", 7737708544, 2 * 32 * 8 * 128 * 2},
+    {"internlm3-8b", 8804241408, 2 * 48 * 2 * 128 * 2},
+    {"starcoder2-3b", 3030371328, 2 * 30 * 2 * 128 * 2},
+    {"starcoder", 15517456384, 2 * 40 * 1 * 128 * 2},
+    {"gpt-neox-20b", 20554567680, 2 * 44 * 64 * 96 * 2},
+    {"falcon-7b", 6921720704, 2 * 32 * 1 * 64 * 2},
+    {"falcon-40b", 41303293952, 2 * 60 * 8 * 64 * 2},
+    {"falcon-180b", 178557088768, 2 * 80 * 8 * 64 * 2},
+    {"falcon-rw-1b", 1311625216, 2 * 24 * 32 * 64 * 2},
+    {"stablelm-2-1.6b", 1644515328, 2 * 24 * 32 * 64 * 2},
+    {"stablelm-2-12b", 12143185920, 2 * 40 * 8 * 160 * 2},
+    {"exaone-3.5-7.8b", 7818448896, 2 * 32 * 8 * 128 * 2},
+    {"exaone-4.0-32b", 32003216384, 2 * 64 * 8 * 128 * 2},
+    {"exaone-4.0-1.2b", 1279391488, 2 * 30 * 8 * 64 * 2},
+    {"hunyuan-7b", 7504568320, 2 * 32 * 8 * 128 * 2},
+    {"hunyuan-a13b", 80393183232, 2 * 32 * 8 * 128 * 2},
+    {"ernie-4.5-0.3b", 360748032, 2 * 18 * 2 * 128 * 2},
+    {"olmoe-1b-7b", 6919161856, 2 * 16 * 16 * 128 * 2},
+    {"granite-3.1-3b-a800m", 3298793472, 2 * 32 * 8 * 64 * 2},
+    {"dbrx", 131596523520, 2 * 40 * 8 * 128 * 2},
+    {"minitron-4b", 4190509056, 2 * 32 * 8 * 128 * 2},
+    {"nemotron-4-340b", 341029195776, 2 * 96 * 8 * 192 * 2},
+    {"mimo-7b", 7622619136, 2 * 36 * 8 * 128 * 2},
+    {"phi-2", 2779683840, 2 * 32 * 32 * 80 * 2},
+    {"glm-4.7-flash", 29943390976, 47 * (512 + 64) * 2},
+    {"longcat-flash", 560664958976, 56 * (512 + 64) * 2},
+    {"kimi-vl-a3b", 15960108544, 27 * (512 + 64) * 2},
+    {"kimi-k2.5", 1026408209408, 61 * (512 + 64) * 2},
+    {"glm-4.1v-9b", 9400279040, 2 * 40 * 2 * 128 * 2},
+    {"glm-4.5v", 106852245504, 2 * 46 * 8 * 128 * 2},
+    {"internvl2.5-8b", 7737782272, 2 * 32 * 8 * 128 * 2},
+    {"internvl3-8b-hf", 7612820992, 2 * 28 * 4 * 128 * 2},
+    {"llava-1.5-7b", 6738939904, 2 * 32 * 32 * 128 * 2},
+    {"llava-v1.6-mistral-7b", 7242256384, 2 * 32 * 8 * 128 * 2},
+    {"phi-4-multimodal", 3836021760, 2 * 32 * 8 * 128 * 2},
+    {"ministral-3-8b", 8489553920, 2 * 34 * 8 * 128 * 2},
+};
+
+static struct model load_type(const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "tests/cost/data/huggingface/%s.json", name);
+    return load_model(path);
+}
+
+Test(huggingface_types, sizes)
+{
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        const struct model model = load_type(published[i].name);
+        cr_expect_eq(model_parameters(&model), published[i].parameters, "%s: %lld, %lld more",
+                     published[i].name, (long long)model_parameters(&model),
+                     (long long)(model_parameters(&model) - published[i].parameters));
+        cr_expect_eq(model_kv_bytes_per_token(&model, 1), published[i].kv_bytes, "%s: %lld",
+                     published[i].name, (long long)model_kv_bytes_per_token(&model, 1));
+    }
+}
+
+/* Parameters that a token uses, as their cards say, in 10^9: those of Qwen2-57B-A14B, Phi-3.5-MoE,
+ * Hunyuan-A13B, OLMoE-1B-7B, granite-3.1-3b-a800m, dbrx, Kimi-VL-A3B, Kimi-K2.5 and
+ * LongCat-Flash. Some cards count the input embedding. */
+Test(huggingface_types, active_sizes)
+{
+    static const struct {
+        const char *name;
+        double active_b;
+    } of[] = {{"qwen2-57b-a14b", 14},        {"phi-3.5-moe", 6.6},
+              {"hunyuan-a13b", 13},          {"olmoe-1b-7b", 1.3},
+              {"granite-3.1-3b-a800m", 0.8}, {"dbrx", 36},
+              {"kimi-vl-a3b", 2.8},          {"kimi-k2.5", 32},
+              {"longcat-flash", 27}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct model model = load_type(of[i].name);
+        const double active_b = (double)model_active_parameters(&model) / 1e9;
+        cr_expect(active_b > 0.85 * of[i].active_b && active_b < 1.15 * of[i].active_b, "%s: %.2f",
+                  of[i].name, active_b);
+    }
+}
+
+static void expect_windows(const char *name, int32_t layers, int32_t tokens)
+{
+    const struct model model = load_type(name);
+    cr_expect(model.window_layers == layers && model.window_tokens == tokens, "%s: %d, %d", name,
+              model.window_layers, model.window_tokens);
+}
+
+/* Three of four layers, all, or none: a window as long as the context, or none in the file. */
+Test(huggingface_types, windows)
+{
+    expect_windows("command-r7b", 24, 4096);
+    expect_windows("command-a", 48, 4096);
+    expect_windows("exaone-4.0-32b", 48, 4096);
+    expect_windows("exaone-4.0-1.2b", 0, 0);
+    expect_windows("starcoder2-3b", 30, 4096);
+    expect_windows("phi-3.5-moe", 0, 0);
+    expect_windows("qwen2-57b-a14b", 0, 0);
+}
+
+/* Dense layers, experts and shared experts, in each model's own terms. */
+Test(huggingface_types, experts)
+{
+    const struct model glm = load_type("glm-4.7-flash"), cat = load_type("longcat-flash");
+    const struct model hunyuan = load_type("hunyuan-a13b");
+    cr_expect(glm.first_dense_layers == 1 && glm.d_ffn_dense == 10240 && glm.shared_experts == 1);
+    cr_expect(cat.layers == 56 && cat.first_dense_layers == 28 && cat.d_ffn_shared == 12288);
+    cr_expect_eq(cat.experts_per_token, 8); /* 12 x 512 / 768, the others pass a token on */
+    cr_expect(hunyuan.experts_per_token == 8 && hunyuan.d_ffn_shared == 3072);
+    const struct model falcon = load_type("falcon-7b");
+    cr_expect(falcon.n_kv_heads == 1 && falcon.mlp == MODEL_MLP_PLAIN && !falcon.mlp_bias);
+}
+
+/* A stage of a pipeline has its share of the vectors that no field names. */
+Test(huggingface_types, stages)
+{
+    const struct model model = load_type("command-r");
+    struct model stage;
+    model_stage(&model, 10, &stage);
+    cr_expect_eq(stage.other_parameters, -10 * 8192);
+}
+
+static void expect_error(const char *text, const char *words)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", text);
+    cr_expect_not_null(strstr(error.text, words), "%s: %s", text, error.text);
+    cr_expect_lt(strlen(error.text), sizeof error.text - 1, "%s", error.text);
+}
+
+Test(huggingface_types, misspelt)
+{
+    expect_error("{\"model_type\": \"qwen2_mo\"}", "; did you mean qwen2_moe?");
+    expect_error("{\"model_type\": \"glm4v-moe\"}", "; did you mean glm4v_moe?");
+    expect_error("{\"model_type\": \"a_type_that_is_longer_than_any_other_and_longer_than_"
+                 "an_error_shows_of_it_and_goes_on\"}",
+                 "more (docs/formats.md)");
+    expect_error("{\"model_type\": \"internvl_chat\", \"llm_config\": {\"model_type\": \"qwen\"}}",
+                 "model_type is \"qwen\", expected one of");
+}
+
+Test(huggingface_types, refused)
+{
+    static const char *const mixed[] = {"kimi_linear", "mllama", "mimo_v2_flash", "step3_vl"};
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "{\"model_type\": \"%s\"}", mixed[i]);
+        expect_error(text, "has layers of other kinds, which are not modelled");
+    }
+#define SHAPE                                                                                      \
+    ", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                 \
+    " \"num_key_value_heads\": 2, \"intermediate_size\": 96, \"vocab_size\": 100,"                 \
+    " \"max_position_embeddings\": 64"
+    expect_error("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
+                 ", \"num_experts\": 4, \"moe_topk\": [2, 1]}",
+                 "other numbers of experts");
+    expect_error("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
+                 ", \"num_experts\": 4, \"moe_topk\": []}",
+                 "moe_topk is ");
+    expect_error("{\"model_type\": \"exaone4\"" SHAPE
+                 ", \"sliding_window\": 8, \"sliding_window_pattern\": \"LGLG\"}",
+                 "sliding_window_pattern is \"LGLG\", expected a number, or letters L");
+    expect_error("{\"model_type\": \"dbrx\", \"n_layers\": 2, \"d_model\": 64, \"n_heads\": 4}",
+                 "attn_config is missing, expected an object");
+    expect_error("{\"model_type\": \"internlm3\"" SHAPE ", \"bias\": true}",
+                 "bias is true without qkv_bias");
+    expect_error("{\"model_type\": \"mimo\"" SHAPE ", \"use_sliding_window\": true}",
+                 "use_sliding_window is true, expected false");
+}
+
+/* Biases of the other kinds, whose numbers are counted by hand. */
+Test(huggingface_types, biases)
+{
+    struct model plain, biased;
+    struct ifl_error error;
+    cr_assert_eq(load_config_json("{\"model_type\": \"internlm3\", \"head_dim\": 16" SHAPE "}",
+                                  &plain, &error),
+                 0, "%s", error.text);
+    cr_assert_eq(load_config_json("{\"model_type\": \"internlm3\", \"head_dim\": 16,"
+                                  " \"qkv_bias\": true, \"bias\": true" SHAPE "}",
+                                  &biased, &error),
+                 0, "%s", error.text);
+    /* a layer: queries 64, keys and values 32 each, out 64, gate and up 96 each, down 64 */
+    cr_expect_eq(model_parameters(&biased) - model_parameters(&plain),
+                 2 * (64 + 2 * 32 + 64 + 2 * 96 + 64));
+}
+
+/* Modules that a quantised checkpoint leaves in 16 bits are found by the names of its type. */
+Test(huggingface_types, plain_parts)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(load_config_json("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
+                                  ", \"num_experts\": 4, \"moe_topk\": 2,"
+                                  " \"quantization_config\": {\"quant_method\": \"fp8\","
+                                  " \"ignored_layers\": [\"mlp.shared_mlp\"]}}",
+                                  &model, &error),
+                 0, "%s", error.text);
+    cr_expect_eq(model.plain_frac[MODEL_PART_SHARED], 1);
+    cr_expect_eq(model.plain_frac[MODEL_PART_EXPERTS], 0);
+    cr_assert_eq(load_config_json("{\"model_type\": \"phimoe\"" SHAPE
+                                  ", \"num_local_experts\": 4, \"quantization_config\":"
+                                  " {\"quant_method\": \"fp8\","
+                                  " \"ignored_layers\": [\"block_sparse_moe\"]}}",
+                                  &model, &error),
+                 0, "%s", error.text);
+    cr_expect_eq(model.plain_frac[MODEL_PART_EXPERTS], 1);
+    cr_expect_eq(model.plain_frac[MODEL_PART_ATTENTION], 0);
+}
