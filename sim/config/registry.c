@@ -10,6 +10,7 @@
 
 #include "base/guard.h"
 #include "config/guarded_policy.h"
+#include "replica/module.h"
 
 /* Gathered from policies/ when the program is built. */
 extern const struct ifl_policy *const ifl_builtin_policies[];

@@ -1,4 +1,3 @@
-#include "config/registry.h"
 #include "run/point.h"
 
 #include <stdio.h>
@@ -6,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "config/registry.h"
 #include "cost/adapter_cost.h"
 #include "fit/spread.h"
 #include "inflight/minmax.h"

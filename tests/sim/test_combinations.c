@@ -12,8 +12,8 @@
 
 #include "inflight/random.h"
 
-#include "dice.h"
 #include "config/registry.h"
+#include "dice.h"
 #include "fixture.h"
 
 enum { FEW = 2000, MAX_REQUESTS = 40, N_CLIENTS = 3, MAX_SAMPLES = 5 };
