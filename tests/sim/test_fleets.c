@@ -7,8 +7,8 @@
 
 #include "inflight/minmax.h"
 
-#include "dice.h"
 #include "config/registry.h"
+#include "dice.h"
 #include "fixture.h"
 
 enum { N_FLEETS = 10000, MAX_REQUESTS = 24, MAX_RETRIES = 3, N_MODELS = 2 };
