@@ -78,11 +78,17 @@ static void add_rule(struct checkpoint *of, struct module_rules *rules, const ch
         refuse_expression(config, text);
 }
 
-static void add_list(struct checkpoint *of, const json_t *list)
+static void add_list(struct checkpoint *of, const char *key, const json_t *list)
 {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_is_string(json_array_get(list, i)))
-            add_rule(of, &of->plain, json_string_value(json_array_get(list, i)));
+    if (list && !json_is_null(list) && !json_is_array(list))
+        ifl_hf_fail(of->config, key, list, "a list of names");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *name = json_array_get(list, i);
+        if (json_is_string(name))
+            add_rule(of, &of->plain, json_string_value(name));
+        else
+            ifl_hf_fail(of->config, key, name, "names in the list");
+    }
 }
 
 /* GPTQModel's modules that are left out (-:), and those of auto-round with 16 bits. */
@@ -126,7 +132,7 @@ static void add_rules(struct checkpoint *of, const json_t *object)
     const char *name;
     json_t *group;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        add_list(of, ifl_hf_value(object, keys[i]));
+        add_list(of, keys[i], ifl_hf_value(object, keys[i]));
     add_objects(of, object);
     json_object_foreach((json_t *)ifl_hf_value(object, "config_groups"), name, group)
         add_targets(of, group);
@@ -339,12 +345,18 @@ static double plain_frac(const struct checkpoint *of, enum model_part part)
     return all > 0 ? plain / all : 0;
 }
 
+/* Sizes of the matrices are those of the completed model: widths that follow from others may be
+ * missing. One that cannot be completed is refused elsewhere. */
 void hf_read_plain_parts(struct ifl_hf_config *config, const struct json_t *object, bool is_part,
                          struct model *model)
 {
     const char *type = ifl_hf_text(config->root, "model_type");
     const bool is_nemotron = strcmp(type, "nemotron_h") == 0;
-    struct checkpoint of = {.config = config, .model = model, .family = family_of(type)};
+    struct ifl_error reason;
+    struct model whole = *model;
+    if (model_complete(&whole, &reason))
+        return;
+    struct checkpoint of = {.config = config, .model = &whole, .family = family_of(type)};
     of.prefixes = is_nemotron ? backbone_prefixes : is_part ? part_prefixes : text_prefixes;
     of.letters = is_nemotron ? ifl_hf_text(config->root, "hybrid_override_pattern") : NULL;
     add_rules(&of, object);

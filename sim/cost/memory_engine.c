@@ -254,25 +254,13 @@ static int64_t padded_bytes(const struct model *model, const struct platform *pl
     return (int64_t)((frac - 1) * (double)model_experts_bytes(model, tensor_parallel));
 }
 
-/* Of 4 bits, each group has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py and
- * gptq_marlin.py, create_weights; 128 is what most checkpoints have), or the scale alone
- * (compressed_tensors_wNa16.py). Those of a whole column are next to nothing. */
-static int64_t scale_bytes(const struct model *model, int32_t tensor_parallel)
-{
-    const int32_t group = model->quantization_group == 0 ? 128 : model->quantization_group;
-    const int32_t bits = model->quantization_symmetric ? 16 : 20;
-    return group < 0 ? 0 : model_quantized_bytes(model, tensor_parallel) * bits / 4 / group;
-}
-
 static int64_t weight_bytes(const struct model *model, const struct platform *platform,
                             const struct engine_rule *rule, int32_t tensor_parallel)
 {
     const int64_t bytes = model_weight_bytes(model, tensor_parallel);
     if (model->quantization == MODEL_MXFP4 && !(rule->flags & IS_STATIC))
         return bytes + padded_bytes(model, platform, tensor_parallel);
-    if (model->quantization != MODEL_INT4)
-        return bytes;
-    return bytes + scale_bytes(model, tensor_parallel);
+    return bytes;
 }
 
 /* ---- a block ---- */

@@ -354,10 +354,22 @@ int64_t model_quantized_bytes(const struct model *model, int32_t tensor_parallel
     return (int64_t)n;
 }
 
+/* Of 4 bits, each group has a scale of 16 and a zero of 4 bits (vLLM's quantization/awq.py and
+ * gptq_marlin.py, create_weights; 128 is what most checkpoints have), or the scale alone
+ * (compressed_tensors_wNa16.py). Those of a whole column are next to nothing. */
+static int64_t scale_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    const int32_t group = model->quantization_group == 0 ? 128 : model->quantization_group;
+    const int32_t bits = model->quantization_symmetric ? 16 : 20;
+    if (model->quantization != MODEL_INT4)
+        return 0;
+    return group < 0 ? 0 : model_quantized_bytes(model, tensor_parallel) * bits / 4 / group;
+}
+
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel)
 {
     return model->weight_bytes * plain_parameters(model, tensor_parallel) +
-           model_matrices_bytes(model, tensor_parallel);
+           model_matrices_bytes(model, tensor_parallel) + scale_bytes(model, tensor_parallel);
 }
 
 double model_distinct_experts(const struct model *model, double n_tokens)

@@ -209,7 +209,7 @@ int64_t model_active_parameters(const struct model *model);
  * down). */
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 
-/* The part of model_weight_bytes that is the layers' matrices. */
+/* The part of model_weight_bytes that is the layers' matrices, without scales of groups. */
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
 /* Of these, those that are quantised, where a part of them is left in weight_bytes. */
 int64_t model_quantized_bytes(const struct model *model, int32_t tensor_parallel);

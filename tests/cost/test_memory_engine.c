@@ -389,6 +389,7 @@ static int64_t scale_bytes(struct model model, int32_t group)
     cr_assert_eq(
         memory_plan_engine(&model, &platform, &options, MEMORY_VLLM_0_17, &of_a100, &plan, &error),
         0);
+    model.quantization_group = -1;
     return plan.weight_bytes - model_weight_bytes(&model, 1);
 }
 

@@ -146,6 +146,39 @@ Test(plain_parts, qwen3_next_in_4_bits_as_logged)
     cr_expect(!strstr(all.about, "16 bits"));
 }
 
+/* Llama-3-8B without `head_dim`, as its file is: 32 layers with 2 x 4096 x (4096 + 1024) elements
+ * of attention in 16 bits and 3 x 4096 x 14336 of MLPs in 8, 2 x 128256 x 4096 of embeddings and 65
+ * norms in 16 bits. */
+Test(plain_parts, widths_that_follow_from_others)
+{
+    const struct model model = read_model(
+        "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_hidden_layers\": 32,"
+        " \"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"intermediate_size\": 14336,"
+        " \"vocab_size\": 128256, \"max_position_embeddings\": 8192, \"quantization_config\": {"
+        "\"quant_method\": \"fp8\", \"modules_to_not_convert\": [\"self_attn\"]}}");
+    const int64_t attention = 2 * 4096 * (4096 + 1024), mlp = 3 * 4096 * 14336;
+    const int64_t others = 2 * 128256 * 4096 + 65 * 4096;
+    cr_expect_eq(model_weight_bytes(&model, 1), 32 * (2 * attention + mlp) + 2 * others);
+}
+
+static void expect_refused(const char *list, const char *message)
+{
+    char text[1024];
+    struct model model;
+    struct ifl_error error;
+    snprintf(text, sizeof text, QWEN3_NEXT "\"quant_method\": \"fp8\", \"ignored_layers\": %s}}",
+             list);
+    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", list);
+    cr_expect(strstr(error.text, message), "%s", error.text);
+}
+
+Test(plain_parts, lists_that_are_none)
+{
+    expect_refused("\"re:.*self_attn\"",
+                   "ignored_layers is \"re:.*self_attn\", expected a list of names");
+    expect_refused("[\"lm_head\", 3]", "ignored_layers is 3, expected names in the list");
+}
+
 /* The same checkpoint in the words of other formats. */
 Test(plain_parts, experts_alone_by_each_format)
 {
