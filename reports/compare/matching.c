@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tables/columns.h"
+#include "tables/run_dir.h"
 #include "tables/swept.h"
 
 const char *matching_dir(const struct ifl_comparison *of, enum run run)
@@ -15,6 +16,8 @@ static int read_summary(struct sheet *sheet, const char *dir, struct ifl_error *
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/summary.csv", dir);
+    if (run_dir_check(dir, error))
+        return error->code;
     return sheet_read_points(sheet, path, error);
 }
 

@@ -7,6 +7,7 @@
 #include "inflight/minmax.h"
 #include "page/parts.h"
 #include "page/run.h"
+#include "tables/run_dir.h"
 #include "tables/whole_file.h"
 
 /* ---- the data as JSON ---- */
@@ -32,6 +33,8 @@ static int open_runs(struct page *page)
         char path[4096];
         run->dir = options->run_dirs[page->n_runs];
         run->is_search = page_has_file(run, "capacity.csv", path);
+        if (!run->is_search && run_dir_check(run->dir, page->error))
+            return page->error->code;
         if (page_has_file(run, "summary.csv", path))
             run->is_search = false;
         else if (run->is_search)

@@ -41,7 +41,7 @@ static const struct figure {
      OTHER_AXIS,
      "share of requests that meet every SLO, against a factor on the SLOs, at one rate"},
     {"ttft_itl_cdf", distributions_lack, distributions_write, MAX_CURVES, MEAN_OF_RUNS, OTHER_AXIS,
-     "distributions of TTFT and of the gaps between tokens up to p99.9, at one rate"},
+     "distributions of TTFT and of the gaps between tokens, at one rate"},
     {"kv_shares", metrics_lack_pool, metrics_kv_shares, MAX_SERIES, MEAN_OF_RUNS, OTHER_AXIS,
      "what the K/V pool held, as stacked bars, at one rate"},
     {"kv_over_time", over_time_lacks, over_time_kv, MAX_CURVES, FIRST_RUN, OTHER_AXIS,

@@ -7,6 +7,7 @@
 #include "inflight/nearest.h"
 #include "plot/axis.h"
 #include "tables/columns.h"
+#include "tables/run_dir.h"
 #include "tables/run_name.h"
 
 /* ---- reading the runs ---- */
@@ -91,7 +92,8 @@ static int read_capacities(struct series_run *run, const char *dir, struct ifl_e
 static int read_run(struct series_run *run, const char *dir, struct ifl_error *error)
 {
     *run = (struct series_run){.dir = dir, .x = SHEET_NO_COLUMN, .n_replications = 1};
-    if (read_sheet(&run->summary, dir, "summary.csv", SHEET_NEEDED, error) ||
+    if (run_dir_check(dir, error) ||
+        read_sheet(&run->summary, dir, "summary.csv", SHEET_NEEDED, error) ||
         read_sheet(&run->quantiles, dir, "quantiles.csv", SHEET_OPTIONAL, error) ||
         read_sheet(&run->pools, dir, "pools.csv", SHEET_OPTIONAL, error) ||
         read_replications(run, dir, error) || check_numbers(&run->summary, run->n_keys, error) ||

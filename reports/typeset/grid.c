@@ -6,6 +6,7 @@
 
 #include "inflight/nearest.h"
 #include "tables/columns.h"
+#include "tables/run_dir.h"
 #include "tables/run_name.h"
 #include "tables/swept.h"
 
@@ -22,7 +23,7 @@ static int read_sheet(struct grid_run *run, struct ifl_error *error)
     const bool replicated = access(path, F_OK) == 0;
     if (!replicated)
         snprintf(path, sizeof path, "%s/summary.csv", run->dir);
-    if (sheet_read_points(&run->sheet, path, error))
+    if (run_dir_check(run->dir, error) || sheet_read_points(&run->sheet, path, error))
         return error->code;
     return sheet_require(&run->sheet, replicated ? "runs" : "requests", &run->n_keys, error);
 }

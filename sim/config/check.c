@@ -474,3 +474,13 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         return error->code;
     return 0;
 }
+
+struct parallel config_parallel(const struct config *config)
+{
+    return (struct parallel){.tensor = config->tensor_parallel,
+                             .pipeline = config->pipeline_parallel,
+                             .data = config->data_parallel,
+                             .expert = config->expert_parallel,
+                             .context = config->context_parallel,
+                             .sequence = config->sequence_parallel};
+}

@@ -496,6 +496,8 @@ static inline int32_t config_max_tokens(const struct config *config, int32_t mod
 /* True if the requests of some replica may give up K/V. May load a model: one that cannot be read
  * counts as if none were named, and the run says what is wrong with it. */
 bool config_gives_up_anywhere(const struct config *config);
+/* All degrees of parallelism (cost/model.h). */
+struct parallel config_parallel(const struct config *config);
 
 /* True if a run writes differences.csv. */
 static inline bool config_lists_differences(const struct config *config)

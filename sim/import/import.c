@@ -136,7 +136,10 @@ static int check_ranks(const struct config *config, struct ifl_error *error)
     struct model model;
     if (!config->model[0] || model_load(config->model, &model, error) < 0)
         return 0;
-    return model_check_parallel(&model, config->tensor_parallel, error);
+    const struct parallel parallel = config_parallel(config);
+    return model_spread(&model, &parallel, &model, error)
+               ? error->code
+               : model_check_parallel(&model, config->tensor_parallel, error);
 }
 
 /* What a server cannot have had is refused here, in the words of the keys. */

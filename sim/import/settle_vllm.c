@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost/model.h"
 #include "import/names.h"
 #include "import/settle_vllm.h"
 
@@ -301,10 +302,11 @@ static void settle_ahead(struct vllm *v)
 {
     const bool dflt = v->version >= 1400 && settle_number(v->s, "pipeline_parallel_size", 1) <= 1 &&
                       drafts_go_ahead(v->s);
-    if (facts_get(v->s->facts, "async_scheduling"))
+    if (facts_get(v->s->facts, "async_scheduling")) {
         settle_put(v->s, "serving.in_flight.ahead", "%s",
                    facts_true(v->s->facts, "async_scheduling", dflt) ? "1" : "0");
-    else if (v->version >= 1400)
+        facts_decide(v->s->facts, "async_scheduling", FOUND_MAPS, "serving.in_flight.ahead", NULL);
+    } else if (v->version >= 1400)
         settle_assume(
             v->s, "serving.in_flight.ahead", dflt ? "1" : "0",
             "asynchronous scheduling by default, but for pipelines and for guesses of n-grams, "
@@ -325,7 +327,8 @@ static void settle_order_v1(struct vllm *v)
 static void refuse_count(struct vllm *v, const char *flag, const char *why)
 {
     const struct fact *fact = facts_get(v->s->facts, flag);
-    if (fact && settle_number(v->s, flag, 1) > 1)
+    if (fact && settle_number(v->s, flag, 1) > 1 &&
+        !facts_decide(v->s->facts, flag, FOUND_UNMODELLED, NULL, why))
         settle_find(v->s, FOUND_UNMODELLED, fact->at, flag, NULL, why);
 }
 
@@ -372,7 +375,9 @@ static void settle_v1(struct vllm *v)
                    facts_true(s->facts, "scheduler_reserve_full_isl", true) ? "prompt" : "chunk");
     settle_lora(v);
     const struct fact *chunked = facts_get(s->facts, "enable_chunked_prefill");
-    if (chunked && !facts_true(s->facts, "enable_chunked_prefill", true))
+    if (chunked && !facts_true(s->facts, "enable_chunked_prefill", true) &&
+        !facts_decide(s->facts, "enable_chunked_prefill", FOUND_UNMODELLED, NULL,
+                      "engine V1 without chunks"))
         settle_find(s, FOUND_UNMODELLED, chunked->at, "enable_chunked_prefill=False", NULL,
                     "engine V1 without chunks");
 }
@@ -457,18 +462,29 @@ static void settle_v0(struct vllm *v)
     settle_several_v0(v);
 }
 
-/* With experts in parallel, data-parallel ranks share them and are no replicas. */
+/* Data-parallel ranks share the experts and are no replicas, unless the model has none. */
+static void settle_experts(struct settled *s)
+{
+    struct model model;
+    const bool none = settle_known_model(s, &model) && model.n_experts == 0;
+    const long long ranks = settle_at_least_1(s, "data_parallel_size", 1);
+    const long long experts_ranks = settle_number(s, "tensor_parallel_size", 1) * ranks;
+    if (ranks > 1)
+        settle_count(s, "data_parallel_size", none ? "cluster.replicas" : "parallel.data");
+    if (none)
+        facts_decide(s->facts, "enable_expert_parallel", FOUND_HARMLESS, NULL,
+                     "the model has no experts");
+    else if (experts_ranks > 1)
+        settle_put(s, "parallel.expert", "%lld", experts_ranks);
+}
+
 static void settle_parallel(struct settled *s)
 {
     const bool experts = facts_true(s->facts, "enable_expert_parallel", false);
-    const long long ranks = settle_at_least_1(s, "data_parallel_size", 1);
-    const long long experts_ranks = settle_number(s, "tensor_parallel_size", 1) * ranks;
     settle_common(s, "tensor_parallel_size", "pipeline_parallel_size",
                   experts ? "no such fact" : "data_parallel_size");
-    if (experts && ranks > 1)
-        settle_count(s, "data_parallel_size", "parallel.data");
-    if (experts && experts_ranks > 1)
-        settle_put(s, "parallel.expert", "%lld", experts_ranks);
+    if (experts)
+        settle_experts(s);
     if (settle_number(s, "decode_context_parallel_size", 1) > 1)
         settle_count(s, "decode_context_parallel_size", "parallel.context");
 }

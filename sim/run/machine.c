@@ -31,16 +31,6 @@ static int deploy(const struct config *config, struct deployment *deployment,
     return deployment_check_intervals(deployment, error);
 }
 
-static struct parallel parallel_of(const struct config *config)
-{
-    return (struct parallel){.tensor = config->tensor_parallel,
-                             .pipeline = config->pipeline_parallel,
-                             .data = config->data_parallel,
-                             .expert = config->expert_parallel,
-                             .context = config->context_parallel,
-                             .sequence = config->sequence_parallel};
-}
-
 static int cut_stages(struct machine *machine, const struct config *config, struct ifl_error *error)
 {
     const int32_t n = config->pipeline_parallel;
@@ -96,7 +86,7 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
         rc = cut_stages(machine, config, error);
     if (rc == 0 && config_speculates(config))
         rc = load_draft_model(machine, config, shelf, error);
-    const struct parallel parallel = parallel_of(config);
+    const struct parallel parallel = config_parallel(config);
     if (rc == 0 && machine->has_model)
         rc = model_spread(&machine->stage, &parallel, &machine->stage, error);
     if (rc == 0 && machine->has_hardware)
@@ -353,7 +343,7 @@ static struct cost *with_drafts(const struct machine *machine, const struct conf
                                 struct cost *target, struct ifl_error *error)
 {
     const struct speculation_config *keys = &config->serving.speculation;
-    const struct parallel parallel = parallel_of(config);
+    const struct parallel parallel = config_parallel(config);
     struct draft_cost draft = {
         .proposer = (enum proposer_kind)keys->proposer,
         .model = &machine->draft_model,
@@ -396,7 +386,7 @@ static struct cost *target_cost(const struct machine *machine, const struct conf
     }
     if (kind == COST_TABLE)
         return cost_create_table(&machine->model, c->dir, error);
-    const struct parallel parallel = parallel_of(config);
+    const struct parallel parallel = config_parallel(config);
     return cost_create_roofline(&machine->model, &machine->platform, &parallel,
                                 config->serving.kv.block_tokens, error);
 }

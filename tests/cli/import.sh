@@ -179,7 +179,7 @@ printed 'harmless      --kv-cache-dtype auto'
 
 # Guesses. A preset is what its own flags are read as; how many guesses hold is said by no server.
 serves_qwen() {
-    succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B --max-num-seqs 8 --max-num-batched-tokens 2048 $1"
+    succeeds "$inflight" import -c "vllm serve ${model:-Qwen/Qwen3-8B} --max-num-seqs 8 --max-num-batched-tokens 2048 $1"
 }
 serves_qwen "--speculative-config '{\"method\":\"ngram\",\"num_speculative_tokens\":5,\"prompt_lookup_max\":4,\"prompt_lookup_min\":2}'"
 printed '"prompt_lookup_min":2} -> serving.draft.policy=ngram'
@@ -275,8 +275,23 @@ serves_qwen "--kv-offloading-size 32 --speculative-config '{\"method\":\"eagle\"
 printed 'not modelled  --kv-offloading-size 32: K/V outside the GPU beside speculative decoding'
 serves_qwen '--kv-offloading-size 32 -pp 2'
 printed 'not modelled  --kv-offloading-size 32: K/V outside the GPU in a pipeline'
-serves_qwen '--kv-offloading-size 32 -dp 2 --enable-expert-parallel'
+model=Qwen/Qwen3-30B-A3B serves_qwen '--kv-offloading-size 32 -dp 2 --enable-expert-parallel'
 printed 'not modelled  --kv-offloading-size 32: K/V outside the GPU with parallel.data'
+
+# ---- what a model cannot have ----
+
+serves_qwen '--enable-expert-parallel -dp 2 --no-async-scheduling --no-enable-chunked-prefill'
+printed 'harmless      --enable-expert-parallel: the model has no experts'
+printed 'maps          -dp 2 -> cluster.replicas=2'
+printed 'maps          --no-async-scheduling -> serving.in_flight.ahead=0'
+printed 'not modelled  --no-enable-chunked-prefill: engine V1 without chunks'
+refuses 'parallel.context is 2, expected a divisor of the 1 ranks that hold the same of the 8 KV heads' \
+    "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --decode-context-parallel-size 2 -tp 8' --hardware h100-sxm
+refuses 'parallel.data is 2, expected 1 for qwen3-8b, which has no experts' \
+    "$inflight" import -c 'sglang serve Qwen/Qwen3-8B --tp 8 --dp 2 --enable-dp-attention'
+
+# ---- tiers of SGLang ----
+
 sglang_serves() {
     succeeds "$inflight" import -c "python -m sglang.launch_server --model-path Qwen/Qwen3-8B $1"
 }

@@ -330,14 +330,14 @@ printed 'assumed       SGLang 0.5.9, NVIDIA H100 80GB HBM3 -> serving.kv.memory_
 # share FRACTION CHUNK VERSION HARDWARE FLAGS: 0.4.7 by ranks; 0.5.2 (24564 - (2.8 + 0.4) 1024) / 24564; 0.5.12 of 24564 less 512 +
 # 3072 + 2 x 24 + 128 + 42 x 8; a chunk of attention in parallel counts whole: of 143771 less 512 + 12288 + 1024 + 1024 + 2 x 512 x 4.5
 share() {
-    succeeds "$inflight" import -c "sglang serve Qwen/Qwen3-8B $5" --engine-version "$3" --hardware "$4"
+    succeeds "$inflight" import -c "sglang serve ${model:-Qwen/Qwen3-8B} $5" --engine-version "$3" --hardware "$4"
     printed "    memory_utilization: $1"
     printed "    chunk_tokens: $2"
 }
 share 0.85 8192 0.4.7 a100-80gb-sxm '--tp 4'
 share 0.867 2048 0.5.2 rtx-4090 '--tp 4'
 share 0.833 2048 0.5.12 rtx-4090 ''
-share 0.865 4096 0.5.12 h200-sxm '--tp 8 --dp 2 --enable-dp-attention'
+model=Qwen/Qwen3-30B-A3B share 0.865 4096 0.5.12 h200-sxm '--tp 8 --dp 2 --enable-dp-attention'
 share 0.835 8192 0.5.12 h100-sxm --disable-piecewise-cuda-graph
 share 0.836 8192 0.5.12 h100-sxm '--cuda-graph-max-bs 8'
 succeeds "$inflight" import -c 'sglang serve Qwen/Qwen3-8B' --engine-version 0.3.0 --hardware h100-sxm

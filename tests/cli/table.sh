@@ -100,6 +100,12 @@ same "$(cat table.csv)" "$(cat wanted)" 'a table in a file'
 try "$inflight" table
 same "$code $(head -n 1 logs/err | cut -c 1-25)" '2 usage: inflight table DIR' 'a table of nothing'
 refuses 'nowhere/summary.csv: cannot open' "$inflight" table nowhere
+mkdir planned
+echo replicas >planned/plan.csv
+for command in table plot report 'compare plain'; do
+    # shellcheck disable=SC2086
+    refuses 'planned has plan.csv of inflight capacity, expected a folder with points of a run' "$inflight" $command planned
+done
 refuses 'mean_tft_s is no metric or swept key of these runs, did you mean mean_ttft_s?' "$inflight" table plain --columns mean_tft_s
 refuses 'assumed is no swept key and no column of summary.csv, expected one of: preset, rate_rps' "$inflight" table plain --columns assumed
 refuses 'preset_ is no swept key of these runs, did you mean preset?' "$inflight" table plain --rows preset_
