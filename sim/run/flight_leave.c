@@ -129,8 +129,10 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
     if (of->r->handover == 0 && !waits)
         replica_leave(replica, of->r, of->status, of->at_ns);
     loop_fall_due(loop, replica);
-    const int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
+    int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
     routing_note(&loop->routing, replica, of->at_ns);
+    if (rc == 0 && IFL_RARE(loop->carries)) /* a step may have waited for its K/V */
+        rc = loop_let_step_go(loop, replica, error);
     return rc;
 }
 

@@ -158,6 +158,24 @@ refuses '--set cluster.handover.order=pulll: cluster.handover.order is pulll, ex
     "$inflight" run base.yaml --quiet --set cluster.handover.order=pulll
 sed 's/^cluster:/&\n  handover: {order: pulll}/' base.yaml >bad.yaml
 refuses 'bad.yaml:5:14: cluster.handover.order is pulll, expected' "$inflight" run bad.yaml --quiet
+# A client leaves while its prompt is computed; a step of the other replica waits for that prompt's K/V, layer by layer, and
+# begins then. The run ended with "nothing can happen any more".
+printf 'arrival_s,prompt_tokens,output_tokens,abort_s\n0,1,1,\n0,1,2,0.005\n' >leaves.csv
+cat >leaves.yaml <<'YAML'
+workload: {trace: leaves.csv}
+serving: {preset: distserve-decode, max_model_len: 64, kv: {num_blocks: 20}}
+cost: {model: linear, step_s: 0.01, prefill_token_s: 0.00001}
+cluster:
+  router: {policy: pair, decode: blocks}
+  handover: {order: push, first_token: prefill, overlap: layer}
+  links: {token_bytes: 100}
+  pools: {d: {role: both, count: 2}}
+output: {dir: out}
+YAML
+succeeds "$inflight" run leaves.yaml --quiet
+same "$(cut -d, -f 2,5,9,31 out/requests.csv | tr '\n' ' ')" \
+    'request_id,status,finish_s,left_s 0,finished,0.020020000, 1,aborted,,0.010010000 ' 'a step whose K/V never comes'
+
 sed 's/^output:.*/output: {dir: out, steps: maybe}/' base.yaml >bad.yaml
 refuses 'bad.yaml:10:20: output.steps is maybe, expected' "$inflight" run bad.yaml --quiet
 sed 's/d: {role: decode, /&serving: {kv: {num_blocks: -1}}, /' base.yaml >bad.yaml
