@@ -40,13 +40,28 @@ static const struct mamba_keys of_bamba = {"mamba_n_heads", "mamba_d_head", "mam
 static const struct mamba_keys of_nemotron = {"mamba_num_heads", "mamba_head_dim", "n_groups",
                                               "ssm_state_size", "conv_kernel"};
 
-/* modeling_bamba.py: the layers that attend are named by their places. */
+/* The layers that attend are named by their places, in order. */
+static int32_t count_attending(struct ifl_hf_config *config, int32_t layers)
+{
+    static const char key[] = "attn_layer_indices";
+    const json_t *places = ifl_hf_value(config->root, key);
+    json_int_t before = -1;
+    for (size_t i = 0; i < json_array_size(places); i++) {
+        const json_t *place = json_array_get(places, i);
+        const json_int_t at = json_integer_value(place);
+        if (!json_is_integer(place) || at <= before || at >= layers)
+            ifl_hf_fail(config, key, place, "places of layers from 0 on, in order");
+        before = at;
+    }
+    return (int32_t)json_array_size(places);
+}
+
+/* modeling_bamba.py */
 void hf_read_bamba(struct ifl_hf_config *config, struct model *model)
 {
-    const json_t *attending = ifl_hf_value(config->root, "attn_layer_indices");
     hf_read_shape(config, model, 0);
     model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
-    model->state_layers = model->layers - (int32_t)json_array_size(attending);
+    model->state_layers = model->layers - count_attending(config, model->layers);
     read_mamba(config, model, &of_bamba);
 }
 
@@ -112,9 +127,14 @@ static void read_pattern(struct ifl_hf_config *config, int32_t n[N_PARTS])
         count_words(config, words, n);
     else
         count_letters(config, ifl_hf_text(config->root, letters_key), n);
+    int64_t n_layers = 0;
+    for (int part = 0; part < N_PARTS; part++)
+        n_layers += n[part];
     if (n[PART_MAMBA] + n[PART_ATTENTION] == 0)
         ifl_hf_fail(config, letters_key, ifl_hf_value(config->root, letters_key),
                     "a letter a layer, or layers_block_type");
+    else if (n_layers > IFL_MODEL_MAX_LAYERS)
+        hf_refuse(config, "the pattern has more than 1000 layers", "at most 1000");
 }
 
 static void read_nemotron_experts(struct ifl_hf_config *config, struct model *model)

@@ -53,14 +53,17 @@ static json_int_t bits_of(const json_t *object, const char *key)
 }
 
 /* How many integers share a scale, by the keys of all methods and of AWQ's older files; -1: those
- * of a column. 0: the file does not say. */
+ * of a column. 0: the file does not say. More than MOST_GROUP: it says no such number. */
 static int32_t group_of(const json_t *object)
 {
     const char *key = ifl_hf_value(object, "q_group_size") ? "q_group_size" : "group_size";
-    const json_int_t n = bits_of(object, key);
+    const json_t *value = ifl_hf_value(object, key);
+    const json_int_t n = json_integer_value(value);
+    if ((value && !json_is_integer(value) && !json_is_null(value)) || n > MOST_GROUP)
+        return MOST_GROUP + 1;
     const bool is_column =
         n < 0 || (n == 0 && strcmp(ifl_hf_text(object, "strategy"), "channel") == 0);
-    return is_column ? -1 : n <= MOST_GROUP ? (int32_t)n : 0;
+    return is_column ? -1 : (int32_t)n;
 }
 
 static struct format format_of_bits(const json_t *object, const char *key)
@@ -165,6 +168,9 @@ const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, str
         return NULL;
     const struct format format = format_of(config, object);
     model->quantization = format.quantization;
+    if (format.group > MOST_GROUP)
+        hf_refuse(config, "quantization_config has another group_size",
+                  "a number from 1 to 65536, or -1 for a column");
     model->quantization_group = format.group;
     model->quantization_symmetric = format.symmetric;
     if (format.quantization != MODEL_MXFP4) /* in which experts alone are */

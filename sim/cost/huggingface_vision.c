@@ -7,7 +7,9 @@
 #include "cost/huggingface_kinds.h"
 
 enum {
-    MAX_SIDE = 1 << 16,       /* pixels */
+    MAX_SIDE = 1 << 14, /* pixels */
+    MAX_PATCH = 1 << 10,
+    MAX_FRAMES = 64,          /* of a patch */
     QWEN_IMAGE_TOKENS = 16384 /* max_pixels 12,845,056 / 28^2; longest_edge 16,777,216 / 32^2 */
 };
 
@@ -26,9 +28,9 @@ static void read_shape(struct ifl_hf_config *config, const char *layers, struct 
 
 static void read_qwen_patches(struct ifl_hf_config *config, int32_t patch, struct model_vision *v)
 {
-    v->patch = ifl_hf_count(config, "patch_size", patch, MAX_SIDE);
-    v->frames = ifl_hf_count(config, "temporal_patch_size", 2, MAX_SIDE);
-    v->merge = ifl_hf_count(config, "spatial_merge_size", 2, MAX_SIDE);
+    v->patch = ifl_hf_count(config, "patch_size", patch, MAX_PATCH);
+    v->frames = ifl_hf_count(config, "temporal_patch_size", 2, MAX_FRAMES);
+    v->merge = ifl_hf_count(config, "spatial_merge_size", 2, MAX_PATCH);
     v->image_tokens = QWEN_IMAGE_TOKENS;
     v->rotary_rows = 4;
 }
@@ -71,7 +73,7 @@ static int32_t read_stills(struct ifl_hf_config *config, const struct model *mod
 {
     read_shape(config, "num_hidden_layers", v);
     v->d_out = model->d_model;
-    v->patch = ifl_hf_count(config, "patch_size", patch, MAX_SIDE);
+    v->patch = ifl_hf_count(config, "patch_size", patch, MAX_PATCH);
     v->frames = 1;
     const int32_t side = ifl_hf_count(config, "image_size", image, MAX_SIDE);
     return v->patch > 0 ? side / v->patch : 0;

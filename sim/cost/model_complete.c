@@ -294,6 +294,27 @@ static const char *check_bare_layers(const struct model *model, struct ifl_error
     return "bare_layers";
 }
 
+/* Each width is within its limits; their products must be within those of counts of bytes. */
+static const char *check_size(const struct model *model, struct ifl_error *error)
+{
+    enum { MOST_TRILLIONS = 1000 };
+    const double d = model->d_model, trillion = 1e12;
+    const double heads = 2.0 * model->n_q_heads + 2.0 * model->n_kv_heads;
+    const double latents = (double)model->q_lora_rank + model->kv_lora_rank + model->d_head;
+    const double attention = heads * (d + latents) * model->d_head + latents * d;
+    const double states = 2 * d * model->state_k_heads * model->state_k_dim +
+                          3 * d * model->state_v_heads * model->state_v_dim;
+    const double mlps = 3 * d *
+                        ((model->n_experts + 1.0) * model->d_ffn + model->d_ffn_dense +
+                         (double)model->shared_experts * model->d_ffn_shared);
+    const double n = model->layers * (attention + states + mlps) + 2 * d * model->vocab;
+    if (n <= MOST_TRILLIONS * trillion)
+        return NULL;
+    ifl_fail(error, IFL_E_INPUT, "the model has %.3g parameters, expected at most %g", n,
+             MOST_TRILLIONS * trillion);
+    return "layers";
+}
+
 const char *model_complete(struct model *model, struct ifl_error *error)
 {
     const char *guilty = complete_attention(model, error);
@@ -305,5 +326,7 @@ const char *model_complete(struct model *model, struct ifl_error *error)
         guilty = check_bare_layers(model, error);
     if (!guilty)
         guilty = complete_experts(model, error);
-    return guilty ? guilty : complete_width(model, error);
+    if (!guilty)
+        guilty = complete_width(model, error);
+    return guilty ? guilty : check_size(model, error);
 }

@@ -202,6 +202,36 @@ Test(huggingface_types, refused)
                  "use_sliding_window is true, expected false");
 }
 
+/* Sizes of which products or sums overflow, and layers that there are not. */
+Test(huggingface_types, absurd)
+{
+    char many[1200] = "";
+    memset(many, 'M', 1001);
+    char text[1400];
+    snprintf(text, sizeof text,
+             "{\"model_type\": \"nemotron_h\"" SHAPE ", \"hybrid_override_pattern\": \"%s\"}",
+             many);
+    expect_error(text, "the pattern has more than 1000 layers");
+    expect_error(
+        "{\"model_type\": \"mixtral\", \"hidden_size\": 1048576, \"num_hidden_layers\": 1000,"
+        " \"num_attention_heads\": 64, \"num_key_value_heads\": 8, \"head_dim\": 128,"
+        " \"intermediate_size\": 1048576, \"vocab_size\": 1000, \"num_local_experts\": 2048,"
+        " \"num_experts_per_tok\": 1, \"max_position_embeddings\": 64}",
+        "the model has 6.76e+18 parameters, expected at most 1e+15");
+    expect_error("{\"model_type\": \"bamba\"" SHAPE ", \"attn_layer_indices\": [0, 0]}",
+                 "attn_layer_indices is 0, expected places of layers from 0 on, in order");
+    expect_error("{\"model_type\": \"bamba\"" SHAPE ", \"attn_layer_indices\": [\"a\"]}",
+                 "attn_layer_indices is \"a\"");
+    expect_error("{\"model_type\": \"llama\"" SHAPE ", \"quantization_config\": {\"quant_method\": "
+                 "\"gptq\", \"bits\": 4, \"group_size\": 65537}}",
+                 "another group_size, expected a number from 1 to 65536");
+    expect_error(
+        "{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\"" SHAPE
+        ", \"head_dim\": 16}, \"vision_config\": {\"patch_size\": 1, \"image_size\": 46341,"
+        " \"num_hidden_layers\": 1, \"hidden_size\": 64, \"intermediate_size\": 64}}",
+        "image_size is 46341, expected a whole number from 1 to 16384");
+}
+
 /* Biases of the other kinds, whose numbers are counted by hand. */
 Test(huggingface_types, biases)
 {
