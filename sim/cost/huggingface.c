@@ -59,16 +59,21 @@ static void read_mixtral(struct ifl_hf_config *config, struct model *model)
     model->experts_per_token = ifl_hf_count(config, "num_experts_per_tok", 2, MODEL_MAX_EXPERTS);
 }
 
+void hf_need_experts_everywhere(struct ifl_hf_config *config)
+{
+    if (ifl_hf_count(config, "decoder_sparse_step", 1, IFL_MODEL_MAX_LAYERS) != 1)
+        hf_refuse(config, "decoder_sparse_step is not 1", "experts in every layer");
+    if (json_array_size(ifl_hf_value(config->root, "mlp_only_layers")) > 0)
+        hf_refuse(config, "mlp_only_layers names layers", "experts in every layer");
+}
+
 static void read_qwen3_moe(struct ifl_hf_config *config, struct model *model)
 {
     read_decoder(config, model);
     model->n_experts = ifl_hf_count(config, "num_experts", 128, MODEL_MAX_EXPERTS);
     model->experts_per_token = ifl_hf_count(config, "num_experts_per_tok", 8, MODEL_MAX_EXPERTS);
     model->d_ffn = ifl_hf_count(config, "moe_intermediate_size", 768, IFL_MODEL_MAX_D_FFN);
-    if (ifl_hf_count(config, "decoder_sparse_step", 1, IFL_MODEL_MAX_LAYERS) != 1)
-        hf_refuse(config, "decoder_sparse_step is not 1", "experts in every layer");
-    if (json_array_size(ifl_hf_value(config->root, "mlp_only_layers")) > 0)
-        hf_refuse(config, "mlp_only_layers names layers", "experts in every layer");
+    hf_need_experts_everywhere(config);
 }
 
 /* MoE layers from first_k_dense_replace on (modeling_deepseek.py, DeepseekV3DecoderLayer). */

@@ -32,10 +32,7 @@ void hf_read_qwen2_moe(struct ifl_hf_config *config, struct model *model)
     model->shared_experts = 1;
     model->d_ffn_shared = hf_need(config, "shared_expert_intermediate_size", IFL_MODEL_MAX_D_FFN);
     hf_add_to_layers(model, model->d_model);
-    if (ifl_hf_count(config, "decoder_sparse_step", 1, IFL_MODEL_MAX_LAYERS) != 1 ||
-        json_array_size(ifl_hf_value(config->root, "mlp_only_layers")) > 0)
-        hf_refuse(config, "decoder_sparse_step or mlp_only_layers leaves layers without experts",
-                  "experts in every layer");
+    hf_need_experts_everywhere(config);
     if (ifl_hf_flag(config, "use_sliding_window", false))
         hf_refuse(config, "use_sliding_window is true", "false");
 }

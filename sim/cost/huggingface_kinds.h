@@ -14,6 +14,9 @@ void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expec
 int32_t hf_need(struct ifl_hf_config *config, const char *key, int32_t max);
 int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max);
 
+/* Refuses Qwen's layers without experts among others with them. */
+void hf_need_experts_everywhere(struct ifl_hf_config *config);
+
 /* Attention of grouped queries, RMSNorm and gated MLPs: all but the MLPs' width, with d_head where
  * the file has none (0: it follows from the others); with it; with biases as Llama names them. */
 void hf_read_shape(struct ifl_hf_config *config, struct model *model, int32_t d_head);

@@ -257,10 +257,9 @@ static int64_t padded_bytes(const struct model *model, const struct platform *pl
 static int64_t weight_bytes(const struct model *model, const struct platform *platform,
                             const struct engine_rule *rule, int32_t tensor_parallel)
 {
-    const int64_t bytes = model_weight_bytes(model, tensor_parallel);
-    if (model->quantization == MODEL_MXFP4 && !(rule->flags & IS_STATIC))
-        return bytes + padded_bytes(model, platform, tensor_parallel);
-    return bytes;
+    const bool pads = model->quantization == MODEL_MXFP4 && !(rule->flags & IS_STATIC);
+    return model_weight_bytes(model, tensor_parallel) +
+           (pads ? padded_bytes(model, platform, tensor_parallel) : 0);
 }
 
 /* ---- a block ---- */

@@ -151,33 +151,11 @@ static int64_t state_matrices(const struct model *model, int32_t tensor_parallel
     return of[0].n * of[0].k + of[1].n * of[1].k;
 }
 
-/* Of the MLPs of a layer with n_mlps that a router picks from, or one. */
-static int64_t mlps_matrices(const struct model *model, int32_t tensor_parallel, int64_t n_mlps)
+/* With n_mlps that a router picks from in a layer of experts. */
+static int64_t matrices_of(const struct model *model, int32_t tensor_parallel, enum model_part part,
+                           int64_t n_mlps)
 {
-    const int64_t columns = model->d_ffn / tensor_parallel;
-    return mlp_matrices(model, n_mlps * columns + model_shared_columns(model, tensor_parallel));
-}
-
-static int64_t matrices_with(const struct model *model, int32_t tensor_parallel, int64_t n_mlps)
-{
-    const int64_t dense = model->first_dense_layers,
-                  columns = model_dense_columns(model, tensor_parallel);
-    const int64_t n_states = model->state_layers;
-    return (model->layers - n_states) * attention_matrices(model, tensor_parallel) +
-           n_states * state_matrices(model, tensor_parallel) +
-           routed_layers(model) * mlps_matrices(model, tensor_parallel, n_mlps) +
-           dense * mlp_matrices(model, columns);
-}
-
-static int64_t layers_matrices(const struct model *model, int32_t tensor_parallel)
-{
-    return matrices_with(model, tensor_parallel, held_experts(model));
-}
-
-static int64_t part_matrices(const struct model *model, int32_t tensor_parallel,
-                             enum model_part part)
-{
-    const int64_t columns = held_experts(model) * (model->d_ffn / tensor_parallel);
+    const int64_t columns = n_mlps * (model->d_ffn / tensor_parallel);
     const bool has_experts = model->n_experts > 0;
     switch (part) {
     case MODEL_PART_ATTENTION:
@@ -198,6 +176,25 @@ static int64_t part_matrices(const struct model *model, int32_t tensor_parallel,
         break;
     }
     return 0;
+}
+
+static int64_t matrices_with(const struct model *model, int32_t tensor_parallel, int64_t n_mlps)
+{
+    int64_t n = 0;
+    for (int part = 0; part < MODEL_PARTS; part++)
+        n += matrices_of(model, tensor_parallel, (enum model_part)part, n_mlps);
+    return n;
+}
+
+static int64_t layers_matrices(const struct model *model, int32_t tensor_parallel)
+{
+    return matrices_with(model, tensor_parallel, held_experts(model));
+}
+
+static int64_t part_matrices(const struct model *model, int32_t tensor_parallel,
+                             enum model_part part)
+{
+    return matrices_of(model, tensor_parallel, part, held_experts(model));
 }
 
 static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)

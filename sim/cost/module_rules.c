@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "inflight/error.h"
 
 enum kind { KIND_WORDS, KIND_SHELL, KIND_REGEX };
@@ -21,10 +22,22 @@ struct module_rule {
 /* Against an expression that takes forever for some name. */
 enum { MATCH_LIMIT = 100000 };
 
-static int compile(struct module_rule *rule, const char *text)
+static int open_matcher(struct module_rules *rules)
+{
+    rules->data = pcre2_match_data_create(1, NULL);
+    rules->context = pcre2_match_context_create(NULL);
+    if (!rules->data || !rules->context)
+        return IFL_E_NOMEM;
+    pcre2_set_match_limit(rules->context, MATCH_LIMIT);
+    return 0;
+}
+
+static int compile(struct module_rules *rules, struct module_rule *rule, const char *text)
 {
     int why;
     PCRE2_SIZE at;
+    if (!rules->context && open_matcher(rules) < 0)
+        return IFL_E_NOMEM;
     rule->code =
         pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED, &why, &at, NULL);
     if (!rule->code)
@@ -77,39 +90,16 @@ static int names(const struct module_rules *rules, const struct module_rule *rul
 
 /* ---- all ---- */
 
-static int grow(struct module_rules *rules)
-{
-    const size_t capacity = rules->capacity > 0 ? 2 * rules->capacity : 16;
-    struct module_rule *of = realloc(rules->of, capacity * sizeof *of);
-    if (!of)
-        return IFL_E_NOMEM;
-    rules->of = of;
-    rules->capacity = capacity;
-    return 0;
-}
-
-static int open_matcher(struct module_rules *rules)
-{
-    rules->data = pcre2_match_data_create(1, NULL);
-    rules->context = pcre2_match_context_create(NULL);
-    if (!rules->data || !rules->context)
-        return IFL_E_NOMEM;
-    pcre2_set_match_limit(rules->context, MATCH_LIMIT);
-    return 0;
-}
-
 int module_rules_add(struct module_rules *rules, const char *text)
 {
     struct module_rule rule = {.kind = KIND_WORDS, .text = text};
-    if (rules->n == rules->capacity && grow(rules) < 0)
-        return IFL_E_NOMEM;
-    if (!rules->context && open_matcher(rules) < 0)
+    if (array_room(&rules->of, rules->n, &rules->capacity, 16, sizeof *rules->of) < 0)
         return IFL_E_NOMEM;
     if (strncmp(text, "re:", 3) == 0 || strncmp(text, "-:", 2) == 0)
         rule.kind = KIND_REGEX;
     else if (strpbrk(text, "*?"))
         rule.kind = KIND_SHELL;
-    const int code = rule.kind == KIND_REGEX ? compile(&rule, strchr(text, ':') + 1) : 0;
+    const int code = rule.kind == KIND_REGEX ? compile(rules, &rule, strchr(text, ':') + 1) : 0;
     if (code == 0)
         rules->of[rules->n++] = rule;
     return code;

@@ -323,13 +323,18 @@ static void settle_order_v1(struct vllm *v)
                "{policy: tail, of: ranked, place: in-order, scheduled: undo}");
 }
 
+/* The line of the flag, or, where a log says it, one of its own: `what`. */
+static void find_unmodelled(struct vllm *v, const char *flag, const char *what, const char *why)
+{
+    if (!facts_decide(v->s->facts, flag, FOUND_UNMODELLED, NULL, why))
+        settle_find(v->s, FOUND_UNMODELLED, facts_get(v->s->facts, flag)->at, what, NULL, why);
+}
+
 /* A count above 1, its default, of an engine that has no such thing here. */
 static void refuse_count(struct vllm *v, const char *flag, const char *why)
 {
-    const struct fact *fact = facts_get(v->s->facts, flag);
-    if (fact && settle_number(v->s, flag, 1) > 1 &&
-        !facts_decide(v->s->facts, flag, FOUND_UNMODELLED, NULL, why))
-        settle_find(v->s, FOUND_UNMODELLED, fact->at, flag, NULL, why);
+    if (facts_get(v->s->facts, flag) && settle_number(v->s, flag, 1) > 1)
+        find_unmodelled(v, flag, flag, why);
 }
 
 /* Adapters beyond max_loras are passed over, before blocks are asked about. */
@@ -374,12 +379,9 @@ static void settle_v1(struct vllm *v)
         settle_put(s, "serving.admit.room_for", "%s",
                    facts_true(s->facts, "scheduler_reserve_full_isl", true) ? "prompt" : "chunk");
     settle_lora(v);
-    const struct fact *chunked = facts_get(s->facts, "enable_chunked_prefill");
-    if (chunked && !facts_true(s->facts, "enable_chunked_prefill", true) &&
-        !facts_decide(s->facts, "enable_chunked_prefill", FOUND_UNMODELLED, NULL,
-                      "engine V1 without chunks"))
-        settle_find(s, FOUND_UNMODELLED, chunked->at, "enable_chunked_prefill=False", NULL,
-                    "engine V1 without chunks");
+    if (!facts_true(s->facts, "enable_chunked_prefill", true))
+        find_unmodelled(v, "enable_chunked_prefill", "enable_chunked_prefill=False",
+                        "engine V1 without chunks");
 }
 
 /* ---- engine V0 ---- */

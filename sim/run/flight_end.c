@@ -63,7 +63,8 @@ IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct 
 int loop_note_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     loop_note_change(loop, replica);
-    return replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
+    const int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
+    return rc == 0 ? loop_let_step_go(loop, replica, error) : rc;
 }
 
 /* ---- the end of a step ---- */

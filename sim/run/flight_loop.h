@@ -208,7 +208,7 @@ bool loop_tells_steps(const struct loop *loop);
 int loop_check_contract(const struct loop *loop, struct ifl_error *error);
 /* Records the requests that have left the replica, and tells the workload and the router. */
 int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
-/* The replica has changed, and some may have left it. */
+/* The replica has changed, and some may have left it: a step that waited for their K/V begins. */
 int loop_note_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
 /* Records one of them, and tells of it. */
 int loop_report_one(struct loop *loop, const struct replica *replica, const struct live_request *r,

@@ -350,9 +350,7 @@ static int drop_both(struct moves *moves, struct handover *h, struct ifl_error *
     if (!d)
         return 0;
     replica_leave(to, d, h->left, moves->loop->now_ns);
-    if (loop_note_gone(moves->loop, to, error) < 0)
-        return error->code;
-    return loop_let_step_go(moves->loop, to, error);
+    return loop_note_gone(moves->loop, to, error);
 }
 
 static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
@@ -370,8 +368,7 @@ static int land(struct moves *moves, uint32_t slot, struct ifl_error *error)
     replica_loaded(to, d, loop->now_ns);
     if (d->answers_on_arrival)
         routing_tell_first_token(&loop->routing, to, d);
-    rc = loop_note_gone(loop, to, error);
-    return rc == 0 ? loop_let_step_go(loop, to, error) : rc;
+    return loop_note_gone(loop, to, error);
 }
 
 /* ---- K/V that is lost before it has moved ---- */
@@ -401,14 +398,6 @@ IFL_APART static bool fails(const struct moves *moves, const struct handover *h)
     return ifl_uniform(draw) < moves->rules->fail_frac;
 }
 
-IFL_APART static int lose_what_came(struct moves *moves, struct handover *h,
-                                    struct ifl_error *error)
-{
-    struct replica *to = replica_at(moves, h->to);
-    const int rc = lose(moves, h, error);
-    return rc == 0 ? loop_let_step_go(moves->loop, to, error) : rc;
-}
-
 /* ---- the end of a transfer ---- */
 
 static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
@@ -434,7 +423,7 @@ static int end_transfer(struct moves *moves, const struct link_arrival *arrival,
     if (!h->computed || !h->asked || !h->d || !h->p || h->p->pub.state != IFL_MOVING)
         return 0;
     if (IFL_RARE(moves->rules->fail_frac > 0) && fails(moves, h))
-        return lose_what_came(moves, h, error);
+        return lose(moves, h, error);
     return land(moves, flying.handover, error);
 }
 

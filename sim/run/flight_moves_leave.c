@@ -19,13 +19,6 @@ bool moves_fails_prompt(const struct moves *moves, const struct live_request *r)
     return r == h->d && r->prompt_at && live_ran(r);
 }
 
-/* A step that waited for K/V of a request that has left begins. */
-static int note_gone(struct moves *moves, struct replica *replica, struct ifl_error *error)
-{
-    const int rc = loop_note_gone(moves->loop, replica, error);
-    return rc == 0 ? loop_let_step_go(moves->loop, replica, error) : rc;
-}
-
 /* The other record of the request goes without a word: it is r that makes the row, unless r is
  * dropped while the prompt is computed. */
 static int drop_other(struct moves *moves, struct handover *h, const struct live_request *r,
@@ -43,7 +36,7 @@ static int drop_other(struct moves *moves, struct handover *h, const struct live
     }
     if (other->left == IFL_FINISHED)
         replica_leave(replica, other, fails ? IFL_FAILED : IFL_SHED, moves->loop->now_ns);
-    return note_gone(moves, replica, error);
+    return loop_note_gone(moves->loop, replica, error);
 }
 
 int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,

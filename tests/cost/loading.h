@@ -54,4 +54,15 @@ static inline int load_config_json(const char *text, struct model *model, struct
     return code;
 }
 
+/* It is refused in one line with these words, none of which is cut off. */
+static inline void expect_config_json_refused(const char *text, const char *words)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", text);
+    cr_expect_not_null(strstr(error.text, words), "%s: %s", text, error.text);
+    cr_expect_null(strchr(error.text, '\n'), "%s", error.text);
+    cr_expect_lt(strlen(error.text), sizeof error.text - 1, "%s", error.text);
+}
+
 #endif

@@ -99,44 +99,40 @@ Test(huggingface, a_checkpoint_folder_names_the_model)
     rmdir(folder);
 }
 
-static void expect_error(const char *text, const char *words)
-{
-    struct model model;
-    struct ifl_error error;
-    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", text);
-    cr_expect_not_null(strstr(error.text, words), "%s: %s", text, error.text);
-    cr_expect_null(strchr(error.text, '\n'), "%s", error.text);
-}
-
 #define LLAMA                                                                                      \
     "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"            \
     " \"intermediate_size\": 64, \"vocab_size\": 100, \"max_position_embeddings\": 64, "
 
 Test(huggingface, hostile_json_is_one_clear_line)
 {
-    expect_error("", "expected a JSON object");
-    expect_error("{\"model_type\": \"llama\"", "expected a JSON object");
-    expect_error("{\"model_type\": \"lla\nma\"}", "expected a JSON object");
-    expect_error("{\"a\": 1,\n\n\x01\x02 }", "expected a JSON object");
-    expect_error("{\"model_type\": \"a\\nb\"}", "model_type is \"a\\nb\", expected one of");
-    expect_error("[1, 2]", "no JSON object");
-    expect_error("{}",
-                 "model_type is missing, expected one of llama, mistral, phi3, qwen2, qwen3, opt");
-    expect_error("{\"model_type\": 7}", "model_type is 7");
-    expect_error("{\"model_type\": \"mamba\"}", "model_type is \"mamba\"");
-    expect_error("{\"model_type\": \"llama\", \"model_type\": \"opt\"}", "duplicate");
-    expect_error(LLAMA "\"hidden_size\": \"wide\"}",
-                 "hidden_size is \"wide\", expected a whole number");
-    expect_error(LLAMA "\"hidden_size\": -64}", "hidden_size");
-    expect_error(LLAMA "\"hidden_size\": 1e3}", "hidden_size");
-    expect_error(LLAMA "\"hidden_size\": 9223372036854775807}", "hidden_size");
-    expect_error(LLAMA "\"hidden_size\": 99999999999999999999}", "expected a JSON object");
-    expect_error(LLAMA "\"hidden_size\": null}", "hidden_size is missing");
-    expect_error(LLAMA "\"hidden_size\": 30}", "d_head");
-    expect_error(LLAMA "\"hidden_size\": 64, \"num_key_value_heads\": 3}", "n_kv_heads");
-    expect_error(LLAMA "\"hidden_size\": 64, \"mlp_bias\": 1}", "mlp_bias");
-    expect_error(LLAMA "\"hidden_size\": 64, \"torch_dtype\": \"int4\"}", "torch_dtype");
-    expect_error(LLAMA "\"hidden_size\": 64, \"quantization_config\": {}}", "quantization_config");
+    expect_config_json_refused("", "expected a JSON object");
+    expect_config_json_refused("{\"model_type\": \"llama\"", "expected a JSON object");
+    expect_config_json_refused("{\"model_type\": \"lla\nma\"}", "expected a JSON object");
+    expect_config_json_refused("{\"a\": 1,\n\n\x01\x02 }", "expected a JSON object");
+    expect_config_json_refused("{\"model_type\": \"a\\nb\"}",
+                               "model_type is \"a\\nb\", expected one of");
+    expect_config_json_refused("[1, 2]", "no JSON object");
+    expect_config_json_refused(
+        "{}", "model_type is missing, expected one of llama, mistral, phi3, qwen2, qwen3, opt");
+    expect_config_json_refused("{\"model_type\": 7}", "model_type is 7");
+    expect_config_json_refused("{\"model_type\": \"mamba\"}", "model_type is \"mamba\"");
+    expect_config_json_refused("{\"model_type\": \"llama\", \"model_type\": \"opt\"}", "duplicate");
+    expect_config_json_refused(LLAMA "\"hidden_size\": \"wide\"}",
+                               "hidden_size is \"wide\", expected a whole number");
+    expect_config_json_refused(LLAMA "\"hidden_size\": -64}", "hidden_size");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 1e3}", "hidden_size");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 9223372036854775807}", "hidden_size");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 99999999999999999999}",
+                               "expected a JSON object");
+    expect_config_json_refused(LLAMA "\"hidden_size\": null}", "hidden_size is missing");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 30}", "d_head");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 64, \"num_key_value_heads\": 3}",
+                               "n_kv_heads");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 64, \"mlp_bias\": 1}", "mlp_bias");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 64, \"torch_dtype\": \"int4\"}",
+                               "torch_dtype");
+    expect_config_json_refused(LLAMA "\"hidden_size\": 64, \"quantization_config\": {}}",
+                               "quantization_config");
 }
 
 /* ---- quantised checkpoints ---- */
@@ -236,22 +232,28 @@ Test(huggingface, an_indexer)
     cr_expect_eq(model.index_topk, ours.index_topk);
     cr_expect_eq(model_parameters(&model), model_parameters(&ours));
     cr_expect_eq(model.quantization, ours.quantization);
-    expect_error(V3_2 "}", "index_n_heads is missing");
+    expect_config_json_refused(V3_2 "}", "index_n_heads is missing");
 }
 
 Test(huggingface, formats_that_are_not_modelled)
 {
-    expect_error(COMPRESSED("\"a\": " GROUP(INT_4, "null") ", \"b\": " GROUP(FLOAT_8, FLOAT_8)),
-                 "config_groups has weights in several formats, expected one for all");
-    expect_error(COMPRESSED("\"a\": " GROUP("{\"num_bits\": 3, \"type\": \"int\"}", "null")),
-                 "another format, expected floats of 8 or 4 bits");
-    expect_error(COMPRESSED("\"a\": " GROUP("null", INT_8)), "unknown format");
-    expect_error(QUANTIZED("\"quant_method\": \"gptq\", \"bits\": 3"), "expected bits: 8 or 4");
-    expect_error(QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\""),
-                 "unknown format");
-    expect_error(QUANTIZED("\"quant_method\": \"quark\""), "compressed-tensors, modelopt, gptq");
-    expect_error(QUANTIZED("\"quant_method\": \"compressed-tensors\", \"config_groups\": [1]"),
-                 "unknown format");
+    expect_config_json_refused(
+        COMPRESSED("\"a\": " GROUP(INT_4, "null") ", \"b\": " GROUP(FLOAT_8, FLOAT_8)),
+        "config_groups has weights in several formats, expected one for all");
+    expect_config_json_refused(
+        COMPRESSED("\"a\": " GROUP("{\"num_bits\": 3, \"type\": \"int\"}", "null")),
+        "another format, expected floats of 8 or 4 bits");
+    expect_config_json_refused(COMPRESSED("\"a\": " GROUP("null", INT_8)), "unknown format");
+    expect_config_json_refused(QUANTIZED("\"quant_method\": \"gptq\", \"bits\": 3"),
+                               "expected bits: 8 or 4");
+    expect_config_json_refused(
+        QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\""),
+        "unknown format");
+    expect_config_json_refused(QUANTIZED("\"quant_method\": \"quark\""),
+                               "compressed-tensors, modelopt, gptq");
+    expect_config_json_refused(
+        QUANTIZED("\"quant_method\": \"compressed-tensors\", \"config_groups\": [1]"),
+        "unknown format");
 }
 
 Test(huggingface, syntax_errors_have_a_place)
@@ -268,7 +270,7 @@ Test(huggingface, deep_nesting_ends)
     enum { DEPTH = 100000 };
     static char text[DEPTH + 1];
     memset(text, '[', DEPTH);
-    expect_error(text, "expected a JSON object");
+    expect_config_json_refused(text, "expected a JSON object");
 }
 
 /* ---- missing keys, as set by AutoConfig of transformers 4.57.1, 5.0.0 and 5.23.0 ---- */
@@ -350,16 +352,18 @@ Test(huggingface, windows_that_no_layer_can_have)
     "{\"model_type\": \"mistral\", \"num_hidden_layers\": 2, \"hidden_size\": 640,"                \
     " \"num_attention_heads\": 64, \"intermediate_size\": 96, \"vocab_size\": 100,"                \
     " \"max_position_embeddings\": 9000"
-    expect_error(MISTRAL TYPES("linear", "full") "}",
-                 "layer_types[0] is \"linear_attention\", expected full_attention or sliding_");
-    expect_error(MISTRAL ", \"layer_types\": [\"full_attention\"]}",
-                 "layer_types has 1 types, expected 2 (num_hidden_layers)");
-    expect_error(
+    expect_config_json_refused(
+        MISTRAL TYPES("linear", "full") "}",
+        "layer_types[0] is \"linear_attention\", expected full_attention or sliding_");
+    expect_config_json_refused(MISTRAL ", \"layer_types\": [\"full_attention\"]}",
+                               "layer_types has 1 types, expected 2 (num_hidden_layers)");
+    expect_config_json_refused(
         "{\"model_type\": \"gemma2\", \"num_hidden_layers\": 2" TYPES("sliding", "chunked") "}",
         "layer_types[1] is \"chunked_attention\"");
-    expect_error("{\"model_type\": \"llama4_text\", \"num_hidden_layers\": 2" TYPES("chunked",
-                                                                                    "sliding") "}",
-                 "layer_types[1] is \"sliding_attention\", expected full_attention or chunked_");
+    expect_config_json_refused(
+        "{\"model_type\": \"llama4_text\", \"num_hidden_layers\": 2" TYPES("chunked",
+                                                                           "sliding") "}",
+        "layer_types[1] is \"sliding_attention\", expected full_attention or chunked_");
 }
 
 /* Names of transformers 4 count as those of 5 (configuration_qwen3_5.py). */
@@ -379,12 +383,15 @@ Test(huggingface, types_of_layers_with_states)
         cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
         cr_expect_eq(model.state_layers, 1);
     }
-    expect_error(QWEN3_5 "[\"linear_attention\"]}", "layer_types has 1 types, expected 2");
-    expect_error(QWEN3_5 "[\"full_attention\", \"sliding_attention\"]}",
-                 "layer_types[1] is \"sliding_attention\", expected full_attention or linear_");
-    expect_error(QWEN3_5 "[\"full_attention\", 7]}",
-                 "layer_types[1] is 7, expected full_attention");
-    expect_error(QWEN3_5 "\"linear_attention\"}", "layer_types is \"linear_attention\"");
+    expect_config_json_refused(QWEN3_5 "[\"linear_attention\"]}",
+                               "layer_types has 1 types, expected 2");
+    expect_config_json_refused(
+        QWEN3_5 "[\"full_attention\", \"sliding_attention\"]}",
+        "layer_types[1] is \"sliding_attention\", expected full_attention or linear_");
+    expect_config_json_refused(QWEN3_5 "[\"full_attention\", 7]}",
+                               "layer_types[1] is 7, expected full_attention");
+    expect_config_json_refused(QWEN3_5 "\"linear_attention\"}",
+                               "layer_types is \"linear_attention\"");
 }
 
 Test(huggingface, a_pipe_is_not_waited_for, .timeout = 10)

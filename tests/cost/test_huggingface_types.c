@@ -153,24 +153,17 @@ Test(huggingface_types, stages)
     cr_expect_eq(stage.other_parameters, -10 * 8192);
 }
 
-static void expect_error(const char *text, const char *words)
-{
-    struct model model;
-    struct ifl_error error;
-    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", text);
-    cr_expect_not_null(strstr(error.text, words), "%s: %s", text, error.text);
-    cr_expect_lt(strlen(error.text), sizeof error.text - 1, "%s", error.text);
-}
-
 Test(huggingface_types, misspelt)
 {
-    expect_error("{\"model_type\": \"qwen2_mo\"}", "; did you mean qwen2_moe?");
-    expect_error("{\"model_type\": \"glm4v-moe\"}", "; did you mean glm4v_moe?");
-    expect_error("{\"model_type\": \"a_type_that_is_longer_than_any_other_and_longer_than_"
-                 "an_error_shows_of_it_and_goes_on\"}",
-                 "more (docs/formats.md)");
-    expect_error("{\"model_type\": \"internvl_chat\", \"llm_config\": {\"model_type\": \"qwen\"}}",
-                 "model_type is \"qwen\", expected one of");
+    expect_config_json_refused("{\"model_type\": \"qwen2_mo\"}", "; did you mean qwen2_moe?");
+    expect_config_json_refused("{\"model_type\": \"glm4v-moe\"}", "; did you mean glm4v_moe?");
+    expect_config_json_refused(
+        "{\"model_type\": \"a_type_that_is_longer_than_any_other_and_longer_than_"
+        "an_error_shows_of_it_and_goes_on\"}",
+        "more (docs/formats.md)");
+    expect_config_json_refused(
+        "{\"model_type\": \"internvl_chat\", \"llm_config\": {\"model_type\": \"qwen\"}}",
+        "model_type is \"qwen\", expected one of");
 }
 
 Test(huggingface_types, refused)
@@ -179,27 +172,29 @@ Test(huggingface_types, refused)
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++) {
         char text[64];
         snprintf(text, sizeof text, "{\"model_type\": \"%s\"}", mixed[i]);
-        expect_error(text, "has layers of other kinds, which are not modelled");
+        expect_config_json_refused(text, "has layers of other kinds, which are not modelled");
     }
 #define SHAPE                                                                                      \
     ", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                 \
     " \"num_key_value_heads\": 2, \"intermediate_size\": 96, \"vocab_size\": 100,"                 \
     " \"max_position_embeddings\": 64"
-    expect_error("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
-                 ", \"num_experts\": 4, \"moe_topk\": [2, 1]}",
-                 "other numbers of experts");
-    expect_error("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
-                 ", \"num_experts\": 4, \"moe_topk\": []}",
-                 "moe_topk is ");
-    expect_error("{\"model_type\": \"exaone4\"" SHAPE
-                 ", \"sliding_window\": 8, \"sliding_window_pattern\": \"LGLG\"}",
-                 "sliding_window_pattern is \"LGLG\", expected a number, or letters L");
-    expect_error("{\"model_type\": \"dbrx\", \"n_layers\": 2, \"d_model\": 64, \"n_heads\": 4}",
-                 "attn_config is missing, expected an object");
-    expect_error("{\"model_type\": \"internlm3\"" SHAPE ", \"bias\": true}",
-                 "bias is true without qkv_bias");
-    expect_error("{\"model_type\": \"mimo\"" SHAPE ", \"use_sliding_window\": true}",
-                 "use_sliding_window is true, expected false");
+    expect_config_json_refused("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
+                               ", \"num_experts\": 4, \"moe_topk\": [2, 1]}",
+                               "other numbers of experts");
+    expect_config_json_refused("{\"model_type\": \"hunyuan_v1_moe\"" SHAPE
+                               ", \"num_experts\": 4, \"moe_topk\": []}",
+                               "moe_topk is ");
+    expect_config_json_refused(
+        "{\"model_type\": \"exaone4\"" SHAPE
+        ", \"sliding_window\": 8, \"sliding_window_pattern\": \"LGLG\"}",
+        "sliding_window_pattern is \"LGLG\", expected a number, or letters L");
+    expect_config_json_refused(
+        "{\"model_type\": \"dbrx\", \"n_layers\": 2, \"d_model\": 64, \"n_heads\": 4}",
+        "attn_config is missing, expected an object");
+    expect_config_json_refused("{\"model_type\": \"internlm3\"" SHAPE ", \"bias\": true}",
+                               "bias is true without qkv_bias");
+    expect_config_json_refused("{\"model_type\": \"mimo\"" SHAPE ", \"use_sliding_window\": true}",
+                               "use_sliding_window is true, expected false");
 }
 
 /* Sizes of which products or sums overflow, and layers that there are not. */
@@ -211,21 +206,24 @@ Test(huggingface_types, absurd)
     snprintf(text, sizeof text,
              "{\"model_type\": \"nemotron_h\"" SHAPE ", \"hybrid_override_pattern\": \"%s\"}",
              many);
-    expect_error(text, "the pattern has more than 1000 layers");
-    expect_error(
+    expect_config_json_refused(text, "the pattern has more than 1000 layers");
+    expect_config_json_refused(
         "{\"model_type\": \"mixtral\", \"hidden_size\": 1048576, \"num_hidden_layers\": 1000,"
         " \"num_attention_heads\": 64, \"num_key_value_heads\": 8, \"head_dim\": 128,"
         " \"intermediate_size\": 1048576, \"vocab_size\": 1000, \"num_local_experts\": 2048,"
         " \"num_experts_per_tok\": 1, \"max_position_embeddings\": 64}",
         "the model has 6.76e+18 parameters, expected at most 1e+15");
-    expect_error("{\"model_type\": \"bamba\"" SHAPE ", \"attn_layer_indices\": [0, 0]}",
-                 "attn_layer_indices is 0, expected places of layers from 0 on, in order");
-    expect_error("{\"model_type\": \"bamba\"" SHAPE ", \"attn_layer_indices\": [\"a\"]}",
-                 "attn_layer_indices is \"a\"");
-    expect_error("{\"model_type\": \"llama\"" SHAPE ", \"quantization_config\": {\"quant_method\": "
-                 "\"gptq\", \"bits\": 4, \"group_size\": 65537}}",
-                 "another group_size, expected a number from 1 to 65536");
-    expect_error(
+    expect_config_json_refused(
+        "{\"model_type\": \"bamba\"" SHAPE ", \"attn_layer_indices\": [0, 0]}",
+        "attn_layer_indices is 0, expected places of layers from 0 on, in order");
+    expect_config_json_refused("{\"model_type\": \"bamba\"" SHAPE
+                               ", \"attn_layer_indices\": [\"a\"]}",
+                               "attn_layer_indices is \"a\"");
+    expect_config_json_refused("{\"model_type\": \"llama\"" SHAPE
+                               ", \"quantization_config\": {\"quant_method\": "
+                               "\"gptq\", \"bits\": 4, \"group_size\": 65537}}",
+                               "another group_size, expected a number from 1 to 65536");
+    expect_config_json_refused(
         "{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\"" SHAPE
         ", \"head_dim\": 16}, \"vision_config\": {\"patch_size\": 1, \"image_size\": 46341,"
         " \"num_hidden_layers\": 1, \"hidden_size\": 64, \"intermediate_size\": 64}}",

@@ -164,12 +164,9 @@ Test(plain_parts, widths_that_follow_from_others)
 static void expect_refused(const char *list, const char *message)
 {
     char text[1024];
-    struct model model;
-    struct ifl_error error;
     snprintf(text, sizeof text, QWEN3_NEXT "\"quant_method\": \"fp8\", \"ignored_layers\": %s}}",
              list);
-    cr_expect_eq(load_config_json(text, &model, &error), IFL_E_INPUT, "%s", list);
-    cr_expect(strstr(error.text, message), "%s", error.text);
+    expect_config_json_refused(text, message);
 }
 
 Test(plain_parts, lists_that_are_none)
