@@ -128,12 +128,7 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
         return error->code;
     if (of->r->handover == 0 && !waits)
         replica_leave(replica, of->r, of->status, of->at_ns);
-    loop_fall_due(loop, replica);
-    int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
-    routing_note(&loop->routing, replica, of->at_ns);
-    if (rc == 0 && IFL_RARE(loop->carries)) /* a step may have waited for its K/V */
-        rc = loop_let_step_go(loop, replica, error);
-    return rc;
+    return loop_note_gone(loop, replica, error);
 }
 
 IFL_APART int loop_let_one_leave(struct loop *loop, struct ifl_error *error)
