@@ -157,7 +157,8 @@ static int show_compute_optimal(double flops)
 /* 0, or -1 after a line that names the right word. */
 static int read_dtype(const char *word, enum model_dtype *dtype)
 {
-    static const char *const words[] = {"auto", "fp32", "fp16", "bf16", "fp8", "int8", "int4"};
+    static const char *const words[] = {"auto", "fp32", "fp16", "bf16",
+                                        "fp8",  "int8", "int4", "nvfp4"}; /* as enum model_dtype */
     enum { N = sizeof words / sizeof *words };
     for (int i = 0; i < N; i++)
         if (strcmp(words[i], word) == 0) {
@@ -248,7 +249,7 @@ static const struct option_spec options[] = {
     {"--utilization", "-u", OPTION_REAL, offsetof(struct request, portrait.utilization), "FRAC",
      "fraction of the GPU memory for weights and K/V (0.9)", COMPLETE_NOTHING},
     {"--dtype", NULL, OPTION_TEXT, offsetof(struct request, dtype), "DTYPE",
-     "data type of the weights: auto, fp32, fp16, bf16, fp8, int8, int4 (auto: the model's)",
+     "data type of the weights: auto, fp32, fp16, bf16, fp8, int8, int4, nvfp4 (auto: the model's)",
      COMPLETE_NOTHING},
     {"--price", NULL, OPTION_REAL, offsetof(struct request, portrait.usd_per_gpu_hour), "USD",
      "price of a GPU hour", COMPLETE_NOTHING},

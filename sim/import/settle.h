@@ -61,8 +61,9 @@ bool settle_known_model(const struct settled *s, struct model *model);
 void settle_width(struct settled *s);
 /* The length that the checkpoint allows, where it is not that of the profile; else 0. */
 long long settle_checkpoint_len(const struct settled *s);
-/* Puts it, where no length is said. */
-void settle_length(struct settled *s);
+/* Puts the length that the flag `name` says, else that of the checkpoint where it is not the profile's;
+ * a length beyond both is found. */
+void settle_length(struct settled *s, const char *name);
 
 /* vLLM's size of blocks where FlashMLA is the default and no size is said. */
 void settle_latent_blocks(struct settled *s);

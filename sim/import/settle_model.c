@@ -92,16 +92,33 @@ long long settle_checkpoint_len(const struct settled *s)
     return model ? checkpoint_len(model, &is_vague) : 0;
 }
 
-void settle_length(struct settled *s)
+/* `name` is longer than the checkpoint, as far as that is known. */
+static void check_length(struct settled *s, const char *name, long long len)
+{
+    const struct fact *said = facts_get(s->facts, name);
+    const long long n_tokens = settle_number(s, name, 0);
+    char text[64];
+    if (!said || len == 0 || n_tokens <= len)
+        return;
+    snprintf(text, sizeof text, "serving.max_model_len=%lld", n_tokens);
+    settle_find(s, FOUND_UNKNOWN, said->at, text, NULL,
+                "beyond the length of the model's profile or name: a server takes it only if its "
+                "config.json says a longer one, or if it is told to take any");
+}
+
+void settle_length(struct settled *s, const char *name)
 {
     const char *model = name_of(s);
     char text[32];
     bool is_vague = false;
-    if (!model || s->code < 0 || tree_at(s->root, "serving.max_model_len"))
+    settle_count(s, name, "serving.max_model_len");
+    if (!model || s->code < 0)
         return;
     const long long len = checkpoint_len(model, &is_vague);
     snprintf(text, sizeof text, "%lld", len);
-    if (is_vague)
+    if (tree_at(s->root, "serving.max_model_len"))
+        check_length(s, name, is_vague ? 0 : len > 0 ? len : profile_len(model));
+    else if (is_vague)
         settle_find(s, FOUND_UNKNOWN, facts_get(s->facts, facts_model_name(s->facts))->at, model,
                     NULL,
                     "the name may tell a length beyond the profile's, which counts here: set "

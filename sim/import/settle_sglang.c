@@ -383,8 +383,7 @@ void settle_sglang(struct settled *s)
     settle_chunk(s, groups);
     settle_cache(s);
     settle_parallel(s);
-    settle_count(s, "context_length", "serving.max_model_len");
-    settle_length(s);
+    settle_length(s, "context_length");
     settle_count(s, "max_prefill_tokens", "serving.batching.max_prefill_tokens");
     settle_count(s, "max_queued_requests", "serving.max_waiting_reqs");
     settle_conservativeness(s, groups);

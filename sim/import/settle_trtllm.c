@@ -131,8 +131,7 @@ void settle_trtllm(struct settled *s)
         settle_deployment(s, "trtllm-1.2", "the PyTorch executor's host, as measured with 1.2");
     if (settle_number(s, "moe_expert_parallel_size", 1) > 1)
         settle_count(s, "moe_expert_parallel_size", "parallel.expert");
-    settle_count(s, "max_seq_len", "serving.max_model_len");
-    settle_length(s);
+    settle_length(s, "max_seq_len");
     settle_count_or(s, "max_batch_size", "serving.batching.max_seqs", "2048",
                     "TensorRT-LLM's default");
     settle_count_or(s, "max_num_tokens", "serving.batching.max_batched_tokens", "8192",

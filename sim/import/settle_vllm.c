@@ -545,8 +545,7 @@ void settle_vllm(struct settled *s)
     settle_newcomers(&v);
     settle_parallel(s);
     settle_host(&v);
-    settle_count(s, "max_model_len", "serving.max_model_len");
-    settle_length(s);
+    settle_length(s, "max_model_len");
     vllm_settle_windows(&v);
     vllm_settle_encoder(&v);
     settle_kv(&v);

@@ -29,6 +29,16 @@ unsaid 'serving.max_model_len='
 # A shorter one than the profile's is of something else, as of the samples of a fine-tuning.
 succeeds "$inflight" import -c "vllm serve x/Llama-2-7b-guanaco-1k $seats"
 unsaid 'max_model_len'
+# A flag's length beyond the checkpoint's is taken and named; its own is not.
+succeeds "$inflight" import -c "vllm serve meta-llama/Llama-2-7b-hf --max-model-len 4097 $seats"
+printed 'unknown       serving.max_model_len=4097: beyond the length of the model'
+printed 'max_model_len: 4097'
+succeeds "$inflight" import -c "python -m sglang.launch_server --model meta-llama/Llama-2-7b-hf --context-length 8192"
+printed 'unknown       serving.max_model_len=8192: beyond the length of the model'
+succeeds "$inflight" import -c "vllm serve meta-llama/Llama-2-7b-hf --max-model-len 4096 $seats"
+unsaid 'beyond'
+succeeds "$inflight" import -c "vllm serve togethercomputer/LLaMA-2-7B-32K --max-model-len 32768 $seats"
+unsaid 'beyond'
 
 # ---- contradictions ----
 
