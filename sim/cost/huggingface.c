@@ -474,6 +474,8 @@ int model_read_huggingface(const char *path, struct model *model, struct ifl_err
     struct ifl_hf_config config;
     ifl_input_note(path);
     if (ifl_hf_open(path, &config, error) == 0)
+        hf_add_quantization_beside(&config);
+    if (config.code == 0)
         read_object(&config, model);
     ifl_hf_close(&config);
     if (config.code)

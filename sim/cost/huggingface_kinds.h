@@ -46,6 +46,11 @@ void hf_widen_qk_norm(struct model *model);
  * Scales of blocks of fp8 are left out. Needs the model's shapes; is_part: those of the text part
  * of one that reads images. */
 const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, struct model *model);
+/* An algorithm of NVIDIA's Model Optimizer; NULL is none. */
+bool hf_knows_algorithm(const char *algorithm);
+/* Puts the object of a hf_quant_config.json beside config.json where quantization_config is
+ * missing. */
+void hf_add_quantization_beside(struct ifl_hf_config *config);
 /* plain_frac, by the modules that a quantization_config excludes, or does not target. Of the
  * experts of a layer the first stands for all. */
 void hf_read_plain_parts(struct ifl_hf_config *config, const struct json_t *object, bool is_part,

@@ -47,6 +47,11 @@ static struct format format_of_algorithm(const char *algorithm)
     return UNKNOWN;
 }
 
+bool hf_knows_algorithm(const char *algorithm)
+{
+    return algorithm && format_of_algorithm(algorithm).words;
+}
+
 static json_int_t bits_of(const json_t *object, const char *key)
 {
     return json_integer_value(ifl_hf_value(object, key));
