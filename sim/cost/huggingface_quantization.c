@@ -2,6 +2,7 @@
  * formats' keys are those that vLLM reads (vllm/model_executor/layers/quantization). */
 #include <jansson.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cost/huggingface_kinds.h"
 
@@ -164,6 +165,21 @@ static struct format format_of(struct ifl_hf_config *config, const json_t *objec
     return format;
 }
 
+/* As vLLM reads them (vllm/utils/torch_utils.py, get_kv_cache_quant_algo_string; and the layer
+ * Attention). */
+static int32_t kv_scales_of(const json_t *object)
+{
+    const char *method = ifl_hf_text(object, "quant_method");
+    const json_t *scheme = ifl_hf_value(object, "kv_cache_scheme");
+    const bool is_fp8 =
+        bits_of(scheme, "num_bits") == 8 && strcmp(ifl_hf_text(scheme, "type"), "float") == 0;
+    if (strcmp(method, "compressed-tensors") == 0)
+        return is_fp8 ? MODEL_KV_COMPRESSED_TENSORS : MODEL_KV_NO_SCALES;
+    const bool is_named = strcasecmp(ifl_hf_text(object, "kv_cache_quant_algo"), "fp8") == 0;
+    return strcmp(method, "modelopt") == 0 && (is_fp8 || is_named) ? MODEL_KV_MODELOPT
+                                                                   : MODEL_KV_NO_SCALES;
+}
+
 const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, struct model *model)
 {
     const json_t *object = ifl_hf_value(config->root, "quantization_config");
@@ -178,6 +194,7 @@ const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, str
                   "a number from 1 to 65536, or -1 for a column");
     model->quantization_group = format.group;
     model->quantization_symmetric = format.symmetric;
+    model->kv_scales = kv_scales_of(object);
     if (format.quantization != MODEL_MXFP4) /* in which experts alone are */
         hf_read_plain_parts(config, object, is_part, model);
     return format.words;

@@ -42,6 +42,9 @@ enum model_quantization {
     MODEL_MXFP4,
     MODEL_NVFP4
 };
+/* A quantised checkpoint's scales for K/V in fp8, by the tool that wrote them. Servers store K/V
+ * so, unless another format is asked for; each began to with another release. */
+enum model_kv_scales { MODEL_KV_NO_SCALES, MODEL_KV_MODELOPT, MODEL_KV_COMPRESSED_TENSORS };
 #define MODEL_NVFP4_BYTES (4.5 / 8) /* of an element, with its part of the scale */
 /* Layers with a state: the gated delta rule (Gated DeltaNet; Yang et al. 2024, arXiv 2412.06464),
  * or the state-space duality of Mamba-2 (Dao & Gu 2024, arXiv 2405.21060), whose keys are B and
@@ -85,6 +88,7 @@ struct model {
     /* Integers of 4 bits that share a scale and a zero; 0: not said, -1: a whole column does. */
     int32_t quantization_group;
     bool quantization_symmetric; /* they share a scale alone */
+    int32_t kv_scales; /* enum model_kv_scales: what a checkpoint has, not what is flown */
     /* Of a part's elements, the share that a quantised checkpoint leaves in weight_bytes each. */
     double plain_frac[MODEL_PARTS];
     int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */

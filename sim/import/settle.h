@@ -61,14 +61,17 @@ bool settle_known_model(const struct settled *s, struct model *model);
 void settle_width(struct settled *s);
 /* The length that the checkpoint allows, where it is not that of the profile; else 0. */
 long long settle_checkpoint_len(const struct settled *s);
-/* Puts the length that the flag `name` says, else that of the checkpoint where it is not the profile's;
- * a length beyond both is found. */
+/* Puts the length that the flag `name` says, else that of the checkpoint where it is not the
+ * profile's; a length beyond both is found. */
 void settle_length(struct settled *s, const char *name);
 
 /* vLLM's size of blocks where FlashMLA is the default and no size is said. */
 void settle_latent_blocks(struct settled *s);
 /* vLLM's width of K/V of a model with an indexer, unless it is said. */
 void settle_sparse_kv(struct settled *s);
+/* K/V in fp8 where none is asked for and the checkpoint has scales for it, by a tool whose scales
+ * this release follows. */
+void settle_kv_scales(struct settled *s, bool modelopt, bool compressed_tensors);
 
 /* model, hardware, parallel, engine.dtype and kv_dtype: of any server. `replicas` names the fact.
  */

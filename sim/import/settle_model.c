@@ -149,16 +149,32 @@ void settle_latent_blocks(struct settled *s)
                       "FlashMLA's blocks, its default for latent K/V on this GPU");
 }
 
+/* No format of K/V is asked for; the model's profile or config.json is at hand. */
+static bool keeps_own_kv(const struct settled *s, struct model *model)
+{
+    const char *dtype = facts_text(s->facts, "kv_cache_dtype");
+    return (!dtype || strcmp(dtype, "auto") == 0) && settle_known_model(s, model);
+}
+
 /* Where a model has an indexer, `auto` is a format of 8 bits
  * (vllm/model_executor/models/config.py, DeepseekV32ForCausalLM). */
 void settle_sparse_kv(struct settled *s)
 {
-    const char *dtype = facts_text(s->facts, "kv_cache_dtype");
     struct model model;
-    if ((!dtype || strcmp(dtype, "auto") == 0) && settle_known_model(s, &model) &&
-        model.index_topk > 0)
+    if (keeps_own_kv(s, &model) && model.index_topk > 0)
         settle_assume(s, "engine.kv_dtype", "fp8",
                       "vLLM's default where an indexer picks the tokens, unless bfloat16 is given");
+}
+
+void settle_kv_scales(struct settled *s, bool modelopt, bool compressed_tensors)
+{
+    struct model model;
+    if (keeps_own_kv(s, &model) &&
+        ((modelopt && model.kv_scales == MODEL_KV_MODELOPT) ||
+         (compressed_tensors && model.kv_scales == MODEL_KV_COMPRESSED_TENSORS)))
+        settle_assume(s, "engine.kv_dtype", "fp8",
+                      "the checkpoint has scales for K/V in fp8, which this release follows unless "
+                      "another format is given");
 }
 
 /* ---- weights ---- */

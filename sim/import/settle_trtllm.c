@@ -127,6 +127,7 @@ void settle_trtllm(struct settled *s)
     settle_chunking(s);
     settle_common(s, "tensor_parallel_size", "pipeline_parallel_size", "no such fact");
     settle_world(s);
+    settle_kv_scales(s, is_pytorch(s), false);
     if (is_pytorch(s))
         settle_deployment(s, "trtllm-1.2", "the PyTorch executor's host, as measured with 1.2");
     if (settle_number(s, "moe_expert_parallel_size", 1) > 1)

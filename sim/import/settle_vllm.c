@@ -119,6 +119,7 @@ static void put_memory(struct vllm *v, bool is_counted)
 {
     struct settled *s = v->s;
     settle_sparse_kv(s);
+    settle_kv_scales(s, v->v1 && v->version >= 1400, v->v1 && v->version >= 1500);
     if (!is_counted && v->version >= 900)
         settle_latent_blocks(s);
     if (!is_counted)

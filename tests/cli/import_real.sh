@@ -408,6 +408,24 @@ printf '{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "n
 succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/quantised" --engine-version 0.11.0 --hardware a100-80gb-sxm -o own.yaml
 same "$(sed -n 's/^dtype: //p' own.yaml)" int8 'weights in fp8 by the config.json, on a GPU without'
 
+# K/V in fp8 by the checkpoint's scales, from the releases on that follow them
+mkdir -p checkpoints/scaled checkpoints/scheme
+sed 's/"max_position_embeddings": 2048,/"max_position_embeddings": 2048}/; /quantization_config/d' checkpoints/quantised/config.json >checkpoints/scaled/config.json
+echo '{"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}' >checkpoints/scaled/hf_quant_config.json
+sed 's/}$/,/' checkpoints/scaled/config.json >checkpoints/scheme/config.json
+echo '"quantization_config": {"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8, "type": "float"},
+    "config_groups": {"a": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int"}}}}}' >>checkpoints/scheme/config.json
+kv_of() { # CHECKPOINT VERSION [ARGUMENT]
+    succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/$1 ${3-}" --engine-version "$2" --hardware h100-sxm -o kv.yaml
+    sed -n 's/^  kv_dtype: //p' kv.yaml
+}
+same "$(kv_of scaled 0.13.0)" '' "Model Optimizer's scales in 0.13"
+same "$(kv_of scaled 0.14.0)" fp8 "Model Optimizer's scales in 0.14"
+same "$(kv_of scaled 0.14.0 '--kv-cache-dtype bfloat16')" bf16 "Model Optimizer's scales, and another format"
+same "$(kv_of scheme 0.14.1)" '' 'a kv_cache_scheme in 0.14'
+same "$(kv_of scheme 0.15.0)" fp8 'a kv_cache_scheme in 0.15'
+same "$(kv_of quantised 0.15.0)" '' 'no scales for K/V'
+
 # K/V of a model with an indexer has 8 bits, unless another width is asked for.
 succeeds "$inflight" import -c 'vllm serve deepseek-ai/DeepSeek-V3.2 -tp 8' --engine-version 0.13.0 --hardware h200-sxm -o sparse.yaml
 printed 'assumed       engine.kv_dtype=fp8: '
