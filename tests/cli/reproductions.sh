@@ -91,6 +91,14 @@ median_us=$(tail -n +2 public-benchmarks/pairs.csv | cut -d, -f3 | sort -n | sed
 awk -v us="$median_us" '$1 == "seq_s:" && $2 == sprintf("%.0fe-6", us) { found = 1 } END { exit !found }' \
     "$INFLIGHT_DATA/configs/deployments/vllm-0.8.yaml" || complain "vllm-0.8 has not the median of the pairs, $median_us us"
 
+# SGLang's decode steps: the fitted half determines no host time that the held-out half confirms
+reproduce sglang-logs
+awk -F, '$2 == "imported" { at_first[$1] = $6 } $2 == "step_ms" { with[$1] = $6 }
+    END { exit !(with["fitted"] < 0.6 * at_first["fitted"] && with["held out"] > at_first["held out"] && NR == 11) }' sglang-logs/errors.csv ||
+    complain 'the halves do not disagree as the page says'
+awk -F, 'NR > 1 && ($2 < 0.39 || $2 > 0.48 || $3 < 8 || $3 > 14) { bad = 1 } END { exit bad || NR != 4 }' sglang-logs/pairs.csv ||
+    complain 'pairs without overlap do not agree'
+
 # Llumnix: where the dispatch alone is over the edge first tokens gain by an order of magnitude, and hardly below
 reproduce llumnix-a10
 awk -F, '$1 == "m-m" && $4 > most { most = $4 } $1 == "m-m" && $2 <= 8 && ($4 < 0.9 || $4 > 1.3) { bad = 1 }
