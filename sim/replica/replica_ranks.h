@@ -1,5 +1,5 @@
-/* Ranked lists of requests that run, are in prefill, or are swapped out, and whether the keys of
- * the order stand. */
+/* Ranked lists of running, prefilling and swapped requests, and whether the keys of the order may
+ * have changed. */
 #ifndef SIM_REPLICA_REPLICA_RANKS_H
 #define SIM_REPLICA_REPLICA_RANKS_H
 
