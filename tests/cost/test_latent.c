@@ -68,9 +68,9 @@ Test(latent, kimi_k2_has_a_trillion_parameters)
     expect_parameters("kimi-k2", all, all - 60 * 376 * expert - embedding, 1.026e12, 32e9);
 }
 
-/* Mixtral 8x7B: 12.9e9 as its paper has it, with the input embedding. Of Llama-2-7B all but that,
- * of Qwen3-8B as of OPT-13B, whose embedding is the head, positions (2050 rows) alone are looked
- * up. */
+/* Mixtral 8x7B: 12.9e9 as its paper has it, with the input embedding. Of Llama-2-7B all but the
+ * input embedding are active. In OPT-13B the embedding is also the head, so that positions (2050
+ * rows) alone are looked up. */
 Test(latent, active_parameters_of_other_models)
 {
     const struct model mixtral = load_model("mixtral-8x7b"), llama = load_model("llama-2-7b"),
