@@ -19,9 +19,10 @@
 #include <stdint.h>
 
 struct replay_answer {
-    int32_t n_samples;   /* answers in one stream; tokens of the first count. Set before */
-    int32_t most_tokens; /* that were asked for, of each; more are an error. Set before */
-    int32_t *ids;        /* [most_tokens] takes the tokens' ids, or NULL. Set before */
+    int32_t n_samples;   /* answers in one stream; tokens of the first count */
+    int32_t most_tokens; /* that were asked for, of each; more are an error */
+    int32_t *ids; /* [most_tokens] takes the tokens' ids. replay_answer_begin sets it to NULL; the
+                     owner may set it afterwards */
     int32_t n_ids;
     int32_t n_tokens; /* so far, of a sample */
     bool counted;     /* by the server: no chunk was taken for one token */
@@ -33,7 +34,7 @@ struct replay_answer {
     char error[256];                      /* what is wrong with the stream, or the server's word */
 };
 
-/* A zeroed answer with the three above set. */
+/* The beginning of an answer. */
 void replay_answer_begin(struct replay_answer *answer, int32_t n_samples, int32_t most_tokens);
 /* Takes an event. Returns how many tokens it brings, or -1: `error` says why. */
 int32_t replay_answer_take(struct replay_answer *answer, const char *data, size_t n);

@@ -185,7 +185,7 @@ static inline void in_flight_land(struct in_flight *in_flight, const struct ifl_
 }
 /* The step has ended. Returns how many steps modules are told of with it. */
 int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done);
-/* What the executor says of guesses; NULL: nothing. */
+/* The executor's numbers of accepted guesses; NULL: it gives none. */
 static inline void in_flight_hear_accepted(struct in_flight *in_flight, const int32_t *n_accepted)
 {
     in_flight->n_accepted = n_accepted;

@@ -158,7 +158,7 @@ static inline void moving_unload(struct moving *moving, const struct live_reques
     moving->n_loaded--;
     moving->n_loaded_blocks -= r->pub.stale.n_blocks;
 }
-/* The loop has heard of all. */
+/* The loop has handled all requests of the list. */
 static inline void moving_clear_handed(struct moving *moving)
 {
     moving->n_handed = 0;
