@@ -23,8 +23,7 @@ static void expect_parameters(const char *name, int64_t all, int64_t active, dou
 /* 61 layers: 1536 and 512 + 64 of 7168, 128 x 192 of 1536, 128 x 256 of 512, 7168 of 128 x 128;
  * norms of both latents and two of 7168. 3 layers with an MLP of 18432, 58 with a router, one
  * shared expert and 256 others of 2048, of which a token goes through 8. arXiv 2412.19437: 671B,
- * 37B active; README_WEIGHTS.md of the
- * checkpoint has 36.7B. */
+ * 37B active; README_WEIGHTS.md of the checkpoint has 36.7B. */
 Test(latent, deepseek_v3_has_671_billion_parameters)
 {
     const int64_t d = 7168, expert = 3 * d * 2048;

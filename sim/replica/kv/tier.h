@@ -104,7 +104,7 @@ struct kv_tier {
     int32_t n_most_counted;
     uint64_t n_changes;       /* of what can be found */
     struct kv_tier *below;    /* gets what this one evicts; NULL: none */
-    int32_t coming, n_coming; /* put since tier_take_coming was last called */
+    int32_t coming, n_coming; /* put since kv_tier_take_coming was last called */
     uint64_t n_anonymous;
     struct tier_places *places; /* owned; NULL: nothing is really stored */
 };
