@@ -5,7 +5,7 @@
 
 #include "replica/replica.h"
 
-/* 0, or IFL_E_NOMEM. Zeroed rankings are valid for rankings_destroy. */
+/* Zeroed rankings are valid for rankings_destroy. rankings_reserve: 0, or IFL_E_NOMEM. */
 void rankings_create(struct rankings *ranks);
 int rankings_reserve(struct rankings *ranks, size_t n);
 void rankings_destroy(struct rankings *ranks);
