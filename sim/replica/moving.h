@@ -1,12 +1,13 @@
-/* Requests of a replica with K/V that comes from another replica or goes there.
+/* Requests of a replica with K/V on its way: to or from another replica, from a tier (tiers.h), or
+ * to or from host memory (replica_swap.c).
  *
  *   MOVING, going    the prompt is computed; the blocks stay taken until they have been read
  *   MOVING, coming   the request has left the queue, and has taken blocks for the K/V
  *   LOADED           the K/V is there: the request is in front of the queue until a plan starts it
  *                    (waiting.h)
  *
- * The loop moves the K/V (run/flight_moves.c). Three lists tell it what has happened since it
- * looked last: `handed`, `asked` and `swaps`. */
+ * The loop moves the K/V (run/flight_moves.c, flight_tiers.c, flight_swap.c). The lists `handed`,
+ * `asked` and `swaps` have the requests that it has yet to handle. */
 #ifndef SIM_REPLICA_MOVING_H
 #define SIM_REPLICA_MOVING_H
 
