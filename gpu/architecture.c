@@ -122,7 +122,7 @@ static void expect_whole_heads(struct ifl_hf_config *config, const json_t *rope)
 
 /* In transformers 5 (PreTrainedConfig.convert_rope_params_to_dict) a rope_scaling that is not empty
  * takes the place of rope_parameters as a whole, and its own rope_theta goes before the root's.
- * Version 4 knows rope_scaling and the root's rope_theta alone. */
+ * Version 4 has rope_scaling and the root's rope_theta alone. */
 static void read_rope(struct ifl_hf_config *config, struct architecture *a)
 {
     const json_t *parameters = rope_object(config, "rope_parameters");

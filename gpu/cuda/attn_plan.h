@@ -52,7 +52,7 @@ struct attn_prefill_item {
     int32_t part; /* where the result goes in the workspace; < 0: the context is whole, to out */
 };
 
-/* A tile of rows whose context was cut. */
+/* A tile of rows with a context that was cut into parts. */
 struct attn_tile_merge {
     int32_t seq, first_row, first_part, n_parts;
 };

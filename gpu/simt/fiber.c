@@ -21,7 +21,8 @@ enum { SWITCH_WITHOUT_ORDER = 1 };
 static struct fiber *left; /* the fiber switched away from last */
 
 #ifdef FIBER_X86_64
-/* Saves what the System V ABI wants preserved on the old stack, then pops it from the new one. */
+/* Saves the registers that the System V ABI preserves on the old stack, then pops them from the new
+ * one. */
 void fiber_swap_stacks(void **save, void *load);
 __asm__(".text\n"
         ".globl fiber_swap_stacks\n"

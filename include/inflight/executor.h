@@ -65,7 +65,7 @@ struct ifl_step_totals {
                              step reads no more of it */
     int32_t n_slots_kept; /* of prompts that give up K/V at the end of the step: slots that are
                              copied within the device */
-    int32_t n_keys_voted; /* tokens whose keys are read a second time for the votes */
+    int32_t n_keys_voted; /* tokens; their keys are read a second time for the votes */
     struct ifl_padding padding; /* not part of the sums above */
     /* Guessed tokens, included in n_tokens, n_sampled and decode_context: of n_draft_seqs decoding
      * sequences, at most max_drafts of each. */

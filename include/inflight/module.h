@@ -1,5 +1,6 @@
-/* Modules: parts of inflight that need a library which few commands use. They are shared objects
- * inflight_NAME.so, which the program loads when it needs them, so that it starts without. */
+/* Modules: parts of inflight that need a library which few commands use. A module is a shared
+ * object inflight_NAME.so. The program loads it when a command needs it, so that it starts without
+ * the library. */
 #ifndef INFLIGHT_MODULE_H
 #define INFLIGHT_MODULE_H
 

@@ -111,7 +111,7 @@ struct ifl_order_ops {
                  size_t n, int64_t *key);
     /* Optional, for speed; the default is IFL_KEYS_MOVE. Called once a plan, before the plan first
      * reads a ranked list or preempts. A module that defers its bookkeeping can catch up here and
-     * call ifl_rerank for each request whose key has changed. */
+     * call ifl_rerank for each request with a key that has changed. */
     enum ifl_keys (*keys)(const void *self, const struct ifl_view *);
 };
 
@@ -435,7 +435,7 @@ static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_
     return IFL_KEYS_PLAN;
 }
 
-/* A `steady` without a bound, with to_the_last. For a module whose answers change only when a
+/* A `steady` without a bound, with to_the_last. For a module with answers that change only when a
  * request joins or starts: they must not change when blocks are taken, nor when requests have had
  * their last token and have given back their blocks and seats. */
 IFL_HOT static inline struct ifl_promise

@@ -48,7 +48,7 @@ static const char *const ifl_tier_names[IFL_N_TIERS] = {"host", "disk", "store"}
 /* A request that has left. Times are IFL_NEVER where undefined. */
 struct ifl_request_record {
     uint64_t request_id;
-    uint64_t serial; /* of recorders whose requests are `numbered` */
+    uint64_t serial; /* only if the recorder's requests are `numbered` */
     /* Times of arrival and tokens are those at the client: before and after a front end.
      * first_scheduled_ns: start of the first step that computes tokens of it. */
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
@@ -442,8 +442,8 @@ const char *ifl_summary_difference(const struct ifl_summary *a, const struct ifl
  * keys and its error; its other cells are empty. A failed write leaves no file of its own and an
  * older file as it was. */
 int ifl_write_summary(const char *path, const struct ifl_points *points, struct ifl_error *error);
-/* Prints the summaries as a table for a terminal; `file` is a FILE *, which stays open and whose
- * errors the caller looks for with ferror. */
+/* Prints the summaries as a table for a terminal. `file` is a FILE * and stays open. The caller
+ * checks it for errors with ferror. */
 int ifl_print_summary(void *file, const struct ifl_points *points, struct ifl_error *error);
 
 /* ---- several runs of each point ---- */

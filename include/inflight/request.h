@@ -61,7 +61,7 @@ struct ifl_counts {
     int32_t n_now;       /* tokens given in the step being built */
     int32_t n_pending;   /* tokens that steps in flight will sample, not yet known; the plan may
                             schedule them */
-    int32_t n_dropped;   /* computed tokens whose K/V was given up */
+    int32_t n_dropped;   /* computed tokens without K/V: it was given up */
     int64_t last_end_ns; /* end of the last step that computed tokens for it, IFL_NEVER before */
 };
 

@@ -162,8 +162,8 @@ struct ifl_padding {
  * has not asked: such a module does not bound the promise (`steady` in policy.h).
  *
  * Besides the bounds in the fields, the loop ends such a run of steps
- *   - when a request arrives; if the module has `shown_alone` (policy.h) and plans ahead, after the
- *     step whose plan does not know of the arrival;
+ *   - when a request arrives; if the module has `shown_alone` (policy.h) and plans ahead, one step
+ *     later, since the plan of that step was made without the arrival;
  *   - when a block is refused;
  *   - at the until_ns of an admission's refusal in this plan;
  *   - when a request has its last token, unless the promise is to_the_last.
@@ -278,8 +278,8 @@ struct ifl_step_ops {
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
     /* Takes a running request off the device and undoes what this plan has scheduled for it. It
      * keeps the blocks that were taken for that, so that a swap copies them, too. Returns IFL_YES,
-     * or IFL_WAIT for IFL_KEEP and for IFL_SWAP of a request in a step in flight, whose K/V is not
-     * written yet. The place is used if the request waits again: after IFL_RECOMPUTE, and after
+     * or IFL_WAIT for IFL_KEEP and for IFL_SWAP of a request in a step in flight, since its K/V is
+     * not written yet. The place is used if the request waits again: after IFL_RECOMPUTE, and after
      * IFL_SWAP if the request has no K/V or the pool is full. These victims are a breach of the
      * contract:
      *   - a request that is not running;
@@ -322,8 +322,8 @@ struct ifl_step_ops {
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
     /* As schedule, with n_draft guessed tokens after the n tokens; n_draft is at most what `drafts`
      * returns. At the end of the step the accepted guesses and one more token count as sampled, up
-     * to the end of the answer; n_computed falls by the rejected ones, whose blocks stay. ifl_n_now
-     * counts the n tokens, step->n_tokens counts both. */
+     * to the end of the answer; n_computed falls by the rejected ones, and their blocks stay.
+     * ifl_n_now counts the n tokens, step->n_tokens counts both. */
     enum ifl_verdict (*schedule_drafts)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                         int32_t n_draft, int32_t hold_tokens);
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
@@ -388,8 +388,8 @@ static inline uint64_t ifl_next_step(const struct ifl_view *view)
 }
 
 /* The step being planned, for questions. NULL outside of a plan, also when `rank` is called because
- * a hook (on_step_start) reads a list of its step. An order whose keys read the step needs another
- * source for that case, such as what its hooks have noted. If keys of an order read the step,
+ * a hook (on_step_start) reads a list of its step. An order with keys that depend on the step needs
+ * another source for that case, such as notes of its hooks. If keys of an order read the step,
  * `rank` is called again whenever the plan has changed it. */
 static inline struct ifl_step *ifl_plan(const struct ifl_view *view)
 {

@@ -1,20 +1,20 @@
 /* Exact tokenizers: the ids that a model's own tokenizer gives a text.
  *
- * A tokenizer is read from the file that comes with the model, plain or gzipped; its kind is seen
- * in its contents:
+ * A tokenizer is read from the file that comes with the model, plain or gzipped. The contents show
+ * its kind:
  *
  *   tokenizer.json   byte-level BPE of Hugging Face's `tokenizers`, as of GPT-2, Llama 3 and Qwen
  *   tekken.json      Mistral's Tekken
  *   NAME.tiktoken    ranks of tiktoken, a token in base64 and its rank a line. The file does not
- *                    say how texts are split, so its name does, which begins with r50k_base,
+ *                    say how texts are split before BPE. The beginning of its name does: r50k_base,
  *                    p50k_base, cl100k_base, o200k_base, llama3 or qwen
  *   tokenizer.model  SentencePiece, unigram or BPE
  *
  * or from a folder with one of tokenizer.json, tekken.json and tokenizer.model, in this order. If a
- * file has a setting that this reader does not support, it is refused by name. Texts are encoded as
- * they are, without tokens before or after them; ifl_tokenizer_frame returns those that servers
- * add. Added tokens (`<|im_start|>`) of a tokenizer.json are found in texts, as in `tokenizers`;
- * special tokens of the other kinds are not, as in `tiktoken` (encode_ordinary) and
+ * file has a setting that this reader does not support, the error names the setting. Texts are
+ * encoded as they are, without tokens before or after them; ifl_tokenizer_frame returns those that
+ * servers add. Added tokens (`<|im_start|>`) of a tokenizer.json are found in texts, as in
+ * `tokenizers`; special tokens of the other kinds are not, as in `tiktoken` (encode_ordinary) and
  * `sentencepiece`.
  *
  * Without Meson's feature `tokenizers` these functions exist, and ifl_tokenizer_open always fails.

@@ -1,7 +1,7 @@
-/* Reads a file, gzip or plain, which need not be seekable.
+/* Reads a file, gzip or plain. The file need not be seekable.
  *
- * A gzip file is one stream or several in a row (RFC 1952, 2.2), which zeros may follow, as on
- * tapes. Other bytes after a stream are an error: they may be rows that were appended by hand, and
+ * A gzip file is one stream or several in a row (RFC 1952, 2.2). Zeros may follow, as padding on
+ * tapes. Other bytes behind a stream are an error: they may be rows that were appended by hand, and
  * gzread of zlib would drop them without an error. */
 #ifndef INFLIGHT_UNPACK_H
 #define INFLIGHT_UNPACK_H

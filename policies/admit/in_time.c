@@ -1,8 +1,8 @@
-/* Drop late: a request whose first token could not be in time any more (ttft_slo_s of its row, or
- * slo.ttft_s) is rejected as its turn comes. Whether it could is a stated estimate, the time that
- * its prompt takes at a rate; at rate 0 it takes none, and a request is late as its deadline has
- * passed. Blocks are left to another module: `admit: [{policy: in-time}, {policy: prompt-fits}]`.
- */
+/* Drop late: a request is rejected when its turn comes, if its first token would be later than its
+ * deadline (ttft_slo_s of its row, or slo.ttft_s). The estimate of the first token is now +
+ * margin_s + the time of the missing prompt tokens at prefill_tokens_s. At rate 0 a prompt takes no
+ * time, and without a margin a request is late once its deadline has passed. Another module decides
+ * about blocks: `admit: [{policy: in-time}, {policy: prompt-fits}]`. */
 #include "inflight/policy.h"
 
 struct in_time {

@@ -1,10 +1,10 @@
-/* A limit of requests a client and minute: more are rejected (the request-per-minute baseline of
- * Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, section 5.1;
+/* A limit of requests a client and minute; further ones are rejected (the request-per-minute
+ * baseline of Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, section 5.1;
  * Ying1123/VTC-artifact, slora/server/router/lshare_req_queue.py, check_past_one_minute).
  *
- * A request is over the rate if as many as the limit were accepted from its client in the 60 s
- * before its arrival, the 60th included; one that is rejected does not count. Blocks are left to
- * another module: `admit: [{policy: rate-limit, max_rpm: 20}, {policy: prompt-fits}]`. */
+ * A request is over the rate if max_rpm requests of its client were accepted in the 60 s before its
+ * arrival, the 60th second included; rejected requests do not count. Another module decides about
+ * blocks: `admit: [{policy: rate-limit, max_rpm: 20}, {policy: prompt-fits}]`. */
 #include <stdlib.h>
 
 #include "inflight/policy.h"

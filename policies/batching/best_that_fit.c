@@ -147,9 +147,9 @@ static struct choice find_blocks(const struct best_that_fit *p, const struct ifl
 
 /* ---- tokens for them ---- */
 
-/* The blocks found may still not do: a group that parts needs more, the admit module wants more, or
- * free blocks are not contiguous. A running request then preempts others; another request does so
- * only while the step is empty, so that some request runs. */
+/* The blocks found may still not do: a group that parts needs more, the admit module requires more,
+ * or free blocks are not contiguous. A running request then preempts others; another request does
+ * so only while the step is empty, so that some request runs. */
 static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_RUNNING)

@@ -67,7 +67,7 @@ static const struct ifl_param params[] = {
 };
 
 struct outlook {
-    size_t n_due; /* requests here with a tpot_slo */
+    size_t n_due; /* requests here with a tpot_slo_s */
 };
 
 static struct outlook *outlook_of(const void *self)

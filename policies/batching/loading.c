@@ -1,9 +1,9 @@
-/* A replica that decodes what other replicas have computed the prompts of. It loads their K/V,
- * starts what has come, and gives every running request a token; a request without K/V elsewhere
- * computes its prompt here.
+/* The batching of a decode replica: it loads the K/V of prompts that other replicas have computed,
+ * starts the loaded requests, and gives every running request a token. A request without K/V
+ * elsewhere computes its prompt here.
  *
- * DistServe (82831f1, decoding_stage_scheduler.py): loads come first, before a step, which waits
- * for them; as long as what is loaded and not started holds less than a share of all blocks
+ * DistServe (82831f1, decoding_stage_scheduler.py): loads come before a step, which waits for them.
+ * They go on while loaded requests that have not started hold less than a share of all blocks
  * (waiting_block_prop_threshold). Requests in host memory come back before others start.
  *
  * SGLang (0.5.23, disaggregation/decode.py): loads go on beside steps. A request is loaded if
@@ -11,9 +11,9 @@
  *     max(prompt + R, prompt - hit + min(max_new, C) - retractable) <= free - reserve,
  *     reserve = max(R x (running, moving and loaded requests), longest running - retractable)
  *
- * in tokens, with R reserved_tokens (num_reserved_decode_tokens), C declared_tokens, the longest of
- * prompt + max_new of a running request, and retractable the tokens that running ones hold. No
- * request is loaded while one is in host memory. */
+ * in tokens. R is reserved_tokens (num_reserved_decode_tokens), C declared_tokens, `longest
+ * running` the largest prompt + max_new of a running request, and `retractable` the tokens that
+ * running requests hold. No request is loaded while one is in host memory. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 

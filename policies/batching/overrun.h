@@ -1,5 +1,5 @@
-/* Sequences that have ended, unknown to a plan that is made ahead: they compute one more token,
- * which is padding. */
+/* Padding of plans that are made ahead: a sequence that has ended, unknown to the plan, computes
+ * one more token. */
 #ifndef POLICIES_BATCHING_OVERRUN_H
 #define POLICIES_BATCHING_OVERRUN_H
 

@@ -1,13 +1,15 @@
-/* Prompts first, whole; decodes take what is left of the step, and those that find no room pause:
- * they keep their K/V and miss the step (splitwise-sim 8f99e7d, instance.py, SplitwiseInstance).
+/* Prompts first, whole; decodes get what is left of the step. A decode without room in the step
+ * pauses: it keeps its K/V and misses the step (splitwise-sim 8f99e7d, instance.py,
+ * SplitwiseInstance).
  *
  *   1. decodes that have missed max_missed steps, in order of start
  *   2. waiting prompts, in rank order, until one does not fit
- *   3. decodes that missed the last step, then those that did not, in order of start
- *   4. requests whose K/V has come from elsewhere
+ *   3. decodes that missed the last step, then the others, in order of start
+ *   4. requests with K/V that has come from another replica
  *
- * The first one of a step always fits, whatever its length. The simulator has prompts count as
- * missing steps, too, and a decode batch that goes on unchanged count as one step. */
+ * The first request of a step always fits, whatever its length. Two things differ in splitwise-sim:
+ * there prompts count as missing steps, too, and a decode batch that goes on unchanged counts as
+ * one step. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 

@@ -12,14 +12,15 @@
  * before the decodes; it starts in the next step.
  *
  * With vLLM's num_scheduler_steps n > 1 (v0.6 to v0.10, engine/llm_engine.py, _has_remaining_steps;
- * core/scheduler.py, _get_num_lookahead_slots) a decode step is the first of n, which are scheduled
- * once: each decode takes the blocks of n tokens at the first, and no request starts or gives way
- * before the last has ended. A request that has its last token among them is computed on to the
- * n-th, for nothing. If all have, the steps that are left are not run here. In a pipeline each
- * virtual engine has steps of its own (cached_scheduler_outputs): it is a replica here.
+ * core/scheduler.py, _get_num_lookahead_slots) n decode steps are scheduled together: each decode
+ * takes the blocks of n tokens at the first of them, and no request starts or gives way before the
+ * last one has ended. A request with its last token in an earlier one is computed in the others as
+ * padding. If all requests have ended the remaining steps are not run here. In a pipeline each
+ * virtual engine has steps of its own (cached_scheduler_outputs); here a virtual engine is a
+ * replica.
  *
- * In nano-vLLM the first prompt of a step may
- * exceed the budget: it runs in chunks, at the head of as many steps as it takes. */
+ * In nano-vLLM the first prompt of a step may exceed the budget. It runs in chunks, at the head of
+ * as many steps as it takes. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 

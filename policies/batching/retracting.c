@@ -51,7 +51,7 @@ struct batch {
 /* Notes of a plan. */
 enum {
     REFUSED = 1,  /* the last request that the admit module was asked for found no blocks */
-    LEARNED = 2,  /* there was nothing to plan: the plan waited for the end and knows all */
+    LEARNED = 2,  /* there was nothing to plan: the plan waited for the end of the step */
     FILLED = 4,   /* a request was refused before that */
     EMPTIED = 8,  /* no request is left for the next decode */
     UNMARKED = 16 /* the mark is lost */
@@ -84,7 +84,7 @@ static struct batch *batch_of(const void *self)
     return ifl_state(self);
 }
 
-/* ---- what a plan knows ---- */
+/* ---- events that a plan has seen ---- */
 
 /* True if ended requests are still in the batch. An idle engine keeps making decodes, which clears
  * them. */

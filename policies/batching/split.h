@@ -1,4 +1,4 @@
-/* Seats of a pipeline that are divided among its steps in flight. */
+/* The seats of a pipeline, divided among its steps in flight. */
 #ifndef POLICIES_BATCHING_SPLIT_H
 #define POLICIES_BATCHING_SPLIT_H
 

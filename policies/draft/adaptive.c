@@ -1,25 +1,26 @@
-/* As many guesses as have held of late, from a short list for each size of the batch: SGLang's
+/* As many guesses as were accepted recently, from a short list for each size of the batch: SGLang's
  * adaptive speculation (python/sglang/srt/speculative/adaptive_spec_params.py at 015c872, main of
- * 2026-08, with its default lists; EAGLE with one branch, so that as many tokens are guessed as
- * there are draft steps).
+ * 2026-08, with its default lists; EAGLE with one branch, so that the number of guesses is that of
+ * the draft steps).
  *
- * A slot holds batches of its size and above, up to the next one:
+ * A slot is for batches from one size on, up to the next slot. These are its possible numbers of
+ * guesses:
  *
- *     from 1 request on   1, 3, 5 or 7 guesses        from 32 on   none or 1
- *     from 8 on           none, 1 or 3                from 64 on   none
+ *     from 1 request on   1, 3, 5 or 7        from 32 on   0 or 1
+ *     from 8 on           0, 1 or 3           from 64 on   0
  *
- * A slot has an average and a count of its own steps, and begins with 3 guesses, without them in
- * the middle of its list. The average of those that held begins at one less than the guesses, is
- * exponential, and is of the slot's steps with guesses. The guesses of the slot move each
- * decide_every of its steps after the first warm_up:
+ * A slot begins with 3 guesses, or with the middle of its list if 3 is not in it. It has an
+ * exponential average of the accepted guesses, over its own steps with guesses, which begins at one
+ * less than its guesses. The slot's number of guesses changes at each decide_every-th of its steps
+ * behind the first warm_up:
  *
- *     down   while the average is at most the next lower number less a half, or a half where that
- *            is none; in the first slot at most a quarter less than this
- *     up     if not down, while it is above the present number less a half
- *     from none to the next number in any case: only guesses tell how many hold
+ *     down   while the average is at most the next lower number - 0.5, or 0.5 if that number is 0;
+ *            in the first slot at most this - 0.25
+ *     up     if not down, while the average is above the present number - 0.5
+ *     from 0 to the next number in any case: without guesses nothing is measured
  *
- * Two things are different here. SGLang pads a batch to the size of its CUDA graph before it looks
- * for the slot. It counts guesses that held beyond the end of an answer. */
+ * Two things differ in SGLang: it pads a batch to the size of its CUDA graph before it looks for
+ * the slot, and it counts accepted guesses beyond the end of an answer. */
 #include "inflight/policy.h"
 
 enum { N_SLOTS = 4, MAX_STEPS = 4, FIRST_TOKENS = 3 };

@@ -1,6 +1,6 @@
-/* As many guesses as a table says for the batch: vLLM's num_speculative_tokens_per_batch_size. The
- * number of requests in a step says how much is guessed for the next one. For a number that is in
- * no range of the table, guesses stay as they were. */
+/* A number of guesses from a table of batch sizes: vLLM's num_speculative_tokens_per_batch_size.
+ * The number of requests in a step gives the guesses of the next one. If no range of the table has
+ * that number the guesses stay as they were. */
 #include <stdlib.h>
 
 #include "inflight/policy.h"

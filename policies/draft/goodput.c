@@ -1,12 +1,12 @@
-/* As many guesses as yield most tokens a second: SmartSpec (Liu et al., Optimizing Speculative
- * Decoding for Serving Large Language Models Using Goodput, arXiv:2406.14066). With each of k
- * guesses held with probability a, a step yields (1 - a^(k+1)) / (1 - a) tokens of each of n
- * requests; it takes
+/* The number of guesses with the most tokens a second: SmartSpec (Liu et al., Optimizing
+ * Speculative Decoding for Serving Large Language Models Using Goodput, arXiv:2406.14066). If each
+ * of k guesses is accepted with probability a, a step of n requests yields (1 - a^(k+1)) / (1 - a)
+ * tokens of each and takes
  *
  *     step_s + token_s n (1 + k) + context_token_s (tokens of context) + draft_s k
  *
- * a is a moving average over the steps that guessed. Where nothing is guessed it cannot be
- * measured, so that every probe_steps steps one token is. */
+ * a is a moving average over the steps with guesses. It cannot be measured without guesses, so
+ * after probe_steps steps without guesses one step has one guess. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 

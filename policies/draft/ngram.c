@@ -1,7 +1,7 @@
 /* Guesses by look-up: the tokens behind an earlier occurrence of the last ones, as in prompt
- * look-up decoding and vLLM's ngram proposer (vllm/v1/spec_decode/ngram_proposer.py). Where the
- * last tokens have not occurred before nothing is guessed. A trace has no tokens, so that a
- * simulation draws whether there is an occurrence; an engine looks (serving.speculation.proposer).
+ * look-up decoding and vLLM's ngram proposer (vllm/v1/spec_decode/ngram_proposer.py). If the last
+ * tokens have not occurred before there are no guesses. A trace has no tokens, so a simulation
+ * draws whether there is an occurrence; an engine searches the text (serving.speculation.proposer).
  */
 #include "inflight/policy.h"
 #include "inflight/random.h"

@@ -1,5 +1,5 @@
 /* An admission: a token bucket for each client. A request pays one token when it first starts; a
- * bucket holds `burst` of them and gains `rate_rps` a second. Blocks are left to another module.
+ * bucket holds `burst` of them and gains `rate_rps` a second. Another module decides about blocks.
  * (The state is the time when the bucket is full, as in the generic cell rate algorithm, ITU-T
  * I.371.) */
 #include <inflight/policy.h>

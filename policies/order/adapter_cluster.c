@@ -1,7 +1,7 @@
-/* First come, first served; but while the batch has so many adapters already, requests of these go
- * first (S-LoRA, slora/server/router/cluster_req_queue.py, ClusterReqQueue; MLSys 2024, 4.1,
- * adapter clustering). Which adapters the batch has is asked once a plan, before it starts any
- * request. */
+/* First come, first served. But once the batch has batch_num_adapters adapters, waiting requests of
+ * these adapters go before the others (S-LoRA, slora/server/router/cluster_req_queue.py,
+ * ClusterReqQueue; MLSys 2024, 4.1, adapter clustering). The adapters of the batch are read once a
+ * plan, before it starts any request. */
 #include "inflight/policy.h"
 
 struct adapter_cluster {

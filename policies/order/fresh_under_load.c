@@ -1,10 +1,11 @@
-/* First come, first served; the newest first while more requests come than start; what is too late
- * goes before all, so that an admission behind this order can drop it (S-LoRA,
- * slora/server/router/abort_req_queue.py, AbortReqQueue; MLSys 2024, section 4.2).
+/* First come, first served; but the newest first while more requests arrive than start. Requests
+ * that are too late go before all others, so that an admission module behind this order can drop
+ * them (S-LoRA, slora/server/router/abort_req_queue.py, AbortReqQueue; MLSys 2024, section 4.2).
  *
- * Each time the queue is looked at, rate = int(0.7 (waiting - left) + 0.3 rate), where `left`
- * waited behind the last batch; each batch of n makes size = max(int(0.7 n + 0.3 size), 1). The
- * newest go first while rate >= size. Both begin with 1. */
+ * Each plan that reads the queue sets rate = int(0.7 (waiting - left) + 0.3 rate), where `left` is
+ * the number of requests that still waited when the last batch had formed. Each batch of n new
+ * requests sets size = max(int(0.7 n + 0.3 size), 1). The newest go first while rate >= size. Both
+ * begin with 1. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 

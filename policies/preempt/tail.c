@@ -1,12 +1,12 @@
-/* Preempt the tail: the victim is the running request that started last, or ranks last; if there is
- * none, the needy one itself. Requests that the plan has started are no victims, but as the needy
- * one.
+/* Preempt the tail: the victim is the running request that started last, or that ranks last. If
+ * there is none it is the request that needs the blocks. No request that the plan has started is a
+ * victim, unless it is that request itself.
  *   - vLLM v0 takes the last of the requests that it has not scheduled yet, Sarathi-Serve the
  *     latest arrival among them.
  *   - vLLM v1 takes the last of all, or with priorities the least urgent, and undoes what the step
  *     has scheduled for it (vllm/v1/core/sched/scheduler.py).
- * All recompute unless told to swap; vLLM v0 and the vLLM of the paper swap only groups of several
- * sequences. */
+ * All drop the victim's K/V unless the configuration says swap; vLLM v0 and the vLLM of the paper
+ * swap only groups of several sequences. */
 #include "inflight/policy.h"
 
 enum tail_of { TAIL_OF_STARTED, TAIL_OF_RANKED };

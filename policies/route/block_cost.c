@@ -1,24 +1,25 @@
-/* The blocks that a request would have to wait for and live beside, as Dynamo's K/V router counts
- * them (lib/kv-router/src/scheduling/selector.rs and src/sequences, main branch of 2026,
- * after 1.6): the least of
+/* The replica with the least cost in blocks, as Dynamo's K/V router counts
+ * (lib/kv-router/src/scheduling/selector.rs and src/sequences, main branch of 2026, after 1.6):
+ * blocks to compute before the first token, and blocks in use beside the request.
  *
  *     prefill_scale x max(0, (prefill tokens there + prompt) / block - credit x cached blocks)
  *       + blocks there with it
  *
- * "There" are the router's own books: a request counts the tokens of its prompt that are not cached
- * until its first token, and the whole blocks of its prompt until its end; blocks that requests
- * share count once. `credit` falls as the prefill tokens exceed the least of all replicas by blocks
- * of this prompt: 1 / (1 + decay x excess). With a temperature the replica is drawn by a softmax of
- * costs, scaled so that the range from least to most is 1.
+ * The router keeps these counts itself. A request counts the tokens of its prompt that are not
+ * cached until its first token, and the whole blocks of its prompt until its end; blocks that
+ * requests share count once. The credit is multiplied by 1 / (1 + decay x excess), where the excess
+ * is the replica's prefill tokens above the least of all replicas, over the size of this prompt, in
+ * blocks. With a temperature the replica is drawn by a softmax of costs, scaled so that the range
+ * from least to most is 1.
  *
  * With queue_tokens a request is held at the gateway while each replica that may have it has more
- * prefill tokens (scheduling/queue.rs; there 16 steps of them by default, router_queue_threshold);
- * cluster.gateway says in which order, and by which classes, they go on.
+ * prefill tokens (scheduling/queue.rs; there 16 steps of them by default, router_queue_threshold).
+ * cluster.gateway gives the order and the classes of held requests.
  *
- * Left out: credits for slower tiers and for a shared cache, a cost of each request. What is cached
- * is known from events as it is, or guessed: what was sent to a replica counts as cached there for
- * guess_s. Equals: the first. Costs a look at each replica and one at each replica that has a block
- * of the prompt. */
+ * Left out are credits for slower tiers and for a shared cache, and a cost of each request. Cached
+ * blocks are known from events, without delay, or guessed: blocks that were sent to a replica count
+ * as cached there for guess_s. Of equal costs the first replica is taken. A pick looks at each
+ * replica, and at each replica that has a block of the prompt. */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -68,7 +69,7 @@ struct state {
 
 struct part {
     int64_t prefill_tokens;
-    int64_t n_untold_blocks; /* of requests whose blocks found no room in `active` */
+    int64_t n_untold_blocks; /* of requests with blocks that found no room in `active` */
     double cost;             /* these three: scratch of pick, no answer depends on what was there */
     int32_t n_guessed, n_shared;
 };
@@ -222,7 +223,7 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
     return ifl_send(to);
 }
 
-/* ---- what it hears ---- */
+/* ---- hooks ---- */
 
 static void hold(const struct block_cost *p, const struct ifl_fleet *fleet, size_t replica)
 {

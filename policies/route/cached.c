@@ -1,15 +1,16 @@
-/* What prefix caches hold, or the session, or the lowest rate: the routers "kvaware" and "session"
+/* By prefix caches, else by session, else by the lowest rate: the routers "kvaware" and "session"
  * of vLLM's production stack (src/vllm_router/routers/routing_logic.py, commit a6c01db, 2026-08).
  *
  *   - the replica that holds the most of the prompt, if it lacks at most max_missing_tokens of it;
  *   - else the replica that the request's session hashes to;
- *   - without a session, the replica with the lowest rate of requests; one that never had any goes
- *     before all others.
+ *   - without a session, the replica with the lowest rate of requests; a replica that never had a
+ *     request goes before all others.
  *
- * The source asks a controller that hears of each cached chunk, and takes the first holder of the
- * first chunk; here the longest holder is known as it is, equals: the first. A session is hashed to
- * a ring there, to a number here: the same as long as no replica comes or goes. With
- * by_cache: false it is the session router alone. The lowest rate costs a look at each replica. */
+ * The source sends each cached chunk to a controller, and takes the first holder of the first
+ * chunk. Here the replica with the longest match is known without delay; of several the first is
+ * taken. The source hashes a session to a ring, this module to a number: both keep sessions in
+ * place as long as no replica comes or goes. With by_cache: false it is the session router alone.
+ * The lowest rate needs a look at each replica. */
 #include "inflight/policy.h"
 #include "inflight/random.h"
 

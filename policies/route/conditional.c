@@ -1,10 +1,11 @@
-/* Conditional disaggregation: the decode replica is chosen first, the one with the fewest requests,
- * and computes the prompt, too, if little of it is to be computed there: what its cache holds does
- * not count. Else another replica computes it, of those that do nothing else if there are any, the
- * one with the fewest tokens that wait.
+/* Conditional disaggregation. The decode replica is chosen first: the replica with the fewest
+ * requests. If it has both roles, it computes the prompt, too, if little of the prompt is missing
+ * in its cache, or if no replica has the role of prompts alone. Otherwise the prompt goes to the
+ * replica with the fewest waiting tokens: of those for prompts alone, or if there are none, of
+ * those with both roles.
  *
- * Dynamo (1.6.1, conditional_disagg.rs, IslBounding): local if fewer than 2048 tokens and less than
- * 0.7 of the prompt. llm-d (520af47, prefix_based_pd_decider): local if fewer than nonCachedTokens,
+ * Dynamo (1.6.1, conditional_disagg.rs, IslBounding): little is fewer than 2048 tokens and less
+ * than 0.7 of the prompt. llm-d (520af47, prefix_based_pd_decider): fewer than nonCachedTokens,
  * whatever their share. */
 #include "inflight/policy.h"
 

@@ -1,26 +1,26 @@
-/* The prefill replica with the earliest first token, by what prefix caches hold, as Mooncake's
- * Conductor picks it (arXiv 2407.00079, Algorithm 1): of a prompt of n tokens, of which a replica
- * has h and the one with most of them has H,
+/* The prefill replica with the earliest first token, by the contents of prefix caches, as
+ * Mooncake's Conductor picks it (arXiv 2407.00079, Algorithm 1). A prompt has n tokens, of which a
+ * replica has h in its cache and the replica with the most has H. The estimate is
  *
  *     queue + prefill(n, h)                      if H / h < balancing, or h = H
  *     transfer(H - h) + queue + prefill(n, H)    else: K/V comes from where most of it is
  *
  * where prefill(n, h) = prefill_token_s (n - h) + prefill_square_s (n^2 - h^2), transfer(k) =
  * transfer_token_s k, and queue is the sum of the prefills of the requests sent there that have no
- * first token yet. Equals: the lowest number.
+ * first token yet. Of equal estimates the lowest number is taken.
  *
- * It decodes where the prompts sent have the fewest tokens. A decode replica takes decode_step_s +
- * decode_token_s x tokens a step. Early rejection (section 7): a request is dropped at its arrival
- * where its first token would come after ttft_s or its steps would take longer than tbt_s, with the
- * tokens of
+ * The decode replica is the one with the fewest prompt tokens of the requests sent to it. Its steps
+ * are taken to last decode_step_s + decode_token_s x tokens. Early rejection (section 7): a request
+ * is dropped at its arrival if its first token would come after ttft_s, or if the steps would last
+ * longer than tbt_s. Their tokens are those of its prompt and of
  *
  *     early      requests that decode there now
  *     predicted  requests that will decode there when its prompt is done: each is taken to decode
  *                for decode_s from the end of its prompt on (section 7.4)
  *
- * The paper prints no value for balancing, nor its models of time. It moves K/V itself; here the
- * prefill pool's store has it (serving.kv.tiers.store). `predicted` costs a look at each request
- * that is under way. */
+ * The paper gives no value for balancing, and no models of time. Its Conductor moves K/V itself;
+ * here the store of the prefill pool does (serving.kv.tiers.store). `predicted` looks at each
+ * request in progress. */
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
@@ -209,7 +209,7 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
     return ifl_send_pair(prefill, decode);
 }
 
-/* ---- what it hears ---- */
+/* ---- hooks ---- */
 
 static struct entry *entry_of(void *self, const struct ifl_fleet *fleet)
 {

@@ -1,8 +1,8 @@
-/* Which replicas hold which blocks, as a router believes: an index of its own, which hears of what
- * the router sends and of nothing else, so that it can be wrong.
+/* A router's own index of the replicas that hold a block. It records what the router sends and
+ * nothing else, so it may differ from the caches.
  *
- * Its memory is taken when it is created; pages that are never written stay untouched. To find,
- * add or remove a pair of block and replica costs a walk over the replicas that hold the block. */
+ * Its memory is allocated when it is created; pages that are never written stay untouched. To find,
+ * add or remove a pair of block and replica takes a walk over the replicas that hold the block. */
 #ifndef POLICIES_ROUTE_HOLDERS_H
 #define POLICIES_ROUTE_HOLDERS_H
 
@@ -183,7 +183,7 @@ static inline void holders_remove(struct holders *h, uint32_t pair)
 }
 
 /* The pair, made anew or used again; the replica gives up its oldest beyond `most`, which is at
- * least 1 and at most what holders_create was told. */
+ * least 1 and at most the per_replica of holders_create. */
 static inline uint32_t holders_use(struct holders *h, uint64_t key, size_t replica, uint32_t most)
 {
     uint32_t pair = holders_find(h, key, replica);

@@ -1,4 +1,5 @@
-/* How much of a prompt, from its start, a router's index of holders has at each replica. */
+/* The longest match of a prompt, from its start, at each replica, by a router's index of holders.
+ */
 #ifndef POLICIES_ROUTE_LONGEST_MATCH_H
 #define POLICIES_ROUTE_LONGEST_MATCH_H
 

@@ -1,22 +1,24 @@
 /* Splitwise's prompt, token and mixed pools (ISCA 2024, section 4.4; splitwise-sim 8f99e7d,
- * scheduler.py, MixedPoolScheduler). Both replicas are named on arrival:
+ * scheduler.py, MixedPoolScheduler). Both replicas of a request are chosen when it arrives:
  *
- *   prompt  the replica of the prompt pool with the fewest tokens to come, else of the mixed pool;
- *           none if requests wait there and its tokens with the prompt pass long_queue_tokens
+ *   prompt  the replica of the prompt pool with the fewest tokens to come, else of the mixed pool.
+ *           A replica is passed over if requests wait there and its tokens with this prompt exceed
+ *           long_queue_tokens
  *
- *   rest    the replica of the token pool with the least memory promised, else of the mixed pool;
- *           none if that and the request would fill it
+ *   rest    the replica of the token pool with the least memory promised, else of the mixed pool. A
+ *           replica is passed over if this memory and the request would fill it
  *
- * Where there is none, the token replica with the fewest tokens to come, or the prompt replica with
- * the least memory promised, joins the mixed pool; where there is no such replica, one does all of
- * the request, the one with the fewest tokens to come. Where no replica has both roles, pools do
- * not mix. A mixed replica goes back to the end of its own pool as it has nothing left to do.
+ * If both pools are passed over, a replica of the other kind joins the mixed pool and takes the
+ * part: for the prompt the token replica with the fewest tokens to come, for the rest the prompt
+ * replica with the least memory promised. If there is no such replica, the replica with the fewest
+ * tokens to come takes the whole request. Pools without replicas of both roles do not mix. A mixed
+ * replica returns to the end of its own pool when it has nothing left to do.
  *
- * Tokens to come: of prompts that are not done, and one of each request that decodes or will.
- * Memory promised: a prompt and a token until the prompt is done, and where it decodes also its
- * answer, of the length predicted, until its end. The simulator has the source's memory promised
- * until K/V has moved, and a request arrives where it decodes only then; here both happen as the
- * prompt ends. Equals: the first of the pool. */
+ * Tokens to come: those of prompts that are not done, and one for each request that decodes or will
+ * decode there. Memory promised: a prompt and a token until the prompt is done; where the request
+ * decodes, also its answer, of the predicted length, until its end. In splitwise-sim memory stays
+ * promised until K/V has moved, and only then the request arrives at its token replica; here both
+ * happen when the prompt ends. Of equal replicas the first of the pool is taken. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -190,7 +192,7 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
     return ifl_send_pair(note.prefill, note.decode);
 }
 
-/* ---- what it hears ---- */
+/* ---- hooks ---- */
 
 static void join_mixed(void *self, size_t replica)
 {

@@ -1,22 +1,22 @@
-/* A tree of all prompts that were sent, as SGLang's gateway routes by (sgl-model-gateway, policies/
- * cache_aware.rs and tree.rs, commits 053b63f and 03744db of 2026, and the wheel sglang-router
- * 0.3.2 in tests/oracle):
+/* A tree of all prompts that were sent, as in SGLang's gateway (sgl-model-gateway,
+ * policies/cache_aware.rs and tree.rs, commits 053b63f and 03744db of 2026, and the wheel
+ * sglang-router 0.3.2 in tests/oracle):
  *
- *   - if the own counts of requests differ by more than balance_abs and by more than balance_rel
- *     times, the replica with the fewest;
- *   - else, if more than min_match_frac of the prompt stands in the tree, the replica whose prompt
- *     came first to where the match ends, of those that still stand there;
+ *   - if the router's own counts of requests differ by more than balance_abs and by more than
+ *     balance_rel times, the replica with the fewest;
+ *   - else, if more than min_match_frac of the prompt is in the tree, the replica that was the
+ *     first to get a prompt up to the end of the match, of those that the tree still has there;
  *   - else the replica with the fewest requests.
  *
- * vLLM's router (the wheel vllm-router 0.1.17 in tests/oracle) is the same but for several replicas
- * that stand where the match ends: of them it takes the one with the fewest requests.
+ * vLLM's router (the wheel vllm-router 0.1.17 in tests/oracle) differs if the tree has several
+ * replicas at the end of the match: it takes the one with the fewest requests.
  *
- * Equal counts: the first. The tree is the gateway's own. With the first request evict_every_s
- * after the last eviction, the prompts' ends that a replica got longest ago are dropped until it
- * has at most max_tree_tokens; between, a full tree loses its oldest blocks. The source counts
- * characters and drops a stretch between two forks at a time; here blocks of block_tokens tokens
- * are matched and dropped. Costs a look at each replica, and for each matched block one at each
- * replica that has it. */
+ * Of equal counts the first replica is taken. The tree is the gateway's own. With the first request
+ * evict_every_s after the last eviction, the ends of prompts that a replica got longest ago are
+ * dropped until it has at most max_tree_tokens. Between evictions a full tree loses its oldest
+ * blocks. The source counts characters and drops a stretch between two forks at a time; here blocks
+ * of block_tokens tokens are matched and dropped. A pick looks at each replica, and for each
+ * matched block at each replica that has it. */
 #include "inflight/policy.h"
 
 #include "holders.h"
@@ -218,7 +218,7 @@ static void evict(struct state *state, size_t replica, uint32_t most)
     }
 }
 
-/* ---- what it hears ---- */
+/* ---- hooks ---- */
 
 /* The prompt stands in the tree for that replica. A prompt that a full tree cannot take makes the
  * replica's part smaller first. */

@@ -1,13 +1,14 @@
-/* A trie of all prompts that were sent, as the prefix-aware router of vLLM's production stack
- * (src/vllm_router/routers/routing_logic.py and prefix/hashtrie.py, commit a6c01db, 2026-08): one
- * of the replicas that were sent the longest beginning of the prompt, in chunks, drawn from them.
- * If it is shorter than min_match_tokens, the replica with the lowest rate of requests. The source
- * never forgets a prompt; here a replica's chunks beyond max_chunks are forgotten, the one used
- * longest ago first.
+/* A trie of all prompts that were sent, as in the prefix-aware router of vLLM's production stack
+ * (src/vllm_router/routers/routing_logic.py and prefix/hashtrie.py, commit a6c01db, 2026-08): a
+ * draw from the replicas that were sent the longest beginning of the prompt, in chunks. If it is
+ * shorter than min_match_tokens, the replica with the lowest rate of requests. The source keeps all
+ * prompts; here a replica has at most max_chunks chunks, and the one used longest ago is dropped
+ * first.
  *
- * The source cuts texts into chunks of 128 characters, here 32 tokens. The incomplete chunk at the
- * end of a prompt is one of its own, and its match counts as chunk_tokens. Costs a look at each
- * replica, and for each matched chunk one at each replica that has it. */
+ * The source cuts texts into chunks of 128 characters; here a chunk has chunk_tokens tokens, 32 by
+ * default. The incomplete chunk at the end of a prompt is one of its own, and its match counts as
+ * chunk_tokens. A pick looks at each replica, and for each matched chunk at each replica that has
+ * it. */
 #include "inflight/policy.h"
 
 #include "longest_match.h"

@@ -1,9 +1,10 @@
-/* A prompt as a router sees it: blocks of tokens, each named by all that stands up to its end.
+/* A prompt as a router cuts it: blocks of tokens, each with a key that depends on all tokens up to
+ * its end.
  *
- * Gateways cut texts; a trace has no texts, only which tokens are the same: prefix groups and hash
- * ids. So their characters are counted in tokens, and what two prompts share in whole blocks: with
- * smaller blocks the share is seen more exactly, at more look-ups. Where a source cuts off the end
- * of a prompt as a shorter block, `keeps_rest` does. */
+ * Gateways cut texts. A trace has no texts: it only says which tokens are the same, by prefix
+ * groups and hash ids. So the characters of a gateway are counted as tokens here, and what two
+ * prompts share is counted in whole blocks. Smaller blocks count it more exactly, with more
+ * look-ups. keeps_rest is for gateways that keep a shorter block at the end of a prompt. */
 #ifndef POLICIES_ROUTE_PROMPT_BLOCKS_H
 #define POLICIES_ROUTE_PROMPT_BLOCKS_H
 

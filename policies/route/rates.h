@@ -1,6 +1,6 @@
-/* How much each replica was sent within the last seconds, requests or what they weigh: a window
- * that slides. Its memory is taken when it is created; beyond its room the oldest leave it early.
- */
+/* The requests that each replica was sent within the last seconds, or their weights: a sliding
+ * window. Its memory is allocated when it is created; if it is full the oldest requests leave it
+ * early. */
 #ifndef POLICIES_ROUTE_RATES_H
 #define POLICIES_ROUTE_RATES_H
 

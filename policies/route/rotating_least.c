@@ -3,13 +3,14 @@
  *
  *     max(clients x own in flight, waiting + running) + waiting x 6 x max(0, usage - 0.5)
  *
- * where waiting, running and the use of the K/V pool are the rank's last report, and waiting grows
- * by `clients` with each request that the client has sent since. The first of equals is the first
- * behind a start that moves on by one rank with each request; client c of n begins at rank
- * ranks x c / n. An exact report (no cluster.news) already counts what was sent. A report replaces
- * the counts as it comes: what was sent between its sampling and its coming is forgotten.
+ * where waiting, running and the use of the K/V pool are those of the rank's last report, and
+ * waiting grows by `clients` with each request that the client has sent since. Of equal ranks the
+ * first is taken, counted from a start that moves on by one rank with each request; client c of n
+ * begins at rank ranks x c / n. An exact report (no cluster.news) already counts what was sent. A
+ * report that comes replaces the counts, so requests sent between its sampling and its coming are
+ * lost from them.
  *
- * Several API servers each count for themselves; requests are dealt to them in turn. Costs a look
+ * Several API servers each count for themselves; requests are dealt to them in turn. A pick looks
  * at each replica. */
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ struct state {
     uint64_t *n_picked;        /* [client] */
 };
 
-/* What a client knows of a replica. */
+/* A client's counts of a replica. */
 struct client_view {
     int32_t n_in_flight; /* its own requests there */
     int32_t n_since;     /* of them sent since the report of taken_ns was heard */

@@ -52,8 +52,8 @@ struct series_set {
 };
 
 /* Reads folders of `inflight run`, or folders of `inflight capacity`. options may be NULL. A key
- * that no run sweeps, or whose values are no numbers, and a label of a name that there is none of
- * are IFL_E_INPUT. */
+ * that no run sweeps, a key with values that are no numbers, and a label for a name that does not
+ * occur are IFL_E_INPUT. */
 int series_read(struct series_set *set, size_t n_runs, const char *const *run_dirs,
                 const struct series_options *options, struct ifl_error *error);
 /* True if every run has that column behind its keys, with numbers. */

@@ -40,7 +40,7 @@ static int put(struct bench *bench, struct ifl_error *error, const char *format,
     return whole_write(&bench->file, text, error);
 }
 
-/* JSON knows no infinity and no NaN. */
+/* JSON has no infinity and no NaN. */
 static int put_number(struct bench *bench, const char *key, double value, struct ifl_error *error)
 {
     return isfinite(value) ? put(bench, error, "\"%s\": %.12g, ", key, value)

@@ -19,7 +19,7 @@ struct saturation {
     double behind[SATURATION_BINS + 1]; /* growth before a bin that all of the bin sees */
 };
 
-/* Of lives whose first and last arrivals are these. */
+/* first_ns and last_ns are the first and the last arrival of all lives. */
 void saturation_begin(struct saturation *saturation, int64_t first_ns, int64_t last_ns);
 /* Adds a life; lives come in order of arrival. */
 void saturation_add(struct saturation *saturation, const struct life *life);

@@ -1,4 +1,4 @@
-/* The clock that only goes forward, CLOCK_MONOTONIC. */
+/* The system's monotonic clock, CLOCK_MONOTONIC. */
 #ifndef SIM_BASE_CLOCK_H
 #define SIM_BASE_CLOCK_H
 

@@ -1,4 +1,5 @@
-/* Finds an engine's module and loads it, once a program; the data types that engines take. */
+/* Loads the module of an engine, once a process. Names and sizes of the data types that engines
+ * compute with. */
 #ifndef SIM_BASE_ENGINE_MODULE_H
 #define SIM_BASE_ENGINE_MODULE_H
 

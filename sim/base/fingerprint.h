@@ -1,4 +1,4 @@
-/* A number of bytes by which a later look finds them changed. */
+/* A hash of bytes, by which a later comparison finds that they have changed. */
 #ifndef SIM_BASE_FINGERPRINT_H
 #define SIM_BASE_FINGERPRINT_H
 
@@ -7,7 +7,8 @@
 
 #define FINGERPRINT_OF_NOTHING 0xcbf29ce484222325u
 
-/* FNV-1a: the print of what `print` is of, and of these bytes behind it. */
+/* FNV-1a. `print` is the hash of the bytes so far, FINGERPRINT_OF_NOTHING at first; the result is
+ * the hash of these and of the n_bytes behind them. */
 static inline uint64_t fingerprint(uint64_t print, const void *of, size_t n_bytes)
 {
     const unsigned char *bytes = of;

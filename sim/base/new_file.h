@@ -1,6 +1,6 @@
-/* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed. Of a
- * symbolic link that is done with its target. Devices and FIFOs, and whatever is in /dev, are
- * written as they are. A file that was read (inflight/inputs.h) is not replaced. */
+/* A file that gets its name only when it is complete: it is written as PATH.tmp, then renamed. If
+ * PATH is a symbolic link, its target is written in this way. Devices, FIFOs and all files in /dev
+ * are written directly. A file that this process has read (inflight/inputs.h) is not replaced. */
 #ifndef SIM_BASE_NEW_FILE_H
 #define SIM_BASE_NEW_FILE_H
 

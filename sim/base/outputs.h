@@ -1,5 +1,5 @@
-/* The files that a command is about to write into a folder, asked about before the first of them is
- * opened (inflight/inputs.h). */
+/* The files that a command will write into a folder, checked before the first of them is opened: do
+ * they exist, and has this process read one of them (inflight/inputs.h)? */
 #ifndef SIM_BASE_OUTPUTS_H
 #define SIM_BASE_OUTPUTS_H
 

@@ -1,5 +1,6 @@
-/* The arguments of serving systems: what each means here, if anything. One table a system, for
- * messages about misspelt keys, for `inflight import` and for `inflight export --server`. */
+/* The arguments of serving systems, a table for each: the key of a configuration that an argument
+ * corresponds to, if there is one. The tables serve messages about misspelt keys, `inflight import`
+ * and `inflight export --server`. */
 #ifndef SIM_BASE_SERVER_FLAGS_H
 #define SIM_BASE_SERVER_FLAGS_H
 
@@ -17,8 +18,8 @@ enum flag_takes {
 
 enum flag_sense {
     FLAG_MAPS,     /* says what a key says */
-    FLAG_HARMLESS, /* changes no scheduling and no timing, or only those of a feature whose own flag
-                    * is not modelled */
+    FLAG_HARMLESS, /* changes no scheduling and no timing, or only those of a feature that is not
+                    * modelled and has a flag of its own */
     FLAG_DEPENDS,  /* says what a key says where other settings let it: import/settle_*.c decide */
     FLAG_UNMODELLED, /* changes what is not modelled */
     FLAG_ELSEWHERE   /* no argument of the server: known for messages only */

@@ -1,5 +1,5 @@
-/* The places of an array that grows: which are free, and which are taken. A place that was given
- * back last is taken first, and new ones in order. */
+/* The free and the taken places of an array that grows. The place that was given back last is taken
+ * first; places that were never taken are taken in order. */
 #ifndef SIM_BASE_SLOTS_H
 #define SIM_BASE_SLOTS_H
 

@@ -1,6 +1,6 @@
-/* The least of n keys, kept as they change: a tree of matches. Each node has the number of the key
- * that wins below it, so that a change costs one match a level, and so does the least of a span.
- * Ties go to the lower number. */
+/* The least of n keys that change: a tree of matches. Each node has the number of the winner, the
+ * least key below it. So a change costs one match a level, and so does the least key of a span. Of
+ * equal keys the lower number wins. */
 #ifndef SIM_BASE_TOURNAMENT_H
 #define SIM_BASE_TOURNAMENT_H
 

@@ -1,4 +1,4 @@
-/* A YAML document as a tree. Every node knows its place in the file.
+/* A YAML document as a tree. Every node has its place in the file.
  *
  * libyaml parses. Maps keep their order. A key given twice, an anchor that recurses and a document
  * after the first are errors. A parent owns its children. One tree may have nodes of several files

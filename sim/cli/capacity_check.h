@@ -1,4 +1,5 @@
-/* What a configuration lacks, or has too much of, for a search for its capacity. */
+/* Checks a configuration before a search for its capacity: keys that the search needs, keys that
+ * contradict each other, and keys that it excludes. */
 #ifndef SIM_CLI_CAPACITY_CHECK_H
 #define SIM_CLI_CAPACITY_CHECK_H
 

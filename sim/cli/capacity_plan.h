@@ -1,10 +1,11 @@
 /* The answer of `inflight capacity` with capacity.target_rps: plan.csv, a table and a figure.
  *
- * Of each deployment: the fewest replicas, what they cost an hour and a million output tokens, and
- * the energy of their GPUs. Tokens are those that the target brings, so that a trace that ends has
- * no say. Energy is power x GPUs x time, at the power that the configuration gives, or else at the
- * GPUs' thermal design power: more than they take over a long time, without hosts, switches and
- * cooling. The intervals of costs are those of the number of replicas. */
+ * For each deployment: the fewest replicas, their cost in dollars an hour and for a million output
+ * tokens, and the energy of their GPUs. Output tokens are those of target_rps requests a second, so
+ * that the end of a short trace does not change the costs. Energy is power x GPUs x time, at the
+ * power that the configuration gives, or else at the GPUs' thermal design power. The latter is more
+ * than GPUs take in the long run; hosts, switches and cooling are not counted. The intervals of
+ * costs follow from the interval of the number of replicas. */
 #ifndef SIM_CLI_CAPACITY_PLAN_H
 #define SIM_CLI_CAPACITY_PLAN_H
 

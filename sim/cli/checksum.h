@@ -1,4 +1,4 @@
-/* The contents of a file as two numbers. */
+/* The checksum of the contents of files: their length in bytes and their CRC-32. */
 #ifndef SIM_CLI_CHECKSUM_H
 #define SIM_CLI_CHECKSUM_H
 

@@ -6,13 +6,13 @@
 
 #include "cli/options.h"
 
-/* The words between bars of an option whose value is one of them, with a blank between two; empty
- * if it is not. */
+/* The values that an option can have, from its text with bars between them; here with blanks
+ * between them. Empty if the option's value is no word of a list. */
 const char *completion_words(const struct option_spec *option, char words[64]);
 /* "file", "setting" */
 const char *completion_name(enum completion completion);
-/* The keys of a configuration whose values are names that `inflight list` lists: the i-th key, and
- * in *topic what to list; NULL behind the last. */
+/* The keys of a configuration with values that `inflight list` lists: the i-th key, and in *topic
+ * the topic to list; NULL behind the last. */
 const char *completion_key(size_t i, const char **topic);
 /* True for the first command of each first word. */
 bool completion_is_first(size_t i);

@@ -1,4 +1,4 @@
-/* What inflight identify prints and writes. */
+/* The printed report of `inflight identify`, and its files. */
 #ifndef SIM_CLI_IDENTIFY_FILES_H
 #define SIM_CLI_IDENTIFY_FILES_H
 

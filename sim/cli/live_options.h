@@ -18,7 +18,7 @@ struct live_options { /* the values of the options */
 /* The defaults. */
 extern const struct live_options live_options_default;
 
-/* Rows of the table of a command whose options are read into a struct with a member `live`. */
+/* Rows for the table of a command that reads its options into a struct with a member `live`. */
 #define LIVE_OPTION(of, name, alias, kind, member, ...)                                            \
     {                                                                                              \
         name, alias, OPTION_##kind, offsetof(of, live.member), __VA_ARGS__                         \

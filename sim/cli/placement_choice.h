@@ -1,17 +1,24 @@
-/* What follows from the capacities of candidates (config/placement.h): placements, their front, and
- * one of them.
+/* Placements that follow from the capacities of candidates (config/placement.h): all on a front of
+ * cost and rate, and the chosen one.
  *
- * A placement has so many replicas of each pool. Of phases searched apart it carries
+ * A placement has a number of replicas of each pool. The rate that it serves, in requests a second,
+ * is
  *
- *     min(n_p goodput_p, n_d goodput_d),
+ *     min(n_p goodput_p, n_d goodput_d)   phases that were searched apart
+ *     n goodput                           n pairs of a prefill and a decode replica
+ *     as flown                            candidates that were flown as a whole
  *
- * of pairs n goodput, and of candidates flown as a whole what they carry. Its cost are dollars an
- * hour where all pools have prices, and GPUs otherwise. On the front are those that carry more than
- * all that cost no more. The algorithm's placement has the candidates with the most goodput a unit
- * of cost, each ceil(target / goodput) times; without a target as many as carry the most within the
- * budget. Chosen is the cheapest on the front that carries the target; without a target the one
- * that carries most within the budget, or without a budget the one that carries most a unit of
- * cost. */
+ * Its cost is dollars an hour if all pools have prices, else GPUs. A placement is on the front if
+ * it serves more than each placement that costs no more.
+ *
+ * The algorithm's placement has the candidates with the most goodput a unit of cost, each
+ * ceil(target / goodput) times; without a target, as many of them as serve the most within the
+ * budget.
+ *
+ * The chosen placement is
+ *   - with a target, the cheapest on the front that serves it;
+ *   - with a budget alone, the one that serves the most within it;
+ *   - without both, the one that serves the most a unit of cost. */
 #ifndef SIM_CLI_PLACEMENT_CHOICE_H
 #define SIM_CLI_PLACEMENT_CHOICE_H
 

@@ -74,7 +74,7 @@ static const struct verdict *find_calm(const struct ifl_points *points, size_t k
     return NULL;
 }
 
-/* True if no earlier point with that value of the key was told of. */
+/* True if no note names an earlier point with that value of the key. */
 static bool is_news(const struct verdict *const *told, size_t n, size_t key,
                     const struct verdict *of)
 {

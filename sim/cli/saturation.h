@@ -1,4 +1,4 @@
-/* Why a point is saturated where others are not. */
+/* Notes that explain why points of a sweep are saturated: which resource was full. */
 #ifndef SIM_CLI_SATURATION_H
 #define SIM_CLI_SATURATION_H
 

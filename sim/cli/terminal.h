@@ -1,4 +1,5 @@
-/* What a stream is written to: a terminal of so many columns that takes colour, or a file. */
+/* The kind of an output stream: a terminal with its width and whether it takes colour, or a file.
+ */
 #ifndef SIM_CLI_TERMINAL_H
 #define SIM_CLI_TERMINAL_H
 

@@ -1,9 +1,12 @@
-/* Keys that have no effect without another one.
+/* Keys that have no effect without another key, such as workload.patience.mean_s without
+ * workload.patience.process.
  *
- * A key is refused that the user says, not at its default, where no point of the study has the
- * other one: a sweep may turn it on. Where that one says itself that it is off, it counts as there:
- * so does what a run writes of itself, and what is left of a file under an edit. What presets say
- * is never refused: they give defaults to what a file may turn on. */
+ * Such a key is refused if the user's file or command line gives it a value other than its default
+ * and no point of the study has the other key; a sweep may give the other key in some points alone.
+ * The other key counts as present with any value but null, even one that turns its feature off. So
+ * the files that a run writes, which have all keys, are accepted, and so is a file after an edit on
+ * the command line. Keys in presets are never refused: they are defaults for features that a file
+ * may turn on. */
 #ifndef SIM_CONFIG_CHECK_COMPANY_H
 #define SIM_CONFIG_CHECK_COMPANY_H
 

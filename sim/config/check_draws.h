@@ -1,4 +1,4 @@
-/* What is drawn in a run, so that its replications differ. */
+/* Whether a run draws random numbers. If it draws none, its replications would all be alike. */
 #ifndef SIM_CONFIG_CHECK_DRAWS_H
 #define SIM_CONFIG_CHECK_DRAWS_H
 

@@ -1,4 +1,4 @@
-/* What a cluster of engines goes together with. */
+/* Features of a cluster that cannot be combined with engines. */
 #ifndef SIM_CONFIG_CHECK_ENGINE_H
 #define SIM_CONFIG_CHECK_ENGINE_H
 

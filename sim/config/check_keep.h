@@ -1,4 +1,4 @@
-/* What serving.kv.keep goes together with. */
+/* Features that cannot be combined with serving.kv.keep. */
 #ifndef SIM_CONFIG_CHECK_KEEP_H
 #define SIM_CONFIG_CHECK_KEEP_H
 

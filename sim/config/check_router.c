@@ -25,7 +25,7 @@ static bool has_several(const struct config *config)
     return n > 1;
 }
 
-/* Of a module that is not built in only its answers tell. */
+/* For a module that is not built in this is seen only from its answers. */
 static bool may_send_pairs(const struct ifl_policy *router)
 {
     return router->sends_pairs || strcmp(router->name, "conditional") == 0 ||

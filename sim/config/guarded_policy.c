@@ -39,7 +39,7 @@ static const char *const call_names[N_CALLS] = {
     "pick_decode",   "on_sent",     "on_first_token", "on_end"};
 
 struct guarded {
-    struct ifl_policy marked; /* first: what the registry knows */
+    struct ifl_policy marked; /* first: the registry has a pointer to it */
     const struct ifl_policy *bare;
     struct guard_call calls[N_CALLS];
     union {
@@ -86,7 +86,7 @@ static const char *without_words(int rc)
     return rc == IFL_E_NOMEM ? "its init finds no memory" : "its init fails and does not say why";
 }
 
-/* What it finds wrong is told with the module's name. */
+/* Adds the name of the module to an error of its init. */
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const char *module = guarded_of(self)->module;

@@ -1,4 +1,4 @@
-/* The table of keys as text, for what lists or completes them. */
+/* The table of keys as text, for commands that list or complete keys. */
 #ifndef SIM_CONFIG_KEY_DOCS_H
 #define SIM_CONFIG_KEY_DOCS_H
 

@@ -1,4 +1,4 @@
-/* A study's first point as if another preset had been named. */
+/* The first point of a study, read with another preset than the one that its file names. */
 #ifndef SIM_CONFIG_OTHER_PRESET_H
 #define SIM_CONFIG_OTHER_PRESET_H
 

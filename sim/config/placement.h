@@ -1,19 +1,20 @@
-/* The candidates of capacity.placement: deployments of the pools of a cluster whose capacities are
- * searched, as points of a sweep that the file does not write down.
+/* The candidates of capacity.placement: deployments of the pools of a cluster. The capacity of each
+ * is searched, as a point of a sweep that the file does not write down.
  *
- * apart: one pool at a time, a replica of it; the other pool takes no time and has K/V blocks for
- * all, so that only the phase of the one can miss the objectives. Each phase is then replicated on
- * its own (Zhong et al., DistServe, OSDI 2024, algorithm 1, for nodes with a fast network between
- * them).
+ * apart: one replica of one pool at a time. The other pool takes no time and has K/V blocks for all
+ * requests, so that only the phase that is searched can miss the objectives. Each phase is then
+ * replicated by itself (Zhong et al., DistServe, OSDI 2024, algorithm 1, for nodes with a fast
+ * network between them).
  *
- * segments: one replica of each of the two pools. Stages are cut into segments, one a node; the
- * segments of both that have the same number share a node, so that K/V moves within it (algorithm
- * 2, for nodes with a slow network between them). In a node
+ * segments: one replica of each of the two pools. The stages of a pipeline are cut into segments,
+ * one a node. Segments of both pools with the same number share a node, so that K/V moves within it
+ * (algorithm 2, for nodes with a slow network between them). In a node
  *
  *     tensor_p pipeline_p + tensor_d pipeline_d <= node_gpus,
  *
- * and both span the same number of nodes. Where several numbers of nodes give the same parallelism
- * the fewest are taken: no more than the node differs.
+ * and both replicas span the same number of nodes. If several numbers of nodes give the same
+ * parallelism only the smallest is a candidate: the others differ from it in the number of nodes
+ * alone.
  *
  * together: every combination of the parallelism and of the counts of all pools. */
 #ifndef SIM_CONFIG_PLACEMENT_H

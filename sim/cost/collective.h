@@ -1,6 +1,6 @@
-/* What ranks tell one another in a layer: all-reduces of a tensor-parallel group, the exchange of
- * tokens between data-parallel ranks around experts, and the merge of attention that is split over
- * the context. */
+/* Messages between the ranks of a model in each layer: all-reduces of a tensor-parallel group, the
+ * exchange of tokens between data-parallel ranks around experts, and the merge of attention that is
+ * split over the context. */
 #ifndef SIM_COST_COLLECTIVE_H
 #define SIM_COST_COLLECTIVE_H
 

@@ -1,4 +1,4 @@
-/* The cost of a step: what a GPU of a given kind takes to run it.
+/* The cost of a step: the time that a GPU of a given kind takes to run it.
  *
  *   linear     four coefficients, for checks of the simulator with a pencil or queueing theory
  *   roofline   derives FLOPs and bytes from the model's architecture and maps them to time with the
@@ -6,8 +6,8 @@
  *   table      looks operations up, as other simulators do, so that schedulers can be compared at
  *              equal cost
  *
- * Durations depend only on the integer totals of the step. A cost caches what it
- * has computed, so each cost is used by one thread. */
+ * Durations depend only on the integer totals of the step. A cost caches its results, so each cost
+ * is used by one thread. */
 #ifndef SIM_COST_COST_H
 #define SIM_COST_COST_H
 

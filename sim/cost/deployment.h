@@ -52,7 +52,7 @@ struct deployment_exchange {
     double latency_s; /* of each of its two ways */
     double gb_per_s;  /* of what a rank receives or sends; 0: as an all-reduce of the ranks */
     double dispatch_bytes, combine_bytes; /* of an element on each way; 0: as activations */
-    double imbalance; /* tokens of the rank whose experts get most, over the mean; 0 is 1 */
+    double imbalance; /* most tokens of the experts of a rank, over the mean of ranks; 0 is 1 */
     /* Where no rank has more tokens than this, all have as many as the one with most: CUDA graphs
      * are of one size for all ranks. */
     int32_t padded_tokens;
@@ -75,8 +75,8 @@ struct deployment_cache {
     double hit_frac; /* of each prompt, from its beginning */
 };
 
-/* Below the value, half a normal distribution whose 5th percentile is `low`; above it, one whose
- * 95th is `high`. */
+/* Below the value, half a normal distribution with `low` as its 5th percentile; above it, half of
+ * one with `high` as its 95th. */
 struct deployment_interval {
     int section; /* of deployment_sections; -1: num_blocks */
     int field;   /* of that section; of deployment_fields */

@@ -1,5 +1,5 @@
-/* How the numbers of a deployment vary together: a fit that cannot tell two of them apart knows
- * their sum better than either. */
+/* Correlations of a deployment's numbers. If a fit cannot tell two of them apart, their sum is
+ * better known than either of them. */
 #include <gsl/gsl_linalg.h>
 #include <string.h>
 

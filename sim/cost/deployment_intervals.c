@@ -1,4 +1,5 @@
-/* What is known of a deployment's numbers: the ends of intervals, beside the values. */
+/* The uncertainty of a deployment's numbers: `intervals:`, the ends of an interval for each value.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What the readers of a Hugging Face config.json share, and those of models whose layers are of
- * several kinds. */
+/* Functions that all readers of a Hugging Face config.json share, and those of models that have
+ * layers of several kinds. */
 #ifndef SIM_COST_HUGGINGFACE_KINDS_H
 #define SIM_COST_HUGGINGFACE_KINDS_H
 
@@ -39,7 +39,7 @@ void hf_read_window(struct ifl_hf_config *config, struct model *model);
 void hf_add_to_layers(struct model *model, int64_t n);
 /* Attention and MLP of a layer read one norm, so that it has one fewer. */
 void hf_share_norm(struct model *model);
-/* Norms of queries and keys whose heads have a weight each, in place of one weight for all. */
+/* Norms of queries and keys have a weight for each head, in place of one for all heads. */
 void hf_widen_qk_norm(struct model *model);
 
 /* The format of a quantised checkpoint's matrices; words for it, NULL if it is not quantised.

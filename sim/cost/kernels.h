@@ -80,9 +80,9 @@ double latent_s(const struct hardware *hardware, double n_prompt_tokens, double 
  *
  *     ts + b decode_us + bytes / (e_d W) + max(tp, n token_us + F_a / (e_c P) + F_i / (e_i 2 P))
  *
- * for n tokens of prompts, b decodes whose indexer reads so many bytes of keys, and prompts
- * (without prompts the last term is 0) whose attention has F_a FLOPs and whose indexer F_i, in fp8.
- */
+ * for n tokens of prompts and b decodes. The indexer of the decodes reads `bytes` of keys. The
+ * attention of the prompts has F_a FLOPs, their indexer F_i, in fp8; without prompts the last term
+ * is 0. */
 struct sparse_shape {
     double n_prompt_tokens, n_decodes, prompt_flops, index_flops, index_bytes;
 };

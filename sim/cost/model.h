@@ -47,8 +47,8 @@ enum model_quantization {
 enum model_kv_scales { MODEL_KV_NO_SCALES, MODEL_KV_MODELOPT, MODEL_KV_COMPRESSED_TENSORS };
 #define MODEL_NVFP4_BYTES (4.5 / 8) /* of an element, with its part of the scale */
 /* Layers with a state: the gated delta rule (Gated DeltaNet; Yang et al. 2024, arXiv 2412.06464),
- * or the state-space duality of Mamba-2 (Dao & Gu 2024, arXiv 2405.21060), whose keys are B and
- * queries C, a pair a group of heads (k_heads), and whose values are the heads' inputs. */
+ * or the state-space duality of Mamba-2 (Dao & Gu 2024, arXiv 2405.21060). The latter has keys B
+ * and queries C, a pair for each group of heads (k_heads); its values are the heads' inputs. */
 enum model_state_rule { MODEL_STATE_DELTA, MODEL_STATE_MAMBA2 };
 /* The layers' matrices by what they are part of. The MLPs are those of a dense model, or of the
  * layers of first_dense_layers; the experts those that a router picks from. */
@@ -306,7 +306,7 @@ void model_state_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_STATE_LINEARS]);
 /* The state of a sequence in one such layer, on a rank, with the last tokens of its convolution. */
 int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel);
-/* The tokens whose K/V in one of the other layers is as large. */
+/* The number of tokens that have K/V of this size in one of the other layers. */
 double model_state_tokens(const struct model *model, int32_t tensor_parallel);
 
 /* The product of the LM head: n = V', k = d. */

@@ -1,4 +1,4 @@
-/* What follows from a model's other fields, and what contradicts them. */
+/* Computes the fields of a model that follow from the others, and refuses contradictions. */
 #include "cost/model.h"
 
 /* ---- attention ---- */

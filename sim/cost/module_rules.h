@@ -2,14 +2,14 @@
  *
  * A rule is of one of these kinds:
  *
- *   - re:TEXT or -:TEXT: a regular expression, from the beginning of the name; it may end before
- * the name does.
- *   - TEXT with * or ?: a pattern of a shell, for the name or for a module that it is in.
+ *   - re:TEXT or -:TEXT: a regular expression that matches from the beginning of the name; the
+ *     match may end before the name does.
+ *   - TEXT with * or ?: a pattern as in a shell, for the name or for that of an enclosing module.
  *   - TEXT: the name, or some of its words between dots. model.layers.0.mlp and self_attn are rules
  *     for model.layers.0.self_attn.q_proj; mlp.gate is none for mlp.gate_proj.
  *
- * vLLM and transformers differ in how much of a name a text must be; whole words are what all of
- * their checkpoints have in mind. Expressions are Python's, read by PCRE2. */
+ * vLLM and transformers differ in how much of a name a plain TEXT must match. Whole words give the
+ * result that their checkpoints intend in both. Expressions are Python's, read by PCRE2. */
 #ifndef SIM_COST_MODULE_RULES_H
 #define SIM_COST_MODULE_RULES_H
 

@@ -527,7 +527,7 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                         parallel->pipeline;
 }
 
-/* The profile has what ranks need to tell one another. */
+/* The profile has the times of the messages between ranks. */
 static int check_links(const struct platform *platform, const struct parallel *parallel,
                        struct ifl_error *error)
 {

@@ -1,7 +1,7 @@
-/* Attention to the tokens that an indexer picks: DeepSeek sparse attention (DeepSeek-V3.2,
- * DeepSeek-AI 2025, section 2.1), of latents. Each query has index heads of its own, which score
- * all tokens before it by one key a token, and attends to the index_topk best. Queries of prompts
- * attend in the form of decodes, to latents. */
+/* Sparse attention with an indexer (DeepSeek-V3.2, DeepSeek-AI 2025, section 2.1), over latents.
+ * The index heads of a query score each token before it by one key a token, and the query attends
+ * to the index_topk tokens with the highest scores. Queries of prompts attend to latents, too, in
+ * the form that decodes use. */
 #ifndef SIM_COST_ROOFLINE_SPARSE_H
 #define SIM_COST_ROOFLINE_SPARSE_H
 

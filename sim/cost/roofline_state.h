@@ -1,7 +1,6 @@
-/* Layers with a state in place of K/V behind a short convolution: a gated delta rule (Gated
- * DeltaNet; Yang et al. 2024, arXiv 2412.06464), or Mamba-2 (Dao & Gu 2024, arXiv 2405.21060),
- * whose decodes read and write a state once as those of the delta rule do and take the same time.
- */
+/* Layers that have a state in place of K/V, behind a short convolution: a gated delta rule (Gated
+ * DeltaNet; Yang et al. 2024, arXiv 2412.06464), or Mamba-2 (Dao & Gu 2024, arXiv 2405.21060). In
+ * both a decode reads and writes the state once, in the same time. */
 #ifndef SIM_COST_ROOFLINE_STATE_H
 #define SIM_COST_ROOFLINE_STATE_H
 

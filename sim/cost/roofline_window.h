@@ -1,9 +1,12 @@
-/* Layers whose attention sees the last tokens alone.
+/* Layers with a window of attention: a query attends to the last `window` tokens alone.
  *
- * A step is known by sums over its sequences, not by each of them. Decodes read at most the window
- * each, n W together; that is exact where all contexts are on one side of the window, and too much
- * by what the shorter ones leave otherwise. A chunk of a prompt counts as one of mean length behind
- * a context of mean length. */
+ * The totals of a step are sums over its sequences, so the context of a single sequence is not
+ * known. Decodes read the sum of their contexts, but at most the window W each, n W in all. This is
+ * exact if all contexts are longer than the window, or all are shorter. Otherwise it is too much,
+ * by at most the tokens that the shorter contexts lack to the window. With attention in chunks of W
+ * tokens (`chunked`) decodes read n W / 2 in all if the sum of their contexts exceeds n W. The
+ * chunks of prompts in the step count as chunks of the mean length behind contexts of the mean
+ * length. */
 #ifndef SIM_COST_ROOFLINE_WINDOW_H
 #define SIM_COST_ROOFLINE_WINDOW_H
 

@@ -24,7 +24,7 @@
 
 enum vision_kind {
     VISION_NONE,
-    VISION_UNKNOWN, /* there is an encoder, whose shapes are not read */
+    VISION_UNKNOWN, /* there is an encoder; its shapes are not read */
     VISION_QWEN2,
     VISION_QWEN2_5,
     VISION_QWEN3,

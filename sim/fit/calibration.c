@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of calibration_columns. */
+/* In the order of CALIBRATION_COLUMNS. */
 enum column {
     OP,
     LAYERS,

@@ -1,4 +1,4 @@
-/* Errors of a profile on tables, which need not be those that it was fitted to. */
+/* Errors of a profile on tables of measurements, which may be others than those of its fit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

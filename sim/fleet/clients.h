@@ -1,4 +1,4 @@
-/* What clients do while they wait: how long they do, and whether they try again. */
+/* The patience of clients, after which they leave, and their retries. */
 #ifndef SIM_FLEET_CLIENTS_H
 #define SIM_FLEET_CLIENTS_H
 

@@ -1,12 +1,12 @@
-/* What the gateway does with a request before the router is asked, or with what it holds back.
+/* The gateway in front of the router: it may drop an arrival or hold it back.
  *
- * hold: flow control as llm-d's (inference scheduler 520af47, saturation detector): a request waits
+ * hold: flow control as llm-d's (inference scheduler 520af47, saturation detector). A request waits
  * at the gateway while the saturation of the replicas that may have it is 1 or more,
  *
  *     mean over them of  max(waiting / queue_depth, share of blocks in use / kv_frac),
  *
- * by the replicas' reports; one with a report older than stale_s counts as 1. The formula
- * holds as it is written, without a rounding error: queues of 3, 4 and 2 of 3 are a mean of 1. */
+ * by the replicas' reports; a replica with a report older than stale_s counts as 1. Rounding errors
+ * do not enter: with a queue_depth of 3, queues of 3, 4 and 2 have a mean of exactly 1. */
 #ifndef SIM_FLEET_GATEWAY_H
 #define SIM_FLEET_GATEWAY_H
 

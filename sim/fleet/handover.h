@@ -1,12 +1,13 @@
-/* How a request is handed over from the replica that computes its prompt to the one that goes on.
+/* The hand-over of a request from the replica that computes its prompt, the prefill replica, to the
+ * one that decodes it.
  *
- *   pull  the decode replica gets the request as its prompt is done, takes blocks for it in a plan,
- *         and reads the K/V
- *   push  it gets the request as it arrives, and takes blocks then; the prefill replica writes the
- *         K/V as it has it
+ *   pull  the decode replica gets the request when its prompt is done, takes blocks for it in a
+ *         plan, and reads the K/V
+ *   push  the decode replica gets the request when it arrives, and takes blocks then; the prefill
+ *         replica writes the K/V as it is computed
  *
- * Either way K/V moves once it is there and has blocks at its destination, and the blocks at its
- * source are free when it has moved. */
+ * In both cases K/V moves once it is computed and has blocks at the decode replica. The blocks at
+ * the prefill replica are free when it has moved. */
 #ifndef SIM_FLEET_HANDOVER_H
 #define SIM_FLEET_HANDOVER_H
 
@@ -24,7 +25,8 @@ enum handover_token { TOKEN_OF_PREFILL, TOKEN_ON_ARRIVAL, TOKEN_OF_DECODE };
  * move, the last has come a latency behind max(T + x / L, T / L + x); where there are blocks
  * for it only from A on, behind max(T + x / L, max(T / L, A) + x)). */
 enum handover_overlap { MOVE_AT_END, MOVE_BY_CHUNK, MOVE_BY_LAYER };
-/* What becomes of a request whose K/V is lost before it has moved, or as it moves. */
+/* A request with K/V that is lost before it has moved, or as it moves: it is computed again, or
+ * fails. */
 enum handover_lost { LOST_RECOMPUTE, LOST_FAIL };
 
 struct handover_rules {

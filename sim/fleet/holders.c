@@ -8,7 +8,7 @@
 
 enum { FIRST_BUCKETS = 1024 };
 
-/* ---- what the caches tell ---- */
+/* ---- reports of the caches ---- */
 
 static uint32_t *bucket_of(const struct holders *holders, uint64_t identity)
 {

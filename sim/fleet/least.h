@@ -1,5 +1,5 @@
-/* The replica with the fewest requests, or the first by another count, kept as loads change. Ties
- * go to the lower number. */
+/* The replica with the fewest requests, or the first by another count (enum least_by), up to date
+ * while loads change. Of equal counts the lower number is first. */
 #ifndef SIM_FLEET_LEAST_H
 #define SIM_FLEET_LEAST_H
 

@@ -1,21 +1,21 @@
-/* Links that K/V passes on its way: out of a replica and into one, or to its host, its disk, a
- * store.
+/* Links over which K/V moves: out of a replica and into one, or between a replica and its host, its
+ * disk or a store.
  *
- * A transfer takes  latency + pieces x piece time + bytes / rate.  The link is busy for all but the
- * latency. A transfer may pass two links, out of one replica and into another: it goes at the rate
- * of the slower one, and with the longer latency and piece time of the two. What several transfers
- * on a link do to one another is its sharing:
+ * A transfer takes latency + pieces x piece time + bytes / rate. It occupies the link for all of
+ * this but the latency. A transfer may pass two links, out of one replica and into another. Its
+ * rate is then that of the slower one, its latency and piece time are the longer of the two.
+ * `sharing` says how simultaneous transfers share a link:
  *
  *   fifo      one after the other, in the order in which they were sent (a NIC's queue)
- *   shared    each gets an equal part of the rate, at any time (processor sharing; Dynamo's mocker,
+ *   shared    each has an equal part of the rate at any time (processor sharing; Dynamo's mocker,
  *             bandwidth_sharing_model.rs, 1.6.1)
- *   frozen    each keeps the part that it got when it was sent, of those that were sent and have
- *             not come, in their latency too (BLIS f90a1e3, pd_events.go: activeTransfers falls
- *             with KVTransferCompletedEvent)
- *   unshared  none (splitwise-sim 8f99e7d, DummyLink)
+ *   frozen    each keeps the part that it had when it was sent: the rate over the number of
+ *             transfers that were sent and have not come, those in their latency included (BLIS
+ *             f90a1e3, pd_events.go: activeTransfers falls with KVTransferCompletedEvent)
+ *   unshared  each has the whole rate (splitwise-sim 8f99e7d, DummyLink)
  *
- * Times of transfers on fifo, frozen and unshared links are known when they are sent. All memory is
- * taken by links_create and by a send that makes for more transfers at a time than ever before. */
+ * On fifo, frozen and unshared links the end of a transfer is known when it is sent. Memory is
+ * allocated by links_create, and by a send if more transfers are under way than ever before. */
 #ifndef SIM_FLEET_LINK_H
 #define SIM_FLEET_LINK_H
 

@@ -1,24 +1,25 @@
-/* Which requests move from one replica to another while they decode, and how (Llumnix: Sun et al.,
- * OSDI 2024; AlibabaPAI/llumnix 24220fb of 2025-08, load_computation.py,
+/* Migration: which requests move from one replica to another while they decode, and how (Llumnix:
+ * Sun et al., OSDI 2024; AlibabaPAI/llumnix 24220fb of 2025-08, load_computation.py,
  * global_scheduler/migration_filter.py and migration_policy.py, llumlet/migration_coordinator.py
  * and local_migration_scheduler.py).
  *
- * At each multiple of interval_ns the replicas of a pool are paired. Of a replica's free blocks
- * less those that waiting requests need, each whole ones, there are so many a request:
+ * At each multiple of interval_ns the replicas of a pool are paired by the blocks that each has for
+ * the growth of a request,
  *
- *     steps = (free - awaited) / (running + waiting), without requests infinite
+ *     steps = (free - awaited) / (running + waiting), infinite without requests,
  *
- * A replica gives a request away if it has fewer than `threshold`, or a request of its own has lost
- * its place on the device; it takes one if it has more, and none has. The one with the fewest steps
- * gives to the one with the most, the second to the second, and so on.
+ * where `awaited` is the whole blocks that waiting requests need. A replica gives a request away if
+ * its steps are below `threshold`, or if one of its own requests has lost its place on the device.
+ * It takes a request if its steps are above the threshold and none has. The giver with the fewest
+ * steps is paired with the taker with the most, the second giver with the second taker, and so on.
  *
- * A request moves in stages. A stage copies the blocks that were filled since the one before it
- * began, but for the last block, while the request goes on decoding. Where no more than
+ * A request moves in stages, and decodes in all but the last one. A stage copies the blocks that
+ * were filled since the stage before it began, except the last block. When no more than
  * last_stage_blocks are left the request stops, and the last stage copies all of them. The other
- * replica takes blocks as each stage begins; where it has none, the request stays.
+ * replica takes blocks as each stage begins; if it has too few the request stays.
  *
- * A request that waits has nothing to copy. It moves at once, with blocks for its prompt, to a
- * replica with no earlier one in its queue (_migrate_out_waiting_request; pre_alloc_cache). */
+ * A waiting request has nothing to copy. It moves at once, with blocks for its prompt, to a replica
+ * with no earlier request in its queue (_migrate_out_waiting_request; pre_alloc_cache). */
 #ifndef SIM_FLEET_MIGRATION_H
 #define SIM_FLEET_MIGRATION_H
 
@@ -32,7 +33,7 @@ enum migration_pairs { PAIRS_DEFRAG, PAIRS_BALANCED };
 /* Of those that decode: the one with the fewest tokens, the most, or that started last. Or the
  * first that waits (FCW). */
 enum migration_request { MIGRATE_SHORTEST, MIGRATE_LONGEST, MIGRATE_LAST, MIGRATE_FIRST_WAITING };
-/* Requests whose blocks are awaited: all that wait, or the first. */
+/* The waiting requests that count for awaited blocks: all, or the first. */
 enum migration_awaited { AWAITED_OF_ALL, AWAITED_OF_FIRST };
 
 struct migration_rules {

@@ -1,7 +1,7 @@
 /* Routing: which replica of a cluster gets a request that has arrived, or is held at the gateway.
  *
- * Code that changes a replica calls routing_note, so that asking the router costs no walk over
- * queues. */
+ * Code that changes a replica calls routing_note, which brings the router's load of it up to date.
+ * So a question to the router needs no walk over queues. */
 #ifndef SIM_FLEET_ROUTING_H
 #define SIM_FLEET_ROUTING_H
 
@@ -43,9 +43,9 @@ struct routing_span {
  */
 enum routing_look { LOOKS_AT_LOAD, LOOKS_AT_COUNTS, LOOKS_AT_CACHE };
 
-/* Takes a replica on to the time of which the router knows its load, or of its counts only if these
- * may be others by then; ROUTING_ALL: all whose counts may be others. To look at a cache, to the
- * time at which the router is asked, however old the news are. */
+/* Lets a replica fly on to the time at which the router sees its load. For counts this is needed
+ * only if they may have changed by then; ROUTING_ALL: all replicas with counts that may have. For a
+ * cache the time is that of the question, however old the news are. */
 #define ROUTING_ALL UINT32_MAX
 typedef int routing_bring_fn(void *context, uint32_t replica, enum routing_look look,
                              struct ifl_error *error);
@@ -197,14 +197,14 @@ static inline void routing_note(struct routing *routing, const struct replica *r
     if (routing->router)
         routing_note_load(routing, replica, now_ns);
 }
-/* When the router next hears of the replicas; IFL_NEVER: not before something changes, or its loads
+/* When the next report reaches the router; IFL_NEVER: not before something changes, or its loads
  * are exact. */
 int64_t routing_next_report_ns(const struct routing *routing, int64_t now_ns);
 static inline int64_t routing_next_news_ns(const struct routing *routing, int64_t now_ns)
 {
     return news_are_old(&routing->news) ? routing_next_report_ns(routing, now_ns) : IFL_NEVER;
 }
-/* True: it has heard something, or what it knows is fresh again. */
+/* True: a report has come, or the router's loads are fresh again. */
 bool routing_hear_report(struct routing *routing, int64_t now_ns);
 static inline bool routing_hear_news(struct routing *routing, int64_t now_ns)
 {
@@ -215,7 +215,7 @@ static inline bool routing_hear_news(struct routing *routing, int64_t now_ns)
     return heard;
 }
 
-/* ---- what a router hears, by the hooks that it has ---- */
+/* ---- the router's hooks, if it has them ---- */
 
 void routing_say_sent(struct routing *routing, const struct arrival *arrival, uint32_t replica,
                       int64_t now_ns);

@@ -1,15 +1,18 @@
-/* Classes of requests that are held at the gateway, and which one goes next: deficit round robin
- * (Shreedhar and Varghese 1996), as Dynamo's router has it (lib/kv-router/src/scheduling/
- * policy_queue.rs, pop_next, main branch of 2026). Where requests are larger than quanta, rounds
- * are given whole and at once, so that a class behind the one that goes has its next round early:
- * shares differ from the quanta by some percent.
+/* Classes of requests that are held at the gateway, and which class sends a request next: deficit
+ * round robin (Shreedhar and Varghese 1996), as in Dynamo's router
+ * (lib/kv-router/src/scheduling/policy_queue.rs, pop_next, main branch of 2026). If requests are
+ * larger than quanta, all rounds that some class still needs are given at once, and other classes
+ * get these quanta early. The shares of classes therefore differ from their quanta by some percent.
  *
- * A class goes on with its credit, as in the paper, only as long as a request goes each time that
- * it is asked: where none may go the round passes to the next class (carry_class is taken, and is
- * not set again; queue.rs asks until none may go). Credit stays. So where the gateway lets one
- * request go at a time, a class whose requests need n quanta gets one with each request of another
- * class, and goes behind n of these: of two classes the shares are the size of a request of the
- * one to the quantum of the other, and classes whose requests need one quantum go in turns. */
+ * As in the paper, a class sends further requests while its credit suffices, but only as long as
+ * each question finds a request that may go. A question that finds none passes the round to the
+ * next class (carry_class is taken, and is not set again; queue.rs asks until no request may go).
+ * The credit stays.
+ *
+ * So if the gateway lets one request go at a time, a class with requests of n quanta gains one
+ * quantum with each request of another class, and sends one request behind n of these. Between it
+ * and a class with requests of one quantum, tokens are then shared as its quantum to the size of a
+ * request of the other class. Two classes with requests of one quantum take turns. */
 #ifndef SIM_FLEET_TURNS_H
 #define SIM_FLEET_TURNS_H
 

@@ -1,10 +1,11 @@
 /* A test of homogeneity: the estimates of each recording alone against those of the others, with
  * the covariances of both.
  *
- * A recording alone may not tell two parameters apart, and its estimates are then far off along a
- * line. So the difference of estimates is taken to B = (B1^-1 + B2^-1)^-1, with the derivatives B1
- * and B2 of both sums of scores: what either cannot tell has no weight in it. Hotelling's T^2
- * (Annals of Mathematical Statistics 2, 1931) of that has the F distribution of so many spans. */
+ * A recording alone may not determine two parameters separately, and its estimates are then far off
+ * along a line. So the difference of the estimates is weighted with B = (B1^-1 + B2^-1)^-1, where
+ * B1 and B2 are the derivatives of both sums of scores. A direction that one side does not
+ * determine then has no weight. Hotelling's T^2 (Annals of Mathematical Statistics 2, 1931) of the
+ * result has the F distribution for the number of spans. */
 #include "identify/apart.h"
 
 #include <gsl/gsl_blas.h>

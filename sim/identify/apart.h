@@ -1,4 +1,4 @@
-/* Are the recordings of one deployment? */
+/* Tests whether all recordings are of one deployment. */
 #ifndef SIM_IDENTIFY_APART_H
 #define SIM_IDENTIFY_APART_H
 

@@ -113,7 +113,7 @@ static void choose_pool(struct quest *quest)
         give(quest, BLOCKS, "the configuration says it");
     } else if (!quest->waits) {
         quest->fit.is_free[BLOCKS] = false;
-        quest->found->of[BLOCKS].state = UNKNOWN; /* leave_unasked_pool */
+        quest->found->of[BLOCKS].state = UNKNOWN; /* quest_ask_pool gives the reason */
     }
 }
 

@@ -10,9 +10,9 @@
 
 /* One that is seen to lose more gains too little by a fit of its own. */
 static const double least_seen = -1.5;
-/* Models whose latencies differ by less, as a loss in the scales of what is left, do not differ by
- * the gain that a rival must have: where rho is the part of the standard deviation that a rival
- * explains, -log(1 - rho^2) / 2 is its gain in a latency, and half of rho^2 the least loss. */
+/* Two models with latencies that differ by less, as a loss in the scales of the residuals, do not
+ * differ by the gain that a rival must have. If a rival explains a part rho of the standard
+ * deviation, its gain in a latency is -log(1 - rho^2) / 2, and the least loss is half of rho^2. */
 static const double least_apart = 0.3;
 /* Latencies that differ by less, in nineteen of twenty requests, are of one model. */
 static const double most_alike = 0.002;

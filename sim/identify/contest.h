@@ -1,9 +1,11 @@
-/* The presets that come with inflight as models of the runs, for the files of that alone.
+/* Presets as rival models of the recorded runs: the candidates that preset_rival.c fits.
  *
- * Each is flown once with the numbers that were found for the configuration, and those that fly
- * alike are one candidate. Host and front end stand for a part of what a wrong preset is off, so
- * levels are left out of that comparison: it says which are worth a fit of their own. Kernels stay
- * those of the configuration: a scheduler is looked for, not the numbers of a profile. */
+ * Each preset that comes with inflight is flown once, with the numbers that were found for the
+ * configuration. Presets with the same latencies are one candidate. The fitted times of host and
+ * front end absorb a part of the error of a wrong preset, so the comparison leaves out the median
+ * of the logarithms of each latency (its level). It only selects the candidates that are worth a
+ * fit of their own. All candidates have the kernels of the configuration: the scheduler is in
+ * question, not the numbers of a profile. */
 #ifndef SIM_IDENTIFY_CONTEST_H
 #define SIM_IDENTIFY_CONTEST_H
 

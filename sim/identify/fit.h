@@ -2,14 +2,13 @@
  * times to the first token, and the pool from both.
  *
  * Each parameter is fitted to the latency that it acts on directly. The time to the first token
- * also depends on the host, but on the part of a step in which a request arrives far more: its
- * derivative by the host's times is noise.
+ * also depends on the host, but far more on the moment within a step at which a request arrives, so
+ * its derivative by the host's times is noise.
  *
- * Intervals are those of an M-estimator whose scores are correlated within a span of time: the
- * sandwich of Liang and Zeger (Biometrika 73(1), 1986), with Student's t for the spans. Those of
- * the pool, of the share of prompts in a cache and of the factor of prompts' kernels are bootstraps
- * of the spans over their profiles.
- */
+ * Intervals are those of an M-estimator with scores that are correlated within a span of time: the
+ * sandwich of Liang and Zeger (Biometrika 73(1), 1986), with Student's t for the spans. The
+ * intervals of the pool, of the share of prompts in a cache and of the factor of prompts' kernels
+ * are bootstraps of the spans over the parameters' profiles. */
 #ifndef SIM_IDENTIFY_FIT_H
 #define SIM_IDENTIFY_FIT_H
 

@@ -1,8 +1,9 @@
-/* What no document says of a deployment, found from recorded runs: the simulator is the likelihood.
+/* Identification: estimates numbers of a deployment that no document gives, from recorded runs. The
+ * simulator is the model of the likelihood.
  *
- * The recorded requests are flown with trial parameters, and the parameters with which the
- * latencies come out as recorded are those of the deployment. A parameter on which the recordings
- * say too little keeps its value, and the finding says why. */
+ * The recorded requests are flown with trial parameters. The estimates are the parameters with
+ * which the simulated latencies agree with the recorded ones. A parameter that the recordings do
+ * not determine keeps its value, and the finding gives the reason. */
 #ifndef SIM_IDENTIFY_IDENTIFY_H
 #define SIM_IDENTIFY_IDENTIFY_H
 

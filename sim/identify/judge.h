@@ -25,8 +25,8 @@ struct judge_runs {
     struct trial *trials;
 };
 
-/* True of values with which all latencies of nineteen in twenty fitted requests come out within
- * 0.2%. They explain the runs, and a fit to shifted stamps would only move them. */
+/* Sets *explained: with these values all latencies of nineteen in twenty fitted requests come out
+ * within 0.2%. They explain the runs, and a fit to shifted stamps would only move them. */
 int judge_explained(const struct judge_runs *runs, const double value[N_PARAMETERS],
                     bool *explained, struct ifl_error *error);
 /* Over requests from..to - 1; those that the simulation could not serve are left out. */

@@ -1,4 +1,4 @@
-/* How many spans of time lie over one another. */
+/* The mean number of spans of time that overlap each span, as of requests in flight. */
 #ifndef SIM_IDENTIFY_LOAD_H
 #define SIM_IDENTIFY_LOAD_H
 

@@ -1,4 +1,5 @@
-/* What the fit leaves open: which predictions depend on it, and draws of it. */
+/* Parameters that the fit does not determine: which predictions depend on them, and random draws of
+ * them. */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>

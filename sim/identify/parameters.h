@@ -1,7 +1,7 @@
-/* What identification looks for: the numbers of a deployment that no document says.
+/* The parameters that identification estimates: numbers of a deployment that no document gives.
  *
- * A parameter is a row of the table. Its value is absolute: it replaces what configuration and
- * hardware profile say. */
+ * A parameter is a row of the table. Its value is absolute: it replaces the value of the
+ * configuration or the hardware profile. */
 #ifndef SIM_IDENTIFY_PARAMETERS_H
 #define SIM_IDENTIFY_PARAMETERS_H
 

@@ -1,4 +1,5 @@
-/* The preset that explains the runs better than the configuration's, and best of all. */
+/* Searches for a preset that explains the runs better than the configuration does; of several, the
+ * best. */
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdio.h>

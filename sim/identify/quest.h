@@ -1,4 +1,5 @@
-/* The course of one identification: what the files that choose the parameters share. */
+/* One identification while it runs: the state that the files share which choose parameters, fit
+ * them and look for rivals. */
 #ifndef SIM_IDENTIFY_QUEST_H
 #define SIM_IDENTIFY_QUEST_H
 

@@ -1,5 +1,5 @@
-/* Measured over simulated latencies of the fitted requests, as logarithms, and a loss that bounds
- * what a single request can say. */
+/* The residuals of the fitted requests: logarithms of measured over simulated latencies. Their loss
+ * bounds the influence of a single request. */
 #ifndef SIM_IDENTIFY_RESIDUALS_H
 #define SIM_IDENTIFY_RESIDUALS_H
 
@@ -45,7 +45,7 @@ double residual_of(const struct residuals *residuals, enum latency latency, size
 
 double loss(double z);        /* about z^2 / 2 near 0 */
 double loss_score(double z);  /* its derivative */
-double loss_signed(double z); /* sign(z) sqrt(2 loss(z)), whose squares sum up to twice the loss */
+double loss_signed(double z); /* sign(z) sqrt(2 loss(z)): squares sum up to twice the loss */
 /* 1.4826 times the median of |r|, NaNs left out; at least 0.002. Overwrites r. */
 double robust_scale(double *r, size_t n);
 

@@ -1,4 +1,5 @@
-/* Other models of the runs, fitted to them as the configuration is. */
+/* Rivals: other models of the recorded runs, such as another preset or a server without a prefix
+ * cache. A rival is fitted as the configuration is, and compared with it. */
 #ifndef SIM_IDENTIFY_RIVAL_H
 #define SIM_IDENTIFY_RIVAL_H
 

@@ -1,4 +1,5 @@
-/* What of a recording the found deployment does not explain, and what that points to. */
+/* Looks for parts of a recording that the found deployment does not explain, and for their causes.
+ */
 #include <gsl/gsl_fit.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>

@@ -1,4 +1,5 @@
-/* What a running server answers: facts and findings. */
+/* Reads answers of a running server (/metrics, /version, /v1/models) into facts and findings
+ * (facts.h). */
 #ifndef SIM_IMPORT_ANSWERS_H
 #define SIM_IMPORT_ANSWERS_H
 

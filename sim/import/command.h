@@ -1,4 +1,4 @@
-/* A server's command line: facts and findings. */
+/* Reads a server's command line into facts and findings (facts.h). */
 #ifndef SIM_IMPORT_COMMAND_H
 #define SIM_IMPORT_COMMAND_H
 

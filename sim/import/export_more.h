@@ -1,5 +1,6 @@
-/* Arguments that say several keys at once: guesses, tiers and roles as a command line's words, with
- * a blank in front of each; "" where there are none, or none can say them. */
+/* Arguments of a server that depend on several keys at once: speculation and tiers. Each function
+ * writes them as words of a command line, with a blank before each word; "" if there are none, or
+ * if no argument can express the keys. */
 #ifndef SIM_IMPORT_EXPORT_MORE_H
 #define SIM_IMPORT_EXPORT_MORE_H
 

@@ -1,5 +1,5 @@
-/* What a server's log and command line say: facts, by the name of the server's argument, and
- * findings, one for each flag and each line, for the report. */
+/* The contents of a server's log and command line: facts, by the name of the server's argument, and
+ * findings for the report, one for each flag and each line. */
 #ifndef SIM_IMPORT_FACTS_H
 #define SIM_IMPORT_FACTS_H
 

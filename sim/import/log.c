@@ -26,7 +26,7 @@ struct reader {
     char *line; /* of `text` */
     regex_t patterns[MAX_PATTERNS];
     bool compiled[MAX_PATTERNS];
-    bool told[MAX_PATTERNS]; /* once a file: harmless ones, and those whose first line counts */
+    bool told[MAX_PATTERNS]; /* once a file: harmless ones, and LINE_FIRST */
     struct unread unread;
     bool shares_attention; /* the list of arguments says so */
     long n_ranks;          /* of the tensor-parallel ones that log, and the line that shows it */

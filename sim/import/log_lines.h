@@ -1,4 +1,5 @@
-/* The lines of a log that mean something. */
+/* The table of the log lines that the import reads: their patterns, and the facts that they give.
+ */
 #ifndef SIM_IMPORT_LOG_LINES_H
 #define SIM_IMPORT_LOG_LINES_H
 

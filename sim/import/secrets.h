@@ -1,4 +1,4 @@
-/* What a report must not repeat: keys, tokens and passwords. */
+/* Removes keys, tokens and passwords from texts that a report repeats. */
 #ifndef SIM_IMPORT_SECRETS_H
 #define SIM_IMPORT_SECRETS_H
 

@@ -1,4 +1,4 @@
-/* From facts to keys: what a server's settings mean as a configuration. */
+/* From facts to keys: the configuration that a server's settings correspond to. */
 #ifndef SIM_IMPORT_SETTLE_H
 #define SIM_IMPORT_SETTLE_H
 

@@ -255,7 +255,7 @@ static bool has_width(const struct settled *s, const char *width)
            model.quantization == MODEL_MXFP4;
 }
 
-/* Of a checkpoint whose config.json says fp8, and neither its name nor a flag. */
+/* For a checkpoint that is fp8 by its config.json, and neither by its name nor by a flag. */
 static void unpack_own_fp8(struct settled *s)
 {
     struct model model;

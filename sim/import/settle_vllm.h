@@ -1,4 +1,4 @@
-/* vLLM, as settle_vllm.c has it. */
+/* The files that turn vLLM's facts into keys: the state that they share, and their functions. */
 #ifndef SIM_IMPORT_SETTLE_VLLM_H
 #define SIM_IMPORT_SETTLE_VLLM_H
 

@@ -1,4 +1,4 @@
-/* The blocks of K/V that vLLM's log tells: a count, a size in tokens, and how many requests of
+/* The blocks of K/V by vLLM's log: a count, a size in tokens, and how many requests of
  * max_model_len fit. */
 #include <math.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-/* The oldest release whose rule is known, and the newest: 0.5.23 is 523. */
+/* The oldest and the newest release with a known rule: 0.5.23 is 523. */
 enum { SGLANG_OLDEST = 400, SGLANG_NEWEST = 523 };
 
 enum sglang_drafts { SGLANG_NO_DRAFTS, SGLANG_NGRAMS, SGLANG_HEAD, SGLANG_DRAFT_MODEL };

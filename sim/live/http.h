@@ -1,11 +1,12 @@
-/* An HTTP/1.1 server on libevent's evhttp, with limits on what a client may take up.
+/* An HTTP/1.1 server on libevent's evhttp, with limits on what a client can use. Beyond a limit of
  *
- *   - headers: evhttp answers 400;
- *   - bodies: 413, at once where their length is given, else as they grow too long; behind a
- *     request that is being answered, when its answer has been sent;
- *   - connections, and the bytes of all bodies that are being received: the connection is answered
- *     with 503 and shut down;
- *   - idle connections are closed, and so are clients that do not read what they are sent. */
+ *   - headers, evhttp answers 400;
+ *   - a body, the answer is 413: at once if the body's length is given, else when it has become too
+ *     long; while a request is being answered, behind its answer;
+ *   - connections, or bytes of all bodies that are being received, the answer is 503, and the
+ *     connection is shut down.
+ *
+ * Idle connections are closed, and so are those of clients that do not read their answers. */
 #ifndef SIM_LIVE_HTTP_H
 #define SIM_LIVE_HTTP_H
 

@@ -35,7 +35,7 @@ struct replay_http {
     const struct replay_server *server;
     CURLM *multi;
     int epoll, timer;
-    int64_t curl_ns;                 /* when libcurl wants to be called; IFL_NEVER: never */
+    int64_t curl_ns;                 /* when libcurl must be called; IFL_NEVER: never */
     int64_t timer_ns;                /* that the timer is set to */
     bool started;                    /* a call since the last wait, which may be over already */
     struct curl_slist *post_headers; /* of a body in JSON */

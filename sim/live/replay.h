@@ -1,9 +1,9 @@
-/* A load client: the requests of a workload, sent to a server of OpenAI's API in wall time.
+/* A load client: sends the requests of a workload to a server of OpenAI's API, in wall time.
  *
- * When a request is due is what a simulated run says, too (run/workload.h): stamps, draws, closed
- * loops, turns that wait for the answer before, clients that leave and try again. One thread sends,
- * reads and writes. Requests that come late count from both times, and a run of which the client
- * was the bottleneck is marked. */
+ * Requests are due as in a simulated run (run/workload.h): by stamps and draws, in closed loops, as
+ * turns behind the answer before, and again after a client has left. One thread sends, reads and
+ * writes. A request that the client sends late has latencies from the time that it was due and from
+ * the time that it was sent. A run with a client that was the bottleneck is marked. */
 #ifndef SIM_LIVE_REPLAY_H
 #define SIM_LIVE_REPLAY_H
 

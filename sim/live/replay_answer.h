@@ -1,10 +1,13 @@
-/* What a server's answer says, chunk by chunk: how many tokens came, and how it ended.
+/* The answer of a server, read chunk by chunk: how many tokens came, and how it ended.
  *
- * Tokens are counted by `usage` where a chunk has it, else by `token_ids`, else a chunk with text
- * counts for one until a usage at the end says how many there were. A chunk without a choice, and
- * the first one of a chat, which names the role, bring no token. llama.cpp's last chunk has a
- * choice without text, and the usage: it brings none either. Of several samples in one stream the
- * running usage of a chunk is that of its own sample, and the one at the end that of all.
+ * Tokens are counted by the first of these that a chunk has:
+ *   - `usage`, the running count;
+ *   - `token_ids`;
+ *   - text, which counts as one token until a usage at the end gives the number.
+ * A chunk without a choice has no token, nor has the first chunk of a chat, which names the role,
+ * nor llama.cpp's last chunk, which has a choice without text, and the usage. If a stream has
+ * several samples the running usage of a chunk is that of the chunk's sample, and the usage at the
+ * end that of all samples.
  *
  * Formats: vLLM 0.32 (entrypoints/openai), SGLang 0.5 (srt/entrypoints/openai), llama.cpp's server
  * (tools/server). */
@@ -16,9 +19,10 @@
 #include <stdint.h>
 
 struct replay_answer {
-    int32_t n_samples;   /* answers in one stream; tokens of the first count. Set before */
-    int32_t most_tokens; /* that were asked for, of each; more are an error. Set before */
-    int32_t *ids;        /* [most_tokens] takes the tokens' ids, or NULL. Set before */
+    int32_t n_samples;   /* answers in one stream; tokens of the first count */
+    int32_t most_tokens; /* that were asked for, of each; more are an error */
+    int32_t *ids; /* [most_tokens] takes the tokens' ids. replay_answer_begin sets it to NULL; the
+                     owner may set it afterwards */
     int32_t n_ids;
     int32_t n_tokens; /* so far, of a sample */
     bool counted;     /* by the server: no chunk was taken for one token */
@@ -30,7 +34,7 @@ struct replay_answer {
     char error[256];                      /* what is wrong with the stream, or the server's word */
 };
 
-/* A zeroed answer with the three above set. */
+/* The beginning of an answer. */
 void replay_answer_begin(struct replay_answer *answer, int32_t n_samples, int32_t most_tokens);
 /* Takes an event. Returns how many tokens it brings, or -1: `error` says why. */
 int32_t replay_answer_take(struct replay_answer *answer, const char *data, size_t n);

@@ -1,8 +1,10 @@
-/* HTTP/1.1 transfers side by side in one thread: libcurl's multi interface over epoll, in a module
- * of its own (http_curl.c), as libcurl and what it needs take longer to load than a small run.
+/* Simultaneous HTTP/1.1 transfers in one thread: libcurl's multi interface over epoll. It is a
+ * module of its own (http_curl.c), since libcurl and its libraries take longer to load than a small
+ * run takes.
  *
- * Time is that of CLOCK_MONOTONIC. Redirects are never followed: a server must not send the client,
- * and with it the key, elsewhere. Headers are bounded. What a transfer reads is not kept here. */
+ * Time is that of CLOCK_MONOTONIC. Redirects are never followed: otherwise a server could send the
+ * client, and with it the key, elsewhere. The length of headers is bounded. The bytes of a body are
+ * passed on and not kept. */
 #ifndef SIM_LIVE_REPLAY_HTTP_H
 #define SIM_LIVE_REPLAY_HTTP_H
 
@@ -41,7 +43,7 @@ struct replay_end {
 };
 
 struct replay_handler {
-    /* The next bytes of the answer. False: the transfer ends, and `done` hears of an error. */
+    /* The next bytes of the answer. False: the transfer ends, and `done` gets an error. */
     bool (*take)(void *context, struct replay_call *call, int64_t now_ns, const char *bytes,
                  size_t n);
     /* The transfer is over; the call is gone when it returns. Not called after a cancel. */

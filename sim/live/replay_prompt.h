@@ -1,8 +1,8 @@
-/* Prompts that a trace only has the lengths of: token ids, or words that stand for them.
+/* Prompts for rows of a trace that have lengths alone: token ids, or words in their place.
  *
- * Ids are those of run/token_ids.h, keyed by the row and not by the order of arrival: what the
- * trace says is shared (prefix groups, hash ids, turns, retries) has the same ids, and everything
- * else its own. The same seed and vocabulary give the same prompts in every run. */
+ * Ids are those of run/token_ids.h, keyed by the row and not by the order of arrival. Tokens that
+ * the trace says are shared (prefix groups, hash ids, turns, retries) have the same ids; all others
+ * have their own. The same seed and vocabulary give the same prompts in every run. */
 #ifndef SIM_LIVE_REPLAY_PROMPT_H
 #define SIM_LIVE_REPLAY_PROMPT_H
 

@@ -1,7 +1,7 @@
-/* What a load client knows of each request that it sent, and the files with a row for each.
+/* The record of each request that a load client sent, and the files with a row for each.
  *
  * Times count from the start of the run. A row that is due while the client is busy is sent late;
- * latencies count from sent_ns, and from due_ns where a name says so. */
+ * latencies count from sent_ns, and from due_ns if their name says so. */
 #ifndef SIM_LIVE_REPLAY_RECORD_H
 #define SIM_LIVE_REPLAY_RECORD_H
 

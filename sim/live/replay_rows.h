@@ -1,7 +1,7 @@
-/* A file of rows that is written while a run goes on, and holds whole rows at every time.
+/* A file of rows that is written during a run and has whole rows at every time.
  *
- * Rows are gathered and handed over in whole ones. Where the disk takes a part of them only, that
- * part is cut back to whole rows. */
+ * Rows are collected and written several at a time. If the disk takes a part of them only, the file
+ * is cut back to whole rows. */
 #ifndef SIM_LIVE_REPLAY_ROWS_H
 #define SIM_LIVE_REPLAY_ROWS_H
 

@@ -1,8 +1,8 @@
-/* A reader of server-sent events that a hostile server cannot fill the memory of.
+/* A reader of server-sent events with bounded memory, whatever a server sends.
  *
- * Of an event only its data counts: the lines "data: ...", joined by line feeds. Comments, ids,
- * names and retry times are skipped. Lines end with CR, LF or both. An event that the stream ends
- * in, without a blank line behind it, is dropped, as the standard has it.
+ * Only the data of an event counts: its lines "data: ...", joined by line feeds. Comments, ids,
+ * names and retry times are skipped. Lines end with CR, LF or both. If the stream ends before the
+ * blank line behind an event, the event is dropped, as the standard says.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html (WHATWG, section 9.2.6) */
 #ifndef SIM_LIVE_REPLAY_SSE_H
 #define SIM_LIVE_REPLAY_SSE_H

@@ -1,5 +1,5 @@
-/* What a client asks for, read from the body of its request as vLLM reads it (0.32.0, its words of
- * refusal included). Keys that are not known are ignored, as there. */
+/* The parameters of a client's request, read from its body as vLLM does (0.32.0, with the same
+ * texts of errors). Unknown keys are ignored, as in vLLM. */
 #ifndef SIM_LIVE_SERVE_ASK_H
 #define SIM_LIVE_SERVE_ASK_H
 

@@ -1,4 +1,4 @@
-/* The page at `/`: asks for /stats once a second and draws what it says. */
+/* The page at `/`: fetches /stats once a second and draws it. */
 #ifndef SIM_LIVE_SERVE_PAGE_H
 #define SIM_LIVE_SERVE_PAGE_H
 

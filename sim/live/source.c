@@ -22,7 +22,7 @@ enum { POLL_NS = 200000 };
 /* A place: of a request from source_send until the listener has heard that it has ended. */
 struct place {
     bool taken, leaving;
-    bool over;         /* the flight has let it go: only the listener has yet to hear it */
+    bool over;         /* it has left the flight; the listener has not been called yet */
     void *owner;       /* NULL: nothing listens any more */
     uint64_t abort_at; /* in the recording */
     int64_t sent_ns;

@@ -1,12 +1,12 @@
-/* The source of a served flight: places for the requests of a server's clients, the clock, and what
- * the flight has to say about each request.
+/* The source of a served flight: places for the requests of a server's clients, the clock, and the
+ * way of tokens and ends back to the server.
  *
- * One thread flies and serves: while the flight waits for the clock, the source runs libevent's
- * loop, in which a server takes requests (source_send) and notices that clients have gone
- * (source_leave). What the flight says comes back through struct source_listener, in order, and
- * later than the engine has it by what the front end takes for a token.
+ * The flight and the server share one thread. While the flight waits for the clock, the source runs
+ * libevent's loop, in which the server takes requests (source_send) and notices that clients have
+ * gone (source_leave). The flight's tokens and ends come back through struct source_listener, in
+ * order, delayed by the time that the front end takes for a token.
  *
- * The clock stands at 0 until the first request comes, so that a recording begins with it. */
+ * The clock stands at 0 until the first request comes, so a recording begins with that request. */
 #ifndef SIM_LIVE_SOURCE_H
 #define SIM_LIVE_SOURCE_H
 
@@ -17,7 +17,7 @@
 #include "live/source_trace.h"
 #include "run/source.h"
 
-/* What hears of the requests. `owner` is that of source_send. */
+/* Called for the requests. `owner` is that of source_send. */
 struct source_listener {
     /* token->at_ns is when the client has it. `owner` is NULL after source_leave. */
     void (*token)(void *context, void *owner, const struct source_token *token);

@@ -1,4 +1,5 @@
-/* What clients hear later than the engine says it, in the order in which it was said. */
+/* Tokens and ends on their way to the clients, delayed by the front end, in the order of the
+ * engine. */
 #ifndef SIM_LIVE_SOURCE_LATER_H
 #define SIM_LIVE_SOURCE_LATER_H
 

@@ -1,5 +1,5 @@
-/* The trace of a server's requests, written as they come: a row when a request arrives, whole from
- * then on. A client that goes is written into the blanks that its row has for abort_s. */
+/* The recording of a server's requests as a trace: a row is written when its request arrives,
+ * complete but for abort_s. That cell is blank and is filled in if the client leaves. */
 #ifndef SIM_LIVE_SOURCE_TRACE_H
 #define SIM_LIVE_SOURCE_TRACE_H
 

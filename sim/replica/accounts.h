@@ -1,5 +1,5 @@
-/* The accounts of a replica's K/V: its pools, and what is in their blocks, in slots of one token.
- * The pools are written by kv/pool.c, the sums here. */
+/* Accounts of a replica's K/V: its pools, and how the slots of their blocks are used. A slot has
+ * room for one token. The pools are written by kv/pool.c, the sums here. */
 #ifndef SIM_REPLICA_ACCOUNTS_H
 #define SIM_REPLICA_ACCOUNTS_H
 

@@ -1,15 +1,16 @@
-/* The low-rank adapters of a replica (LoRA; Hu et al. 2021): which requests on the device are
- * computed with, where their weights are, and which the next step has to bring to the device.
+/* The low-rank adapters of a replica (LoRA; Hu et al. 2021): those that requests on the device use,
+ * where their weights are, and those that the next step loads onto the device.
  *
- *   slots  the device has room for so many adapters beside the K/V, and the host for so many more
+ *   slots  the device has room for device_slots adapters beside the K/V, the host for host_slots
  *          (vLLM, max_loras and max_cpu_loras: lora/worker_manager.py, LRUCacheWorkerLoRAManager).
- *          A step brings those of its sequences that are not there; of those that it does not use
- *          the least recently used gives way. What is in neither place comes from the disk.
- *   pool   an adapter lies in blocks of the K/V pool while a request on the device is computed with
- *          it, and no longer (S-LoRA, MLSys 2024, 5.1: unified paging). All are in host memory.
+ *          A step loads the adapters of its sequences that are not on the device. If all slots are
+ *          taken the least recently used adapters give way, but none that the step uses. An adapter
+ *          that is in neither place comes from the disk.
+ *   pool   an adapter takes blocks of the K/V pool as long as a request on the device uses it
+ *          (S-LoRA, MLSys 2024, 5.1: unified paging). All are in host memory.
  *
  * Blocks are taken and given back in replica_blocks.c. A replica without adapters has n = 0, and
- * then nothing here is called. */
+ * calls no function of this file. */
 #ifndef SIM_REPLICA_ADAPTERS_H
 #define SIM_REPLICA_ADAPTERS_H
 

@@ -1,9 +1,10 @@
-/* The step in flight: what the executor is told of it, its row of steps.csv, and the steps that
- * have ended since modules were told of any.
+/* The step in flight: its description for the executor, its row of steps.csv, and the steps that
+ * have ended and of which no module has been told yet.
  *
- * Several steps in flight (overlap.h) are a ring. A step goes there as it is committed, and comes
- * back to where a single one would be as it ends. All requests of such steps are in `planned`; none
- * is in the cohort. A promise of one of them is kept with it (rotation.c). */
+ * Several steps in flight (overlap.h) are a ring. A step is appended to it when it is committed,
+ * and is copied back when it ends, to the fields that a single step in flight has. All requests of
+ * such steps are in `planned`; none is in the cohort. The promise of such a step is kept with it
+ * (rotation.c). */
 #ifndef SIM_REPLICA_IN_FLIGHT_H
 #define SIM_REPLICA_IN_FLIGHT_H
 
@@ -16,7 +17,7 @@ struct live_request;
 struct planned;
 struct replica;
 
-/* Most steps that modules are told of in one call. */
+/* Most steps in one call of on_step_end. */
 enum { REPLICA_LONGEST_RUN = 1024 };
 
 /* A step in flight that begins again as often as it ends (rotation.c). */
@@ -54,7 +55,7 @@ struct in_flight {
     bool only_ticks; /* and nothing else: the next tick has the same description and record, but for
                         sums and times */
     struct ifl_step_desc desc;
-    struct ifl_work *work;  /* only for executors that want it */
+    struct ifl_work *work;  /* only for executors that read it */
     struct left_work *left; /* as in struct flown */
     uint32_t *tables;       /* block tables of the sequences of groups */
     size_t n_tables, cap_tables;
@@ -73,8 +74,8 @@ struct in_flight {
 
     /* steps that repeat one another */
     int64_t tick_ns;         /* duration of the last tick that coasted */
-    bool tells;              /* modules are told of steps */
-    int32_t n_untold;        /* ticks that have ended and that no module was told of; 0: none is */
+    bool tells;              /* some module has on_step_end */
+    int32_t n_untold;        /* ticks that have ended, without a call of on_step_end yet */
     int64_t untold_start_ns; /* start of the first of them */
     int64_t *ends_ns; /* [REPLICA_LONGEST_RUN, or a stretch if none is told of], from the first
                          request on: of the untold ticks, and of the steps that end now */
@@ -184,7 +185,7 @@ static inline void in_flight_land(struct in_flight *in_flight, const struct ifl_
 }
 /* The step has ended. Returns how many steps modules are told of with it. */
 int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done);
-/* What the executor says of guesses; NULL: nothing. */
+/* The executor's numbers of accepted guesses; NULL: it gives none. */
 static inline void in_flight_hear_accepted(struct in_flight *in_flight, const int32_t *n_accepted)
 {
     in_flight->n_accepted = n_accepted;

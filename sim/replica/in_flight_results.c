@@ -1,4 +1,4 @@
-/* What modules are told of the requests of steps that have ended. */
+/* The results of ended steps, a row for each request, for modules that ask for them. */
 #include "replica/in_flight.h"
 #include "replica/replica_parts.h"
 

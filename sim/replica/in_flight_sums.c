@@ -1,4 +1,4 @@
-/* What executors and reports are told of a step in sums. */
+/* The totals of a step, for executors and reports. */
 #include "replica/in_flight.h"
 #include "replica/replica_parts.h"
 

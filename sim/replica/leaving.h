@@ -1,5 +1,5 @@
-/* Requests that leave a replica: those that the loop has yet to report, and those whose last token
- * a plan made ahead does not know of. */
+/* Requests that leave a replica: those that the loop has yet to report, those with a last token
+ * that a plan made ahead does not know of, and those that leave early, as a step ends. */
 #ifndef SIM_REPLICA_LEAVING_H
 #define SIM_REPLICA_LEAVING_H
 

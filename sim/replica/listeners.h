@@ -1,4 +1,4 @@
-/* Which modules of a replica have which hook, and which are asked about what. */
+/* The modules of a replica by the hooks that they have, and by the questions that they answer. */
 #ifndef SIM_REPLICA_LISTENERS_H
 #define SIM_REPLICA_LISTENERS_H
 

@@ -1,4 +1,4 @@
-/* A request while it is in the system: what policies see, and what only the loop knows.
+/* A request while it is in the system: fields that policies see, and fields of the loop alone.
  *
  * Records come from a pool and are reused, block tables included, so that a run stops allocating
  * once it has seen its largest queue. A request far back in a long queue has no record yet
@@ -133,7 +133,7 @@ struct live_request {
     /* Of the record at the decode replica, until the prompt is done: that at the replica which
      * computes it. Else NULL. */
     const struct live_request *prompt_at;
-    uint32_t handover; /* what the loop knows of it; 0: it has one replica */
+    uint32_t handover; /* the loop's entry for it; 0: it has one replica */
     int32_t n_below;   /* tokens of K/V at another replica, that it may load; 0: none. While it
                           waits it shows as computed what will be once they have come */
 
@@ -173,7 +173,7 @@ struct live_request {
     int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
     int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
     int32_t n_hit;         /* blocks that the cache held when it was last looked up */
-    int32_t n_published;   /* leading blocks that the cache knows */
+    int32_t n_published;   /* leading blocks that the cache lists */
     int32_t n_names;       /* entries of `blocks` that stand for these */
     int32_t cached_tokens; /* of its prompt, when it first started */
     uint64_t looked_up;    /* the cache's epoch then, 0: never */

@@ -1,12 +1,13 @@
-/* Requests of a replica whose K/V comes from another one, or goes there.
+/* Requests of a replica with K/V on its way: to or from another replica, from a tier (tiers.h), or
+ * to or from host memory (replica_swap.c).
  *
- *   MOVING, going    its prompt is computed, and its blocks stay taken until they have been read
- *   MOVING, coming   it has left the queue, and its blocks are taken for what is to come
- *   LOADED           what was to come is there: it stands in front of the queue until a plan starts
- *                    it (waiting.h)
+ *   MOVING, going    the prompt is computed; the blocks stay taken until they have been read
+ *   MOVING, coming   the request has left the queue, and has taken blocks for the K/V
+ *   LOADED           the K/V is there: the request is in front of the queue until a plan starts it
+ *                    (waiting.h)
  *
- * The loop moves the K/V (run/flight_moves.c). It is told by two lists of what the replica has done
- * since it last looked. */
+ * The loop moves the K/V (run/flight_moves.c, flight_tiers.c, flight_swap.c). The lists `handed`,
+ * `asked` and `swaps` have the requests that it has yet to handle. */
 #ifndef SIM_REPLICA_MOVING_H
 #define SIM_REPLICA_MOVING_H
 
@@ -46,7 +47,7 @@ static inline void moving_hand_over(struct moving *moving, struct live_request *
     moving->n++;
     moving->n_blocks += r->pub.stale.n_blocks;
 }
-/* The loop is to hear of r, which has taken blocks for what is to come. before: the next step waits
+/* Lists r for the loop: it has taken blocks for K/V that is to come. before: the next step waits
  * for it. */
 static inline void moving_ask(struct moving *moving, struct live_request *r, bool before)
 {
@@ -131,7 +132,7 @@ static inline bool moving_claim(struct moving *moving, int32_t n)
     moving->n_claimed_blocks += n;
     return true;
 }
-/* The loop is to hear that r wants nothing from elsewhere. */
+/* Lists for the loop that r needs no K/V from another replica. */
 static inline void moving_do_without(struct moving *moving, struct live_request *r)
 {
     moving->asked[moving->n_asked++] = r;
@@ -158,7 +159,7 @@ static inline void moving_unload(struct moving *moving, const struct live_reques
     moving->n_loaded--;
     moving->n_loaded_blocks -= r->pub.stale.n_blocks;
 }
-/* The loop has heard of all. */
+/* The loop has handled all requests of the list. */
 static inline void moving_clear_handed(struct moving *moving)
 {
     moving->n_handed = 0;

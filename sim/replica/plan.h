@@ -1,5 +1,5 @@
-/* The plan under way: the step that the policy holds, and what it has done to it so far. Everything
- * here is written within a plan, or when its step is committed or repeated. */
+/* The plan under way: the step that the policy holds, and all that the plan has done to it so far.
+ * This state is written within a plan, or when its step is committed or repeated. */
 #ifndef SIM_REPLICA_PLAN_H
 #define SIM_REPLICA_PLAN_H
 

@@ -1,4 +1,4 @@
-/* What policies are told about output lengths before they are known, with a stated error. */
+/* Predicted output lengths for policies: exact, or with a stated error. */
 #ifndef SIM_REPLICA_PREDICTOR_H
 #define SIM_REPLICA_PREDICTOR_H
 

@@ -1,7 +1,7 @@
-/* Promises that outlast what a plan made ahead (limits->plans_ahead) does not know of. Such a plan
- * is not shown a request that has arrived in the step in front of it, and takes one that has ended
- * in it for running. So it is the plan that was promised, if the batching module sees no more than
- * it is shown. */
+/* Promises of plans that are made ahead (limits->plans_ahead). Such a plan is not shown a request
+ * that arrives during the step in front of it, and sees a request that ends with that step as
+ * running. So these events leave the next plan as it was promised, if the batching module sees no
+ * more than it is shown (`shown_alone`): the promise outlasts the event. */
 #include "replica/replica_parts.h"
 
 #include "replica/step_builder.h"
@@ -20,7 +20,7 @@ static bool sees_what_is_shown(const struct replica *replica)
            replica->fixed.modules[IFL_BATCHING].policy->shown_alone;
 }
 
-/* The next plan does not know of a request that arrives at at_ns, and no module has heard of it. */
+/* The next plan is made without a request that arrives at at_ns, and no hook was called for it. */
 static bool comes_unseen(const struct replica *replica, int64_t at_ns)
 {
     return sees_what_is_shown(replica) && replica->view.n_tries == 0 &&
@@ -35,7 +35,7 @@ void replica_promise_arrived(struct replica *replica, int64_t at_ns)
     plan_cut_promise(&replica->plan, unseen ? 1 : 0);
 }
 
-/* ---- a plan that knows of nothing ---- */
+/* ---- a plan that is shown no request ---- */
 
 /* All that wait have arrived since the step began that the next plan is made beside. */
 static bool hides_all_that_wait(struct replica *replica)

@@ -1,14 +1,14 @@
-/* Members of a cohort that speculate: with a tick each gets a token and as many more as hold of
- * those that were guessed for it, so that no two have the same count.
+/* Members of a cohort that speculate. In a tick each gets one token, and one for each of its
+ * guesses that holds, so that members have different counts.
  *
- * A tick adds to the members' tokens, which stand in one array in order of start, and looks closer
- * only at members that have come to their look_at. A member's record is brought up to date when it
- * is read, as that of any member (cohort.h), and the time of its tokens is that of the cohort's
- * ticks. Guesses take K/V slots while they are verified; a member holds blocks for them, and for
- * lookahead_tokens behind.
+ * A tick adds to the members' counts of tokens, which are one array in order of start. It examines
+ * a member further only when the member's count has come to its look_at. The record of a member is
+ * brought up to date when it is read, as in any cohort (cohort.h); its tokens have the times of the
+ * cohort's ticks. Guesses take K/V slots while they are verified: a member holds blocks for its
+ * guesses and for lookahead_tokens behind them.
  *
- * Where rates are 0 and 1 alone each step yields as many tokens as the one before: such ticks are
- * even, and nothing is counted for a member until it leaves. */
+ * If all rates are 0 or 1 each step yields as many tokens as the one before. Such ticks are even:
+ * nothing is counted for a member until it leaves. */
 #ifndef SIM_REPLICA_RAGGED_H
 #define SIM_REPLICA_RAGGED_H
 
@@ -78,7 +78,7 @@ struct ragged {
     int32_t n_with_most;  /* members with most_drafts */
     int32_t n_lacking;    /* blocks */
     int32_t n_may_finish; /* members */
-    int32_t n_all; /* what was asked for all members alike, and no one has otherwise; or -1 */
+    int32_t n_all; /* the guesses that were asked for all members alike, and that each has; or -1 */
     int32_t n_step_accepted; /* of the last tick */
     struct ragged_options options;
     struct ragged_member *of; /* [n] */

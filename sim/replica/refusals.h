@@ -1,4 +1,4 @@
-/* Why requests do not move on: which module refused, and in what words. */
+/* Reasons for which requests wait or are dropped: the module that refused, and its text. */
 #ifndef SIM_REPLICA_REFUSALS_H
 #define SIM_REPLICA_REFUSALS_H
 

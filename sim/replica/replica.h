@@ -5,10 +5,10 @@
  *     replica_plan     asks the batching module, which acts through the step (step_builder.c)
  *     replica_commit   freezes the plan into a description for the executor
  *     ... the executor runs it ...
- *     replica_end      counts the tokens, ends requests, tells the modules
+ *     replica_end      counts the tokens, ends requests, calls the modules' hooks
  *
  * While a promise holds, replica_repeat replaces replica_plan. While no event falls between steps,
- * replica_coast and replica_next_tick replace the whole cycle. The replica knows no clock and no
+ * replica_coast and replica_next_tick replace the whole cycle. The replica has no clock and no
  * executor; sim/run/flight.c drives it. What its files offer one another is in replica_parts.h. */
 #ifndef SIM_REPLICA_REPLICA_H
 #define SIM_REPLICA_REPLICA_H
@@ -104,7 +104,7 @@ struct replica_fixed {
     bool gives_up;     /* some request may give up K/V */
     bool loads_before; /* the next step waits for what starts load */
     bool swaps_apart;  /* beside steps */
-    bool wants_work;   /* the executor wants the work of each sequence */
+    bool wants_work;   /* the executor reads the work of each sequence */
     int32_t max_samples;
     struct ifl_limits limits;
     struct kv_block block;

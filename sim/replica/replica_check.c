@@ -1,12 +1,14 @@
-/* The checking mode (serving.check_steady). Every key that an order says stands is asked for again
- * in each plan, and every promised step is planned all the same. What modules are asked within a
- * plan, and what they answer, is written down; and no question may change what it shows. If a
- * promised plan gets another answer to the same question, the module that gave it is named; if it
- * asks another question, the batching module is.
+/* The checking mode (serving.check_steady).
  *
- * Where several steps may be in flight no step is promised by itself, but where all of them are,
- * each begins again as it ends (rotation.c). So a plan behind such an end must be the one that this
- * step was planned by, and any other plan before the next end must be empty. */
+ * In each plan every key that does not change, by what the order says, is asked for again. Every
+ * promised step is planned all the same. The questions to modules within a plan and their answers
+ * are written down. No question may change what a module is shown. If a promised plan differs, the
+ * run ends with the name of a module: of the one that gave another answer to the same question, or
+ * else of the batching module, which asked another question.
+ *
+ * If several steps may be in flight, promises hold for all of them together: each step begins again
+ * as it ends (rotation.c). So the plan behind such an end must be the plan of the step that ended,
+ * and any other plan before the next end must be empty. */
 #include "replica/replica_parts.h"
 
 #include <stddef.h>

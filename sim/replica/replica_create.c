@@ -1,4 +1,4 @@
-/* Creating a replica, and destroying it: the only time that what never changes is written. */
+/* Creates and destroys a replica. Its constant part, replica->fixed, is written here alone. */
 #include "replica/replica_parts.h"
 
 #include <stddef.h>

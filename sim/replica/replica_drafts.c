@@ -1,5 +1,5 @@
-/* Speculation at a replica: what the draft module says, and steps of a cohort whose members have
- * guesses (ragged.h). */
+/* Speculation at a replica: questions to the draft module, and steps of a cohort with guesses
+ * (ragged.h). */
 #include "replica/step_builder.h"
 
 /* ---- what is guessed ---- */

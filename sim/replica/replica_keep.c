@@ -1,4 +1,4 @@
-/* K/V that requests give up as their prompt ends, and what follows from it (kv/keep.h). What they
+/* K/V that requests give up at the end of their prompts, and its blocks (kv/keep.h). K/V that they
  * give up later, token by token, is in the cohort (cohort.h). */
 #include "replica/replica_parts.h"
 

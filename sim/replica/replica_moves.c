@@ -1,5 +1,5 @@
-/* Requests with two replicas: one computes the prompt, the other goes on with what it loads. Each
- * has a record of its own (moving.h). */
+/* Requests with two replicas: one replica computes the prompt, the other loads its K/V and decodes.
+ * Each has a record of the request (moving.h). */
 #include "replica/replica_parts.h"
 
 #include "inflight/minmax.h"

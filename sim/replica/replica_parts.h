@@ -50,7 +50,7 @@ bool replica_room_comes(struct replica *replica, const struct live_request *need
 
 /* ---- replica_moves.c ---- */
 
-/* As a step ends: requests whose prompts it has completed for another replica are MOVING. */
+/* As a step ends: requests of which it has completed the prompt for another replica are MOVING. */
 void replica_hand_over_prompts(struct replica *replica);
 /* A waiting request takes blocks for hold_tokens, at least for what it will have loaded, and is
  * MOVING. before: the next step waits for it. False, and nothing has changed: they are not there.
@@ -64,7 +64,7 @@ void replica_leave_moving(struct replica *replica, struct live_request *r);
 
 /* ---- step_builder.c and its siblings: what a policy may do in a plan ---- */
 
-/* Modules hear that r has started. */
+/* Calls on_start of the modules for r. */
 void replica_tell_started(struct replica *replica, const struct live_request *r);
 
 extern const struct ifl_step_ops replica_step_ops;
@@ -362,7 +362,7 @@ bool replica_promise_ended(const struct replica *replica);
 /* Every member of the cohort has one more token, since end_ns; records the gaps. */
 int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
                  struct ifl_error *error);
-/* Tells the modules of the untold ticks, as one run. */
+/* Calls on_step_end of the modules for the untold ticks, as one run. */
 void replica_tell_steps(struct replica *replica);
 static inline void replica_tell_run(struct replica *replica)
 {

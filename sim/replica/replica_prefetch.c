@@ -1,4 +1,5 @@
-/* Waiting requests whose K/V comes from a tier to the first one before their turn (tiers.h). */
+/* Prefetches: the K/V of waiting requests is moved from a lower tier to the first one before their
+ * turn comes (tiers.h). */
 #include <math.h>
 
 #include "inflight/minmax.h"

@@ -1,11 +1,11 @@
-/* Ranked lists of requests that run, are in prefill, or are swapped out, and whether the keys of
- * the order stand. */
+/* Ranked lists of running, prefilling and swapped requests, and whether the keys of the order may
+ * have changed. */
 #ifndef SIM_REPLICA_REPLICA_RANKS_H
 #define SIM_REPLICA_REPLICA_RANKS_H
 
 #include "replica/replica.h"
 
-/* 0, or IFL_E_NOMEM. Zeroed rankings are valid for rankings_destroy. */
+/* Zeroed rankings are valid for rankings_destroy. rankings_reserve: 0, or IFL_E_NOMEM. */
 void rankings_create(struct rankings *ranks);
 int rankings_reserve(struct rankings *ranks, size_t n);
 void rankings_destroy(struct rankings *ranks);

@@ -1,4 +1,5 @@
-/* What becomes of a plan: committed into a description for the executor, ended when it has run. */
+/* The life of a planned step: it is committed into a description for the executor, and ended when
+ * the executor has run it. */
 #include "inflight/minmax.h"
 #include "replica/replica_parts.h"
 #include "replica/rotation.h"
@@ -327,7 +328,7 @@ static void end_decodes(struct replica *replica)
     leaving_by_tick(&replica->leaving, true);
 }
 
-/* ---- what modules are told ---- */
+/* ---- calls of on_step_end ---- */
 
 /* What modules are told of steps that have ended, with what `results` needs to answer. */
 struct told_end {

@@ -1,7 +1,7 @@
-/* Swaps beside steps: a victim keeps its device blocks until it has come to the host, and a request
- * that comes back runs as soon as it is there (run/flight_swap.c). Meanwhile it is MOVING, with
- * blocks on both sides: the numbers of its host blocks, where they have any, stand behind those of
- * its device blocks. */
+/* Swaps beside steps: a victim keeps its device blocks until its K/V is in host memory, and a
+ * swapped request runs once its K/V is back (run/flight_swap.c). Meanwhile it is MOVING, with
+ * blocks on both sides. The numbers of its host blocks, if they have any, are stored behind those
+ * of its device blocks. */
 #include <string.h>
 
 #include "inflight/minmax.h"

@@ -1,4 +1,5 @@
-/* What tiers below the device are asked for waiting requests, and get from running ones. */
+/* The tiers below the device: look-ups for waiting requests, and blocks of running requests that
+ * the tiers store. */
 #include "replica/replica_parts.h"
 
 #include "inflight/minmax.h"

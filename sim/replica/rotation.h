@@ -1,8 +1,8 @@
-/* Steps of a pipeline that follow one another without an event. Each step in flight is decodes
- * alone, with a promise (struct ifl_promise) that stands; each begins again as it ends, with the
- * same requests, and no plan is made. Only sums change with a step. The records of requests stay as
- * they were when the rotation began, until it ends: in between nothing but these functions may look
- * at the replica. */
+/* Rotations: the steps in flight of a pipeline repeat without an event. Each consists of decodes
+ * alone and has a promise (struct ifl_promise) that stands; as it ends it begins again with the
+ * same requests, and no plan is made. A step changes sums only. The records of requests stay as
+ * they were at the beginning of the rotation until it ends, so that only these functions may read
+ * the replica meanwhile. */
 #ifndef SIM_REPLICA_ROTATION_H
 #define SIM_REPLICA_ROTATION_H
 

@@ -1,5 +1,5 @@
-/* What the functions behind `struct ifl_step_ops` share. Those of the table are documented there.
- */
+/* Functions that the files behind `struct ifl_step_ops` share. Those of the table are documented
+ * there. */
 #ifndef SIM_REPLICA_STEP_BUILDER_H
 #define SIM_REPLICA_STEP_BUILDER_H
 

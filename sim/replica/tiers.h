@@ -1,10 +1,13 @@
-/* The tiers below a replica's device (kv/tier.h), and what its requests load from them.
+/* The tiers below a replica's device (kv/tier.h), and the loads of its requests from them. A load
+ * is, by enum tier_load and tier_prefetch,
  *
- *   apart              as under hand-over (moving.h): MOVING, then LOADED, then a plan starts it
- *   before, by layer   the plan starts it at once; the loop has the step wait for what must be
- *                      there first
- *   without a link     it is started at once, and nothing waits
- *   prefetched         from its arrival on it comes to the first tier, and from there as above
+ *   apart              as in a hand-over (moving.h): the request is MOVING, then LOADED, then a
+ *                      plan starts it
+ *   before, by layer   the plan starts the request at once; the loop holds the step until the K/V
+ *                      has come that must be there first
+ *   without a link     the plan starts the request at once, and no step waits
+ *   prefetched         from the request's arrival on its K/V is moved to the first tier, and from
+ *                      there as above
  *
  * The loop moves the K/V (run/flight_tiers.c, run/flight_prefetch.c). */
 #ifndef SIM_REPLICA_TIERS_H

@@ -1,4 +1,4 @@
-/* The view of a replica (policy.h), as the loop moves it on. */
+/* Writes the view of a replica (struct ifl_view, policy.h) as plans begin and steps end. */
 #ifndef SIM_REPLICA_VIEW_H
 #define SIM_REPLICA_VIEW_H
 

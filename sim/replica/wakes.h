@@ -1,5 +1,5 @@
-/* When the loop plans a replica next: whether it is put down for a plan, and the wakes that an
- * empty plan asks for. */
+/* When the loop plans for a replica next: whether a plan is due, and the wakes that empty plans
+ * have asked for. */
 #ifndef SIM_REPLICA_WAKES_H
 #define SIM_REPLICA_WAKES_H
 

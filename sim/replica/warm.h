@@ -1,5 +1,5 @@
-/* Of one of many replicas, what its next step will touch, fetched into the caches before it is
- * needed: with a thousand replicas little of it is there. Nothing else changes. */
+/* Prefetches into the processor's caches what the next step of a replica will touch. With a
+ * thousand replicas little of it is in the caches. No state changes. */
 #ifndef SIM_REPLICA_WARM_H
 #define SIM_REPLICA_WARM_H
 

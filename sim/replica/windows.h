@@ -1,10 +1,12 @@
-/* Blocks of layers with a window of attention, or with a state, where these have blocks of their
- * own: vLLM's groups of layers (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups; from 0.9.1
- * on). A block then holds one group, that of the layers without a window or one of those with it.
- * The blocks that requests count are of the former. A request takes those of its windows as it
- * starts, for all tokens that it will have, at most a window of them, and gives them back as it
- * leaves the device: the engine takes them step by step. They are not shared with other requests.
- */
+/* Blocks of layers that have a window of attention, or a state, if these layers have blocks of
+ * their own: vLLM's groups of layers (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups; from
+ * 0.9.1 on). A block then belongs to one group: that of the layers without a window, or one of
+ * those with it.
+ *
+ * The blocks that requests count belong to the group without a window. As it starts, a request
+ * takes blocks for the other groups, too: for all tokens that it will have, at most for a window of
+ * them. (The engine takes these step by step.) It gives them back as it leaves the device, and
+ * shares them with no other request. */
 #ifndef SIM_REPLICA_WINDOWS_H
 #define SIM_REPLICA_WINDOWS_H
 

@@ -31,7 +31,7 @@ void adapter_table_free(struct adapter_table *table);
 /* What the limits say of them. */
 void adapter_table_limit(const struct adapter_table *table, const struct config *config,
                          struct ifl_limits *limits);
-/* What a replica is told of them. */
+/* The options of a replica that follow from them. */
 struct adapters_options adapter_table_options(const struct adapter_table *table,
                                               const struct config *config);
 /* [n] of all adapters, which the caller frees; NULL without memory. */

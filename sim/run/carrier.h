@@ -1,4 +1,5 @@
-/* What carries K/V: links in virtual time (fleet/link.h), or an executor that really copies it. */
+/* The carrier of K/V between replicas and tiers: links in virtual time (fleet/link.h), or an
+ * executor that really copies it. */
 #ifndef SIM_RUN_CARRIER_H
 #define SIM_RUN_CARRIER_H
 

@@ -1,7 +1,7 @@
-/* What the engines of an executor share: a clock, one lock, the tokens of requests.
+/* State that the engines of an executor share: a clock, one lock, and the tokens of requests.
  *
- * Ends are stamped under the lock that the loop reads the clock under, so time never runs backwards
- * for it. */
+ * Ends of steps are stamped under the same lock under which the loop reads the clock. So no end
+ * that the loop takes is earlier than a time that it has read before. */
 #ifndef SIM_RUN_ENGINE_HUB_H
 #define SIM_RUN_ENGINE_HUB_H
 

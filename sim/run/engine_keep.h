@@ -1,15 +1,15 @@
-/* Which K/V an engine keeps (replica/kv/keep.h says how much). The engine returns votes, sums of
- * attention; what they choose is gathered in a step of its own behind the one that they come from,
- * so that nothing that follows sees what was given up.
+/* Which K/V an engine keeps (replica/kv/keep.h says how much). The engine returns votes, which are
+ * sums of attention. The K/V that they choose is gathered in an engine step of its own, directly
+ * behind the step of the votes, so no later step reads K/V that was given up.
  *
- *   SnapKV        scores of the window over the prompt are pooled over a kernel of neighbours, with
- *                 zeros beyond the ends (mean) or nothing (maximum)
+ *   SnapKV        scores of the window over the prompt, pooled over a kernel of neighbours; beyond
+ *                 the ends of the prompt there are zeros (mean) or nothing (maximum)
  *   H2O           scores of all tokens so far, those of the prompt included
- *   StreamingLLM  none. Positions are not renumbered, as keys are stored with theirs
+ *   StreamingLLM  no scores. Positions are not renumbered, as keys are stored with theirs
  *
  * Each KV head of each layer chooses for itself, by the sum over its query heads. Of equal scores
- * the earlier token stays. The loop's thread calls all but engine_keep_choose, for a step that is
- * not under way. */
+ * the earlier token stays. The loop's thread calls all functions but engine_keep_choose, for a step
+ * that is not under way. */
 #ifndef SIM_RUN_ENGINE_KEEP_H
 #define SIM_RUN_ENGINE_KEEP_H
 

@@ -1,12 +1,13 @@
-/* K/V that is copied beside the steps of an engine, on a thread of its own. A lane takes its moves
- * in order. An engine has two: what comes to its device, from other engines and from its tier, and
- * what goes to its tier.
+/* A lane: a thread that copies K/V beside the steps of an engine, one move after the other. An
+ * engine has two lanes.
  *
- *   in    begins when all has been read that was to go to the tier before
- *   out   a step that is submitted behind it begins when it has ended
+ *   in    moves to its device, from other engines and from its tier. A move begins when all moves
+ *         to the tier that were submitted before it have ended
+ *   out   moves to its tier. A step that is submitted behind a move begins when the move has ended
  *
- * Blocks that go to another engine are read when its lane comes to them. Steps that read them go on
- * meanwhile; a step or a move that writes one of them begins when it has been read.
+ * Blocks that another engine's lane reads are read when that lane comes to their move. Steps that
+ * only read these blocks run meanwhile. A step or a move that writes one of them begins when it has
+ * been read.
  *
  * Between two engines bytes go through memory of the lane, some blocks at a time. */
 #ifndef SIM_RUN_ENGINE_LANE_H

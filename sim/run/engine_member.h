@@ -1,9 +1,9 @@
-/* One engine of an executor, that of a replica, on a thread of its own; in a pipeline a thread a
- * stage.
+/* One engine of an executor, the engine of one replica, on a thread of its own; in a pipeline on a
+ * thread for each stage.
  *
- * The engine's thread takes jobs from a ring in order, looks up their token ids (those that an
- * earlier job has yet to generate included), runs them and stamps their ends. A stage takes the
- * jobs that the stage before it has ended, in the same order; a step enters the first when the
+ * The thread takes jobs from a ring in order, looks up their token ids, runs them and stamps their
+ * ends. Token ids that an earlier job has yet to generate are known by then. A stage takes the jobs
+ * that the stage before it has ended, in the same order. A step enters the first stage when the
  * tokens that it begins with have been sampled. */
 #ifndef SIM_RUN_ENGINE_MEMBER_H
 #define SIM_RUN_ENGINE_MEMBER_H
@@ -31,7 +31,7 @@ struct engine_member {
     struct engine_spoiler spoiler;
     struct engine_keep keep;
     bool guesses, verifies;
-    bool has_logits; /* it does not refuse a step that wants them */
+    bool has_logits; /* it does not refuse a step with them */
     struct proposer proposer;
     struct stage_thread threads[STAGES_MOST];
     int32_t n_threads; /* that have started */

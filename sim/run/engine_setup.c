@@ -96,7 +96,7 @@ static int propose(const struct engine_setup *setup, struct executor_engine_opti
                     proposer->open.model.n_vocab);
 }
 
-/* What the engine is told of adapters. */
+/* The engine's options for adapters. */
 struct told_adapters {
     int32_t *ranks;
     char (*paths)[1024];

@@ -1,5 +1,6 @@
-/* The simulating executor at the pace of a source's clock: a step ends when the clock says so, not
- * before. How late the end is handed over changes nothing but when clients see it. */
+/* The simulating executor in wall time: a step ends when the clock of the source has come to its
+ * end. A delay in handing over the end changes no time in the flight; clients only see their tokens
+ * later. */
 #ifndef SIM_RUN_EXECUTOR_PACED_H
 #define SIM_RUN_EXECUTOR_PACED_H
 

@@ -1,23 +1,26 @@
 /* Replicas that fly apart.
  *
- * Between two events that concern it, a replica depends on no other one. So it stays where it is
- * until something asks for it: an arrival that is sent to it, a request that leaves, a router that
- * reads its load. Then it flies on up to that time, with all its steps in a row, as a single
- * replica does. Nothing that is recorded depends on the order in which replicas fly; where it would
- * (rows of steps, arrivals that ends of requests cause, routers that hear of ends), the replicas
- * fly together, in flight.c. They fly together, too, from the time on when a request is held at the
- * gateway, for any end of a step may change that.
+ * Between two events that concern it, a replica depends on no other one. So it stays at its last
+ * time until an event needs it: an arrival that is sent to it, a request that leaves, a router that
+ * reads its load. Then it flies on to that time, through all its steps in a row, as a single
+ * replica does.
  *
- * A request that is sent to a replica without a look at it is put into its mailbox (flight_mail.h).
- * The replica comes to it when something asks for the replica, or when the mailboxes are full.
+ * No record depends on the order in which replicas fly apart. If one would, the replicas fly
+ * together, in flight.c: with rows of steps, with arrivals that ends of requests cause, and with
+ * routers that have hooks for tokens and ends. They also fly together once a request is held at the
+ * gateway, since any end of a step may let it go.
  *
- * A router that asks how many requests a replica has (counts, least) need not have it fly there:
- * steps that are foretold, in which no request ends and behind which nothing is planned, do not
- * change the number (next_end_ns), and a request in the mailbox counts as one that waits. Then the
- * replica flies about three times a request: as the step ends in which the request came, as its
- * prompt is computed, and as it ends.
+ * A request that is sent to a replica without a look at it is put into the replica's mailbox
+ * (flight_mail.h). The replica takes it when an event needs the replica, or when the mailboxes are
+ * full.
  *
- * Where news are old, see flight_news.c. */
+ * A router that reads numbers of requests (counts, least) often needs no flight. The number does
+ * not change during steps that are foretold, in which no request ends and behind which nothing is
+ * planned (next_end_ns); and a request in the mailbox counts as waiting. The replica then flies
+ * about three times a request: as the step ends in which the request came, as its prompt is
+ * computed, and as it ends.
+ *
+ * flight_news.c has the case of old news. */
 #include "run/flight_apart.h"
 
 #include "inflight/minmax.h"

@@ -1,4 +1,4 @@
-/* What the loop does as a step ends: its rows, the requests that it ends, their rows. */
+/* The end of a step in the loop: the step's row, the requests that end with it, and their rows. */
 #include "inflight/minmax.h"
 #include "run/flight_loop.h"
 

@@ -1,4 +1,4 @@
-/* Steps that begin only when the K/V has come which they wait for. */
+/* Steps that are held until the K/V has come that they need. */
 #include "run/flight_loop.h"
 
 static bool awaits(const struct loop *loop, const struct replica *replica)

@@ -1,8 +1,9 @@
 /* Requests that were sent to replicas and have not joined them yet.
  *
- * What a router has answered without a look at a replica's load need not concern the replica at
- * once. It is put into the replica's mailbox, and the replica flies through many arrivals in a row,
- * while what it holds is in the caches. The mailboxes of all replicas share one array. */
+ * If a router has answered without a look at a replica's load, the request need not join the
+ * replica at once. It is put into the replica's mailbox, and the replica flies through many
+ * arrivals in a row later, while its state is in the processor's caches. The mailboxes of all
+ * replicas share one array. */
 #ifndef SIM_RUN_FLIGHT_MAIL_H
 #define SIM_RUN_FLIGHT_MAIL_H
 

@@ -1,12 +1,14 @@
-/* Requests that move between replicas while they decode (fleet/migration.h, and replica_migrate.c).
+/* Requests that move between replicas while they decode (fleet/migration.h,
+ * replica/replica_migrate.c).
  *
- * Such a request has two records until its last stage has come: the one that decodes, and one at
- * the other replica that holds blocks for what comes. Whatever becomes of the first one in the
- * meantime, as it finishes, gives way or leaves, is noticed as the stage under way has come; then
- * the second one's blocks are free. In the last stage the request stands still. Where its client
- * leaves then, it counts as gone at once, and the blocks of both are free when that stage has come.
+ * Such a request has two records until its last stage has come: one at its replica, where it
+ * decodes, and one at the other replica, which holds blocks for the K/V. If the request ends, gives
+ * way or leaves meanwhile, this is noticed when the stage under way has come; the blocks of the
+ * second record are free then. During the last stage the request does not decode. If its client
+ * leaves during that stage the request counts as gone at once, and the blocks of both records are
+ * free when the stage has come.
  *
- * Steps end first, then stages, then requests leave, then replicas are paired. */
+ * At equal times steps end first, then stages, then requests leave, then replicas are paired. */
 #ifndef SIM_RUN_FLIGHT_MIGRATE_H
 #define SIM_RUN_FLIGHT_MIGRATE_H
 

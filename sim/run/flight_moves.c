@@ -288,7 +288,7 @@ static int do_without(struct moves *moves, struct handover *h, struct ifl_error 
     return release(moves, h, error);
 }
 
-/* The decode replica has taken blocks for r, or wants nothing. */
+/* The decode replica has taken blocks for r, or needs no K/V for it. */
 static int hear_load(struct moves *moves, struct live_request *r, struct ifl_error *error)
 {
     struct handover *h = handover_of(moves, r);

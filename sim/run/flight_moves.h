@@ -1,8 +1,8 @@
 /* Requests with two replicas: K/V that moves from one to the other (fleet/handover.h, fleet/link.h,
  * replica/moving.h).
  *
- * Steps end first, then moves, then requests leave. Of moves that end together the one of the
- * earlier request is first. */
+ * At equal times steps end first, then moves, then requests leave. Of several moves that of the
+ * earlier request ends first. */
 #ifndef SIM_RUN_FLIGHT_MOVES_H
 #define SIM_RUN_FLIGHT_MOVES_H
 

@@ -1,13 +1,13 @@
 /* Old news of replicas that fly apart.
  *
- * A router that looks at a load sees what it was at a time in the past, the same for all replicas.
- * A replica need not be further than that: it comes there when the router first looks at it since.
- * So requests may wait in mailboxes, and the router's own count of them is what it has sent since
- * the report.
+ * A router that looks at a load sees the load at a time in the past, which is the same for all
+ * replicas. A replica need not fly beyond that time, and it flies there when the router first looks
+ * at it. So requests may wait in mailboxes; the router's own count of them is what it has sent
+ * since the report.
  *
- * That ends where a replica is needed as it is now: the router asks what its cache holds, a request
- * may leave early, or the replicas land. From then on all fly up to each time at which loads are
- * taken. */
+ * This ends when a replica is needed as it is now: the router reads its cache, a request may leave
+ * early, or the replicas land. From then on all replicas fly to each time at which loads are taken.
+ */
 #include "run/flight_apart.h"
 
 #include "inflight/minmax.h"

@@ -1,4 +1,4 @@
-/* What a run takes when it begins, and gives back. */
+/* Creates the state of a run's loop, and frees it. */
 #include <stdlib.h>
 
 #include "run/flight_apart.h"

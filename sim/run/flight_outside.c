@@ -1,4 +1,5 @@
-/* Requests that come, and clients that go, while the flight is under way. */
+/* A flight with a source: requests that come, and clients that leave, while the flight is under
+ * way. */
 #include "run/executor_paced.h"
 #include "run/flight_loop.h"
 
@@ -94,7 +95,7 @@ int outside_look(struct loop *loop, struct ifl_error *error)
     return rc;
 }
 
-/* ---- what a source hears ---- */
+/* ---- calls of the source ---- */
 
 static void tell_answers(const struct loop *loop, const struct replica *replica,
                          struct live_request *r)

@@ -1,10 +1,10 @@
-/* K/V of waiting requests that goes from a tier to the first one before their turn comes.
+/* K/V of waiting requests that moves from a lower tier to the first one before their turn comes.
  *
- * A replica has one line of such requests a tier below the first, in the order of their arrival.
- * What the first of them lacks comes in batches, one after the other (SGLang 0.5.23,
- * managers/cache_controller.py: a thread, and STORAGE_BATCH_SIZE pages a call); a batch can be
- * found in the first tier once it has come. Of a request that has left the queue, or makes do with
- * what has come, the batch under way is the last, and is dropped. */
+ * A replica has a line of such requests for each tier below the first, in the order of their
+ * arrival. The K/V that the first request of a line lacks comes in batches, one after the other
+ * (SGLang 0.5.23, managers/cache_controller.py: a thread, and STORAGE_BATCH_SIZE pages a call). A
+ * batch can be found in the first tier once it has come. If a request leaves the queue, or starts
+ * with what has come, the batch under way is its last one, and is dropped. */
 #ifndef SIM_RUN_FLIGHT_PREFETCH_H
 #define SIM_RUN_FLIGHT_PREFETCH_H
 

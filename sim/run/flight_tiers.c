@@ -215,7 +215,7 @@ static bool store_has_changed(struct tiering *tiering, const struct replica *rep
     return true;
 }
 
-/* Replicas whose tiers have changed: this one, and those that share its store. */
+/* Notifies the replicas with tiers that have changed: this one, and those that share its store. */
 static void tell_changes(struct tiering *tiering, const struct replica *replica)
 {
     const uint32_t number = replica->fixed.number;

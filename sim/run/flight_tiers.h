@@ -1,8 +1,8 @@
-/* K/V that comes from tiers below the device, and goes there (replica/tiers.h).
+/* K/V that moves between tiers below the device and the device (replica/tiers.h).
  *
- * A step of which a request waits for K/V is held until what must be there first has come. Of a
- * load layer by layer that is the part which the step does not hide: of a step that lasts T with L
- * layers, and x to load, the end is max(T + x / L, x + T / L) behind its beginning. */
+ * A step is held while one of its requests waits for K/V that must be there before the step begins.
+ * If K/V is loaded layer by layer this is the part that the step does not hide: a step of L layers
+ * that lasts T, with a load of x, ends max(T + x / L, x + T / L) after the load's beginning. */
 #ifndef SIM_RUN_FLIGHT_TIERS_H
 #define SIM_RUN_FLIGHT_TIERS_H
 

@@ -1,5 +1,5 @@
-/* What a search for capacity holds trials against: metrics with limits, all of which have to hold.
- */
+/* The objectives of a search for capacity: metrics of a trial with limits, all of which have to
+ * hold. */
 #ifndef SIM_RUN_OBJECTIVES_H
 #define SIM_RUN_OBJECTIVES_H
 

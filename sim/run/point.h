@@ -44,7 +44,7 @@ struct point_options {
     const struct source *source;         /* of requests, in place of workload.trace; NULL: none */
     bool by_client;                      /* fill client_attainment_frac; no other then hears of
                                             requests */
-    bool is_last;                        /* no other point will want a trace */
+    bool is_last;                        /* no other point will need a trace */
     struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended, *n_requests; /* for a progress line, or NULL */

@@ -1,4 +1,4 @@
-/* What the files of a point share: point.c assembles and flies it, point_words.c tells of it. */
+/* What the files of a point share: point.c assembles and flies it, point_words.c reports on it. */
 #ifndef SIM_RUN_POINT_PARTS_H
 #define SIM_RUN_POINT_PARTS_H
 

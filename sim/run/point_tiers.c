@@ -27,8 +27,7 @@ static int check_found(const struct config *config, struct ifl_error *error)
                : 0;
 }
 
-/* True if some replica finds K/V that lies below its device, or that its deployment says it finds.
- */
+/* Sets *finds: some replica has tiers below its device, or a deployment with cache.hit_frac. */
 static int finds_below(const struct config *config, const struct point *point, bool *finds,
                        struct ifl_error *error)
 {

@@ -1,4 +1,4 @@
-/* What a flown point says to the terminal, and of its assumptions in summary.csv. */
+/* Messages about a flown point for the terminal, and the list of its assumptions in summary.csv. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void point_say_unused(const struct point_options *options, const struct point *p
     point_say(options, text);
 }
 
-/* Modules that hear of steps, as a list of words. */
+/* Modules with hooks of steps, as a list of words. */
 static void list_hearers(const struct config *config, char *text, size_t n_text)
 {
     size_t n = 0;

@@ -1,9 +1,10 @@
-/* What guesses tokens for an engine to verify: a look-up in the request's own text, or a draft
- * model on an engine of its own.
+/* The proposer guesses tokens for an engine to verify: by a look-up in the request's own text, or
+ * with a draft model on an engine of its own.
  *
- * The draft model keeps its K/V in blocks of the same numbers as the target's, with slots of its
- * own size: blocks are swapped, copied and shared for both alike. It computes the same prompts. Of
- * a decode it first computes what it lacks, up to the last token, and then a guess a pass. */
+ * The draft model's K/V has the same block numbers as the target's, with slots of its own size, so
+ * that blocks are swapped, copied and shared for both alike. The draft model computes the same
+ * prompts. For a decode it first computes the tokens that it lacks, up to the last one, and then
+ * one guess a pass. */
 #ifndef SIM_RUN_PROPOSER_H
 #define SIM_RUN_PROPOSER_H
 

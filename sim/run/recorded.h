@@ -1,15 +1,18 @@
 /* Replays the steps of a recorded run, one after the other.
  *
  * A step that is planned as recorded begins no earlier than the recorded one and ends when that
- * ended, so the host's time between two steps is included. If it begins after the recorded one has
- * ended it takes as long as that took.
+ * ended, so the host's time between two steps is included. If it begins after the recorded end it
+ * takes as long as the recorded step.
  *
- * For a step that is planned otherwise the next RECORDED_LOOK_AHEAD recorded steps are searched for
- * its equal; those before the equal are then `unplanned`. Without an equal it is compared with the
- * next recorded step if that is its counterpart: it computes tokens of a request at the same place,
- * or, in a recording of sums alone, begins within its own length. Otherwise the step is `extra`,
- * and the next recorded step stays next. An extra step takes as long as the next recorded one, or
- * as the last one. */
+ * For a step that is planned otherwise, an equal step is searched among the next
+ * RECORDED_LOOK_AHEAD recorded ones.
+ *   - If there is one, the recorded steps before it count as `unplanned`.
+ *   - Else, if the next recorded step is its counterpart, it is compared with that. A counterpart
+ *     computes tokens of a request at the same place. In a recording of sums alone it begins at
+ *     most its own length behind the time at which the planned step may begin.
+ *   - Else the planned step is `extra`, and the next recorded step stays next. An extra step takes
+ *     as long as the next recorded one, or as the last one.
+ * With OTHERWISE_PREDICTED a step without an equal one takes the time that the predictor gives. */
 #ifndef SIM_RUN_RECORDED_H
 #define SIM_RUN_RECORDED_H
 

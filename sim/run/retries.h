@@ -1,4 +1,4 @@
-/* The rows of a trace that repeat others: its column retry_of. */
+/* Retries in a trace: its column retry_of names the row that a row repeats. */
 #ifndef SIM_RUN_RETRIES_H
 #define SIM_RUN_RETRIES_H
 

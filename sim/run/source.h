@@ -1,11 +1,11 @@
-/* Requests that no trace tells of: a server's clients send them, and go, while a flight is under
- * way.
+/* A source: requests that are not known before the run. The clients of a server send them, and
+ * leave, while a flight is under way.
  *
- * The workload's trace then has a row for each place that the source has for a request: the source
- * fills in the row of a request before it arrives, and may use it for another one when that has
- * ended. What is known of a request as it arrives does not change, but for abort_ns, which
- * is written down as its client leaves. A trace with the same rows in the order of arrival, flown
- * again on the same simulating executor, gives the same steps and the same records.
+ * The workload's trace has a row for each place of the source. The source fills in the row of a
+ * request before the request arrives, and may use the row again when it has ended. A row does not
+ * change from the arrival on, except that abort_ns is written when the client leaves. A trace with
+ * the same rows in the order of arrival, flown again on the same simulating executor, gives the
+ * same steps and the same records.
  *
  * A request arrives, or leaves, at the later of the clock and 1 ns after the last event that the
  * loop has handled. All functions but `wake` are called by the thread that flies. */

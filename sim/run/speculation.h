@@ -1,5 +1,5 @@
-/* How many guessed tokens hold, from the keys of serving.speculation: for all requests, for those
- * of some clients, and for those that say so in the trace. And what came of it, for
+/* Acceptance rates of guesses, from the keys of serving.speculation: for all requests, for those of
+ * some clients, and for those with a rate in the trace. Sums over verified guesses for
  * speculation.csv. */
 #ifndef SIM_RUN_SPECULATION_H
 #define SIM_RUN_SPECULATION_H

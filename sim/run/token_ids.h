@@ -1,6 +1,6 @@
 /* The tokens behind a request's counts.
  *
- * A trace tells lengths alone, so prompts that no client sends are drawn: token i depends on the
+ * A trace has lengths alone, so prompts that no client sends are drawn: token i depends on the
  * seed, the request and i. Requests that share a prefix share its tokens:
  * - The first stream_tokens are drawn from the stream of the prefix group.
  * - Tokens for which the trace has hash ids are drawn from those.

@@ -142,7 +142,7 @@ static int read_once(const struct trace_shelf *shelf, struct shelved_trace *one,
     return rc;
 }
 
-/* Nothing else will want the trace, of which all rows are wanted: no copy is needed. */
+/* No other point needs the trace, and this one needs all rows: no copy is made. */
 static bool give_away(struct trace_shelf *shelf, struct shelved_trace *one,
                       const struct ifl_trace_window *window, struct ifl_trace *trace)
 {

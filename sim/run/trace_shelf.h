@@ -5,7 +5,7 @@
  * - if it is the last that was used, or
  * - while such entries together have at most SHELF_IDLE_ITEMS rows, hash ids and gaps.
  *
- * Any number of threads may use a shelf; two that want the same file wait for one reading. */
+ * Any number of threads may use a shelf; two that need the same file wait for one reading. */
 #ifndef SIM_RUN_TRACE_SHELF_H
 #define SIM_RUN_TRACE_SHELF_H
 

@@ -1,17 +1,19 @@
-/* The arrivals of a run: a sorted trace that streams, and requests that wait for others.
+/* The arrivals of a run: rows of a sorted trace that arrive by their stamps, and requests that wait
+ * for others.
  *
- * Closed loop: the first `concurrency` rows are there at time 0, every request that ends releases
+ * Closed loop: the first `concurrency` rows arrive at time 0, and each request that ends releases
  * the next row. Sessions: a turn with a think time arrives that long after the session's previous
- * turn has ended. Everything else arrives at its stamp.
+ * turn has ended. All other rows arrive at their stamps.
  *
  * All these times are those of the clients. With a front end a request goes through it first, and
- * comes to the router and the engine as it leaves it, so that one with a short prompt may overtake
- * another. Clients have their tokens later than the engine, too, and count from then.
+ * comes to the router and the engine when it leaves it; so a request with a short prompt may
+ * overtake another one. Clients also get their tokens later than the engine has them, and count
+ * from then.
  *
  * A row may repeat another one (retry_of): it arrives as any row does, with the prompt of that row.
  * Requests that their clients send again (workload_retry) are no rows of their own.
  *
- * What a turn's answer has in common with the next turn's prompt is found here, too. */
+ * The tokens that a turn's answer has in common with the next turn's prompt are found here, too. */
 #ifndef SIM_RUN_WORKLOAD_H
 #define SIM_RUN_WORKLOAD_H
 

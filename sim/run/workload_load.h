@@ -18,7 +18,7 @@ int workload_load(const struct workload_source *source, struct ifl_trace *trace,
                   struct ifl_error *error);
 /* For workload_create: requests that are under way at a time, 0 in an open loop. */
 int32_t workload_concurrency(const struct workload_config *workload);
-/* Tells the workload what its clients do. */
+/* Sets what the workload's clients do. */
 void workload_configure(struct workload *workload, const struct config *config);
 
 #endif

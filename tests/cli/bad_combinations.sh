@@ -366,7 +366,7 @@ done
 printf 'serving: fast\n' >word.yaml
 with run 'word.yaml:1:1: serving is not a map, expected one' linear.yaml serving.preset=./word.yaml
 
-# plug-ins whose list is not one
+# plug-ins with a wrong list of policies
 plugin() { # PATTERN ABI BYTES N POLICIES KIND
     printf '#include <inflight/policy.h>
 static const struct ifl_policy one = {.kind = (enum ifl_kind)%s, .name = "one", .doc = "none"};

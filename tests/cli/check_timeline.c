@@ -76,7 +76,7 @@ struct lifeline {
     int depth;
 };
 
-/* A chunk or a stall that does not nest is a lifeline of its own, whose id has a dot. */
+/* A chunk or a stall that does not nest is a lifeline of its own; its id has a dot. */
 static void begin_lifeline(struct lifeline *line, const json_t *event, struct totals *totals)
 {
     const bool is_request = strcmp(text_of(event, "name"), "request") == 0;

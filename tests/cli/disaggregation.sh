@@ -132,7 +132,7 @@ refuses 'pool p: serving.kv.tiers has a tier with loads apart, expected before o
     "$inflight" run base.yaml --quiet --set "$store"
 refuses 'pool d: serving.kv.tiers is set, expected none but with role prefill where pools have roles' \
     "$inflight" run base.yaml --quiet --set 'cluster.pools.d.serving.kv.tiers.store={blocks: 100}'
-# a decode replica's module, whose steps wait for what it loads, where there is no role, and where a cache is given
+# the module of decode replicas that holds steps for its loads: without roles, and with a cache
 sed '/^cluster:/,/^    d:/d' base.yaml >alone.yaml
 for tier in 'kv.tiers.host={blocks: 100, gb_per_s: 1}' 'kv.tiers.store={hit_frac: 0.4}'; do
     refuses 'serving.batching.before_step is true, expected false: key loads of a tier says which steps wait' \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Intervals of an ensemble whose only uncertainty is one number of the deployment: those that direct runs at the ends
-# of the number's interval give, and the closed form.
+# An ensemble with one uncertain number, of the deployment: its intervals are those of direct runs at the ends of the
+# number's interval, and those of the closed form.
 . "$(dirname "$0")/expect.sh"
 
 # Each step takes the host's floor of 0.1 s, each request one step of 160 tokens, ten blocks. With many more requests

@@ -155,7 +155,7 @@ for list in 1:8 0:8,0:4 0:8, 0:0 0 0:8:4 a 0:8,-1:4; do
     expect 2 "cluster.gateway.classes is $list, expected FROM:QUANTUM of up to 16 classes" "$inflight" run config.yaml "$@" \
         --set cluster.gateway.classes=$list
 done
-# A pool whose door is closed takes nothing that is held. Row 0 runs in `a`, which takes one; row 1 runs in `b` and row 2
+# A pool with a closed door takes no held request. Row 0 runs in `a`, which takes one; row 1 runs in `b` and row 2
 # waits there, which saturates it. Row 3 is held until row 0 leaves at 4, with `a` as with `b` behind its door.
 cat >config.yaml <<'E1'
 workload: {trace: trace.csv}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A deployment whose host is known is found again from its run; what cannot be fitted is refused in one line.
+# The times of a known host are found again from its run; runs that cannot be fitted are refused in one line.
 . "$(dirname "$0")/expect.sh"
 
 cat >config.yaml <<'EOF'

@@ -13,7 +13,7 @@ wrong() {
     shift
     expect 2 "$message" "$inflight" import "$@"
 }
-# start CONFIG LINE...: a log of V1, whose engine has that more in its configuration
+# start CONFIG LINE...: a log of V1 with CONFIG in the configuration of its engine, too
 start() {
     echo "(APIServer pid=7) INFO [api_server.py:12] vLLM API server version 0.16.0"
     echo "(EngineCore pid=9) INFO [core.py:97] Initializing a V1 LLM engine (v0.16.0) with config: model='Qwen/Qwen3-8B', max_seq_len=40960, $1"

@@ -260,7 +260,7 @@ for of in nvidia/Qwen3-32B-NVFP4 'Qwen/Qwen3-32B --quantization modelopt_fp4' nv
     'RedHatAI/Qwen3-32B-NVFP4 --quantization compressed-tensors'; do
     has_width nvfp4 "$of"
 done
-# Four bits, whose scales are more than those of int4.
+# MXFP4: four bits, with more scales than int4.
 for of in 'Qwen/Qwen3-32B --quantization mxfp4' x/Qwen3-32B-MXFP4; do
     has_width int4 "$of"
     printed 'counted as int4: weights have 4.'

@@ -50,7 +50,7 @@ succeeds "$inflight" run config.yaml --quiet -o swept --set 'sweep={serving.kv.k
     --set serving.kv.keep.budget_tokens=256
 same "$(awk -F, '{ print NF }' swept/steps.csv | sort -u)" 27 'columns of steps.csv'
 
-# ---- a budget that no request of the model can exceed, whose length the model says ----
+# ---- a budget that no request can exceed, since the model's length is smaller ----
 awk -F, 'NR == 1 || $2 + $3 <= 2048' load.csv | head -40 >short.csv
 has_columns() { # PATH WANTED WHAT
     same "$(head -n 1 "$1/steps.csv" | grep -c kv_given_up_tokens)" "$2" "columns of what is given up, $3"

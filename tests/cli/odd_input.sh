@@ -176,7 +176,7 @@ for preset in trtllm-no-evict trtllm-static trtllm-max-utilization; do
         --set model=llama-2-7b --set hardware=h100-sxm
 done
 
-# vLLM's, for a step of 8192 tokens and 1024 sequences, whose 32000 logits weigh 37 bytes each and later 14.4: shares
+# vLLM's, for a step of 8192 tokens and 1024 sequences, with 32000 logits of 37 bytes each and later 14.4: shares
 # of 79.22 GiB, and 0.66, 0.25 and 0.25 GiB of context and libraries; at last 102 graphs of 32 layers
 vllm_counts() {
     flies "$head\n0,10,5\n" "note: serving.kv.num_blocks is 9000, more than the $(awk -v util=$2 -v logit=$3 -v outside=$4 \

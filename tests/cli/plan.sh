@@ -87,7 +87,7 @@ succeeds "$inflight" capacity chats.yaml --quiet -o paper --set capacity.objecti
 fewest=$(columns loop/summary.csv cluster.replicas,attainment_frac | awk -F, '!done && $2 >= 0.9 { print $1; done = 1 }')
 same "$(columns paper/plan.csv replicas)" "$fewest" 'the fewest replicas for distserve'
 
-# An ensemble whose costs have one error, the floor of a step, S = 0.1 s f: a member is n queues M/D/1 with its own S.
+# An ensemble with one error of costs, the floor of a step, S = 0.1 s f: a member is n queues M/D/1 with its own S.
 # With W fixed, a replica takes 2 W / (S (S + 2 W)), and n follows.
 sed 's/^deployment: .*/deployment: {base: vllm, host: {layer_s: 0, floor_s: 0.1}}/' \
     "$INFLIGHT_DATA/configs/hardware/a100-80gb-sxm.yaml" | sed '/^fit:/,$d' >floor.yaml

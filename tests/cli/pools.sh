@@ -90,7 +90,7 @@ succeeds "$inflight" run swept/config.yaml --quiet -o again
 same_bytes swept/summary.csv again/summary.csv
 same_bytes swept/config.yaml again/config.yaml
 
-# By pencil: a step takes 1 s in `fast`, whose pool has room for 8 x 16 = 128 tokens, and 3 s in `slow`. Requests
+# By pencil: a step takes 1 s in `fast`, which has K/V blocks for 8 x 16 = 128 tokens, and 3 s in `slow`. Requests
 # take turns among the replicas that may have them. C is longer than the pool of `fast`, D is for the other model,
 # E for one that no pool serves, and F for any: it is the third routed of two that may have it.
 cat >models.csv <<'E1'

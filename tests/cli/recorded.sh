@@ -61,7 +61,7 @@ gzip -c engine.csv >engine/step_log.csv.gz
 succeeds replay engine again
 same_bytes slow/requests.csv again/requests.csv
 
-# several replicas, whose steps were recorded as beginning late: the same requests with steps.csv and without
+# several replicas with recorded steps that begin late: the same requests with steps.csv and without
 succeeds "$inflight" trace generate -n 200 --prompt uniform:5,200 --output-tokens uniform:1,40 --process poisson --rate 9 -o busy.csv
 succeeds "$inflight" run config.yaml -q -o fleet --set workload.trace=busy.csv --set cluster.replicas=3 \
     --set cost='{model: linear, step_s: 0.04, prefill_token_s: 0.001}'

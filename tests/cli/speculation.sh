@@ -76,7 +76,7 @@ write vllm-v1
 fly all --set 'serving.draft={policy: fixed, tokens: 64}' --set serving.speculation.acceptance=1
 awk -F, 'NR == 2 { exit $9 != 65 }' all/speculation.csv || complain "64 sure guesses: $(sed -n 2p all/speculation.csv)"
 
-# newcomers whose prompt is cached but for a token, with room and without: the same in all modes, and slower than
+# newcomers with a prompt that is cached but for a token, with room and without: the same in all modes, and slower than
 # those that are not filled up, by the rows
 awk -F, -v OFS=, 'NR == 1 { print $0, "prefix_group", "prefix_tokens"; next } { n = 16 * (NR % 3 + 1); print n + 1, $2, NR % 3 + 1, n }' \
     t.csv >newcomers.csv

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sweeps whose values are maps, and variants: their points, what reports call them, and what a file says that
-# no variant says.
+# Sweeps with maps as values, and variants: their points, their names in reports, and keys of a file that no variant
+# gives.
 . "$(dirname "$0")/expect.sh"
 
 cat >config.yaml <<'END'

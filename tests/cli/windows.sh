@@ -1,5 +1,5 @@
 #!/bin/sh
-# Models whose layers have a window of attention in part: their K/V in groups of layers, and the logs and flags of
+# Models in which some layers have a window of attention: their K/V in groups of layers, and the logs and flags of
 # servers that have such groups.
 . "$(dirname "$0")/expect.sh"
 
@@ -57,7 +57,7 @@ printed '48.00 MiB for 2048 tokens, 86.25 MiB with serving.kv.windows: groups'
 succeeds "$inflight" model mistral-7b
 unsaid 'groups'
 
-# A model without windows, and one whose layers all have it, have one kind of blocks.
+# A model without windows, and one with a window in all layers, have one kind of blocks.
 for model in llama-2-7b mistral-7b llama-4-scout; do
     for windows in hold groups; do
         succeeds "$inflight" run config.yaml --set model=$model --set serving.kv.windows=$windows --set parallel.tensor=8

@@ -80,7 +80,7 @@ static inline enum memory_rule rule_of(const struct row *row)
     return (enum memory_rule)i;
 }
 
-/* A GPU whose ranks are linked as those of the log; its memory is set by the caller. */
+/* A GPU with ranks that are linked as those of the log; the caller sets its memory. */
 static inline struct platform platform_of(const struct row *row)
 {
     return load_platform(strcmp(word(row, "link"), "nvlink") == 0 ? "h100-sxm" : "rtx-4090");

@@ -230,7 +230,7 @@ Test(huggingface_types, absurd)
         "image_size is 46341, expected a whole number from 1 to 16384");
 }
 
-/* Biases of the other kinds, whose numbers are counted by hand. */
+/* Biases of the other kinds, counted by hand. */
 Test(huggingface_types, biases)
 {
     struct model plain, biased;

@@ -23,8 +23,7 @@ static void expect_parameters(const char *name, int64_t all, int64_t active, dou
 /* 61 layers: 1536 and 512 + 64 of 7168, 128 x 192 of 1536, 128 x 256 of 512, 7168 of 128 x 128;
  * norms of both latents and two of 7168. 3 layers with an MLP of 18432, 58 with a router, one
  * shared expert and 256 others of 2048, of which a token goes through 8. arXiv 2412.19437: 671B,
- * 37B active; README_WEIGHTS.md of the
- * checkpoint has 36.7B. */
+ * 37B active; README_WEIGHTS.md of the checkpoint has 36.7B. */
 Test(latent, deepseek_v3_has_671_billion_parameters)
 {
     const int64_t d = 7168, expert = 3 * d * 2048;
@@ -68,9 +67,9 @@ Test(latent, kimi_k2_has_a_trillion_parameters)
     expect_parameters("kimi-k2", all, all - 60 * 376 * expert - embedding, 1.026e12, 32e9);
 }
 
-/* Mixtral 8x7B: 12.9e9 as its paper has it, with the input embedding. Of Llama-2-7B all but that,
- * of Qwen3-8B as of OPT-13B, whose embedding is the head, positions (2050 rows) alone are looked
- * up. */
+/* Mixtral 8x7B: 12.9e9 as its paper has it, with the input embedding. Of Llama-2-7B all but the
+ * input embedding are active. In OPT-13B the embedding is also the head, so that positions (2050
+ * rows) alone are looked up. */
 Test(latent, active_parameters_of_other_models)
 {
     const struct model mixtral = load_model("mixtral-8x7b"), llama = load_model("llama-2-7b"),

@@ -141,8 +141,8 @@ Test(latent_cost, a_decode_step_takes_the_sum_of_its_kernels)
     expect_close(roofline_step_s(&rank, &totals), host_s(&platform, 32) + wanted);
 }
 
-/* Of 32 sequences one has 512 new tokens behind 1000, whose 1024 latents, rounded up, are made keys
- * and values anew; the decodes have a launch of their own. */
+/* Of 32 sequences one has 512 new tokens behind 1000. The latents of the latter, rounded up to
+ * 1024, are made keys and values anew; the decodes have a launch of their own. */
 Test(latent_cost, a_chunk_makes_keys_and_values_of_its_context)
 {
     const struct model model = load_model("deepseek-v2-lite");

@@ -274,7 +274,7 @@ Test(memory_engine, graphs_as_logged)
     table_free(&table);
 }
 
-/* Encoders count from 0.8 on, whose releases have the null block, too: both by vLLM's source. */
+/* From 0.8 on encoders count, and there is a null block: both by vLLM's source. */
 Test(memory_engine, what_each_rule_counts)
 {
     for (int rule = 0; rule <= MEMORY_SGLANG; rule++) {

@@ -68,7 +68,7 @@ Test(model, ranks_share_the_matrices_and_repeat_the_norms)
 
 /* Llama-2-7B has 2 x 32 layers x 32 heads x 128 = 262144 elements of K/V a token. A scale and a
  * zero point of 16 bits each take 4 bytes: for a head of 128 elements (LMDeploy), for 64 (FlexGen),
- * for 32 (KIVI, whose keys share them across tokens); TensorRT-LLM has a scale for the whole
+ * for 32 (KIVI, in which keys share them across tokens); TensorRT-LLM has a scale for the whole
  * tensor. */
 Test(model, integers_of_kv_share_scales)
 {

@@ -1,4 +1,4 @@
-/* Models whose layers have a window or a state in part: what their steps cost, and their K/V. */
+/* Models in which some layers have a window or a state: the cost of their steps, and their K/V. */
 #include <math.h>
 
 #include "cost/cost.h"
@@ -45,7 +45,7 @@ Test(windows, decodes_read_the_window_in_some_layers)
                  (step_of(&plain, &at_end) + step_of(&plain, &at_window)) / 2);
 }
 
-/* A model whose layers all have the window costs as much at any context beyond it. */
+/* With a window in all layers a step costs the same at any context beyond the window. */
 Test(windows, a_window_in_all_layers_bounds_a_step)
 {
     const struct model model = load_model("mistral-7b");

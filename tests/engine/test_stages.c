@@ -1,4 +1,4 @@
-/* An engine whose layers are stages: steps that overlap give what the engine gives without stages.
+/* An engine with stages of layers: steps that overlap give what the engine gives without stages.
  */
 #include <criterion/criterion.h>
 #include <string.h>

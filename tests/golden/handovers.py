@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Flies a transcript of requests whose K/V moves, between replicas or from tiers, and compares it with the tables in the file.
+"""Flies a transcript with K/V that moves between replicas or from tiers, and compares it with the tables in the file.
 
 usage: handovers.py INFLIGHT FILE
 

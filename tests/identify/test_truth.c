@@ -1,5 +1,5 @@
-/* Deployments whose truth is known: flown with noise, then identified. The 90% intervals of the
- * parameters that are said to be determined must hold the truth as often as they say. */
+/* Deployments with known parameters: flown with noise, then identified. The 90% intervals of the
+ * parameters that the fit determines must hold the true values in 90% of the cases. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
@@ -340,7 +340,7 @@ Test(prediction, draws_hold_other_rates)
     cr_assert(gsl_cdf_binomial_P(held, 0.85, n_all) > 1e-3, "%u of %u held", held, n_all);
 }
 
-/* Four GPUs whose all-reduces are three times slower than the profile says. The deployment that is
+/* Four GPUs with all-reduces three times slower than those of the profile. The deployment that is
  * written has the rate. */
 Test(truth, all_reduce_rate_is_found)
 {

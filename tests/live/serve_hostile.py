@@ -151,7 +151,7 @@ def wrong_chunks(server):
 
 
 def heads(server):
-    """HEAD has no body (RFC 9110, 9.3.2): what comes behind its answer is the next one. As FastAPI, whose routes of GET refuse it."""
+    """HEAD has no body (RFC 9110, 9.3.2): what comes behind its answer is the next one. As in FastAPI, a route of GET refuses it."""
     for path, status, detail in ((b'/health', 405, b'Method Not Allowed'), (b'/v1/completions', 405, b'Method Not Allowed'),
                                  (b'/nothing', 404, b'Not Found')):
         link = server.connect()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A configuration against a server whose timing is known: the stub takes 20 ms, then 10 ms a token.
+# A configuration against a server with known times: the stub takes 20 ms, then 10 ms a token.
 . "$(dirname "$0")/../cli/expect.sh"
 . "$scripts/stub.sh"
 

@@ -6,8 +6,8 @@ TOKENIZER has the ranks of Llama 3's byte pairs, one "BASE64 RANK" a line (token
 llama-models). Needs the package tiktoken.
 
 vLLM's benchmark client of May 2025 (benchmarks/benchmark_dataset.py at v0.8.5, RandomDataset) makes a prompt of TOKENS
-consecutive token ids, from a random one on, turns them into text and sends that. The server reads the text, whose pieces
-join up in other ways, and whose broken UTF-8 became U+FFFD: 8,000 ids are 8,364 tokens in the mean, 10,000 are 10,463.
+consecutive token ids, from a random one on, turns them into text and sends that. The server reads the text. Its pieces
+join up in other ways, and broken UTF-8 has become U+FFFD: 8,000 ids are 8,364 tokens in the mean, 10,000 are 10,463.
 The client counts 8,000 and 10,000."""
 
 import base64

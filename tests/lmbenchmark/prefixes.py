@@ -14,9 +14,9 @@ Prompts go through Llama 3.1's chat template: 33 tokens before the text (begin_o
 two dates, the user's header), 5 behind it. The recording's prompt_tokens say so: text + 38 in 233 of 252 rows, one
 more or less where the template trims blanks.
 
-A prompt continues the latest earlier one of which it repeats the whole text but at most TAIL tokens, whose last may be
-another before a longer text. A conversation is a group; prefix_tokens of a prompt are the tokens that it shares with
-the one before it or behind it, whichever is more."""
+A prompt continues the latest earlier one of which it repeats the whole text but at most TAIL tokens: the last tokens of
+a text may be others if more text follows. A conversation is a group; prefix_tokens of a prompt are the tokens that it
+shares with the one before it or behind it, whichever is more."""
 
 import base64
 import csv

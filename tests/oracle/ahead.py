@@ -2,7 +2,7 @@
 
 
 class PlannedAhead:
-    """Stands before a scheduler, whose `plan` then does not know of two things:
+    """Wraps a scheduler, so that its `plan` does not know of two things:
     - a request that ends in the step in flight is still in the running list. A token that it is given is computed
       for nothing;
     - a request that arrives during that step is not in the queue.

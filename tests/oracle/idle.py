@@ -1,4 +1,4 @@
-"""Presets whose feature is idle in these workloads: without guesses, without adapters, or with a budget of K/V above
+"""Presets with a feature that is idle in these workloads: without guesses, without adapters, or with a budget of K/V above
 every length, they plan as what they extend. With the feature at work they are held to the tables by pencil under tests/golden, and to random set-ups."""
 
 from newest import VllmV1Sync

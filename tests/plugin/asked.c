@@ -1,5 +1,5 @@
 /* Modules that ask, answer or write what they may not, each of which `way` chooses; and two drafts
- * whose state changes while a plan is made. */
+ * with a state that changes while a plan is made. */
 #include <inflight/policy.h>
 
 #ifndef DOC

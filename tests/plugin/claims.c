@@ -1,5 +1,5 @@
 /* An order and an admission with answers that change with time, each in a plain form and in one
- * with a wrong claim that allows faster planning; an order whose keys change with the request
+ * with a wrong claim that allows faster planning; an order with keys that change with the request
  * itself, without a claim and with a right one; a batching module that promises to go on and does
  * not, where several steps may be in flight; and claims that are wrong about the same step:
  * guesses, padding, a preemption behind the plan, and a hook that counts its calls in place of

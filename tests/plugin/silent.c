@@ -1,5 +1,5 @@
-/* Orders that say nothing of their keys, and whose keys change in every way that the contract lets
- * them; and the modules of FastServe that say on speed, without what they say. */
+/* Orders without `keys`, with keys that change in every way that the contract allows; and modules
+ * of FastServe without the optional functions that they have for speed. */
 #include <inflight/policy.h>
 
 enum by { BY_CLOCK, BY_VIEW, BY_COUNTS, BY_PROGRESS };

@@ -1,6 +1,6 @@
 /* Tests that break a precondition once: the call must name it and abort (inflight/assert.h).
  *
- *     VIOLATES(lives, order, lives_ascend, saturation_found)
+ *     VIOLATES(ranks, own, ranks_own, "begun")
  *     {
  *         ... a call that breaks it ...
  *     }

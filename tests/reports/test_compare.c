@@ -142,7 +142,7 @@ Test(compare, twenty_batches_where_there_is_one_run)
     part(&pair);
 }
 
-/* 210 requests are batches of 10 and 11 in turn, whose differences are 1 and 3: the mean of the
+/* 210 requests are batches of 10 and 11 in turn, with differences of 1 and 3: the mean of the
  * requests is 430/210, that of the batches would be 2. Weighted squares from it add up to 4 x 100 x
  * 110 / 210. 30 of the requests have a TPOT, which are too few to make batches of. */
 Test(compare, batches_count_as_their_requests)

@@ -13,7 +13,7 @@
  * node or the end of one; in a table it is evicted block by block from its end. A block that a
  * lookup can find has an entry of its own.
  *
- * The pool (pool.h) owns the blocks and calls the cache. The cache knows no requests. */
+ * The pool (pool.h) owns the blocks and calls the cache. The cache has no requests. */
 #ifndef SIM_REPLICA_KV_CACHE_H
 #define SIM_REPLICA_KV_CACHE_H
 
@@ -97,7 +97,7 @@ static inline int32_t kv_entry_blocks(const struct kv_entry *entry)
     return entry->listed ? 1 : entry->n_run;
 }
 
-/* Hears which blocks lookups can find, from when on, and until when. */
+/* Called when lookups can find a block, and when they no longer can. */
 struct kv_listener {
     void *self;
     void (*on_list)(void *self, uint32_t of, uint64_t identity);
@@ -151,7 +151,7 @@ static inline struct kv_entry *kv_entry(const struct kv_cache *cache, int32_t bl
     return &cache->entries[(uint32_t)(cache->last_block - block)];
 }
 
-/* From now on the listener hears of this cache; at once of what is listed. */
+/* From now on the listener is called for this cache; at once for each block that it lists. */
 void kv_cache_listen(struct kv_cache *cache, const struct kv_listener *listener, uint32_t of);
 
 /* The first block that was listed under that identity, -1: none. */

@@ -1,6 +1,6 @@
 /* Which blocks hold the same K/V: a block's identity covers its tokens and all tokens before it.
  *
- * A trace tells lengths, not texts, so a token is known by its source:
+ * A trace has lengths, not texts, so a token is identified by its source:
  *   - below stream_tokens: by its place in the stream of its group;
  *   - below named_tokens: by the trace's hash id that covers it, and its place under that id;
  *   - any other token of a prompt that is sent again: by its place in it;

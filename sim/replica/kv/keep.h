@@ -1,5 +1,5 @@
-/* Which part of its K/V a sequence keeps: counts alone. Which tokens these are only an engine
- * knows.
+/* How many tokens of its K/V a sequence keeps. Only an engine computes which ones
+ * (run/engine_keep.h).
  *
  *   SnapKV         (Li et al., NeurIPS 2024; code e216ddc)  once, at the end of the prompt: the
  *                  `window` last tokens, and of the others those that the window attends to most
@@ -13,11 +13,11 @@
  * No method gives up K/V before the prompt is computed: the votes come from its end.
  *
  * A slot is room for one token in all layers and KV heads; heads may keep different tokens in the
- * same slot. Two places for what is kept:
+ * same slot. The kept K/V is
  *
- *   gathered  what is kept moves to the first slots; blocks behind it are given back
- *   in place  nothing moves. A block goes only if no head keeps any of its tokens: never under
- *             votes; under StreamingLLM those between the first tokens and the last */
+ *   gathered  moved to the first slots; the blocks behind them are given back
+ *   in place  not moved. A block is given back only if no head keeps any of its tokens: never under
+ *             votes; under StreamingLLM the blocks between the first tokens and the last */
 #ifndef SIM_REPLICA_KV_KEEP_H
 #define SIM_REPLICA_KV_KEEP_H
 
@@ -63,8 +63,8 @@ struct kept {
     int32_t n_slots;    /* that hold K/V afterwards; the others are given up */
     int32_t n_unread;   /* of them, that attention does not read (a mean over layers) */
     int32_t n_blocks;   /* that are held afterwards; at most those before */
-    int32_t n_moved;    /* slots whose K/V is copied to another one */
-    int32_t n_voted;    /* tokens whose keys the window is compared with again */
+    int32_t n_moved;    /* slots with K/V that is copied to another one */
+    int32_t n_voted;    /* tokens with keys that the window is compared with again */
     int32_t most_slots; /* that it ever has between steps; INT32_MAX: no bound */
 };
 

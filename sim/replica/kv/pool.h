@@ -3,7 +3,7 @@
  * Paged: the free list is a stack, as in vLLM v0. The block freed last is used first; a fresh pool
  * of N blocks hands out block N-1 first. With a prefix cache (cache.h) a free block may still hold
  * K/V that a lookup can find. Contiguous: every taking is one run of a buddy allocator, given back
- * whole. Host blocks, for swapped requests, are a second, paged pool. A pool knows no requests: the
+ * whole. Host blocks, for swapped requests, are a second, paged pool. A pool has no requests: the
  * caller keeps the numbers of the blocks that it takes.
  *
  * Tallied: the pool only counts its blocks, for runs in which no module or report needs block

@@ -1,12 +1,12 @@
 /* Tiers below the device: K/V of prefixes in host memory, on disk, or in a store.
  *
- * A tier keeps units of K/V. A unit is one or more whole blocks, and is known by the identity of
- * its last block, which covers all tokens before it (identity.h). A unit can be found once its K/V
- * has come; until then, it stays. Which one goes first where there is no room is the tier's rule
- * (enum tier_evict). A request uses a unit as it loads it, and as it offers one that is there; of
- * one prompt's units the end counts as used before the beginning (vLLM's lru_manager.py and
- * LMCache's touch_cache go through them from the last to the first). No memory is touched for units
- * that were never stored. */
+ * A tier stores units of K/V. A unit is one or more whole blocks. Its name is the identity of its
+ * last block, which covers all tokens before it (identity.h). A unit can be found once its K/V has
+ * come; until then it is not evicted. enum tier_evict says which unit is evicted if there is no
+ * room. A request uses a unit when it loads it, and when it offers a unit that the tier has. Of the
+ * units of one prompt those at the end count as used before those at the beginning (vLLM's
+ * lru_manager.py and LMCache's touch_cache go through them from the last to the first). Memory of
+ * units that were never stored is not touched. */
 #ifndef SIM_REPLICA_KV_TIER_H
 #define SIM_REPLICA_KV_TIER_H
 
@@ -76,7 +76,7 @@ enum { TIER_NONE = -1 };
 struct tier_unit {
     uint64_t identity;
     int32_t next;           /* in its bucket, or of the free ones */
-    int32_t older, younger; /* in the order of use; of a unit whose K/V comes: the next of them */
+    int32_t older, younger; /* in the order of use; in a chain of units to come: the next one */
     int32_t n_uses;         /* requests that have had it, the one that stored it included; of a unit
                                that is only counted, those that have offered it */
     bool stored, there;     /* it has room; its K/V has come */
@@ -104,7 +104,7 @@ struct kv_tier {
     int32_t n_most_counted;
     uint64_t n_changes;       /* of what can be found */
     struct kv_tier *below;    /* gets what this one evicts; NULL: none */
-    int32_t coming, n_coming; /* put since tier_take_coming was last called */
+    int32_t coming, n_coming; /* put since kv_tier_take_coming was last called */
     uint64_t n_anonymous;
     struct tier_places *places; /* owned; NULL: nothing is really stored */
 };

@@ -1,8 +1,9 @@
-/* Where the K/V of a tier's units is, for an executor that really copies it. A unit has a place of
- * as many blocks.
+/* Places for the K/V of a tier's units, for an executor that really copies it. A place has the
+ * blocks of one unit.
  *
- * What a plan evicts from a tier may still be loaded by the same plan, which has found it before: a
- * place that is lost is used again when the loop has heard of the plan, and no load reads it. */
+ * A plan may load a unit that it has found before it evicted it from the tier. So the place of an
+ * evicted unit is used again only when the loop has handled the plan and no load reads the place.
+ */
 #ifndef SIM_REPLICA_KV_TIER_PLACES_H
 #define SIM_REPLICA_KV_TIER_PLACES_H
 

@@ -1,4 +1,4 @@
-/* Speculation by n-gram look-up, as vLLM v1: each decode verifies up to max_draft guessed tokens;
+/* Speculation by n-gram look-up, as vLLM v1: each decode verifies up to MAX_DRAFT guessed tokens;
  * what was rejected is rolled back, and the next guess is as long as the last one that held. */
 #include "inflight/policy.h"
 
