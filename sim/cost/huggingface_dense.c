@@ -138,10 +138,7 @@ void hf_read_ernie4_5(struct ifl_hf_config *config, struct model *model)
 /* configuration_exaone.py: older files have num_layers. */
 void hf_read_exaone(struct ifl_hf_config *config, struct model *model)
 {
-    const json_t *layers = ifl_hf_value(config->root, "num_layers");
-    if (layers && !ifl_hf_value(config->root, "num_hidden_layers") &&
-        json_object_set_new(config->root, "num_hidden_layers", json_copy((json_t *)layers)) < 0)
-        config->code = ifl_fail_nomem(config->error);
+    hf_rename(config, config->root, "num_layers", "num_hidden_layers");
     hf_read_llama_like(config, model);
 }
 
