@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cost/pass.h"
+#include "cost/roofline_state.h"
 
 #include "steps.h"
 
@@ -144,27 +145,68 @@ Test(state_rules, a_decode_reads_and_writes_its_states)
     }
 }
 
-/* Prompts of rules without a profile wait for memory: twice the tokens move twice the bytes, so
- * that a longer prompt takes more than one kernel's launch more. */
+/* A layer of a model on one GPU. */
+static struct roofline_rank rank_of(const struct model *model)
+{
+    static struct platform platform; /* the rank points at it */
+    const struct parallel parallel = model_tensor_parallel(1);
+    struct roofline_rank rank;
+    platform = load_platform("h100-sxm");
+    roofline_rank_set(&rank, model, &platform, &parallel, 16);
+    return rank;
+}
+
+/* Elements of 16 bits that the kernels of a prompt move of a token, by hand, and kernels:
+ *     lightning  8192 queries, keys and values each: twice read, outputs written, read and written,
+ *                and 32 bits four times for a state of 128 rows a chunk of 256; activation of all
+ *                three, norm, gate
+ *     mamba1     8192 inputs, steps, gates and outputs, 16 B and C; the convolution, norms
+ *     conv       2048: two inputs and an output of each gate, the convolution */
 Test(state_rules, prompts_go_by_their_bytes)
 {
-    static const char *const names[] = {"minimax-text-01", "jamba-v0.1", "lfm2-1.2b"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const struct model model = load_type(names[i]);
-        struct model none = model;
-        none.state_layers = 0;
-        struct ifl_step_totals step = {.n_tokens = 64,
-                                       .n_prefill_tokens = 64,
-                                       .n_prefill_seqs = 1,
-                                       .prefill_q_q = 64 * 64,
-                                       .max_prefill_kv = 64,
-                                       .n_sampled = 1};
-        cr_expect_gt(step_of(&model, &step), 0);
-        struct ifl_step_totals longer = step;
-        longer.n_tokens = longer.n_prefill_tokens = longer.max_prefill_kv = 32768;
-        longer.prefill_q_q = 32768LL * 32768;
-        /* attention grows with the square of the prompt, a state does not */
-        cr_expect_lt(step_of(&model, &longer), step_of(&none, &longer), "%s", names[i]);
+    static const struct {
+        const char *name;
+        int scans, arounds; /* kernels */
+        double scan, around;
+    } of[] = {
+        {"minimax-text-01", 4, 3, 9 * 8192 + 2 * 4 * 8192 * 128.0 / 256, 11 * 8192},
+        {"jamba-v0.1", 1, 4, 4 * 8192 + 2 * 16, 2 * 8192},
+        {"lfm2-1.2b", 0, 3, 0, 8 * 2048},
+    };
+    const struct ifl_step_totals step = {
+        .n_tokens = 4096, .n_prefill_tokens = 4096, .n_prefill_seqs = 1, .n_sampled = 1};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct model model = load_type(of[i].name);
+        const struct roofline_rank rank = rank_of(&model);
+        const double expected =
+            elementwise_s(rank.hardware, of[i].scans, 4096 * 2 * of[i].scan) +
+            elementwise_s(rank.hardware, of[i].arounds, 4096 * 2 * of[i].around);
+        const double found = roofline_state_s(&rank, &step);
+        cr_expect_lt(fabs(found / expected - 1), 1e-9, "%s: %g s, expected %g", of[i].name, found,
+                     expected);
+    }
+}
+
+/* Mamba-1 has four products, Kimi Delta Attention three, a short convolution two. */
+Test(state_rules, products_around_a_state)
+{
+    static const struct {
+        const char *name;
+        double n_k[4][2];
+    } of[] = {
+        {"jamba-v0.1", {{16384, 4096}, {4096, 8192}, {256 + 32, 8192}, {8192, 256}}},
+        {"kimi-linear-48b-a3b", {{3 * 4096 + 32 + 2 * 128, 2304}, {2304, 4096}, {8192, 128}}},
+        {"lfm2-1.2b", {{3 * 2048, 2048}, {2048, 2048}}},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct model model = load_type(of[i].name);
+        const struct roofline_rank rank = rank_of(&model);
+        double expected = 0;
+        for (int j = 0; j < 4 && of[i].n_k[j][0] > 0; j++)
+            expected += gemm_s(rank.hardware, 64, of[i].n_k[j][0], of[i].n_k[j][1], 2);
+        const double found = roofline_state_projections_s(&rank, 64);
+        cr_expect_lt(fabs(found / expected - 1), 1e-9, "%s: %g s, expected %g", of[i].name, found,
+                     expected);
     }
 }
 
