@@ -353,7 +353,8 @@ static void expect_plain(const char *type, const char *name, enum model_part par
 }
 
 /* By hand, in columns times rows: LFM2's convolutions 3 x 1 in and 1 x 1 out, lightning attention
- * 3 and a gate in and 1 out, each as wide; Mamba-1's scan; one of Kimi's layers. */
+ * 3 and a gate in and 1 out, each as wide; Mamba-1's scan; one of Kimi's layers; Step-3's queries.
+ */
 Test(state_rules, modules_that_stay_in_16_bits)
 {
     const double inner = 8192, d = 4096, scan = inner * (256 + 32);
@@ -371,6 +372,10 @@ Test(state_rules, modules_that_stay_in_16_bits)
     expect_plain("jamba-v0.1", "model.layers.4.self_attn", MODEL_PART_ATTENTION, 0.25);
     expect_plain("kimi-linear-48b-a3b", "model.layers.0.self_attn", MODEL_PART_STATE, 0.05);
     expect_plain("kimi-linear-48b-a3b", "model.layers.3.self_attn", MODEL_PART_ATTENTION, 1.0 / 7);
+    expect_plain("step3", "share_expert", MODEL_PART_SHARED, 1);
+    expect_plain("step3", "moe", MODEL_PART_EXPERTS, 1);
+    expect_plain("step3", "wq", MODEL_PART_ATTENTION,
+                 2048.0 * 16384 / (7168 * 2560.0 + 2048.0 * 16384 + 16384.0 * 7168));
     expect_plain("falcon-h1-0.5b", "mamba", MODEL_PART_STATE, 1);
     expect_plain("falcon-h1-0.5b", "mamba", MODEL_PART_ATTENTION, 0);
     expect_plain("falcon-h1-0.5b", "model.layers.35.feed_forward", MODEL_PART_MLP, 1.0 / 36);
