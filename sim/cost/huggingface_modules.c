@@ -408,7 +408,7 @@ void hf_read_plain_parts(struct ifl_hf_config *config, const struct json_t *obje
     char hybrids[IFL_MODEL_MAX_LAYERS + 1] = "";
     struct ifl_error reason;
     struct model whole = *model;
-    if (model_complete(&whole, &reason))
+    if (config->code || model_complete(&whole, &reason))
         return;
     struct checkpoint of = {.config = config, .model = &whole, .family = family_of(type)};
     of.prefixes = is_nemotron ? backbone_prefixes : is_part ? part_prefixes : text_prefixes;

@@ -279,6 +279,17 @@ Test(huggingface_types, absurd)
         "image_size is 46341, expected a whole number from 1 to 16384");
 }
 
+/* A file without a width that others are divided by, and with modules in 16 bits, whose share is
+ * computed from the widths. */
+Test(huggingface_types, a_quantised_file_without_heads)
+{
+    expect_config_json_refused(
+        "{\"model_type\": \"granite\", \"hidden_size\": 64, \"num_attention_heads\": 0,"
+        " \"num_hidden_layers\": 2, \"quantization_config\": {\"quant_method\": \"fp8\","
+        " \"ignored_layers\": [\"self_attn\"]}}",
+        "num_attention_heads is 0, expected a whole number from 1");
+}
+
 /* Biases of the other kinds, whose numbers are counted by hand. */
 Test(huggingface_types, biases)
 {
