@@ -116,8 +116,8 @@ static int32_t lfm2_columns(struct ifl_hf_config *config)
     const json_t *factor = ifl_hf_value(config->root, "block_ffn_dim_multiplier");
     if (config->code || !ifl_hf_flag(config, "block_auto_adjust_ff_dim", true))
         return wide;
-    const double two_thirds = (double)(2 * (int64_t)wide / 3);
-    const double columns = (factor ? json_number_value(factor) : 1) * two_thirds;
+    const int64_t two_thirds = 2 * (int64_t)wide / 3;
+    const double columns = (factor ? json_number_value(factor) : 1) * (double)two_thirds;
     if (!(columns >= 1 && columns <= IFL_MODEL_MAX_D_FFN)) {
         ifl_hf_fail(config, "block_ffn_dim_multiplier", factor, "a factor of the MLP's width");
         return wide;

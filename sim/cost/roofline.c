@@ -113,7 +113,7 @@ static double decode_s(const struct roofline_rank *rank, const struct ifl_step_t
 {
     const struct decode_shape shape = {totals->n_decode_seqs,
                                        (double)totals->decode_context / rank->parallel.context};
-    if (totals->n_prefill_tokens > 0 && !rank->is_latent)
+    if (totals->n_prefill_tokens > 0 && rank->latent_layers == 0)
         return decode_attention_mixed_s(rank->hardware, &rank->decode_heads, &shape);
     return decode_attention_s(rank->hardware, &rank->decode_heads, &shape);
 }
@@ -143,14 +143,12 @@ static inline double attention_s(const struct roofline_rank *rank,
                                             : plain_attention_s(rank, totals);
 }
 
-/* Of all layers that attend: what products behind latents add to those that go by the number of
- * tokens alone. */
+/* Of layers that attend: what products behind latents add to those by tokens alone. */
 static inline double plus_latent_s(const struct roofline_rank *rank,
                                    const struct ifl_step_totals *totals, double s)
 {
-    if (IFL_RARE(rank->is_latent))
-        s += (rank->model->layers - rank->state_layers) *
-             (kernels_frac(rank, totals) * roofline_latent_s(rank, totals));
+    if (IFL_RARE(rank->latent_layers > 0))
+        s += rank->latent_layers * (kernels_frac(rank, totals) * roofline_latent_s(rank, totals));
     return s;
 }
 
@@ -441,7 +439,7 @@ static void set_latent_heads(struct roofline_rank *rank)
     const struct model *model = rank->model;
     const struct model_widths prompt = model_latent_prompt(model),
                               decode = model_latent_decode(model);
-    rank->is_latent = true;
+    rank->latent_layers = model->layers - model->state_layers;
     rank->rotary_elements = 2 * (rank->heads.q_heads + 1) * model->qk_rope_head_dim;
     rank->merged_elements = decode.key + decode.value;
     rank->heads.kv_heads = rank->heads.q_heads;
