@@ -14,6 +14,11 @@ int engine_describe_model(const struct model *model, struct ifl_engine_model *de
                         "model %s has latent attention (kv_lora_rank %d), expected heads with keys "
                         "and values of their own: engines run no other",
                         model->name, model->kv_lora_rank);
+    if (model->q_lora_rank > 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "model %s makes queries of a latent (q_lora_rank %d), expected queries of "
+                        "the hidden state: engines run no other",
+                        model->name, model->q_lora_rank);
     if (model->n_experts > 0)
         return ifl_fail(error, IFL_E_INPUT,
                         "model %s has %d experts in a layer, expected a dense model: engines run "

@@ -27,6 +27,15 @@ int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t 
     return ifl_hf_count(config, key, 0, max);
 }
 
+void hf_rename(struct ifl_hf_config *config, const struct json_t *from, const char *older,
+               const char *key)
+{
+    const json_t *value = ifl_hf_value(from, older);
+    if (value && !ifl_hf_value(config->root, key) && !config->code &&
+        json_object_set_new(config->root, key, json_copy((json_t *)value)) < 0)
+        config->code = ifl_fail_nomem(config->error);
+}
+
 /* ---- one function an architecture ---- */
 
 /* What engines compute as well. */
@@ -354,14 +363,28 @@ static const struct architecture {
     {"bamba", hf_read_bamba},
     {"granitemoehybrid", hf_read_granite_hybrid},
     {"nemotron_h", hf_read_nemotron_h},
+    {"falcon_h1", hf_read_falcon_h1},
+    {"lfm2", hf_read_lfm2},
+    {"lfm2_moe", hf_read_lfm2_moe},
+    {"minimax", hf_read_minimax},
+    {"minimax_text_01", hf_read_minimax},
+    {"minimax_m1", hf_read_minimax},
+    {"jamba", hf_read_jamba},
+    {"kimi_linear", hf_read_kimi_linear},
+    {"step3_text", hf_read_step3},
 };
 
-/* Layers of several kinds: states, linear attention, attention to images, K/V of other layers or of
- * several widths, queries made of a latent without one of keys. */
-static const char *const mixed[] = {"gemma3n", "minimax",   "minimax_text_01", "minimax_m1",
-                                    "jamba",   "falcon_h1", "kimi_linear",     "mllama",
-                                    "lfm2",    "lfm2_moe",  "mimo_v2_flash",   "step3_text",
-                                    "step3_vl"};
+/* Types that are known and refused, and what is expected in their place. */
+static const struct {
+    const char *model_type, *expected;
+} refused[] = {
+    {"mllama",
+     "layers that attend to the text: attention to images in some layers is not modelled"},
+    {"gemma3n", "one embedding and one hidden state of a token: an embedding for each layer, and "
+                "the further states of AltUp, are not modelled"},
+    {"mimo_v2_flash", "KV heads of one number and width: numbers that depend on the layer, and "
+                      "values narrower than keys, are not modelled"},
+};
 
 enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures, MAX_OUTER = 64 };
 
@@ -401,11 +424,10 @@ static const struct architecture *architecture_of(struct ifl_hf_config *config)
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (strcmp(architectures[i].model_type, type) == 0)
             return &architectures[i];
-    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
-        if (strcmp(mixed[i], type) == 0) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strncmp(type, refused[i].model_type, strlen(refused[i].model_type)) == 0) {
             ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"),
-                        "a model whose layers attend, or have a gated delta rule or Mamba-2: this "
-                        "one has layers of other kinds, which are not modelled");
+                        refused[i].expected);
             return NULL;
         }
     refuse_type(config);

@@ -13,14 +13,9 @@ void hf_add_to_layers(struct model *model, int64_t n)
     model->other_parameters += model->layers * n;
 }
 
-static int64_t norm_of(const struct model *model, int64_t width)
-{
-    return model->norm == MODEL_LAYERNORM ? 2 * width : width;
-}
-
 void hf_share_norm(struct model *model)
 {
-    hf_add_to_layers(model, -norm_of(model, model->d_model));
+    hf_add_to_layers(model, -model_norm_parameters(model, model->d_model));
 }
 
 void hf_widen_qk_norm(struct model *model)
@@ -28,8 +23,8 @@ void hf_widen_qk_norm(struct model *model)
     const int64_t d_head =
         model->d_head > 0 ? model->d_head : model->d_model / ifl_max(model->n_q_heads, 1);
     model->qk_norm = true;
-    hf_add_to_layers(model,
-                     (model->n_q_heads + model->n_kv_heads) * d_head - 2 * norm_of(model, d_head));
+    hf_add_to_layers(model, (model->n_q_heads + model->n_kv_heads) * d_head -
+                                2 * model_norm_parameters(model, d_head));
 }
 
 void hf_read_window(struct ifl_hf_config *config, struct model *model)
@@ -143,10 +138,7 @@ void hf_read_ernie4_5(struct ifl_hf_config *config, struct model *model)
 /* configuration_exaone.py: older files have num_layers. */
 void hf_read_exaone(struct ifl_hf_config *config, struct model *model)
 {
-    const json_t *layers = ifl_hf_value(config->root, "num_layers");
-    if (layers && !ifl_hf_value(config->root, "num_hidden_layers") &&
-        json_object_set_new(config->root, "num_hidden_layers", json_copy((json_t *)layers)) < 0)
-        config->code = ifl_fail_nomem(config->error);
+    hf_rename(config, config->root, "num_layers", "num_hidden_layers");
     hf_read_llama_like(config, model);
 }
 

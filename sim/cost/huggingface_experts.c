@@ -1,6 +1,7 @@
 /* Models with experts in each layer, or in all behind the first, each as its configuration and
  * modeling files in transformers say. */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cost/huggingface_kinds.h"
@@ -195,4 +196,50 @@ void hf_read_longcat(struct ifl_hf_config *config, struct model *model)
     read_zero_experts(config, model);
     if (ifl_hf_flag(config, "attention_bias", false) || ifl_hf_flag(config, "router_bias", false))
         hf_refuse(config, "attention_bias or router_bias is true", "projections without biases");
+}
+
+/* ---- Step-3 ---- */
+
+/* The layers with experts are numbers between commas; all but the first where there are none. */
+static int32_t layers_with_experts(struct ifl_hf_config *config, const struct model *model)
+{
+    static const char key[] = "moe_layers_enum";
+    const json_t *list = ifl_hf_value(config->root, key);
+    const char *at = ifl_hf_text(config->root, key);
+    long before = -1;
+    int32_t n = 0;
+    while (*at) {
+        char *end;
+        const long layer = strtol(at, &end, 10);
+        if (end == at || layer <= before || layer >= model->layers || (*end && *end != ','))
+            break;
+        before = layer;
+        n++;
+        at = *end ? end + 1 : end;
+    }
+    if (list && (*at || n == 0))
+        ifl_hf_fail(config, key, list, "numbers of layers from 0 on, in order, between commas");
+    return list ? n : model->layers - 1;
+}
+
+/* vLLM's step3_text.py: queries are made of a latent with a norm, keys and values are not. */
+void hf_read_step3(struct ifl_hf_config *config, struct model *model)
+{
+    model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
+    model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
+    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->n_kv_heads = ifl_hf_count(config, "num_attention_groups", 1, IFL_MODEL_MAX_HEADS);
+    model->d_head = hf_need(config, "head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->q_lora_rank = hf_need(config, "share_q_dim", IFL_MODEL_MAX_D_MODEL);
+    model->n_experts = hf_need(config, "moe_num_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = hf_need(config, "moe_top_k", MODEL_MAX_EXPERTS);
+    model->d_ffn = hf_need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->shared_experts = 1;
+    model->d_ffn_shared = hf_need(config, "share_expert_dim", IFL_MODEL_MAX_D_FFN);
+    model->first_dense_layers = model->layers - layers_with_experts(config, model);
+    if (model->first_dense_layers > 0)
+        model->d_ffn_dense = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
+    model->max_model_len = hf_need(config, "max_position_embedding", IFL_MODEL_MAX_TOKENS);
+    model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
 }

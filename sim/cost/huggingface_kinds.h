@@ -14,6 +14,16 @@ void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expec
 int32_t hf_need(struct ifl_hf_config *config, const char *key, int32_t max);
 int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max);
 
+/* A value of `from`, under another key of the root, unless that has it already. */
+void hf_rename(struct ifl_hf_config *config, const struct json_t *from, const char *older,
+               const char *key);
+/* True if a layer of a model with states attends, by the lists and periods that the families'
+ * files have; false of one with a state. */
+bool hf_attends(const struct json_t *root, int32_t layer);
+/* True if a layer of a model with experts has them: by the period in the file, or, where it has
+ * none, all behind the first. */
+bool hf_has_experts(const struct json_t *root, int32_t layer, int32_t n_dense);
+
 /* Refuses Qwen's layers without experts among others with them. */
 void hf_need_experts_everywhere(struct ifl_hf_config *config);
 
@@ -107,6 +117,7 @@ void hf_read_dbrx(struct ifl_hf_config *config, struct model *model);
 void hf_read_glm4v_moe(struct ifl_hf_config *config, struct model *model);
 void hf_read_glm4_moe_lite(struct ifl_hf_config *config, struct model *model);
 void hf_read_longcat(struct ifl_hf_config *config, struct model *model);
+void hf_read_step3(struct ifl_hf_config *config, struct model *model);
 
 void hf_read_gpt_oss(struct ifl_hf_config *config, struct model *model);
 void hf_read_gemma(struct ifl_hf_config *config, struct model *model);
@@ -122,5 +133,12 @@ void hf_read_qwen3_5(struct ifl_hf_config *config, struct model *model);
 void hf_read_bamba(struct ifl_hf_config *config, struct model *model);
 void hf_read_granite_hybrid(struct ifl_hf_config *config, struct model *model);
 void hf_read_nemotron_h(struct ifl_hf_config *config, struct model *model);
+void hf_read_falcon_h1(struct ifl_hf_config *config, struct model *model);
+/* With states of other rules: huggingface_states.c. */
+void hf_read_lfm2(struct ifl_hf_config *config, struct model *model);
+void hf_read_lfm2_moe(struct ifl_hf_config *config, struct model *model);
+void hf_read_minimax(struct ifl_hf_config *config, struct model *model);
+void hf_read_jamba(struct ifl_hf_config *config, struct model *model);
+void hf_read_kimi_linear(struct ifl_hf_config *config, struct model *model);
 
 #endif

@@ -15,10 +15,12 @@ static int32_t head_dim(struct ifl_hf_config *config, const struct model *model,
                         const struct mamba_keys *key)
 {
     const int32_t expand = ifl_hf_count(config, "mamba_expand", 2, 64);
+    const int32_t inside =
+        ifl_hf_count(config, "mamba_d_ssm", expand * model->d_model, IFL_MODEL_MAX_D_FFN);
     const json_t *value = ifl_hf_value(config->root, key->head_dim);
     if (value && !json_is_string(value))
         return hf_need(config, key->head_dim, IFL_MODEL_MAX_D_HEAD);
-    return expand * model->d_model / ifl_max(model->state_v_heads, 1);
+    return inside / ifl_max(model->state_v_heads, 1);
 }
 
 static void read_mamba(struct ifl_hf_config *config, struct model *model,
@@ -63,6 +65,29 @@ void hf_read_bamba(struct ifl_hf_config *config, struct model *model)
     model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
     model->state_layers = model->layers - count_attending(config, model->layers);
     read_mamba(config, model, &of_bamba);
+}
+
+/* modeling_falcon_h1.py: a layer adds up attention and Mamba-2 of the same input, and an MLP stands
+ * behind both. Here that is two layers, attention alone and Mamba-2 with the MLP, which have a norm
+ * more. Mamba-2's own norm may be missing. */
+void hf_read_falcon_h1(struct ifl_hf_config *config, struct model *model)
+{
+    static const char *const biases[] = {"attention_bias", "mlp_bias", "projectors_bias",
+                                         "mamba_proj_bias"};
+    const int32_t n = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS / 2);
+    hf_read_shape(config, model, 0);
+    model->d_ffn = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->layers = 2 * n;
+    model->state_layers = model->bare_layers = n;
+    read_mamba(config, model, &of_bamba);
+    model->other_parameters -= (int64_t)n * model->d_model;
+    if (!ifl_hf_flag(config, "mamba_rms_norm", false))
+        model->other_parameters -= (int64_t)n * model->state_v_heads * model->state_v_dim;
+    for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
+        if (ifl_hf_flag(config, biases[i], false))
+            hf_refuse(config, "a bias of projections is true", "projections without biases");
+    if (!ifl_hf_flag(config, "mamba_conv_bias", true))
+        hf_refuse(config, "mamba_conv_bias is false", "true");
 }
 
 /* modeling_granitemoehybrid.py: each layer has experts and a shared MLP, or that MLP alone. */

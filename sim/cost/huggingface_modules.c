@@ -6,7 +6,6 @@
 
 #include "cost/huggingface_kinds.h"
 #include "cost/module_rules.h"
-#include "inflight/minmax.h"
 
 /* ---- what a module is called ---- */
 
@@ -27,6 +26,23 @@ static const struct family {
     {"granitemoeshared", {"self_attn", "", "", "shared_mlp", "block_sparse_moe"}},
     {"hunyuan_v1_moe", {"self_attn", "", "", "mlp.shared_mlp", "mlp.experts.0|mlp.experts"}},
     {"bamba", {"self_attn", "mamba", "feed_forward"}},
+    {"falcon_h1", {"self_attn", "mamba", "feed_forward"}},
+    {"jamba",
+     {"self_attn", "mamba", "feed_forward", "", "feed_forward.experts.0|feed_forward.experts"}},
+    {"lfm2", {"self_attn", "conv", "feed_forward"}},
+    {"lfm2_moe",
+     {"self_attn", "conv", "feed_forward", "", "feed_forward.experts.0|feed_forward.experts"}},
+    {"minimax",
+     {"self_attn", "self_attn", "", "",
+      "block_sparse_moe.experts.0|block_sparse_moe.experts|mlp.experts.0|mlp.experts"}},
+    {"minimax_text_01",
+     {"self_attn", "self_attn", "", "", "block_sparse_moe.experts.0|block_sparse_moe.experts"}},
+    {"minimax_m1",
+     {"self_attn", "self_attn", "", "", "block_sparse_moe.experts.0|block_sparse_moe.experts"}},
+    {"kimi_linear",
+     {"self_attn", "self_attn", "mlp", "block_sparse_moe.shared_experts|mlp.shared_experts",
+      "block_sparse_moe.experts.0|block_sparse_moe.experts|mlp.experts.0|mlp.experts"}},
+    {"step3_text", {"self_attn", "", "mlp", "share_expert", "moe"}},
     {"granitemoehybrid", {"self_attn", "mamba", "shared_mlp", "shared_mlp", "block_sparse_moe"}},
     {"nemotron_h",
      {"mixer", "mixer", "mixer", "mixer.shared_experts", "mixer.experts.0|mixer.experts"}},
@@ -46,7 +62,7 @@ struct checkpoint {
     const struct model *model;
     const struct family *family;
     const char *const *prefixes;
-    const char *letters; /* of Nemotron-H's layers, one each; NULL: of other models */
+    const char *letters; /* of Nemotron-H's or Falcon-H1's layers, one each; NULL: of others */
     struct module_rules plain, targets;
     bool all_are_targets;
 };
@@ -229,32 +245,80 @@ static size_t attention_matrices(const struct model *model, struct matrix of[MOS
     if (model_is_latent(model))
         return latent_matrices(model, of);
     const double head = (double)model->d_head * model->d_model;
-    const double h = model->n_q_heads, g = model->n_kv_heads;
-    of[0] = (struct matrix){"q_proj|qkv_proj", (model->attention_gate ? 2 : 1) * h * head};
-    of[1] = (struct matrix){"k_proj|qkv_proj", g * head};
-    of[2] = (struct matrix){"v_proj|qkv_proj", g * head};
-    of[3] = (struct matrix){"o_proj", h * head};
-    return 4;
+    const double h = model->n_q_heads, g = model->n_kv_heads, rank = model->q_lora_rank;
+    const double queries = rank > 0 ? rank * model->d_model : h * head;
+    size_t n = 0;
+    of[n++] = (struct matrix){"q_proj|qkv_proj", queries + (model->attention_gate ? h * head : 0)};
+    of[n++] = (struct matrix){"k_proj|qkv_proj", g * head};
+    of[n++] = (struct matrix){"v_proj|qkv_proj", g * head};
+    of[n++] = (struct matrix){"o_proj|out_proj", h * head};
+    if (rank > 0)
+        of[n++] = (struct matrix){"wq", rank * h * model->d_head};
+    return n;
+}
+
+static size_t delta_matrices(const struct model *model, struct matrix of[MOST_MATRICES])
+{
+    const double d = model->d_model, v_heads = model->state_v_heads;
+    const double values = v_heads * model->state_v_dim * d;
+    of[0] = (struct matrix){"in_proj_qkvz|in_proj_qkv",
+                            values + 2 * d * (double)model_state_keys(model, 1)};
+    of[1] = (struct matrix){"in_proj_qkvz|in_proj_z", values};
+    of[2] = (struct matrix){"in_proj_ba|in_proj_b", v_heads * d};
+    of[3] = (struct matrix){"in_proj_ba|in_proj_a", v_heads * d};
+    of[4] = (struct matrix){"out_proj", values};
+    return 5;
+}
+
+/* The two projections to a low rank, and the two from it, are named alike. */
+static size_t kda_matrices(const struct model *model, struct matrix of[MOST_MATRICES])
+{
+    const double d = model->d_model, rank = model->state_rank;
+    const double keys = d * (double)model_state_keys(model, 1);
+    const double values = (double)model_state_values(model, 1);
+    of[0] = (struct matrix){"q_proj", keys};
+    of[1] = (struct matrix){"k_proj", keys};
+    of[2] = (struct matrix){"v_proj", d * values};
+    of[3] = (struct matrix){"b_proj", d * model->state_v_heads};
+    of[4] = (struct matrix){"f_a_proj|g_a_proj", 2 * d * rank};
+    of[5] = (struct matrix){"f_b_proj|g_b_proj", 2 * rank * values};
+    of[6] = (struct matrix){"o_proj", d * values};
+    return 7;
+}
+
+/* The gate of lightning attention has a projection of its own. */
+static size_t projections(const struct model *model, struct matrix of[MOST_MATRICES])
+{
+    struct model_linear linears[MODEL_STATE_LINEARS];
+    const bool is_lightning = model->state_rule == MODEL_STATE_LIGHTNING;
+    const double gate = is_lightning ? (double)model_state_values(model, 1) * model->d_model : 0;
+    size_t n = 0;
+    model_state_linears(model, 1, linears);
+    const double in = (double)linears[MODEL_STATE_IN].n * (double)linears[MODEL_STATE_IN].k;
+    of[n++] = (struct matrix){is_lightning ? "qkv_proj" : "in_proj", in - gate};
+    if (is_lightning)
+        of[n++] = (struct matrix){"output_gate", gate};
+    static const char *const names[] = {NULL, "out_proj", "x_proj", "dt_proj"};
+    for (int i = MODEL_STATE_OUT; i < MODEL_STATE_LINEARS; i++)
+        if (linears[i].n > 0)
+            of[n++] = (struct matrix){names[i], (double)linears[i].n * (double)linears[i].k};
+    return n;
 }
 
 static size_t state_matrices(const struct model *model, struct matrix of[MOST_MATRICES])
 {
-    struct model_linear linears[MODEL_STATE_LINEARS];
-    const double d = model->d_model, v_heads = model->state_v_heads;
-    const double values = v_heads * model->state_v_dim * d;
-    model_state_linears(model, 1, linears);
-    const double in = (double)linears[0].n * d, out = (double)linears[1].n * (double)linears[1].k;
-    if (model->state_rule == MODEL_STATE_MAMBA2) {
-        of[0] = (struct matrix){"in_proj", in};
-        of[1] = (struct matrix){"out_proj", out};
-        return 2;
+    switch ((enum model_state_rule)model->state_rule) {
+    case MODEL_STATE_DELTA:
+        return delta_matrices(model, of);
+    case MODEL_STATE_KDA:
+        return kda_matrices(model, of);
+    case MODEL_STATE_MAMBA2:
+    case MODEL_STATE_MAMBA1:
+    case MODEL_STATE_LIGHTNING:
+    case MODEL_STATE_CONV:
+        break;
     }
-    of[0] = (struct matrix){"in_proj_qkvz|in_proj_qkv", in - values - 2 * v_heads * d};
-    of[1] = (struct matrix){"in_proj_qkvz|in_proj_z", values};
-    of[2] = (struct matrix){"in_proj_ba|in_proj_b", v_heads * d};
-    of[3] = (struct matrix){"in_proj_ba|in_proj_a", v_heads * d};
-    of[4] = (struct matrix){"out_proj", out};
-    return 5;
+    return projections(model, of);
 }
 
 /* The matrices of an MLP are of equal size. Mixtral's are w1, w3 and w2. */
@@ -278,45 +342,34 @@ static size_t matrices_of(const struct model *model, enum model_part part,
 
 /* ---- all layers ---- */
 
-static bool has_state(const struct checkpoint *of, int32_t layer)
+static bool has_experts(const struct checkpoint *of, int32_t layer)
 {
-    const json_t *root = of->config->root, *types = ifl_hf_value(root, "layer_types");
-    const json_t *attending = ifl_hf_value(root, "attn_layer_indices");
-    const json_t *interval = ifl_hf_value(root, "full_attention_interval");
-    const char *type = json_string_value(json_array_get(types, (size_t)layer));
-    if (of->model->state_layers == 0)
-        return false;
-    if (type)
-        return strcmp(type, "full_attention") != 0 && strcmp(type, "attention") != 0;
-    for (size_t i = 0; i < json_array_size(attending); i++)
-        if (json_integer_value(json_array_get(attending, i)) == layer)
-            return false;
-    if (attending)
-        return true;
-    return (layer + 1) % (interval ? ifl_max((int32_t)json_integer_value(interval), 1) : 4) != 0;
+    return of->model->n_experts > 0 &&
+           hf_has_experts(of->config->root, layer, of->model->first_dense_layers);
 }
 
 static bool has_part(const struct checkpoint *of, int32_t layer, enum model_part part)
 {
-    const bool has_experts = of->model->n_experts > 0 && layer >= of->model->first_dense_layers;
+    const bool has_state = of->model->state_layers > 0 && !hf_attends(of->config->root, layer);
     switch (part) {
     case MODEL_PART_ATTENTION:
-        return !has_state(of, layer);
+        return !has_state;
     case MODEL_PART_STATE:
-        return has_state(of, layer);
+        return has_state;
     case MODEL_PART_MLP:
-        return !has_experts;
+        return !has_experts(of, layer);
     case MODEL_PART_SHARED:
-        return has_experts && of->model->shared_experts > 0;
+        return has_experts(of, layer) && of->model->shared_experts > 0;
     case MODEL_PART_EXPERTS:
-        return has_experts;
+        return has_experts(of, layer);
     case MODEL_PARTS:
         break;
     }
     return false;
 }
 
-/* A layer of Nemotron-H has one part, or experts and shared ones. */
+/* A layer of Nemotron-H has one part, or experts and shared ones; one of Falcon-H1 (H) attention, a
+ * state and an MLP. */
 static bool has_letter(char letter, enum model_part part)
 {
     static const char letters[] = {[MODEL_PART_ATTENTION] = '*',
@@ -324,7 +377,7 @@ static bool has_letter(char letter, enum model_part part)
                                    [MODEL_PART_MLP] = '-',
                                    [MODEL_PART_SHARED] = 'E',
                                    [MODEL_PART_EXPERTS] = 'E'};
-    return letter == letters[part];
+    return letter == letters[part] || (letter == 'H' && part <= MODEL_PART_MLP);
 }
 
 static double plain_frac(const struct checkpoint *of, enum model_part part)
@@ -352,13 +405,16 @@ void hf_read_plain_parts(struct ifl_hf_config *config, const struct json_t *obje
 {
     const char *type = ifl_hf_text(config->root, "model_type");
     const bool is_nemotron = strcmp(type, "nemotron_h") == 0;
+    char hybrids[IFL_MODEL_MAX_LAYERS + 1] = "";
     struct ifl_error reason;
     struct model whole = *model;
-    if (model_complete(&whole, &reason))
+    if (config->code || model_complete(&whole, &reason))
         return;
     struct checkpoint of = {.config = config, .model = &whole, .family = family_of(type)};
     of.prefixes = is_nemotron ? backbone_prefixes : is_part ? part_prefixes : text_prefixes;
     of.letters = is_nemotron ? ifl_hf_text(config->root, "hybrid_override_pattern") : NULL;
+    if (strcmp(type, "falcon_h1") == 0)
+        of.letters = memset(hybrids, 'H', (size_t)whole.state_layers);
     add_rules(&of, object);
     if (!config->code && (of.plain.n > 0 || !of.all_are_targets))
         for (int part = 0; part < MODEL_PARTS; part++)

@@ -32,6 +32,8 @@ static const struct part {
     {"aya_vision", "cohere2", true},
     {"cohere2_vision", "cohere2", true},
     {"phi4mm", "phi3", false},
+    {"step3_vl", "step3_text", false},
+    {"lfm2_vl", "lfm2", true},
 };
 
 const char *hf_outer_type(size_t i)

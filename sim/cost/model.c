@@ -31,9 +31,10 @@ int32_t model_state_k_heads_per_rank(const struct model *model, int32_t tensor_p
 }
 
 /* Of what is made of the hidden state for the queries. */
-static int64_t latent_columns(const struct model *model, int64_t n_heads)
+static int64_t query_columns(const struct model *model, int64_t n_heads)
 {
-    return model->q_lora_rank > 0 ? model->q_lora_rank : n_heads * model_latent_prompt(model).key;
+    const int32_t width = model_is_latent(model) ? model_latent_prompt(model).key : model->d_head;
+    return model->q_lora_rank > 0 ? model->q_lora_rank : n_heads * width;
 }
 
 void model_layer_linears(const struct model *model, int32_t tensor_parallel,
@@ -46,57 +47,19 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
     const int64_t up = model->mlp == MODEL_MLP_GATED ? 2 * f : f;
 
     const int64_t gates = model->attention_gate ? h : 0;
-    linears[0] = (struct model_linear){"qkv", (h + gates + 2 * g) * d_head, d};
-    linears[1] = (struct model_linear){"out", d, h * d_head};
-    if (model_is_latent(model)) {
-        linears[0].n = latent_columns(model, h) + d_head;
-        linears[1].k = h * model->v_head_dim;
-    }
+    const int64_t kept = model_is_latent(model) ? d_head : 2 * g * d_head;
+    const int64_t value = model_is_latent(model) ? model->v_head_dim : d_head;
+    const int64_t queries = query_columns(model, h) + gates * d_head;
+    linears[0] = (struct model_linear){"qkv", queries + kept, d};
+    linears[1] = (struct model_linear){"out", d, h * value};
     linears[2] = (struct model_linear){"mlp up", up, d};
     linears[3] = (struct model_linear){"mlp down", d, f};
-}
-
-static bool is_mamba2(const struct model *model)
-{
-    return model->state_rule == MODEL_STATE_MAMBA2;
-}
-
-/* Channels of a rank's convolution: of queries, keys and values. */
-static int64_t state_channels(const struct model *model, int32_t tensor_parallel)
-{
-    const int64_t k_heads = model_state_k_heads_per_rank(model, tensor_parallel);
-    return 2 * k_heads * model->state_k_dim +
-           (int64_t)model->state_v_heads * model->state_v_dim / tensor_parallel;
-}
-
-void model_state_linears(const struct model *model, int32_t tensor_parallel,
-                         struct model_linear linears[MODEL_STATE_LINEARS])
-{
-    const int64_t v_heads = model->state_v_heads / tensor_parallel;
-    const int64_t values = v_heads * model->state_v_dim;
-    const int64_t scalars = (is_mamba2(model) ? 1 : 2) * v_heads;
-    const int64_t columns = state_channels(model, tensor_parallel) + values + scalars;
-    linears[0] = (struct model_linear){"state in", columns, model->d_model};
-    linears[1] = (struct model_linear){"state out", model->d_model, values};
-}
-
-int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel)
-{
-    const int64_t v_heads = model->state_v_heads / tensor_parallel;
-    const int64_t state = v_heads * model->state_k_dim * model->state_v_dim;
-    const int64_t last = state_channels(model, tensor_parallel) * (model->conv_tokens - 1);
-    return state * model->state_bytes + last * model->weight_bytes;
 }
 
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel)
 {
     return (struct model_linear){"lm head", ceil_div(model->vocab, tensor_parallel),
                                  model->d_model};
-}
-
-static int64_t norm_parameters(const struct model *model, int64_t width)
-{
-    return model->norm == MODEL_LAYERNORM ? 2 * width : width;
 }
 
 /* Layers with experts; of a dense model, those with an MLP. */
@@ -147,8 +110,11 @@ static int64_t attention_matrices(const struct model *model, int32_t tensor_para
 static int64_t state_matrices(const struct model *model, int32_t tensor_parallel)
 {
     struct model_linear of[MODEL_STATE_LINEARS];
+    int64_t n = 0;
     model_state_linears(model, tensor_parallel, of);
-    return of[0].n * of[0].k + of[1].n * of[1].k;
+    for (int i = 0; i < MODEL_STATE_LINEARS; i++)
+        n += of[i].n * of[i].k;
+    return n;
 }
 
 /* With n_mlps that a router picks from in a layer of experts. */
@@ -197,33 +163,28 @@ static int64_t part_matrices(const struct model *model, int32_t tensor_parallel,
     return matrices_of(model, tensor_parallel, part, held_experts(model));
 }
 
+/* Norms of queries and keys, and of latents. */
+static int64_t attention_norms(const struct model *model)
+{
+    const int64_t of_heads = model->qk_norm ? 2 * model_norm_parameters(model, model->d_head) : 0;
+    return of_heads + model_norm_parameters(model, model->q_lora_rank) +
+           model_norm_parameters(model, model->kv_lora_rank);
+}
+
 static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
 {
     struct model_linear linears[MODEL_LINEARS];
     model_layer_linears(model, tensor_parallel, linears);
     const int n_norms = model->branch_norms ? 4 : 2;
-    int64_t n = layer_biases(model, linears) + n_norms * norm_parameters(model, model->d_model);
-    if (model->qk_norm)
-        n += 2 * norm_parameters(model, model->d_head);
-    if (model_is_latent(model))
-        n += norm_parameters(model, model->q_lora_rank) +
-             norm_parameters(model, model->kv_lora_rank);
-    return n;
+    return layer_biases(model, linears) + n_norms * model_norm_parameters(model, model->d_model) +
+           attention_norms(model);
 }
 
-/* Of a layer with a state, more than of one without: its convolution, a decay and a step a head,
- * and its norm, less the norms of queries and keys. Mamba-2 has a bias of the convolution and a
- * third number a head, which passes its input on, and its norm goes over all heads. */
+/* Of layers with a state, more than of those without. */
 static int64_t state_vectors(const struct model *model, int32_t tensor_parallel)
 {
-    const int64_t v_heads = model->state_v_heads / tensor_parallel;
-    const int64_t channels = state_channels(model, tensor_parallel);
-    const int64_t norms = model->qk_norm ? 2 * norm_parameters(model, model->d_head) : 0;
-    if (is_mamba2(model))
-        return channels * (model->conv_tokens + 1) + 3 * v_heads +
-               norm_parameters(model, v_heads * model->state_v_dim) - norms;
-    return channels * model->conv_tokens + 2 * v_heads +
-           norm_parameters(model, model->state_v_dim) - norms;
+    const int64_t more = model_state_vectors(model, tensor_parallel) - attention_norms(model);
+    return model->state_layers > 0 ? model->state_layers * more : 0;
 }
 
 static int64_t router_parameters(const struct model *model)
@@ -238,7 +199,7 @@ static int64_t embedding_parameters(const struct model *model, int32_t tensor_pa
     int64_t n = head.n * head.k * (model->tied_embeddings ? 1 : 2);
     n += (int64_t)model->learned_positions * model->d_model;
     if (model->embedding_norm)
-        n += norm_parameters(model, model->d_model);
+        n += model_norm_parameters(model, model->d_model);
     return n;
 }
 
@@ -247,9 +208,9 @@ static int64_t plain_parameters(const struct model *model, int32_t tensor_parall
 {
     return embedding_parameters(model, tensor_parallel) +
            model->layers * layer_vectors(model, tensor_parallel) -
-           model->bare_layers * norm_parameters(model, model->d_model) +
-           model->state_layers * state_vectors(model, tensor_parallel) + router_parameters(model) +
-           norm_parameters(model, model->d_model) + model->other_parameters;
+           model->bare_layers * model_norm_parameters(model, model->d_model) +
+           state_vectors(model, tensor_parallel) + router_parameters(model) +
+           model_norm_parameters(model, model->d_model) + model->other_parameters;
 }
 
 int64_t model_parameters(const struct model *model)
@@ -429,7 +390,7 @@ double model_state_tokens(const struct model *model, int32_t tensor_parallel)
 int32_t model_group_blocks(const struct model *model, int32_t tensor_parallel, int32_t block_tokens)
 {
     if (model->state_layers > 0)
-        return (int32_t)ceil(model_state_tokens(model, tensor_parallel) / block_tokens);
+        return (int32_t)fmax(ceil(model_state_tokens(model, tensor_parallel) / block_tokens), 1);
     return (int32_t)ceil_div(model->window_tokens - 1, block_tokens) + 1;
 }
 
@@ -508,7 +469,9 @@ int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                         "parallel.tensor is %d, expected a number that shares the %d query heads, "
                         "%d KV heads and %d FFN columns of %s evenly",
                         t, model->n_q_heads, kv, model->d_ffn, model->name);
-    const bool copies_keys = is_mamba2(model) && model->state_k_heads == 1;
+    const bool copies_keys =
+        model->state_k_heads == 1 &&
+        (model->state_rule == MODEL_STATE_MAMBA2 || model->state_rule == MODEL_STATE_MAMBA1);
     if ((model->state_k_heads % t != 0 && !copies_keys) || model->state_v_heads % t != 0)
         return ifl_fail(error, IFL_E_INPUT,
                         "parallel.tensor is %d, expected a number that shares the %d and %d heads "

@@ -46,10 +46,27 @@ enum model_quantization {
  * so, unless another format is asked for; each began to with another release. */
 enum model_kv_scales { MODEL_KV_NO_SCALES, MODEL_KV_MODELOPT, MODEL_KV_COMPRESSED_TENSORS };
 #define MODEL_NVFP4_BYTES (4.5 / 8) /* of an element, with its part of the scale */
-/* Layers with a state: the gated delta rule (Gated DeltaNet; Yang et al. 2024, arXiv 2412.06464),
- * or the state-space duality of Mamba-2 (Dao & Gu 2024, arXiv 2405.21060). The latter has keys B
- * and queries C, a pair for each group of heads (k_heads); its values are the heads' inputs. */
-enum model_state_rule { MODEL_STATE_DELTA, MODEL_STATE_MAMBA2 };
+/* Layers with a state:
+ *     delta      the gated delta rule (Gated DeltaNet; Yang et al. 2024, arXiv 2412.06464)
+ *     mamba2     state-space duality (Dao & Gu 2024, arXiv 2405.21060): keys are B and queries C, a
+ *                pair a group of heads (k_heads), and values the heads' inputs
+ *     mamba1     a selective scan (Gu & Dao 2023, arXiv 2312.00752): the same, with one B and C for
+ *                all channels (k_heads 1), made of what the convolution leaves; steps are made of
+ *                state_rank
+ *     kda        Kimi Delta Attention (arXiv 2510.26692): the delta rule with a decay a channel;
+ *                decays and gates are made of state_rank
+ *     lightning  linear attention with a fixed decay (MiniMax-01, arXiv 2501.08313), without a
+ *                convolution
+ *     conv       a convolution between two gates, whose last tokens are the state (LFM2): values
+ *                alone, no keys */
+enum model_state_rule {
+    MODEL_STATE_DELTA,
+    MODEL_STATE_MAMBA2,
+    MODEL_STATE_MAMBA1,
+    MODEL_STATE_KDA,
+    MODEL_STATE_LIGHTNING,
+    MODEL_STATE_CONV
+};
 /* The layers' matrices by what they are part of. The MLPs are those of a dense model, or of the
  * layers of first_dense_layers; the experts those that a router picks from. */
 enum model_part {
@@ -103,9 +120,10 @@ struct model {
     int32_t state_rule; /* enum model_state_rule */
     int32_t state_layers, state_k_heads, state_v_heads, state_k_dim, state_v_dim, conv_tokens,
         state_bytes;
+    int32_t state_rank;  /* of mamba1 and kda */
     bool attention_gate; /* queries have a gate of their width: the outputs of attention take it */
-    /* Of latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not compressed
-     */
+    /* Of latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not
+     * compressed; those of other attention may be, too (Step-3). */
     int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
     /* Of latent attention to the tokens that an indexer picks (DeepSeek-V3.2), 0: to all. */
     int32_t index_heads, index_head_dim, index_topk;
@@ -177,6 +195,11 @@ int32_t model_state_k_heads_per_rank(const struct model *model, int32_t tensor_p
 static inline bool model_is_latent(const struct model *model)
 {
     return model->kv_lora_rank > 0;
+}
+/* Of a norm of so many elements. */
+static inline int64_t model_norm_parameters(const struct model *model, int64_t width)
+{
+    return model->norm == MODEL_LAYERNORM ? 2 * width : width;
 }
 /* The widths of a query or key, and of what a head attends with in the two forms of latent
  * attention: as written (eq. 12 to 18), for prompts, and with W^UK and W^UV absorbed into queries
@@ -269,7 +292,8 @@ struct model_linear {
 };
 
 /* The four products of a layer, with their n and k:
- *     qkv       (h + 2 g) d_head,  d       (2 h + 2 g) d_head with attention_gate
+ *     qkv       (h + 2 g) d_head,  d       (2 h + 2 g) d_head with attention_gate; q_lora_rank in
+ *                                          place of h d_head for queries made of a latent
  *     out       d,                 h d_head
  *     mlp up    2 f gated, f plain, d
  *     mlp down  d,                 f
@@ -283,7 +307,7 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
 
 /* The two products behind the latents, W^UQ with W^QR, and W^UK with W^UV; of other models, and of
  * queries that are not compressed, n is 0:
- *     q up      h (nope + rope),  q_lora_rank
+ *     q up      h (nope + rope), or h d_head without a latent of keys,  q_lora_rank
  *     kv up     h (nope + v),     kv_lora_rank */
 #define MODEL_UPS 2
 enum { MODEL_Q_UP, MODEL_KV_UP };
@@ -295,15 +319,29 @@ void model_latent_ups(const struct model *model, int32_t tensor_parallel,
 int64_t model_dense_columns(const struct model *model, int32_t tensor_parallel);
 int64_t model_shared_columns(const struct model *model, int32_t tensor_parallel);
 
-/* The products of a layer with a state: into queries, keys, values, gates and the scalars of each
- * value head, of which the delta rule has s = 2 and Mamba-2 s = 1, and out. Their n and k, with
- * k' = max(k_heads / t, 1):
+/* The products of a layer with a state, with K = max(k_heads / t, 1) k_dim, V = v_heads v_dim / t,
+ * H = v_heads / t and R = state_rank:
  *
- *     state in    2 k' k_dim + (2 v_heads v_dim + s v_heads) / t,  d
- *     state out   d,  v_heads v_dim / t */
-#define MODEL_STATE_LINEARS 2
+ *                 n, by rule                                     k
+ *     state in    delta 2 K + 2 V + 2 H, mamba2 2 K + 2 V + H,   d
+ *                 mamba1 2 V, kda 2 K + V + H + 2 R,
+ *                 lightning 2 K + 2 V, conv 3 V
+ *     state out   d                                              V
+ *     state down  mamba1 R + 2 K, others 0                       V
+ *     state up    mamba1 V, kda 2 V, others 0                    R */
+enum { MODEL_STATE_IN, MODEL_STATE_OUT, MODEL_STATE_DOWN, MODEL_STATE_UP, MODEL_STATE_LINEARS };
 void model_state_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_STATE_LINEARS]);
+/* V and K of these, and the channels of the convolution. */
+int64_t model_state_values(const struct model *model, int32_t tensor_parallel);
+int64_t model_state_keys(const struct model *model, int32_t tensor_parallel);
+int64_t model_state_channels(const struct model *model, int32_t tensor_parallel);
+/* Parameters of such a layer that are in no matrix: of the convolution, decays, norms. */
+int64_t model_state_vectors(const struct model *model, int32_t tensor_parallel);
+/* What the rule is called; whether it has state_rank, and a convolution. */
+const char *model_state_name(const struct model *model);
+bool model_state_needs_rank(const struct model *model);
+bool model_state_convolves(const struct model *model);
 /* The state of a sequence in one such layer, on a rank, with the last tokens of its convolution. */
 int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel);
 /* The number of tokens that have K/V of this size in one of the other layers. */

@@ -37,8 +37,7 @@ struct named_width {
 /* A width of latent attention that a model without it has. */
 static const char *refuse_widths(const struct model *model, struct ifl_error *error)
 {
-    const struct named_width of[] = {{"q_lora_rank", model->q_lora_rank},
-                                     {"qk_nope_head_dim", model->qk_nope_head_dim},
+    const struct named_width of[] = {{"qk_nope_head_dim", model->qk_nope_head_dim},
                                      {"qk_rope_head_dim", model->qk_rope_head_dim},
                                      {"v_head_dim", model->v_head_dim},
                                      {"index_heads", model->index_heads},
@@ -134,6 +133,10 @@ static const char *complete_attention(struct model *model, struct ifl_error *err
 {
     if (model_is_latent(model))
         return complete_latent(model, error);
+    if (model->q_lora_rank > 0 && model->attention_bias != MODEL_BIAS_NONE) {
+        ifl_fail(error, IFL_E_INPUT, "attention_bias is set, expected none beside q_lora_rank");
+        return "attention_bias";
+    }
     const char *guilty = refuse_widths(model, error);
     return guilty ? guilty : complete_heads(model, error);
 }
@@ -238,50 +241,103 @@ static const char *complete_windows(struct model *model, struct ifl_error *error
     return NULL;
 }
 
-static const char *complete_states(struct model *model, struct ifl_error *error)
+/* ---- states ---- */
+
+static const char *check_state_layers(const struct model *model, struct ifl_error *error)
 {
-    const struct named_width of[] = {{"state_k_heads", model->state_k_heads},
-                                     {"state_v_heads", model->state_v_heads},
-                                     {"state_k_dim", model->state_k_dim},
-                                     {"state_v_dim", model->state_v_dim}};
     if (model->state_layers >= model->layers) {
         ifl_fail(error, IFL_E_INPUT, "state_layers is %d, expected fewer than the %d layers",
                  model->state_layers, model->layers);
         return "state_layers";
     }
-    if (model->state_layers > 0 && (model->window_layers > 0 || model_is_latent(model))) {
+    if (model->state_layers > 0 && (model->window_layers > 0 || model->index_topk > 0)) {
         ifl_fail(error, IFL_E_INPUT,
-                 "state_layers is %d beside %s, expected plain attention in the other layers",
-                 model->state_layers, model->window_layers > 0 ? "window_tokens" : "kv_lora_rank");
+                 "state_layers is %d beside %s, expected attention to all tokens in the other "
+                 "layers",
+                 model->state_layers, model->window_layers > 0 ? "window_tokens" : "index_topk");
         return "state_layers";
     }
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if ((of[i].width > 0) != (model->state_layers > 0)) {
+    if (model->state_layers == 0 && model->state_rule != MODEL_STATE_DELTA) {
+        ifl_fail(error, IFL_E_INPUT, "state_rule is set, expected state_layers beside it");
+        return "state_rule";
+    }
+    return NULL;
+}
+
+/* A width is there in layers whose rule has it, and in no others. */
+static const char *check_state_widths(const struct model *model, struct ifl_error *error)
+{
+    const bool is_there = model->state_layers > 0;
+    const bool has_keys = is_there && model->state_rule != MODEL_STATE_CONV;
+    const struct {
+        struct named_width of;
+        bool expected;
+    } widths[] = {{{"state_k_heads", model->state_k_heads}, has_keys},
+                  {{"state_v_heads", model->state_v_heads}, is_there},
+                  {{"state_k_dim", model->state_k_dim}, has_keys},
+                  {{"state_v_dim", model->state_v_dim}, is_there},
+                  {{"state_rank", model->state_rank}, is_there && model_state_needs_rank(model)}};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        const struct named_width of = widths[i].of;
+        if ((of.width > 0) == widths[i].expected)
+            continue;
+        if (is_there && of.width > 0)
+            ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none: layers of %s have none", of.name,
+                     of.width, model_state_name(model));
+        else
             ifl_fail(error, IFL_E_INPUT, "%s is %d with state_layers %d, expected both or neither",
-                     of[i].name, of[i].width, model->state_layers);
-            return of[i].width > 0 ? of[i].name : "state_layers";
-        }
-    if (model->state_layers > 0 && model->state_v_heads % model->state_k_heads != 0) {
+                     of.name, of.width, model->state_layers);
+        return of.width > 0 ? of.name : "state_layers";
+    }
+    return NULL;
+}
+
+static const char *check_state_heads(const struct model *model, struct ifl_error *error)
+{
+    if (model->state_k_heads > 0 && model->state_v_heads % model->state_k_heads != 0) {
         ifl_fail(error, IFL_E_INPUT, "state_v_heads is %d, expected a multiple of the %d key heads",
                  model->state_v_heads, model->state_k_heads);
         return "state_v_heads";
     }
-    if (model->state_layers == 0 && model->state_rule != MODEL_STATE_DELTA) {
-        ifl_fail(error, IFL_E_INPUT, "state_rule is mamba2, expected state_layers beside it");
-        return "state_rule";
+    if (model->state_rule == MODEL_STATE_MAMBA1 && model->state_k_heads != 1) {
+        ifl_fail(error, IFL_E_INPUT, "state_k_heads is %d, expected 1 with state_rule mamba1",
+                 model->state_k_heads);
+        return "state_k_heads";
     }
-    if (model->state_layers == 0 && (model->conv_tokens > 0 || model->state_bytes > 0)) {
-        const bool is_conv = model->conv_tokens > 0;
+    return NULL;
+}
+
+/* What only layers with a state, or with a convolution, have. */
+static const char *complete_convolution(struct model *model, struct ifl_error *error)
+{
+    const bool is_there = model->state_layers > 0;
+    const bool is_conv = model->conv_tokens > 0;
+    if (!is_there && (is_conv || model->state_bytes > 0)) {
         ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none without state_layers",
                  is_conv ? "conv_tokens" : "state_bytes",
                  is_conv ? model->conv_tokens : model->state_bytes);
         return is_conv ? "conv_tokens" : "state_bytes";
     }
-    if (model->state_layers > 0 && model->conv_tokens == 0)
+    if (is_conv && !model_state_convolves(model)) {
+        ifl_fail(error, IFL_E_INPUT, "conv_tokens is %d, expected none: layers of %s have none",
+                 model->conv_tokens, model_state_name(model));
+        return "conv_tokens";
+    }
+    if (is_there && !is_conv && model_state_convolves(model))
         model->conv_tokens = 4;
-    if (model->state_layers > 0 && model->state_bytes == 0)
+    if (is_there && model->state_bytes == 0)
         model->state_bytes = 4;
     return NULL;
+}
+
+static const char *complete_states(struct model *model, struct ifl_error *error)
+{
+    const char *guilty = check_state_layers(model, error);
+    if (!guilty)
+        guilty = check_state_widths(model, error);
+    if (!guilty)
+        guilty = check_state_heads(model, error);
+    return guilty ? guilty : complete_convolution(model, error);
 }
 
 static const char *check_bare_layers(const struct model *model, struct ifl_error *error)
@@ -302,8 +358,10 @@ static const char *check_size(const struct model *model, struct ifl_error *error
     const double heads = 2.0 * model->n_q_heads + 2.0 * model->n_kv_heads;
     const double latents = (double)model->q_lora_rank + model->kv_lora_rank + model->d_head;
     const double attention = heads * (d + latents) * model->d_head + latents * d;
-    const double states = 2 * d * model->state_k_heads * model->state_k_dim +
-                          3 * d * model->state_v_heads * model->state_v_dim;
+    const double states =
+        2 * d * model->state_k_heads * model->state_k_dim +
+        4 * d * model->state_v_heads * model->state_v_dim +
+        (2 * d + 2.0 * model->state_v_heads * model->state_v_dim) * model->state_rank;
     const double mlps = 3 * d *
                         ((model->n_experts + 1.0) * model->d_ffn + model->d_ffn_dense +
                          (double)model->shared_experts * model->d_ffn_shared);

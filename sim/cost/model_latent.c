@@ -17,7 +17,8 @@ void model_latent_ups(const struct model *model, int32_t tensor_parallel,
                       struct model_linear ups[MODEL_UPS])
 {
     const int64_t h = model_q_heads_per_rank(model, tensor_parallel);
-    const int64_t q_columns = h * model_latent_prompt(model).key;
+    const int64_t q_columns =
+        h * (model_is_latent(model) ? model_latent_prompt(model).key : model->d_head);
     const int64_t kv_columns = h * (model->qk_nope_head_dim + model->v_head_dim);
     ups[MODEL_Q_UP] =
         (struct model_linear){"q up", model->q_lora_rank > 0 ? q_columns : 0, model->q_lora_rank};

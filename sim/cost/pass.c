@@ -36,48 +36,50 @@ static struct pass_part times(double n, struct pass_part part)
 }
 
 /* A state is decayed, asked for a key, written and asked for a query: 7 FLOP an element and token;
- * 5 with Mamba-2, which asks for no key. It is read and written once a pass. */
+ * 5 with rules that ask for no key. It is read and written once a pass. */
 static struct pass_part state_rule(const struct model *model, int32_t tensor_parallel,
                                    const struct pass *pass)
 {
     const double elements = (double)model->state_v_heads / tensor_parallel * model->state_k_dim *
                             model->state_v_dim * pass->n_seqs;
-    const double flops = model->state_rule == MODEL_STATE_MAMBA2 ? 5 : 7;
+    const bool asks =
+        model->state_rule == MODEL_STATE_DELTA || model->state_rule == MODEL_STATE_KDA;
+    const double flops = asks ? 7 : 5;
     return (struct pass_part){"attention", flops * elements * pass->new_tokens,
                               2 * elements * model->state_bytes};
 }
 
-/* The products of a layer around its attention or its delta rule, in the mean: into it, or out. */
-static struct pass_part around(const struct model *model, int32_t tensor_parallel, double m,
-                               const struct model_linear *of_attention, int i)
+static double state_share(const struct model *model)
+{
+    return (double)model->state_layers / model->layers;
+}
+
+/* The products of a state into it, or out. */
+static struct pass_part around_state(const struct model *model, int32_t tensor_parallel, double m,
+                                     bool in)
 {
     struct model_linear states[MODEL_STATE_LINEARS];
-    const double share = (double)model->state_layers / model->layers;
-    const double state_bytes = model_element_bytes(model, MODEL_PART_STATE);
+    const double bytes = model_element_bytes(model, MODEL_PART_STATE);
+    model_state_linears(model, tensor_parallel, states);
+    if (!in)
+        return product(model, &states[MODEL_STATE_OUT], m, 1, bytes);
+    struct pass_part part = product(model, &states[MODEL_STATE_IN], m, 1, bytes);
+    for (int i = MODEL_STATE_DOWN; i <= MODEL_STATE_UP; i++)
+        if (states[i].n > 0)
+            part = both(part, product(model, &states[i], m, 1, bytes));
+    return part;
+}
+
+/* The products of a layer around its attention or its state, in the mean: into it, or out. */
+static struct pass_part around(const struct model *model, int32_t tensor_parallel, double m,
+                               const struct model_linear *of_attention, bool in)
+{
+    const double share = state_share(model);
     const struct pass_part full =
         product(model, of_attention, m, 1, model_element_bytes(model, MODEL_PART_ATTENTION));
     if (model->state_layers == 0)
         return full;
-    model_state_linears(model, tensor_parallel, states);
-    return both(times(1 - share, full),
-                times(share, product(model, &states[i], m, 1, state_bytes)));
-}
-
-/* Of a layer in the mean. */
-static struct pass_part attention(const struct model *model, int32_t tensor_parallel,
-                                  const struct pass *pass)
-{
-    const double all = pass->context_tokens + pass->new_tokens, window = model->window_tokens;
-    const struct pass_part full = attention_to(model, tensor_parallel, pass, all, all);
-    const int32_t others = model->window_layers + model->state_layers;
-    const double share = (double)others / model->layers;
-    if (others == 0 || (model->state_layers == 0 && window >= all))
-        return full;
-    const struct pass_part part = model->state_layers > 0
-                                      ? state_rule(model, tensor_parallel, pass)
-                                      : attention_to(model, tensor_parallel, pass, window,
-                                                     fmin(window + pass->new_tokens - 1, all));
-    return both(times(1 - share, full), times(share, part));
+    return both(times(1 - share, full), times(share, around_state(model, tensor_parallel, m, in)));
 }
 
 /* ---- latent attention ---- */
@@ -117,14 +119,43 @@ static struct pass_part latent_ups(const struct model *model, int32_t tensor_par
     const struct model_linear w_uk = {"kv up", model->kv_lora_rank, model->qk_nope_head_dim};
     const struct model_linear w_uv = {"kv up", model->v_head_dim, model->kv_lora_rank};
     model_latent_ups(model, tensor_parallel, ups);
-    const struct pass_part q = product(model, &ups[MODEL_Q_UP], m, 1, matrix_bytes);
+    const struct pass_part none = {"qkv", 0, 0};
+    const struct pass_part q =
+        ups[MODEL_Q_UP].n > 0 ? product(model, &ups[MODEL_Q_UP], m, 1, matrix_bytes) : none;
     if (ups[MODEL_KV_UP].n == 0)
-        return (struct pass_part){"qkv", 0, 0};
+        return q;
     const struct pass_part kv = is_absorbed(pass)
                                     ? both(product(model, &w_uk, m * h, h, model->weight_bytes),
                                            product(model, &w_uv, m * h, h, model->weight_bytes))
                                     : product(model, &ups[MODEL_KV_UP], rows, 1, matrix_bytes);
     return ups[MODEL_Q_UP].n > 0 ? both(q, kv) : kv;
+}
+
+/* ---- attention ---- */
+
+static struct pass_part full_attention(const struct model *model, int32_t tensor_parallel,
+                                       const struct pass *pass)
+{
+    const double all = pass->context_tokens + pass->new_tokens;
+    return model_is_latent(model) ? latent_attention(model, tensor_parallel, pass)
+                                  : attention_to(model, tensor_parallel, pass, all, all);
+}
+
+/* Of a layer in the mean. */
+static struct pass_part attention(const struct model *model, int32_t tensor_parallel,
+                                  const struct pass *pass)
+{
+    const double all = pass->context_tokens + pass->new_tokens, window = model->window_tokens;
+    const struct pass_part full = full_attention(model, tensor_parallel, pass);
+    const int32_t others = model->window_layers + model->state_layers;
+    const double share = (double)others / model->layers;
+    if (others == 0 || (model->state_layers == 0 && window >= all))
+        return full;
+    const struct pass_part part = model->state_layers > 0
+                                      ? state_rule(model, tensor_parallel, pass)
+                                      : attention_to(model, tensor_parallel, pass, window,
+                                                     fmin(window + pass->new_tokens - 1, all));
+    return both(times(1 - share, full), times(share, part));
 }
 
 /* ---- the parts ---- */
@@ -172,13 +203,14 @@ void pass_count(const struct model *model, int32_t tensor_parallel, const struct
     const struct model_linear head = model_lm_head(model, tensor_parallel);
     const double m = pass->n_seqs * pass->new_tokens;
     model_layer_linears(model, tensor_parallel, linears);
-    const struct pass_part qkv = both(around(model, tensor_parallel, m, &linears[0], 0),
-                                      latent_ups(model, tensor_parallel, pass));
+    const struct pass_part ups = latent_ups(model, tensor_parallel, pass);
+    const struct pass_part qkv =
+        both(around(model, tensor_parallel, m, &linears[0], true),
+             model->state_layers > 0 ? times(1 - state_share(model), ups) : ups);
     parts[PASS_QKV] = of_layers(model, "qkv", qkv);
-    parts[PASS_ATTENTION] = of_layers(
-        model, "attention",
-        (model_is_latent(model) ? latent_attention : attention)(model, tensor_parallel, pass));
-    parts[PASS_OUT] = of_layers(model, "out", around(model, tensor_parallel, m, &linears[1], 1));
+    parts[PASS_ATTENTION] = of_layers(model, "attention", attention(model, tensor_parallel, pass));
+    parts[PASS_OUT] =
+        of_layers(model, "out", around(model, tensor_parallel, m, &linears[1], false));
     parts[PASS_MLP] = mlps(model, tensor_parallel, m);
     parts[PASS_MLP].name = "mlp";
     parts[PASS_HEAD] =

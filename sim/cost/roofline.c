@@ -113,7 +113,7 @@ static double decode_s(const struct roofline_rank *rank, const struct ifl_step_t
 {
     const struct decode_shape shape = {totals->n_decode_seqs,
                                        (double)totals->decode_context / rank->parallel.context};
-    if (totals->n_prefill_tokens > 0 && rank->n_latents == 0)
+    if (totals->n_prefill_tokens > 0 && rank->latent_layers == 0)
         return decode_attention_mixed_s(rank->hardware, &rank->decode_heads, &shape);
     return decode_attention_s(rank->hardware, &rank->decode_heads, &shape);
 }
@@ -143,13 +143,12 @@ static inline double attention_s(const struct roofline_rank *rank,
                                             : plain_attention_s(rank, totals);
 }
 
-/* Of all layers: what products behind latents add to those that go by the number of tokens alone.
- */
+/* Of layers that attend: what products behind latents add to those by tokens alone. */
 static inline double plus_latent_s(const struct roofline_rank *rank,
                                    const struct ifl_step_totals *totals, double s)
 {
-    if (IFL_RARE(rank->n_latents > 0))
-        s += rank->model->layers * (kernels_frac(rank, totals) * roofline_latent_s(rank, totals));
+    if (IFL_RARE(rank->latent_layers > 0))
+        s += rank->latent_layers * (kernels_frac(rank, totals) * roofline_latent_s(rank, totals));
     return s;
 }
 
@@ -440,8 +439,7 @@ static void set_latent_heads(struct roofline_rank *rank)
     const struct model *model = rank->model;
     const struct model_widths prompt = model_latent_prompt(model),
                               decode = model_latent_decode(model);
-    rank->n_latents = model->q_lora_rank > 0 ? 2 : 1;
-    rank->latent_elements = model->q_lora_rank + model->kv_lora_rank;
+    rank->latent_layers = model->layers - model->state_layers;
     rank->rotary_elements = 2 * (rank->heads.q_heads + 1) * model->qk_rope_head_dim;
     rank->merged_elements = decode.key + decode.value;
     rank->heads.kv_heads = rank->heads.q_heads;
@@ -464,6 +462,8 @@ static void set_heads(struct roofline_rank *rank)
     rank->decode_heads.q_heads *= rank->parallel.context;
     rank->rotary_elements = 2 * (rank->heads.q_heads + rank->heads.kv_heads) * model->d_head;
     rank->merged_elements = 2.0 * rank->heads.d_head;
+    rank->n_latents = (model->q_lora_rank > 0) + (model->kv_lora_rank > 0);
+    rank->latent_elements = model->q_lora_rank + model->kv_lora_rank;
     if (model_is_latent(model))
         set_latent_heads(rank);
 }

@@ -27,6 +27,7 @@ struct roofline_rank {
     struct model_linear ups[MODEL_UPS];   /* behind latents; n 0: there is none */
     double latent_elements;               /* of a token's latents, which have norms of their own */
     int32_t n_latents;
+    double latent_layers;                    /* layers with a latent of keys and values; 0: none */
     double rotary_elements, merged_elements; /* of a token; of a query head, sent and received */
     double token_bytes, block_bytes;         /* of K/V, of a rank, all its layers */
     double other_layers;  /* layers with a window, or with a state in place of K/V; 0: none */

@@ -110,10 +110,10 @@ static int check(const struct config *config, const struct machine *machine, con
         return ifl_fail_at(error, config->path, 0, 0,
                            "adapters.matrices is all, and the model has experts, expected qv or "
                            "qkvo");
-    if (machine->has_model && model_is_latent(&machine->model))
+    if (machine->has_model && (model_is_latent(&machine->model) || machine->model.q_lora_rank > 0))
         return ifl_fail_at(error, config->path, 0, 0,
                            "adapters on %s are not modelled: its attention is latent "
-                           "(kv_lora_rank), expected a model with heads of K and V",
+                           "(kv_lora_rank, q_lora_rank), expected a model with heads of K and V",
                            machine->model.name);
     for (size_t i = 0; i < n_ranks && most > 0; i++)
         if (ranks[i] > most)

@@ -488,6 +488,24 @@ static void disclose_collectives(const struct machine *machine, const struct con
             "(deployment.exchange.gb_per_s)");
 }
 
+/* Rules whose kernels were not measured, and those that were on another GPU. */
+static void disclose_states(const struct machine *machine, char *text, size_t n_bytes)
+{
+    const struct model *model = &machine->model;
+    const bool is_kda = model->state_rule == MODEL_STATE_KDA;
+    if (model->state_rule != MODEL_STATE_DELTA && !is_kda)
+        add(text, n_bytes,
+            "layers of %s go by the bytes that they move: no kernel of theirs was measured",
+            model_state_name(model));
+    else if (!delta_is_known(&machine->platform.hardware))
+        add(text, n_bytes,
+            "layers with states have the gated delta rule of a B200, its reads and writes at this "
+            "GPU's bandwidth");
+    if (is_kda)
+        add(text, n_bytes, "layers of %s take the time of the gated delta rule",
+            model_state_name(model));
+}
+
 void machine_disclose(const struct machine *machine, const struct config *config,
                       int32_t max_model_tokens, struct ifl_summary *summary)
 {
@@ -511,15 +529,8 @@ void machine_disclose(const struct machine *machine, const struct config *config
             model->chunked ? "chunk" : "window", model->window_tokens, model->name);
     if (model->state_layers > 0 && holds)
         add(text, n_bytes, "states of %s take no memory", model->name);
-    const bool is_delta = model->state_rule == MODEL_STATE_DELTA;
-    if (kind == COST_ROOFLINE && model->state_layers > 0 && !is_delta)
-        add(text, n_bytes,
-            "layers of Mamba-2 go by the bytes that they move: no kernel of theirs was measured");
-    if (kind == COST_ROOFLINE && model->state_layers > 0 && is_delta &&
-        !delta_is_known(&machine->platform.hardware))
-        add(text, n_bytes,
-            "layers with states have the gated delta rule of a B200, its reads and writes at this "
-            "GPU's bandwidth");
+    if (kind == COST_ROOFLINE && model->state_layers > 0)
+        disclose_states(machine, text, n_bytes);
     if (config_pipelines(config) && kind != COST_ROOFLINE)
         add(text, n_bytes,
             "linear costs are divided by layers among the %d stages of parallel.pipeline",

@@ -510,15 +510,6 @@ Test(huggingface, text_part)
     cr_expect(strstr(model.about, "the image encoder is not modelled"));
 }
 
-Test(huggingface, layers_of_several_kinds_are_refused)
-{
-    struct model model;
-    struct ifl_error error;
-    cr_expect_lt(load_config_json("{\"model_type\": \"jamba\"}", &model, &error), 0);
-    cr_expect(strstr(error.text, "has layers of other kinds, which are not modelled"), "%s",
-              error.text);
-}
-
 /* The files that the sizes of configs/models are from give the same shapes. */
 Test(huggingface, windows_of_some_layers)
 {

@@ -5,7 +5,8 @@
 
 /* Shapes from the config.json of Qwen, microsoft, CohereLabs, zai-org, internlm, bigcode,
  * EleutherAI, tiiuae, stabilityai, LGAI-EXAONE, tencent, baidu, allenai, ibm-granite, databricks,
- * nvidia, XiaomiMiMo, meituan-longcat, moonshotai, OpenGVLab, llava-hf and mistralai.
+ * nvidia, XiaomiMiMo, meituan-longcat, moonshotai, OpenGVLab, llava-hf, mistralai, LiquidAI,
+ * MiniMaxAI, ai21labs, tiiuae and stepfun-ai.
  *
  * Parameters as transformers 5.24 counts them:
  *
@@ -15,8 +16,8 @@
  *
  * of the text part alone, and, for types that transformers has not, of the type with the same
  * layers: chatglm as glm, internlm2 as llama, mimo as qwen2, phi4mm as phi3, kimi_k2 as
- * deepseek_v3. Of LongCat-Flash it allocates gate and up projections for 256 experts that have
- * none, 28 x 256 x 2 x 2048 x 6144, which are taken off.
+ * deepseek_v3, minimax_text_01 and minimax_m1 as minimax. Of LongCat-Flash it allocates gate and up
+ * projections for 256 experts that have none, 28 x 256 x 2 x 2048 x 6144, which are taken off.
  *
  * K/V of a token: K and V x layers x heads x width x 2 bytes, or layers x latent x 2 bytes. */
 static const struct {
@@ -70,6 +71,18 @@ static const struct {
     {"llava-v1.6-mistral-7b", 7242256384, 2 * 32 * 8 * 128 * 2},
     {"phi-4-multimodal", 3836021760, 2 * 32 * 8 * 128 * 2},
     {"ministral-3-8b", 8489553920, 2 * 34 * 8 * 128 * 2},
+    {"lfm2-1.2b", 1170340608, 2 * 6 * 8 * 64 * 2},
+    {"lfm2-8b-a1b", 8339929856, 2 * 6 * 8 * 64 * 2},
+    {"lfm2-vl-1.6b", 1170340608, 2 * 6 * 8 * 64 * 2},
+    {"minimax-text-01", 456089655296, 2 * 10 * 8 * 128 * 2},
+    {"minimax-text-01-hf", 456089655296, 2 * 10 * 8 * 128 * 2},
+    {"minimax-m1", 456089655296, 2 * 10 * 8 * 128 * 2},
+    {"jamba-v0.1", 51570323328, 2 * 4 * 8 * 128 * 2},
+    {"jamba-1.5-large", 398555145696, 2 * 9 * 8 * 128 * 2},
+    {"jamba-reasoning-3b", 3029337472, 2 * 2 * 1 * 128 * 2},
+    {"falcon-h1-0.5b", 521411104, 2 * 36 * 2 * 64 * 2},
+    {"falcon-h1-34b", 33642221312, 2 * 72 * 4 * 128 * 2},
+    {"kimi-linear-48b-a3b", 49122675072, 7 * (512 + 64) * 2},
 };
 
 static struct model load_type(const char *name)
@@ -91,19 +104,49 @@ Test(huggingface_types, sizes)
     }
 }
 
+/* By hand, since transformers has no such type: 61 layers with 64 queries of 256 made of a latent
+ * of 2048, which has a norm, and one key and value; 56 with 48 experts of 5120 and a shared one,
+ * five with an MLP of 18432. StepFun: 316 billion parameters without the image encoder. */
+Test(huggingface_types, step3_to_the_parameter)
+{
+    const struct model model = load_type("step3");
+    const int64_t d = 7168, heads = 64 * 256;
+    const int64_t attention = d * (2048 + 2 * 256) + 2048 * heads + heads * d + 2048;
+    const int64_t experts = 49 * 3 * d * 5120 + 48 * d, dense = 3 * d * 18432;
+    const int64_t all = 2 * 128815 * d + d + 61 * (attention + 2 * d) + 56 * experts + 5 * dense;
+    cr_expect_eq(model_parameters(&model), all, "%lld", (long long)model_parameters(&model));
+    cr_expect_eq((all + 500000000) / 1000000000, 316);
+    cr_expect_eq(model_kv_bytes_per_token(&model, 1), 2 * 61 * 256 * 2);
+    /* ranks share the heads, and copy the projections to the latent, the key and the value */
+    cr_expect_eq(model_matrices_bytes(&model, 4),
+                 2 * (61 * (d * (2048 + 2 * 256) + (2048 + d) * heads / 4) +
+                      (56 * 49 * 3 * d * 5120 + 5 * dense) / 4));
+}
+
 /* Parameters that a token uses, as their cards say, in 10^9: those of Qwen2-57B-A14B, Phi-3.5-MoE,
- * Hunyuan-A13B, OLMoE-1B-7B, granite-3.1-3b-a800m, dbrx, Kimi-VL-A3B, Kimi-K2.5 and
- * LongCat-Flash. Some cards count the input embedding. */
+ * Hunyuan-A13B, OLMoE-1B-7B, granite-3.1-3b-a800m, dbrx, Kimi-VL-A3B, Kimi-K2.5, LongCat-Flash,
+ * LFM2-8B-A1B, MiniMax-Text-01, Jamba-v0.1, AI21-Jamba-Large-1.5, Kimi-Linear-48B-A3B and step3.
+ * Some cards count the input embedding. */
 Test(huggingface_types, active_sizes)
 {
     static const struct {
         const char *name;
         double active_b;
-    } of[] = {{"qwen2-57b-a14b", 14},        {"phi-3.5-moe", 6.6},
-              {"hunyuan-a13b", 13},          {"olmoe-1b-7b", 1.3},
-              {"granite-3.1-3b-a800m", 0.8}, {"dbrx", 36},
-              {"kimi-vl-a3b", 2.8},          {"kimi-k2.5", 32},
-              {"longcat-flash", 27}};
+    } of[] = {{"qwen2-57b-a14b", 14},
+              {"phi-3.5-moe", 6.6},
+              {"hunyuan-a13b", 13},
+              {"olmoe-1b-7b", 1.3},
+              {"granite-3.1-3b-a800m", 0.8},
+              {"dbrx", 36},
+              {"kimi-vl-a3b", 2.8},
+              {"kimi-k2.5", 32},
+              {"longcat-flash", 27},
+              {"lfm2-8b-a1b", 1.5},
+              {"minimax-text-01", 45.9},
+              {"jamba-v0.1", 12},
+              {"jamba-1.5-large", 94},
+              {"kimi-linear-48b-a3b", 3},
+              {"step3", 38}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const struct model model = load_type(of[i].name);
         const double active_b = (double)model_active_parameters(&model) / 1e9;
@@ -166,14 +209,20 @@ Test(huggingface_types, misspelt)
         "model_type is \"qwen\", expected one of");
 }
 
+/* Each for a reason of its own, also where the text part stands by itself. */
+Test(huggingface_types, kinds_of_layers_that_are_not_modelled)
+{
+    expect_config_json_refused("{\"model_type\": \"mllama\"}",
+                               "model_type is \"mllama\", expected layers that attend to the text: "
+                               "attention to images in some layers is not modelled");
+    expect_config_json_refused("{\"model_type\": \"mllama_text_model\"}", "attention to images");
+    expect_config_json_refused("{\"model_type\": \"gemma3n\"}", "AltUp, are not modelled");
+    expect_config_json_refused("{\"model_type\": \"gemma3n_text\"}", "an embedding for each layer");
+    expect_config_json_refused("{\"model_type\": \"mimo_v2_flash\"}", "values narrower than keys");
+}
+
 Test(huggingface_types, refused)
 {
-    static const char *const mixed[] = {"kimi_linear", "mllama", "mimo_v2_flash", "step3_vl"};
-    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "{\"model_type\": \"%s\"}", mixed[i]);
-        expect_config_json_refused(text, "has layers of other kinds, which are not modelled");
-    }
 #define SHAPE                                                                                      \
     ", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                 \
     " \"num_key_value_heads\": 2, \"intermediate_size\": 96, \"vocab_size\": 100,"                 \
@@ -228,6 +277,17 @@ Test(huggingface_types, absurd)
         ", \"head_dim\": 16}, \"vision_config\": {\"patch_size\": 1, \"image_size\": 46341,"
         " \"num_hidden_layers\": 1, \"hidden_size\": 64, \"intermediate_size\": 64}}",
         "image_size is 46341, expected a whole number from 1 to 16384");
+}
+
+/* A file without a width that others are divided by, and with modules in 16 bits, whose share is
+ * computed from the widths. */
+Test(huggingface_types, a_quantised_file_without_heads)
+{
+    expect_config_json_refused(
+        "{\"model_type\": \"granite\", \"hidden_size\": 64, \"num_attention_heads\": 0,"
+        " \"num_hidden_layers\": 2, \"quantization_config\": {\"quant_method\": \"fp8\","
+        " \"ignored_layers\": [\"self_attn\"]}}",
+        "num_attention_heads is 0, expected a whole number from 1");
 }
 
 /* Biases of the other kinds, counted by hand. */

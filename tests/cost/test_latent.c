@@ -237,7 +237,8 @@ Test(latent, contradictions_are_named_by_line)
     expect_error(LATENT "window_tokens: 16\n", 11, "window_tokens is set");
     expect_error("kv_lora_rank: 32\nqk_nope_head_dim: 16\nqk_rope_head_dim: 8\n", 1,
                  "v_head_dim is not given, expected it beside kv_lora_rank");
-    expect_error("q_lora_rank: 32\n", 7, "q_lora_rank is 32, expected none without kv_lora_rank");
+    expect_error("q_lora_rank: 32\nattention_bias: qkv\n", 8,
+                 "attention_bias is set, expected none beside q_lora_rank");
     expect_error("v_head_dim: 32\n", 7, "v_head_dim is 32, expected none without kv_lora_rank");
     expect_error("kv_lora_rank: -1\n", 7, "kv_lora_rank");
     expect_error("kv_lora_rank: 5000\n", 7, "kv_lora_rank");
