@@ -363,6 +363,14 @@ static int fail_missing(const struct node *map, const char *where, const struct 
     return map ? tree_fail(map, error, "%s", what) : ifl_fail(error, IFL_E_INPUT, "%s", what);
 }
 
+static bool is_known(const char *const *known, size_t n, const char *name)
+{
+    while (n > 0 && strcmp(known[n - 1], name) != 0)
+        n--;
+    return n > 0;
+}
+
+/* A name of `skip` may be there twice: as a word, and as a map. */
 static size_t known_keys(const struct ifl_param *fields, size_t n, const char *const *skip,
                          const char *known[MAX_KEYS])
 {
@@ -370,7 +378,8 @@ static size_t known_keys(const struct ifl_param *fields, size_t n, const char *c
     for (size_t i = 0; i < n && n_known < MAX_KEYS; i++)
         known[n_known++] = fields[i].name;
     for (; skip && *skip && n_known < MAX_KEYS; skip++)
-        known[n_known++] = *skip;
+        if (!is_known(known, n_known, *skip))
+            known[n_known++] = *skip;
     return n_known;
 }
 

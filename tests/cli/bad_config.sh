@@ -34,6 +34,7 @@ succeeds "$inflight" run good.yaml --quiet
 line 1 'modle: llama-2-7b' '1:1: unknown key modle, did you mean model[?]'
 line 8 '  kv: {num_blokcs: 64}' '8:8: unknown key serving.kv.num_blokcs, did you mean num_blocks[?]'
 line 8 '  flux_capacitor: 3' '8:3: unknown key serving.flux_capacitor'
+line 5 '  zzz: 1' '5:3: unknown key workload.zzz, expected one of *, filter, arrivals, *'
 line 1 'model: lama-2-7b' '1:1: unknown model lama-2-7b, did you mean llama-2-7b[?]'
 line 2 'hardware: a100-80-sxm' '2:1: *a100-80-sxm, did you mean a100-80gb-sxm[?]'
 line 7 '  preset: vlm-v0' '7:3: unknown preset vlm-v0, did you mean vllm-v0[?]'
