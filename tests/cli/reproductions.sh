@@ -99,6 +99,20 @@ awk -F, '$2 == "imported" { at_first[$1] = $6 } $2 == "step_ms" { with[$1] = $6 
 awk -F, 'NR > 1 && ($2 < 0.39 || $2 > 0.48 || $3 < 8 || $3 > 14) { bad = 1 } END { exit bad || NR != 4 }' sglang-logs/pairs.csv ||
     complain 'pairs without overlap do not agree'
 
+# vLLM's logs: what was published of dense models in 16 bits, and what sampling costs, judged on the other half
+reproduce vllm-logs
+awk -F, 'NR > 1 && $6 == "h100-pcie" { n++; off += $17 < 0 ? -$17 : $17 } END { exit n != 20 || off > 0.05 * n }' vllm-logs/predicted.csv ||
+    complain 'steps on H100 PCIe are not within 5%'
+awk -F, '$6 == "rtx-4090" && $9 == "fp8" { n++; if ($17 < -0.2 || $17 > 0.2) bad = 1 } END { exit bad || n != 2 }' vllm-logs/predicted.csv ||
+    complain 'weights in fp8 on an RTX 4090 are not within 20%'
+awk -F, '$2 == "judge" && !/gpt-oss/ { n++; if ($5 >= $4) bad = 1 } END { exit bad || n != 8 }' vllm-logs/sampled.csv ||
+    complain 'the time of sampling does not help the other half'
+# The deployment has what was found, beside the time a sequence of vllm-0.20.
+awk -F, 'NR == FNR { if (FNR == 2) { step = $1; seq = $2 } next }
+    $1 ~ /step_s:/ { split($1, at, ": "); found += at[2] == sprintf("%.2fe-3", step) } $1 ~ / seq_s:/ { split($1, at, ": "); found += at[2] == sprintf("%.1fe-6", seq + 19.6) }
+    END { exit found != 2 }' vllm-logs/sampled.csv "$INFLIGHT_DATA/configs/deployments/vllm-0.20-sampled.yaml" ||
+    complain 'vllm-0.20-sampled has not what was found'
+
 # Llumnix: where the dispatch alone is over the edge first tokens gain by an order of magnitude, and hardly below
 reproduce llumnix-a10
 awk -F, '$1 == "m-m" && $4 > most { most = $4 } $1 == "m-m" && $2 <= 8 && ($4 < 0.9 || $4 > 1.3) { bad = 1 }
