@@ -501,7 +501,10 @@ static void settle_host(const struct vllm *v)
         settle_deployment(v->s, "vllm-0.6", "the host of engine V0, as measured in 2024");
     else if (ahead && strcmp(ahead, "1") == 0)
         settle_deployment(v->s, "vllm-0.20",
-                          "the host under asynchronous scheduling, as measured with 0.20");
+                          v->version < 1700
+                              ? "the host under asynchronous scheduling, as measured with 0.20; "
+                                "with answers sampled by top-p or top-k it is vllm-0.11-sampled"
+                              : "the host under asynchronous scheduling, as measured with 0.20");
     else
         settle_deployment(v->s, "vllm-0.8",
                           "the host without asynchronous scheduling, as measured with 0.11");

@@ -110,8 +110,8 @@ awk -F, '$2 == "judge" && !/gpt-oss/ { n++; if ($5 >= $4) bad = 1 } END { exit b
 # The deployment has what was found, beside the time a sequence of vllm-0.20.
 awk -F, 'NR == FNR { if (FNR == 2) { step = $1; seq = $2 } next }
     $1 ~ /step_s:/ { split($1, at, ": "); found += at[2] == sprintf("%.2fe-3", step) } $1 ~ / seq_s:/ { split($1, at, ": "); found += at[2] == sprintf("%.1fe-6", seq + 19.6) }
-    END { exit found != 2 }' vllm-logs/sampled.csv "$INFLIGHT_DATA/configs/deployments/vllm-0.20-sampled.yaml" ||
-    complain 'vllm-0.20-sampled has not what was found'
+    END { exit found != 2 }' vllm-logs/sampled.csv "$INFLIGHT_DATA/configs/deployments/vllm-0.11-sampled.yaml" ||
+    complain 'vllm-0.11-sampled has not what was found'
 
 # Llumnix: where the dispatch alone is over the edge first tokens gain by an order of magnitude, and hardly below
 reproduce llumnix-a10
