@@ -101,8 +101,10 @@ static int32_t load_waiting(const struct loading *p, const struct ifl_view *view
     if (step->n_waiting == step->n_loaded)
         return 0;
     struct reserve reserve = reserve_of(p, view, step);
-    int32_t n = 0, n_blocks = view->n_loaded_blocks;
+    int32_t n = 0, n_blocks = 0; /* of prompts, without those of their first tokens */
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        if (r->state == IFL_LOADED)
+            n_blocks += blocks_of(view, r);
         if (r->state == IFL_LOADED || ifl_dropped_as_too_wide(step, r, p->max_seqs))
             continue;
         const struct ifl_hit hit = ifl_hit(step, r);
