@@ -60,8 +60,8 @@ static struct reserve reserve_of(const struct loading *p, const struct ifl_view 
     for (size_t i = 0; p->reserved_tokens > 0 && i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         n_held += ifl_n_computed(r);
-        longest = ifl_max(longest,
-                          (int64_t)r->n_prompt + ifl_min(r->n_max_new, p->declared_tokens));
+        longest =
+            ifl_max(longest, (int64_t)r->n_prompt + ifl_min(r->n_max_new, p->declared_tokens));
     }
     const int64_t n_taken = (int64_t)step->n_running_requests + view->n_moving + step->n_loaded;
     const int64_t kept = ifl_max(p->reserved_tokens * n_taken, longest - n_held);
