@@ -2,18 +2,22 @@
  * starts the loaded requests, and gives every running request a token. A request without K/V
  * elsewhere computes its prompt here.
  *
- * DistServe (82831f1, decoding_stage_scheduler.py): loads come before a step, which waits for them.
- * They go on while loaded requests that have not started hold less than a share of all blocks
- * (waiting_block_prop_threshold). Requests in host memory come back before others start.
+ * DistServe (82831f1, decoding_stage_scheduler.py): loads come before a step, which waits for them,
+ * also for those of prompts that end during the loads. They go on while loaded requests that have
+ * not started hold less than a share of all blocks (waiting_block_prop_threshold). Requests in host
+ * memory come back before others start.
  *
  * SGLang (0.5.23, disaggregation/decode.py): loads go on beside steps. A request is loaded if
  *
- *     max(prompt + R, prompt - hit + min(max_new, C) - retractable) <= free - reserve,
- *     reserve = max(R x (running, moving and loaded requests), longest running - retractable)
+ *     max(prompt + R, prompt - hit + min(max_new, C) - retractable) <= budget
  *
- * in tokens. R is reserved_tokens (num_reserved_decode_tokens), C declared_tokens, `longest
- * running` the largest prompt + max_new of a running request, and `retractable` the tokens that
- * running requests hold. No request is loaded while one is in host memory. */
+ * in tokens. R is reserved_tokens (num_reserved_decode_tokens), C declared_tokens, and
+ * `retractable` the tokens that running requests hold. A plan begins with
+ *
+ *     budget = free - max(R x (running, moving and loaded requests), longest - retractable)
+ *
+ * where `longest` is the largest prompt + min(max_new, C) of a running request. Each load takes
+ * prompt - hit + R from the budget. No request is loaded while one is in host memory. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -43,49 +47,41 @@ static const struct ifl_param params[] = {
 
 /* ---- what may be loaded ---- */
 
-struct held {
-    int64_t n_tokens, longest; /* of running requests: what they hold, and the longest to be */
+/* Tokens that a plan may still load, and those that running requests hold. */
+struct reserve {
+    int64_t budget, n_retractable;
 };
 
-static struct held held_by_running(struct ifl_step *step)
+static struct reserve reserve_of(const struct loading *p, const struct ifl_view *view,
+                                 struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
-    struct held held = {0, 0};
-    for (size_t i = 0; i < running.n; i++) {
+    int64_t n_held = 0, longest = 0;
+    for (size_t i = 0; p->reserved_tokens > 0 && i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
-        if (r->state != IFL_RUNNING)
-            continue;
-        held.n_tokens += ifl_n_computed(r);
-        held.longest = ifl_max(held.longest, (int64_t)r->n_prompt + r->n_max_new);
+        n_held += ifl_n_computed(r);
+        longest =
+            ifl_max(longest, (int64_t)r->n_prompt + ifl_min(r->n_max_new, p->declared_tokens));
     }
-    return held;
+    const int64_t n_taken = (int64_t)step->n_running_requests + view->n_moving + step->n_loaded;
+    const int64_t kept = ifl_max(p->reserved_tokens * n_taken, longest - n_held);
+    return (struct reserve){(int64_t)step->n_free_blocks * view->limits->block_tokens - kept,
+                            n_held};
 }
 
-static bool leaves_reserve(const struct loading *p, const struct ifl_view *view,
-                           struct ifl_step *step, const struct ifl_request *r, int32_t n_cached,
-                           int32_t n_loading)
+static bool may_load(const struct loading *p, struct ifl_step *step, const struct ifl_request *r,
+                     int32_t n_cached, struct reserve *reserve)
 {
-    const struct held held = held_by_running(step);
-    const int64_t n_others =
-        (int64_t)step->n_running_requests + view->n_moving + step->n_loaded + n_loading;
-    const int64_t first = (int64_t)p->reserved_tokens * n_others,
-                  second = held.longest - held.n_tokens;
-    const int64_t budget =
-        (int64_t)step->n_free_blocks * view->limits->block_tokens - ifl_max(first, second);
-    const int64_t declared = ifl_min(r->n_max_new, p->declared_tokens);
+    if (p->reserved_tokens == 0)
+        return true;
     const int64_t soon = (int64_t)r->n_prompt + p->reserved_tokens,
-                  in_all = r->n_prompt - n_cached + declared - held.n_tokens;
-    return ifl_max(soon, in_all) <= budget;
-}
-
-static bool may_load(const struct loading *p, const struct ifl_view *view, struct ifl_step *step,
-                     const struct ifl_request *r, int32_t n_cached, int32_t n_loading)
-{
-    if (p->reserved_tokens > 0 &&
-        (step->n_swapped > 0 || !leaves_reserve(p, view, step, r, n_cached, n_loading))) {
+                  in_all = r->n_prompt - n_cached + ifl_min(r->n_max_new, p->declared_tokens) -
+                           reserve->n_retractable;
+    if (step->n_swapped > 0 || ifl_max(soon, in_all) > reserve->budget) {
         ifl_refuse(step, r, "it keeps a reserve free for those that run");
         return false;
     }
+    reserve->budget -= soon - n_cached;
     return true;
 }
 
@@ -102,8 +98,13 @@ static int32_t load_waiting(const struct loading *p, const struct ifl_view *view
     const enum ifl_load_way way = p->before_step ? IFL_LOAD_BEFORE : IFL_LOAD_APART;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    int32_t n = 0, n_blocks = view->n_loaded_blocks;
+    if (step->n_waiting == step->n_loaded)
+        return 0;
+    struct reserve reserve = reserve_of(p, view, step);
+    int32_t n = 0, n_blocks = 0; /* of prompts, without those of their first tokens */
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        if (r->state == IFL_LOADED)
+            n_blocks += blocks_of(view, r);
         if (r->state == IFL_LOADED || ifl_dropped_as_too_wide(step, r, p->max_seqs))
             continue;
         const struct ifl_hit hit = ifl_hit(step, r);
@@ -115,7 +116,7 @@ static int32_t load_waiting(const struct loading *p, const struct ifl_view *view
         }
         if (n_blocks >= p->loaded_frac * view->limits->n_blocks && n_blocks > 0)
             break;
-        if (!may_load(p, view, step, r, hit.n_cached, n) ||
+        if (!may_load(p, step, r, hit.n_cached, &reserve) ||
             ifl_load(step, r, hit.n_below, way) != IFL_YES)
             break;
         n_blocks += blocks_of(view, r);
@@ -148,17 +149,11 @@ static void start_loaded(const struct loading *p, struct ifl_step *step)
     }
 }
 
-/* DistServe looks for prompts to load once a step, and again only where it has nothing to do. */
-static bool loads_first(const struct loading *p, const struct ifl_view *view)
-{
-    return p->before_step && (view->n_tries == 0 || view->n_running + (size_t)view->n_loaded == 0);
-}
-
 IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct loading *p = self;
     bool refused = false;
-    if (loads_first(p, view) && load_waiting(p, view, step, &refused) > 0)
+    if (p->before_step && load_waiting(p, view, step, &refused) > 0)
         return;
     const bool ready = decode(step);
     if (step->n_preempted == 0)

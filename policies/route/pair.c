@@ -1,6 +1,6 @@
-/* A prefill replica and a decode replica for each request, each by a rule of its own. `when`: the
- * decode replica is named as the request arrives, or once its prompt is computed. Where a replica
- * with both roles is the answer to both questions, it computes all of the request. */
+/* A prefill replica and a decode replica for each request, each by a rule of its own, both named as
+ * the request arrives. Where a replica with both roles is the answer to both questions, it computes
+ * all of the request. */
 #include "inflight/policy.h"
 
 enum by { BY_REQUESTS, BY_TOKENS, BY_BLOCKS, BY_TURNS };

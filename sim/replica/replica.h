@@ -253,9 +253,10 @@ static inline bool replica_awaits_step(const struct replica *replica)
  * is dropped before one in host memory, and that before one in the queue. It is in `gone`
  * afterwards. False: the plan has refused no request. */
 bool replica_give_up(struct replica *replica, bool at_end);
-/* Of the requests that wait, one with the worst priority, and of these the one that was queued
- * last; NULL: none waits. All must have records (replica_join with `pinned`). */
-struct live_request *replica_worst_waiting(struct replica *replica);
+/* Of the requests that wait with a worse priority than `arrived`, one with the worst, and of these
+ * the one that was queued last; without any, `arrived`. All must have records (replica_join with
+ * `pinned`). */
+struct live_request *replica_worst_waiting(struct replica *replica, struct live_request *arrived);
 /* The request leaves early, as aborted, timed out or shed: at once, and is then in `gone`, or as a
  * step ends (replica_leave.c). Call it once for a request. */
 void replica_leave(struct replica *replica, struct live_request *r, enum ifl_status status,

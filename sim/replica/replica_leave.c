@@ -123,12 +123,13 @@ static bool is_worse(const struct ifl_request *a, const struct ifl_request *b)
     return a->queued_ns != b->queued_ns ? a->queued_ns > b->queued_ns : a->serial > b->serial;
 }
 
-struct live_request *replica_worst_waiting(struct replica *replica)
+struct live_request *replica_worst_waiting(struct replica *replica, struct live_request *arrived)
 {
-    struct live_request *worst = NULL, *r;
+    struct live_request *worst = arrived, *r;
     uint64_t at[2] = {0, 0};
     while ((r = waiting_next(&replica->here.waiting, at)))
-        if (!worst || is_worse(&r->pub, &worst->pub))
+        if (r->pub.priority > arrived->pub.priority &&
+            (worst == arrived || is_worse(&r->pub, &worst->pub)))
             worst = r;
     return worst;
 }

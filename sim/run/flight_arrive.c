@@ -168,7 +168,8 @@ IFL_APART static int shed_beyond_queue(struct loop *loop, const struct door *doo
 {
     if (replica->here.waiting.n <= (size_t)door->max_waiting_reqs)
         return 0;
-    struct live_request *one = door->shed == SHED_WORST ? replica_worst_waiting(replica) : arrived;
+    struct live_request *one =
+        door->shed == SHED_WORST ? replica_worst_waiting(replica, arrived) : arrived;
     const int64_t loop_ns = loop->now_ns; /* which is later, where steps are seen ahead */
     loop->flight->n_beyond_queue++;
     replica_leave(replica, one, IFL_SHED, now_ns);

@@ -108,6 +108,7 @@ static int leave_gateway(struct loop *loop, const struct departure *of, struct i
 {
     struct arrival a;
     routing_give_up_held(&loop->routing, of->serial, &a);
+    loop->asks_held = true; /* another one is the first of its class */
     return loop_turn_away(loop, &a, of->at_ns, of->status, error);
 }
 

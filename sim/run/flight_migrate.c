@@ -462,7 +462,7 @@ int migrating_pair(struct migrating *migrating, struct ifl_error *error)
 {
     const struct flight *flight = migrating->flight;
     const int64_t now_ns = migrating->loop->now_ns, interval_ns = migrating->rules->interval_ns;
-    const bool due = now_ns == migrating->pairs_ns;
+    const bool due = now_ns % interval_ns == 0;
     int rc = 0;
     if (now_ns < migrating->pairs_ns)
         return 0;

@@ -39,13 +39,24 @@ static int drop_other(struct moves *moves, struct handover *h, const struct live
     return loop_note_gone(moves->loop, replica, error);
 }
 
+/* Its prompt is in a step that goes on. The decode replica need not wait for the end of it, unless
+ * that is when the last layer is sent. */
+static int leave_decode(struct moves *moves, struct handover *h, const struct live_request *r,
+                        struct ifl_error *error)
+{
+    if (r != h->p || r->pub.state == IFL_DONE || moves->rules->overlap == MOVE_BY_LAYER)
+        return 0;
+    h->asked = false; /* nothing is sent any more */
+    return drop_other(moves, h, r, error);
+}
+
 int moves_leave(struct moves *moves, struct replica *replica, struct live_request *r,
                 enum ifl_status status, int64_t now_ns, struct ifl_error *error)
 {
     struct handover *h = handover_of(moves, r);
     if (h->n_flying == 0 || !h->computed) {
         replica_leave(replica, r, status, now_ns);
-        return 0;
+        return leave_decode(moves, h, r, error);
     }
     /* All of its K/V is on its way: it counts as gone, and both sides are free when that has come.
      */

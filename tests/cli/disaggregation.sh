@@ -67,11 +67,12 @@ succeeds "$inflight" run base.yaml --quiet --set workload.trace=held.csv --set c
 same "$(columns out/moves.csv request_id)" 0 'a prompt that is there does not move'
 same "$(columns out/requests.csv status,output_tokens,left_s | tail -1)" aborted,6,1.071700000 'a client whose prompt did not move'
 
-# Two stages of 5 ms. The second request's K/V comes at 22 ms, and the first stage is busy until 26 ms.
+# Two stages of 5 ms. The first request's K/V comes at 43 ms, 20 blocks or 5%, so that the second one's is pulled once that decodes:
+# it comes at 44 ms, and the first stage is busy until 48 ms.
 cat >staged.csv <<'E1'
 arrival_s,prompt_tokens,output_tokens
-0,100,4
-0.001,100,4
+0,320,4
+0.0225,100,4
 E1
 sed 's/vllm-nixl/distserve/; s/role: prefill/&, count: 2, serving: {preset: distserve-prefill}/
      s/role: decode, count: 2/role: decode, serving: {preset: distserve-decode}, parallel: {pipeline: 2}/' base.yaml >staged.yaml

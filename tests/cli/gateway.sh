@@ -91,6 +91,15 @@ expect 0 'shed requests: 1 whose first token would be late (cluster.gateway.pref
 expect 0 'shed requests: 3 by a full queue (serving.max_waiting_reqs)' "$inflight" run config.yaml \
     --set serving.max_waiting_reqs=2
 
+# More than 10 tokens to compute hold rows 1 and 2 until row 0 has its first token; the latest goes first, and fills the
+# queue. Row 1, which is as urgent, is shed then, not row 2, though it came to the gateway before it; row 3 sheds row 2.
+set -- --set cluster.router.policy=block-cost --set cluster.router.queue_tokens=10 --set cluster.gateway.order=latest \
+    --set serving.max_waiting_reqs=1 --set serving.shed=worst
+printf 'arrival_s,prompt_tokens,output_tokens,priority\n0,20,4,5\n0,10,1,5\n0.5,10,1,5\n' >trace.csv
+fly '0,finished,0.0 1,shed, 2,finished,4.0 ' "$@"
+echo 2,10,1,4 >>trace.csv
+fly '0,finished,0.0 1,shed, 2,shed, 3,finished,4.0 ' "$@"
+
 # A pool that is saturated holds back those alone that no other pool may have.
 cat >trace.csv <<'E1'
 arrival_s,prompt_tokens,output_tokens,model
@@ -114,6 +123,20 @@ E1
 succeeds "$inflight" run pools.yaml --quiet
 same "$(columns pools/requests.csv request_id,pool,first_scheduled_s | sed 's/0000000//g' | tr '\n' ' ')" \
     '0,a,0.00 1,a,4.00 2,b,0.00 3,b,4.00 ' 'pools'
+
+# Classes: of each the first alone is asked about. b computes row 1 until 2, so that row 2, the first of its class, stays, and
+# row 3 behind it, for which a is free from 1 on. Row 2 leaves at 1.5: row 3 goes.
+cat >trace.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens,model,abort_s
+0,100,1,llama-2-7b,
+0,200,1,llama-3-8b,
+0,10,1,llama-3-8b,1.5
+0.5,10,1,llama-2-7b,
+E1
+succeeds "$inflight" run pools.yaml --quiet --set cost.step_s=0 --set cost.prefill_token_s=0.01 \
+    --set 'cluster.gateway={classes: "0:100"}' --set 'cluster.router={policy: block-cost, queue_tokens: 1}'
+same "$(columns pools/requests.csv request_id,pool,status,first_scheduled_s | sed 's/00000000//g' | tr '\n' ' ')" \
+    '0,a,finished,0.0 1,b,finished,0.0 2,,aborted, 3,a,finished,1.5 ' 'the first of a class leaves'
 
 refuses 'cluster.gateway.stale_s is not above cluster.news.delay_s' "$inflight" run config.yaml --quiet \
     --set cluster.gateway.hold=true --set cluster.news.interval_s=1 --set cluster.news.delay_s=0.3
