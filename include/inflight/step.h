@@ -42,8 +42,7 @@ struct ifl_limits {
      *     and yield nothing; it leaves when the plan has been made. Preempted, it is IFL_DONE, and
      *     n_preempted of the step alone counts it: no report does, nor on_preempt.
      * Hooks have been called for the previous step, and all counts are current (ifl_out_before: the
-     * tokens that were known). If the plan gives no token, another plan follows, which is shown
-     * everything. */
+     * tokens that were known). If the plan gives no token, another follows and is shown all. */
     bool plans_ahead;
     int32_t max_drafts;   /* most tokens that are guessed for a request in a step; 0: never any */
     uint32_t n_adapters;  /* adapters have numbers from 1 to this; 0: there are none */
