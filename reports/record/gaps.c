@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "inflight/minmax.h"
-#include "record/huge_pages.h"
 #include "tables/sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
@@ -41,8 +40,6 @@ static int grow(struct gaps *gaps, struct ifl_error *error)
         gaps->requests = requests;
     if (!gap_ns || !requests)
         return ifl_fail_nomem(error);
-    huge_pages_wanted(gap_ns, cap * sizeof *gap_ns);
-    huge_pages_wanted(requests, cap * sizeof *requests);
     gaps->cap = cap;
     return IFL_OK;
 }

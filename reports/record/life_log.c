@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "inflight/minmax.h"
-#include "record/huge_pages.h"
 
 #define FIRST_BYTES ((size_t)1 << 14)
 #define GROWTH ((size_t)1 << 6) /* large, as a copy touches pages and untouched pages are free */
@@ -87,7 +86,6 @@ static int make_room(struct life_log *log, struct ifl_error *error)
     char *at = realloc(log->at, cap_bytes);
     if (!at)
         return ifl_fail_nomem(error);
-    huge_pages_wanted(at, cap_bytes);
     log->at = at;
     log->cap_bytes = cap_bytes;
     return IFL_OK;
