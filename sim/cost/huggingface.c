@@ -85,6 +85,23 @@ static void read_qwen3_moe(struct ifl_hf_config *config, struct model *model)
     hf_need_experts_everywhere(config);
 }
 
+void hf_read_latent(struct ifl_hf_config *config, struct model *model)
+{
+    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
+    model->q_lora_rank = ifl_hf_count(config, "q_lora_rank", 0, IFL_MODEL_MAX_D_MODEL);
+    model->kv_lora_rank = hf_need(config, "kv_lora_rank", IFL_MODEL_MAX_D_HEAD);
+    model->qk_nope_head_dim = hf_need(config, "qk_nope_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->qk_rope_head_dim = hf_need(config, "qk_rope_head_dim", IFL_MODEL_MAX_D_HEAD);
+    model->v_head_dim = hf_need(config, "v_head_dim", IFL_MODEL_MAX_D_HEAD);
+}
+
+void hf_read_dense_front(struct ifl_hf_config *config, struct model *model, int32_t n)
+{
+    model->first_dense_layers = n;
+    if (n > 0)
+        model->d_ffn_dense = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+}
+
 /* MoE layers from first_k_dense_replace on (modeling_deepseek.py, DeepseekV3DecoderLayer). */
 static void read_deepseek_experts(struct ifl_hf_config *config, struct model *model)
 {
@@ -92,10 +109,8 @@ static void read_deepseek_experts(struct ifl_hf_config *config, struct model *mo
     model->experts_per_token = hf_need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
     model->shared_experts = ifl_hf_count(config, "n_shared_experts", 0, MODEL_MAX_EXPERTS);
     model->d_ffn = hf_need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
-    model->first_dense_layers =
-        hf_zero_or_count(config, "first_k_dense_replace", IFL_MODEL_MAX_LAYERS);
-    if (model->first_dense_layers > 0)
-        model->d_ffn_dense = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    hf_read_dense_front(config, model,
+                        hf_zero_or_count(config, "first_k_dense_replace", IFL_MODEL_MAX_LAYERS));
     if (ifl_hf_count(config, "moe_layer_freq", 1, IFL_MODEL_MAX_LAYERS) != 1)
         hf_refuse(config, "moe_layer_freq is not 1", "experts in every layer behind the first");
 }
@@ -105,12 +120,7 @@ void hf_read_deepseek(struct ifl_hf_config *config, struct model *model)
 {
     model->layers = hf_need(config, "num_hidden_layers", IFL_MODEL_MAX_LAYERS);
     model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
-    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
-    model->q_lora_rank = ifl_hf_count(config, "q_lora_rank", 0, IFL_MODEL_MAX_D_MODEL);
-    model->kv_lora_rank = hf_need(config, "kv_lora_rank", IFL_MODEL_MAX_D_HEAD);
-    model->qk_nope_head_dim = hf_need(config, "qk_nope_head_dim", IFL_MODEL_MAX_D_HEAD);
-    model->qk_rope_head_dim = hf_need(config, "qk_rope_head_dim", IFL_MODEL_MAX_D_HEAD);
-    model->v_head_dim = hf_need(config, "v_head_dim", IFL_MODEL_MAX_D_HEAD);
+    hf_read_latent(config, model);
     model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
     model->max_model_len = hf_need(config, "max_position_embeddings", IFL_MODEL_MAX_TOKENS);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);

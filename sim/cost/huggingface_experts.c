@@ -145,20 +145,7 @@ static int32_t dense_front(struct ifl_hf_config *config, const struct model *mod
 void hf_read_glm4_moe_lite(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_deepseek(config, model);
-    model->first_dense_layers = dense_front(config, model);
-    if (model->first_dense_layers > 0)
-        model->d_ffn_dense = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
-}
-
-/* The widths that latent attention has by the names of DeepSeek-V2. */
-static void read_latent(struct ifl_hf_config *config, struct model *model)
-{
-    model->n_q_heads = hf_need(config, "num_attention_heads", IFL_MODEL_MAX_HEADS);
-    model->q_lora_rank = ifl_hf_count(config, "q_lora_rank", 0, IFL_MODEL_MAX_D_MODEL);
-    model->kv_lora_rank = hf_need(config, "kv_lora_rank", IFL_MODEL_MAX_D_HEAD);
-    model->qk_nope_head_dim = hf_need(config, "qk_nope_head_dim", IFL_MODEL_MAX_D_HEAD);
-    model->qk_rope_head_dim = hf_need(config, "qk_rope_head_dim", IFL_MODEL_MAX_D_HEAD);
-    model->v_head_dim = hf_need(config, "v_head_dim", IFL_MODEL_MAX_D_HEAD);
+    hf_read_dense_front(config, model, dense_front(config, model));
 }
 
 /* Experts that pass a token on as it is are rows of the router and nothing else: of the picks of a
@@ -186,7 +173,7 @@ void hf_read_longcat(struct ifl_hf_config *config, struct model *model)
     model->layers = 2 * n;
     model->first_dense_layers = n;
     model->d_model = hf_need(config, "hidden_size", IFL_MODEL_MAX_D_MODEL);
-    read_latent(config, model);
+    hf_read_latent(config, model);
     model->d_ffn_dense = model->d_ffn_shared = wide;
     model->shared_experts = 1;
     model->d_ffn = hf_need(config, "expert_ffn_hidden_size", IFL_MODEL_MAX_D_FFN);
@@ -236,9 +223,7 @@ void hf_read_step3(struct ifl_hf_config *config, struct model *model)
     model->d_ffn = hf_need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
     model->shared_experts = 1;
     model->d_ffn_shared = hf_need(config, "share_expert_dim", IFL_MODEL_MAX_D_FFN);
-    model->first_dense_layers = model->layers - layers_with_experts(config, model);
-    if (model->first_dense_layers > 0)
-        model->d_ffn_dense = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    hf_read_dense_front(config, model, model->layers - layers_with_experts(config, model));
     model->vocab = hf_need(config, "vocab_size", IFL_MODEL_MAX_VOCAB);
     model->max_model_len = hf_need(config, "max_position_embedding", IFL_MODEL_MAX_TOKENS);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);

@@ -33,6 +33,11 @@ void hf_read_shape(struct ifl_hf_config *config, struct model *model, int32_t d_
 void hf_read_grouped(struct ifl_hf_config *config, struct model *model);
 void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
 
+/* The widths of latent attention, by the names of DeepSeek-V2. */
+void hf_read_latent(struct ifl_hf_config *config, struct model *model);
+/* n layers at the front have a dense MLP, as wide as intermediate_size, in place of experts. */
+void hf_read_dense_front(struct ifl_hf_config *config, struct model *model, int32_t n);
+
 /* Plain MLPs, LayerNorm and biases in all projections, as GPT-2 has them. */
 void hf_set_classic(struct model *model);
 
@@ -57,7 +62,9 @@ void hf_widen_qk_norm(struct model *model);
  * of one that reads images. */
 const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, struct model *model);
 /* An algorithm of NVIDIA's Model Optimizer; NULL is none. */
-bool hf_knows_algorithm(const char *algorithm);
+bool hf_knows_algorithm(const char *name);
+/* All of them, between commas; 256 bytes hold them. */
+void hf_list_algorithms(char *text, size_t n_bytes);
 /* Puts the object of a hf_quant_config.json beside config.json where quantization_config is
  * missing. */
 void hf_add_quantization_beside(struct ifl_hf_config *config);

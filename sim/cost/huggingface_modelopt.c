@@ -22,12 +22,11 @@ static bool path_beside(const char *path, char beside[4096])
 
 static void fail(struct ifl_hf_config *config, const char *path, const char *found)
 {
-    config->code =
-        ifl_fail_at(config->error, path, 0, 0,
-                    "%s, expected \"quantization\": {\"quant_algo\": ...} with FP8, "
-                    "FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, W8A16, W8A8_SQ_PER_CHANNEL, W4A16_AWQ, "
-                    "NVFP4, NVFP4_AWQ or null",
-                    found);
+    char algorithms[256];
+    hf_list_algorithms(algorithms, sizeof algorithms);
+    config->code = ifl_fail_at(
+        config->error, path, 0, 0,
+        "%s, expected \"quantization\": {\"quant_algo\": ...} with %s or null", found, algorithms);
 }
 
 /* A file that quantises K/V alone has no algorithm for weights. */

@@ -1,6 +1,7 @@
 /* How the matrices of a checkpoint are stored, by the quantization_config of its config.json. The
  * formats' keys are those that vLLM reads (vllm/model_executor/layers/quantization). */
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,31 +27,39 @@ static const struct format FP8 = {MODEL_FP8, "weights in fp8"},
                            NVFP4 = {MODEL_NVFP4, "weights in nvfp4"},
                            FP4 = {MODEL_INT4, "weights in FP4, counted as int4"}, UNKNOWN;
 
-/* An algorithm of NVIDIA's Model Optimizer. */
-static struct format format_of_algorithm(const char *algorithm)
+/* Those of NVIDIA's Model Optimizer. */
+static const struct {
+    const char *name;
+    const struct format *format;
+} algorithms[] = {
+    {"FP8", &FP8},
+    {"FP8_PER_CHANNEL_PER_TOKEN", &FP8},
+    {"FP8_PB_WO", &FP8},
+    {"W8A16", &INT8},
+    {"W8A8_SQ_PER_CHANNEL", &INT8},
+    {"W4A16_AWQ", &INT4},
+    {"NVFP4", &NVFP4},
+    {"NVFP4_AWQ", &NVFP4},
+};
+
+static struct format format_of_algorithm(const char *name)
 {
-    static const struct {
-        const char *algorithm;
-        const struct format *format;
-    } known[] = {
-        {"FP8", &FP8},
-        {"FP8_PER_CHANNEL_PER_TOKEN", &FP8},
-        {"FP8_PB_WO", &FP8},
-        {"W8A16", &INT8},
-        {"W8A8_SQ_PER_CHANNEL", &INT8},
-        {"W4A16_AWQ", &INT4},
-        {"NVFP4", &NVFP4},
-        {"NVFP4_AWQ", &NVFP4},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(algorithm, known[i].algorithm) == 0)
-            return *known[i].format;
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        if (strcmp(name, algorithms[i].name) == 0)
+            return *algorithms[i].format;
     return UNKNOWN;
 }
 
-bool hf_knows_algorithm(const char *algorithm)
+bool hf_knows_algorithm(const char *name)
 {
-    return algorithm && format_of_algorithm(algorithm).words;
+    return name && format_of_algorithm(name).words;
+}
+
+void hf_list_algorithms(char *text, size_t n_bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms && n < n_bytes; i++)
+        n += (size_t)snprintf(text + n, n_bytes - n, "%s%s", i ? ", " : "", algorithms[i].name);
 }
 
 static json_int_t bits_of(const json_t *object, const char *key)

@@ -125,17 +125,22 @@ static int32_t lfm2_columns(struct ifl_hf_config *config)
     return ((int32_t)columns + whole - 1) / whole * whole;
 }
 
-/* Channels in as many groups as attention has heads, for ranks to share. */
+/* Channels stand in groups as wide as the heads of attention, for ranks to share. */
+static void read_groups(struct ifl_hf_config *config, struct model *model)
+{
+    model->state_v_dim = model->d_model / model->n_q_heads;
+    if (model->d_model % model->n_q_heads != 0)
+        hf_refuse(config, "num_attention_heads does not divide hidden_size", "a divisor");
+}
+
 static void read_convolutions(struct ifl_hf_config *config, struct model *model)
 {
     read_state_layers(config, model, "conv");
     if (!has_states(config, model, MODEL_STATE_CONV))
         return;
     model->state_v_heads = model->n_q_heads;
-    model->state_v_dim = model->d_model / model->n_q_heads;
     model->conv_tokens = ifl_hf_count(config, "conv_L_cache", 3, 64);
-    if (model->d_model % model->n_q_heads != 0)
-        hf_refuse(config, "num_attention_heads does not divide hidden_size", "a divisor");
+    read_groups(config, model);
     if (ifl_hf_flag(config, "conv_bias", false))
         hf_refuse(config, "conv_bias is true", "false");
 }
@@ -162,9 +167,8 @@ void hf_read_lfm2_moe(struct ifl_hf_config *config, struct model *model)
     model->n_experts = hf_need(config, "num_experts", MODEL_MAX_EXPERTS);
     model->experts_per_token = hf_need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
     model->d_ffn = hf_need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
-    model->first_dense_layers = hf_zero_or_count(config, "num_dense_layers", IFL_MODEL_MAX_LAYERS);
-    if (model->first_dense_layers > 0)
-        model->d_ffn_dense = hf_need(config, "intermediate_size", IFL_MODEL_MAX_D_FFN);
+    hf_read_dense_front(config, model,
+                        hf_zero_or_count(config, "num_dense_layers", IFL_MODEL_MAX_LAYERS));
 }
 
 /* ---- MiniMax-Text-01, MiniMax-M1 ---- */
@@ -191,8 +195,7 @@ void hf_read_minimax(struct ifl_hf_config *config, struct model *model)
 
 /* ---- Jamba ---- */
 
-/* Mamba-1, with norms of steps, B and C. Its channels stand in groups as wide as attention's heads,
- * for ranks to share; each has a state of its own. */
+/* Mamba-1, with norms of steps, B and C. Each channel has a state of its own. */
 static void read_mamba1(struct ifl_hf_config *config, struct model *model)
 {
     const int32_t expand = ifl_hf_count(config, "mamba_expand", 2, 64);
@@ -201,7 +204,6 @@ static void read_mamba1(struct ifl_hf_config *config, struct model *model)
     model->state_k_heads = 1;
     model->state_k_dim = ifl_hf_count(config, "mamba_d_state", 16, IFL_MODEL_MAX_D_HEAD);
     model->state_v_heads = expand * model->n_q_heads;
-    model->state_v_dim = model->d_model / model->n_q_heads;
     model->conv_tokens = ifl_hf_count(config, "mamba_d_conv", 4, 64);
     model->state_rank = (model->d_model + 15) / 16;
     if (!json_is_string(ifl_hf_value(config->root, "mamba_dt_rank")))
@@ -210,8 +212,7 @@ static void read_mamba1(struct ifl_hf_config *config, struct model *model)
     model->other_parameters +=
         (int64_t)model->state_layers * (model->state_rank + 2 * model->state_k_dim);
     hf_read_state_bytes(config, model);
-    if (model->d_model % model->n_q_heads != 0)
-        hf_refuse(config, "num_attention_heads does not divide hidden_size", "a divisor");
+    read_groups(config, model);
     if (ifl_hf_flag(config, "mamba_proj_bias", false) ||
         !ifl_hf_flag(config, "mamba_conv_bias", true))
         hf_refuse(config, "mamba_proj_bias is true or mamba_conv_bias false", "false and true");

@@ -338,9 +338,11 @@ int64_t model_state_keys(const struct model *model, int32_t tensor_parallel);
 int64_t model_state_channels(const struct model *model, int32_t tensor_parallel);
 /* Parameters of such a layer that are in no matrix: of the convolution, decays, norms. */
 int64_t model_state_vectors(const struct model *model, int32_t tensor_parallel);
-/* What the rule is called; whether it has state_rank, and a convolution. */
+/* What the rule is called; whether it has state_rank, and a convolution; whether it is a delta
+ * rule, which reads the state with a key before it writes. */
 const char *model_state_name(const struct model *model);
 bool model_state_needs_rank(const struct model *model);
+bool model_state_asks(const struct model *model);
 bool model_state_convolves(const struct model *model);
 /* The state of a sequence in one such layer, on a rank, with the last tokens of its convolution. */
 int64_t model_state_bytes(const struct model *model, int32_t tensor_parallel);

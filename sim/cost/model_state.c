@@ -12,6 +12,7 @@ static const struct rule {
     int32_t conv_values, conv_keys; /* channels of the convolution */
     int32_t of_heads, of_values;    /* numbers that a head has, and a channel of the values */
     bool conv_bias, needs_rank;
+    bool asks;    /* a key asks the state for its value, before another is written */
     bool selects; /* keys, queries and the low rank are made of what the convolution leaves, and
                      each element of the state has a decay */
     enum norm norm;
@@ -23,6 +24,7 @@ static const struct rule {
                            .conv_values = 1,
                            .conv_keys = 2,
                            .of_heads = 2,
+                           .asks = true,
                            .norm = NORM_OF_HEAD},
     [MODEL_STATE_MAMBA2] = {.name = "Mamba-2",
                             .in_values = 2,
@@ -52,6 +54,7 @@ static const struct rule {
                          .of_heads = 1,
                          .of_values = 1,
                          .needs_rank = true,
+                         .asks = true,
                          .norm = NORM_OF_HEAD},
     [MODEL_STATE_LIGHTNING] = {.name = "lightning attention",
                                .in_values = 2,
@@ -73,6 +76,11 @@ const char *model_state_name(const struct model *model)
 bool model_state_needs_rank(const struct model *model)
 {
     return rule_of(model)->needs_rank;
+}
+
+bool model_state_asks(const struct model *model)
+{
+    return rule_of(model)->asks;
 }
 
 bool model_state_convolves(const struct model *model)

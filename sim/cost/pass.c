@@ -42,9 +42,7 @@ static struct pass_part state_rule(const struct model *model, int32_t tensor_par
 {
     const double elements = (double)model->state_v_heads / tensor_parallel * model->state_k_dim *
                             model->state_v_dim * pass->n_seqs;
-    const bool asks =
-        model->state_rule == MODEL_STATE_DELTA || model->state_rule == MODEL_STATE_KDA;
-    const double flops = asks ? 7 : 5;
+    const double flops = model_state_asks(model) ? 7 : 5;
     return (struct pass_part){"attention", flops * elements * pass->new_tokens,
                               2 * elements * model->state_bytes};
 }

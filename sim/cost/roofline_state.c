@@ -95,7 +95,7 @@ double roofline_state_s(const struct roofline_rank *rank, const struct ifl_step_
         .v_heads = (double)model->state_v_heads / rank->parallel.tensor,
         .state_bytes = (double)model->state_k_dim * model->state_v_dim * model->state_bytes,
     };
-    if (model->state_rule == MODEL_STATE_DELTA || model->state_rule == MODEL_STATE_KDA)
+    if (model_state_asks(model))
         return delta_s(rank->hardware, &shape) + around_s(rank, totals);
     if (model->state_rule == MODEL_STATE_CONV)
         return around_s(rank, totals);

@@ -8,14 +8,9 @@ function add(group, class, error, key) {
     if (!(key in n)) order[++n_keys] = key
     of[key, ++n[key]] = error
 }
-function median(key, i, j, x) {
+function median(key, i, sorted) {
     for (i = 1; i <= n[key]; i++) sorted[i] = of[key, i]
-    for (i = 2; i <= n[key]; i++) {
-        x = sorted[i]
-        for (j = i - 1; j > 0 && sorted[j] > x; j--) sorted[j + 1] = sorted[j]
-        sorted[j + 1] = x
-    }
-    return (sorted[int((n[key] + 1) / 2)] + sorted[int(n[key] / 2) + 1]) / 2
+    return median_of(sorted, n[key])
 }
 function magnitude(key, i, sum) {
     for (i = 1; i <= n[key]; i++) sum += of[key, i] < 0 ? -of[key, i] : of[key, i]

@@ -22,12 +22,7 @@ END {
     print "group,mean,median,magnitude,points"
     for (g = 1; g <= groups; g++) {
         w = order[g]
-        for (i = 2; i <= n[w]; i++) {
-            x = list[w, i]
-            for (j = i - 1; j >= 1 && list[w, j] > x; j--) list[w, j + 1] = list[w, j]
-            list[w, j + 1] = x
-        }
-        m = n[w] % 2 ? list[w, (n[w] + 1) / 2] : (list[w, n[w] / 2] + list[w, n[w] / 2 + 1]) / 2
-        printf "%s,%.3f,%.3f,%.3f,%d\n", w, sum[w] / n[w], m, size[w] / n[w], n[w]
+        for (i = 1; i <= n[w]; i++) errors[i] = list[w, i]
+        printf "%s,%.3f,%.3f,%.3f,%d\n", w, sum[w] / n[w], median_of(errors, n[w]), size[w] / n[w], n[w]
     }
 }

@@ -1,13 +1,8 @@
 # The judged rows of batches.csv, a row a deployment and quantity: how many, their mean error, and the median and the
 # largest of their absolute errors.
 BEGIN { FS = ","; print "deployment,quantity,batches,error_mean,error_abs_p50,error_abs_max" }
-function put(    i, j, x, median) {
-    for (i = 2; i <= n; i++) { # insertion sort: a few dozen
-        x = of[i]
-        for (j = i - 1; j > 0 && of[j] > x; j--) of[j + 1] = of[j]
-        of[j + 1] = x
-    }
-    median = n % 2 ? of[(n + 1) / 2] : (of[n / 2] + of[n / 2 + 1]) / 2
+function put(    median) {
+    median = median_of(of, n)
     printf "%s,%d,%.4f,%.4f,%.4f\n", series, n, sum / n, median, of[n]
 }
 NR == 1 || $2 != "judged" { next }
