@@ -21,6 +21,8 @@ struct turn { /* of a request */
     uint64_t idle_from;           /* first step since its arrival or last run */
     uint64_t starves_from;        /* the step from which it goes first; 0: it does not starve */
     int32_t promoted_left;        /* steps that it still goes first for */
+    bool late;                    /* arrived during a step */
+    uint64_t n_ends;              /* calls of on_step_end before it arrived */
 };
 
 struct turns {
@@ -32,6 +34,7 @@ struct crowd {
     size_t n_here, n_late;       /* requests; of them those that arrived during the current step */
     size_t n_promoted;
     bool all_ran;           /* in the last step */
+    uint64_t n_ends;        /* calls of on_step_end */
     uint64_t all_idle_from; /* 1 + the last step in which all ran: replaces an earlier idle_from */
 };
 
@@ -100,7 +103,9 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     *turn = (struct turn){.request = r, .idle_from = ifl_next_step(view)};
     append(&crowd->idle, turn);
     crowd->n_here++;
-    crowd->n_late += view->n_in_flight > 0;
+    turn->late = view->n_in_flight > 0;
+    turn->n_ends = crowd->n_ends;
+    crowd->n_late += turn->late;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
@@ -112,6 +117,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     (void)view;
     leave(turns_of(crowd, turn), turn);
     crowd->n_here--;
+    crowd->n_late -= turn->late && turn->n_ends == crowd->n_ends;
     crowd->n_promoted -= turn->promoted_left > 0;
 }
 
@@ -167,6 +173,7 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     if (crowd->all_ran)
         crowd->all_idle_from = end->step + 1;
     crowd->n_late = 0;
+    crowd->n_ends++;
 }
 
 /* Steps, this one included, until the promotion of a scheduled request ends; INT32_MAX: none. */
