@@ -42,6 +42,30 @@ Test(link, contention_is_one_of_four)
     expect_pair(LINK_SHARED, 0, 150 * MS, 200 * MS);
 }
 
+/* A rate so low that one transfer lasts longer than any run: none ends before it began, and none
+ * behind it. */
+Test(link, no_end_is_beyond_the_last_time)
+{
+    for (enum link_sharing sharing = LINK_FIFO; sharing <= LINK_UNSHARED; sharing++) {
+        const struct link_spec spec = {7 * MS, 1e-300, 0, sharing};
+        struct links links;
+        struct link_arrival arrival;
+        int n_come = 0;
+        cr_assert_eq(links_create(&links, 1, &spec), 0);
+        for (uint64_t i = 0; i < 3; i++) {
+            const struct link_load load = {{0, LINK_NONE}, GB, 1, (int64_t)i * MS, i, i, 0};
+            cr_assert_eq(links_take(&links, load.at_ns, &arrival), 0);
+            cr_assert_eq(links_send(&links, &load), 0);
+        }
+        for (; links_take(&links, IFL_LAST_NS, &arrival) == 1; n_come++) {
+            cr_assert_eq(arrival.end_ns, IFL_LAST_NS);
+            cr_assert_eq(arrival.alone_ns, IFL_LAST_NS);
+        }
+        cr_assert_eq(n_come, 3);
+        links_destroy(&links);
+    }
+}
+
 /* The link is free while the bytes are under way. */
 Test(link, latency_takes_no_part_of_a_link)
 {
