@@ -74,7 +74,7 @@ IFL_HOT static char *put_fraction(char *at, uint32_t ns)
     return put_group(at, ns % 1000) + 1;
 }
 
-IFL_HOT char *row_seconds(char *at, int64_t ns)
+IFL_APART char *row_seconds(char *at, int64_t ns)
 {
     static const char zero[] = "0.000000000,"; /* as most waits and stalls */
     if (ns == 0) {

@@ -164,7 +164,7 @@ IFL_HOT static int tell_end(struct loop *loop, struct replica *replica, const st
     return rc == 0 && loop->moves ? moves_hear_step(loop->moves, replica, done, error) : rc;
 }
 
-IFL_HOT int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+IFL_APART int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
                      struct ifl_error *error)
 {
     const int rc = replica_end(replica, done, loop->flight->recorder, error);
