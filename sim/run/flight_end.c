@@ -165,7 +165,7 @@ IFL_HOT static int tell_end(struct loop *loop, struct replica *replica, const st
 }
 
 IFL_APART int loop_end(struct loop *loop, struct replica *replica, const struct ifl_done *done,
-                     struct ifl_error *error)
+                       struct ifl_error *error)
 {
     const int rc = replica_end(replica, done, loop->flight->recorder, error);
     loop->now_ns = done->end_ns;
