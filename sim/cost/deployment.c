@@ -90,6 +90,8 @@ const struct ifl_param deployment_exchange_fields[DEPLOYMENT_EXCHANGE_FIELDS] = 
      NULL, "tokens",
      "parallel.data: if no rank has more tokens, all compute as many as the rank with most, as in "
      "CUDA graphs"},
+    REAL(deployment_exchange, expert_s, 0, 0, 1, "s",
+         "of each expert that a rank holds, in a layer, with weights in fp8, picked or not"),
 };
 
 const struct ifl_param deployment_cache_fields[DEPLOYMENT_CACHE_FIELDS] = {

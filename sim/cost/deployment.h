@@ -56,6 +56,8 @@ struct deployment_exchange {
     /* Where no rank has more tokens than this, all have as many as the one with most: CUDA graphs
      * are of one size for all ranks. */
     int32_t padded_tokens;
+    double expert_s; /* of each expert that a rank holds, in a layer, with weights in fp8, whatever
+                        it is picked for */
 };
 
 /* In place of the profile's lines, for the number of GPUs that is deployed. */
@@ -114,7 +116,7 @@ struct deployment {
 
 enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 6, DEPLOYMENT_MEMORY_FIELDS = 2 };
 enum { DEPLOYMENT_FRONT_END_FIELDS = 4 };
-enum { DEPLOYMENT_ALL_REDUCE_FIELDS = 5, DEPLOYMENT_EXCHANGE_FIELDS = 7 };
+enum { DEPLOYMENT_ALL_REDUCE_FIELDS = 5, DEPLOYMENT_EXCHANGE_FIELDS = 8 };
 enum { DEPLOYMENT_CACHE_FIELDS = 1, DEPLOYMENT_KERNELS_FIELDS = 1 };
 extern const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS]; /* those in no section */
 extern const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS];

@@ -40,6 +40,10 @@ static const struct ifl_param gemm_quantised_fields[] = {
     {REAL(gemm, exponent, 1, 1, 100, "", "p: how sharp the roofline's corner is")},
     {REAL(gemm, wave_frac, 0, 0, 1, "", "a: how far tiles that do not fill the GPU are paid for")},
 };
+static const struct ifl_param gemm_unpacked_fields[] = {
+    {REAL(gemm_unpacked, reduce_us, 0, 0, 1e3, "us",
+          "r: of an SM that adds its part of a column's sums, one after another; 0: none")},
+};
 static const struct ifl_param experts_fields[] = {
     {REAL(experts, launch_us, 0, 0, 1e6, "us", "tx: fixed time, with the sort by expert")},
     {REAL(experts, compute_frac, 0, 0, 10, "", "e_c: share of peak FLOP/s; 0: unknown")},
@@ -142,6 +146,7 @@ static const struct section {
     {"gemm", SECTION(gemm, gemm), false},
     {"gemm_fp8", SECTION(gemm_quantised, gemm_fp8), true},
     {"gemm_nvfp4", SECTION(gemm_quantised, gemm_nvfp4), true},
+    {"gemm_unpacked", SECTION(gemm_unpacked, gemm_unpacked), true},
     {"experts", SECTION(experts, experts), true},
     {"experts_fp8", SECTION(experts, experts_fp8), true},
     {"experts_mxfp4", SECTION(experts, experts_mxfp4), true},
@@ -283,8 +288,8 @@ int hardware_load(const char *name, struct platform *platform, struct ifl_error 
 
 /* ---- writing ---- */
 
-/* True for an optional section without numbers: its gb_per_s, compute_frac, layer_us or chain_us is
- * 0. An optional section without such a field has defaults and is never unknown. */
+/* True for an optional section without numbers: its gb_per_s, compute_frac, layer_us, chain_us
+ * or reduce_us is 0. An optional section without such a field has defaults and is never unknown. */
 static bool is_unknown(const struct hardware *hardware, const struct section *section)
 {
     const char *base = (const char *)hardware + section->offset;
@@ -293,7 +298,8 @@ static bool is_unknown(const struct hardware *hardware, const struct section *se
         if (strcmp(section->fields[i].name, "gb_per_s") == 0 ||
             strcmp(section->fields[i].name, "compute_frac") == 0 ||
             strcmp(section->fields[i].name, "layer_us") == 0 ||
-            strcmp(section->fields[i].name, "chain_us") == 0)
+            strcmp(section->fields[i].name, "chain_us") == 0 ||
+            strcmp(section->fields[i].name, "reduce_us") == 0)
             is_known = *(const double *)(base + section->fields[i].offset) > 0;
     return !is_known;
 }

@@ -38,6 +38,12 @@ struct gemm_profile {
     double vector_frac;               /* e_v: e_m of one row, if that has a kernel of its own */
 };
 
+/* Products whose weights have fewer bytes than their inputs and are unpacked on the way. */
+struct gemm_unpacked_profile {
+    double reduce_us; /* r: of an SM that adds its part of a column's sums to that of the one
+                         before; 0: such products are those of gemm with fewer bytes */
+};
+
 /* All experts of a layer in one operation. */
 struct experts_profile {
     double launch_us;                 /* tx: fixed time, with the sort of the tokens by expert */
@@ -140,6 +146,7 @@ struct hardware {
     struct gpu_profile gpu;
     struct gemm_profile gemm;
     struct gemm_profile gemm_fp8, gemm_nvfp4; /* 0 compute_frac: unknown */
+    struct gemm_unpacked_profile gemm_unpacked;
     /* 0 compute_frac: two products of gemm or gemm_fp8 take the place of the first two, `experts`
      * with fewer bytes that of the third */
     struct experts_profile experts, experts_fp8, experts_mxfp4, experts_nvfp4;

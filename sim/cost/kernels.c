@@ -87,6 +87,23 @@ static const double product_peaks[] = {
 static const double expert_peaks[] = {
     [EXPERTS_16_BIT] = 1, [EXPERTS_FP8] = 2, [EXPERTS_MXFP4] = 1, [EXPERTS_NVFP4] = 4};
 
+/* The other SMs that a column's sums wait for, in the mean of all columns (kernels.h, D). */
+static double reductions(const struct hardware *hardware, const struct gemm_group *group)
+{
+    const double along_k = ceil(group->k / TILE);
+    const double tiles = group->n_weights * ceil(group->m / group->n_weights / SMALL_TILE) *
+                         ceil(group->n / TILE) * along_k;
+    return (along_k - 1) / ceil(tiles / hardware->gpu.n_sms);
+}
+
+static double reduce_s(const struct hardware *hardware, const struct gemm_group *group)
+{
+    const double each_us = hardware->gemm_unpacked.reduce_us;
+    const bool is_unpacked =
+        group->format == PRODUCT_16_BIT && group->weight_bytes < group->element_bytes;
+    return is_unpacked && each_us > 0 ? reductions(hardware, group) * each_us * us : 0;
+}
+
 double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group)
 {
     const struct gemm_profile *gemm = gemm_profile(hardware, group->format);
@@ -103,8 +120,8 @@ double gemm_group_s(const struct hardware *hardware, const struct gemm_group *gr
     const bool is_vector = m <= 1 && gemm->vector_frac > 0;
     const double memory_s =
         bytes / bytes_per_s(hardware, is_vector ? gemm->vector_frac : gemm->memory_frac);
-    return gemm_corrected(hardware, group) *
-           (gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent));
+    return gemm_corrected(hardware, group) * (gemm->launch_us * us + reduce_s(hardware, group) +
+                                              p_norm(compute_s, memory_s, gemm->exponent));
 }
 
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)

@@ -30,6 +30,18 @@
  * A library may have a kernel of its own for one row, a matrix-vector product, which reads w at
  * e_v W. Then e_v takes the place of e_m for m = 1.
  *
+ * gemm_unpacked, where weights have fewer bytes than inputs and are unpacked on the way, adds r D:
+ *
+ *     D = (K - 1) / ceil(n_weights M N K / SM)
+ *     K = ceil(k / 128), N = ceil(n / 128), M = ceil(m / n_weights / 64)
+ *
+ * Marlin (Frantar et al. 2024, arXiv 2408.11743) deals out tiles of 128 x 128 weights
+ * in stripes of equal length to all SMs, column after column; those that share a column add up
+ * their sums one after another, behind a lock in device memory. A column has D such SMs beside its
+ * first in the mean: K - 1 borders of tiles, each of which ends a stripe once in its length.
+ * (Tiles: vLLM 0.6.3, csrc/quantization/gptq_marlin/gptq_marlin.cu, thread configurations of small
+ * batches.)
+ *
  * The p-norm rounds the roofline's corner: near it, compute and memory traffic do not overlap
  * perfectly. No rows take no time. */
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);

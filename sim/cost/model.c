@@ -458,6 +458,31 @@ double model_rank_experts_frac(const struct model *model)
     return model->n_rank_experts > 0 ? (double)model->n_rank_experts / model->n_experts : 1;
 }
 
+/* The expected largest of n standard normal numbers (Tippett 1925, for n from 2 on by powers of
+ * two; between them a line in log n). */
+static double largest_of(double n)
+{
+    static const double largest[] = {0,      0.5642, 1.0294, 1.4236, 1.7660,
+                                     2.0697, 2.3437, 2.5946, 2.8269, 3.0439};
+    enum { LAST = sizeof largest / sizeof *largest - 1 };
+    const double at = fmin(log2(n), LAST), from = fmin(floor(at), LAST - 1);
+    const double *of = &largest[(int)from];
+    return of[0] + (at - from) * (of[1] - of[0]);
+}
+
+double model_most_experts(const struct model *model, double n_tokens)
+{
+    const double frac = model_rank_experts_frac(model);
+    const double e = model->n_experts, k = model->experts_per_token, l = e * frac;
+    const double mean = model_distinct_experts(model, n_tokens) * frac;
+    if (frac >= 1 || l < 1)
+        return mean;
+    const double idle = pow(1 - k / e, n_tokens);
+    const double both_idle = pow((e - k) * (e - k - 1) / (e * (e - 1)), n_tokens);
+    const double variance = l * idle + l * (l - 1) * both_idle - l * l * idle * idle;
+    return fmin(mean + largest_of(1 / frac) * sqrt(fmax(variance, 0)), l);
+}
+
 int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                          struct ifl_error *error)
 {

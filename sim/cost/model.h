@@ -282,6 +282,12 @@ static inline enum model_part model_picked_part(const struct model *model)
 /* The expected number of experts that a layer reads for n_tokens tokens, if each token picks k of E
  * at random: E (1 - (1 - k/E)^tokens). 1 for a dense model. */
 double model_distinct_experts(const struct model *model, double n_tokens);
+/* Of the ranks of model_spread, all of which wait for the slowest, the expected number for the one
+ * that reads most. With L = n_rank_experts, q = (1 - k/E)^tokens the chance that an expert is not
+ * picked, and q2 = ((E-k) (E-k-1) / (E (E-1)))^tokens that neither of two is, a rank's number has
+ * the variance L q + L (L-1) q2 - L^2 q^2, and the largest is taken as that of normal numbers: 1 to
+ * 13% below draws at random. model_distinct_experts where ranks hold all. */
+double model_most_experts(const struct model *model, double n_tokens);
 /* MLPs that a token goes through. */
 double model_experts_per_token(const struct model *model);
 

@@ -22,7 +22,7 @@ static double rank_picks(const struct roofline_rank *rank, struct roofline_token
 
 static double rank_experts(const struct roofline_rank *rank, struct roofline_tokens m)
 {
-    return model_distinct_experts(rank->model, m.all) * model_rank_experts_frac(rank->model);
+    return model_most_experts(rank->model, m.all);
 }
 
 /* Of a token, by an activation over so many columns. */
@@ -240,6 +240,17 @@ static double experts_exchange_s(const struct roofline_rank *rank, struct roofli
     return 2 * lines_s(&rank->gather, m.all * model->d_model * model->weight_bytes / 2);
 }
 
+/* What a server takes for experts in fp8 beyond the profile's kernels: some pad the rows of each
+ * that a rank holds, picked or not, to those of a tile. */
+static double held_experts_s(const struct roofline_rank *rank)
+{
+    const struct model *model = rank->model;
+    if (model->n_experts == 0 || model->quantization != MODEL_FP8)
+        return 0;
+    return rank->exchange->expert_s * model->n_experts * model_rank_experts_frac(model) *
+           (1 - model->plain_frac[MODEL_PART_EXPERTS]);
+}
+
 /* One of the first layers, without experts. */
 static double dense_layer_s(const struct roofline_rank *rank, double m, double frac)
 {
@@ -272,7 +283,8 @@ static double layer_s(const struct roofline_rank *rank, struct roofline_tokens m
         s += fused_experts_s(rank, m);
     s += q_up_s(rank, m.own) + mlp_s(rank, MODEL_PART_SHARED, m.own, rank->shared_columns);
     s *= frac;
-    s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);
+    s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m) +
+         held_experts_s(rank);
     return s;
 }
 

@@ -62,13 +62,15 @@ Test(deployment, collectives_are_laid_over)
     const char *const text =
         FLIES "deployment:\n"
               "  all_reduce: {latency_s: 20e-6, gb_per_s: 18}\n"
-              "  exchange: {method: all_to_all, gb_per_s: 40, imbalance: 1.5}\n";
+              "  exchange: {method: all_to_all, gb_per_s: 40, imbalance: 1.5, expert_s: 3e-6}\n";
     const struct deployment of = deployed_by(text), none = deployed_by(FLIES);
     cr_expect_eq(of.all_reduce.latency_s, 20e-6);
     cr_expect_eq(of.all_reduce.gb_per_s, 18);
     cr_expect_eq(of.exchange.method, EXCHANGE_ALL_TO_ALL);
     cr_expect_eq(of.exchange.gb_per_s, 40);
     cr_expect_eq(of.exchange.imbalance, 1.5);
+    cr_expect_eq(of.exchange.expert_s, 3e-6);
+    cr_expect_eq(none.exchange.expert_s, 0);
     cr_expect_eq(of.exchange.padded_tokens, 512);
     cr_expect_eq(of.host.layer_s, 21e-6);
     cr_expect_eq(none.exchange.method, EXCHANGE_GATHER);

@@ -103,6 +103,32 @@ Test(kernels, products_in_nvfp4_by_hand)
                  7e-6 + 100e-6 + (1.1e6 * 9 / 16 + 2e5) * 1e-12);
 }
 
+/* 38 x 7 tiles of 4864 x 896 weights on 108 SMs are stripes of 3, and a column's 37 borders end one
+ * in three of them; 65 rows are two passes, in stripes of 5. Weights as wide as inputs have none.
+ */
+Test(kernels, products_that_unpack_by_hand)
+{
+    struct hardware hw = plain();
+    struct gemm_group group = {1, 896, 4864, 1, 2, 0.5, PRODUCT_16_BIT};
+    hw.gpu.n_sms = 108;
+    const double without_s = gemm_group_s(&hw, &group);
+    hw.gemm_unpacked.reduce_us = 1.5;
+    expect_close(gemm_group_s(&hw, &group), without_s + 37 / 3.0 * 1.5e-6);
+    group.n_weights = 2; /* 532 tiles: stripes of 5 */
+    const double both_s = gemm_group_s(&hw, &group);
+    hw.gemm_unpacked.reduce_us = 0;
+    expect_close(both_s, gemm_group_s(&hw, &group) + 37 / 5.0 * 1.5e-6);
+    hw.gemm_unpacked.reduce_us = 1.5;
+    group = (struct gemm_group){65, 896, 4864, 1, 2, 2, PRODUCT_16_BIT};
+    const double plain_s = gemm_group_s(&hw, &group);
+    hw.gemm_unpacked.reduce_us = 0;
+    expect_close(plain_s, gemm_group_s(&hw, &group));
+    group.weight_bytes = 1;
+    const double wide_s = gemm_group_s(&hw, &group);
+    hw.gemm_unpacked.reduce_us = 1.5;
+    expect_close(gemm_group_s(&hw, &group), wide_s + 37 / 5.0 * 1.5e-6);
+}
+
 /* Four prompts of 100 tokens with 8 heads are 32 chains, of which 10 SMs take as many at a time;
  * two decodes read and write 8 states of 1 MB each at 1 TB/s, of which half is reached. */
 Test(kernels, delta_rules_by_hand)

@@ -170,6 +170,26 @@ Test(model, experts_are_counted)
     cr_expect_lt(fabs((double)model_parameters(&qwen) / 30.5e9 - 1), 0.002);
 }
 
+/* Means of 3,000 draws at random of the experts that each of the ranks reads, the most of them. The
+ * normal law leaves out that few picks are skewed. */
+Test(model, most_experts_of_a_rank)
+{
+    static const struct {
+        int32_t n_experts, k, n_ranks;
+        double tokens, drawn;
+    } rows[] = {{128, 8, 8, 1, 2.53},  {128, 8, 8, 8, 9.27}, {128, 8, 2, 8, 28.02},
+                {128, 8, 8, 64, 16.0}, {16, 1, 4, 8, 2.63},  {16, 1, 8, 8, 1.82},
+                {256, 8, 8, 8, 10.60}, {128, 1, 8, 8, 2.48}, {256, 8, 16, 64, 15.83}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct model model = {.n_experts = rows[i].n_experts, .experts_per_token = rows[i].k};
+        cr_expect_eq(model_most_experts(&model, rows[i].tokens),
+                     model_distinct_experts(&model, rows[i].tokens));
+        model.n_rank_experts = rows[i].n_experts / rows[i].n_ranks;
+        const double off = model_most_experts(&model, rows[i].tokens) / rows[i].drawn - 1;
+        cr_expect(off > -0.13 && off < 0.02, "row %zu: %+.3f", i, off);
+    }
+}
+
 /* One token reads its picks; two read k (2 - k/E); very many read all. */
 Test(model, distinct_experts)
 {
