@@ -413,6 +413,8 @@ static void draw(const struct quest *quest, const struct answers *answers)
         rc = placement_draw(quest->files.dir, study, &answers->choices, &error);
     else if (has_target(quest))
         rc = plan_draw(quest->files.dir, study, answers->plans, quest->n_rows, &error);
+    else if (!placement_of(quest))
+        rc = capacity_draw(quest->files.dir, study, answers->rates, quest->n_rows, &error);
     if (rc < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }

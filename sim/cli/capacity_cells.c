@@ -27,6 +27,11 @@ void cell_real(FILE *out, double x)
         fprintf(out, "%.9g,", x);
 }
 
+void cell_count(FILE *out, int32_t n)
+{
+    cell_real(out, n > 0 ? n : (double)NAN);
+}
+
 void cell_interval(FILE *out, const struct ifl_interval *of)
 {
     cell_real(out, of->mean);
@@ -54,6 +59,16 @@ void cell_values(FILE *out, const struct study *study, size_t row)
 const char *cell_flag(bool set)
 {
     return set ? "true" : "false";
+}
+
+void cell_name(const struct study *study, size_t row, const char *separator, char *text,
+               size_t n_bytes)
+{
+    size_t at = (size_t)snprintf(text, n_bytes, "%s", cell_n_keys(study) ? "" : "it");
+    for (size_t a = 0; a < cell_n_keys(study) && at < n_bytes; a++)
+        at += (size_t)snprintf(text + at, n_bytes - at, "%s%s %s", a ? separator : "",
+                               cell_short_key(study, a),
+                               study_value(study, row * study_n_replications(study), a));
 }
 
 bool cells_have_members(const struct study *study)

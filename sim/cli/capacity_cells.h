@@ -11,7 +11,8 @@ extern const char *const capacity_status_names[];
 /* ---- CSV: each is followed by a comma ---- */
 
 void cell_text(FILE *out, const char *text);
-void cell_real(FILE *out, double x); /* empty for NaN */
+void cell_real(FILE *out, double x);   /* empty for NaN */
+void cell_count(FILE *out, int32_t n); /* empty for 0 and less */
 void cell_interval(FILE *out, const struct ifl_interval *of);
 const char *cell_flag(bool set);
 
@@ -19,6 +20,9 @@ const char *cell_flag(bool set);
 size_t cell_n_keys(const struct study *study);
 void cell_keys(FILE *out, const struct study *study);
 void cell_values(FILE *out, const struct study *study, size_t row);
+/* "tensor 2 / dtype fp8", the separator as given; "it" if nothing is swept. */
+void cell_name(const struct study *study, size_t row, const char *separator, char *text,
+               size_t n_bytes);
 bool cells_have_members(const struct study *study);
 
 /* NAME,NAME_ci95, of each objective of the study's first deployment but those that `known`, a list

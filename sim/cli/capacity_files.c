@@ -6,6 +6,7 @@
 
 #include "base/new_file.h"
 #include "cli/capacity_cells.h"
+#include "cli/capacity_figure.h"
 #include "cli/options.h"
 
 /* ---- the front ---- */
@@ -140,6 +141,30 @@ int capacity_write(const char *path, const struct study *study, const struct cap
         put_row(file.out, study, &rows[i]);
     }
     return new_file_close(&file, 0, error);
+}
+
+/* ---- the figure ---- */
+
+int capacity_draw(const char *dir, const struct study *study, const struct capacity_row *rows,
+                  size_t n, struct ifl_error *error)
+{
+    struct capacity_figure figure;
+    if (capacity_figure_open(&figure, dir, "capacity_figure", "rate_rps", error) < 0)
+        return error->code;
+    for (size_t i = 0; i < n; i++) {
+        const struct capacity_row *row = &rows[i];
+        const struct capacity_bar bar = {
+            .status = row->error.code ? "failed" : capacity_status_names[row->status],
+            .value = row->rps,
+            .low = row->low_rps,
+            .high = row->high_rps,
+            .n_gpus = row->n_gpus,
+            .cheapest = row->cheapest,
+            .unit = "requests/s",
+        };
+        capacity_figure_put(&figure, study, i, &bar);
+    }
+    return capacity_figure_draw(&figure, "GPUs of each", error);
 }
 
 /* ---- trials.csv ---- */

@@ -34,6 +34,9 @@ void capacity_mark(struct capacity_row *rows, size_t n);
 
 int capacity_write(const char *path, const struct study *study, const struct capacity_row *rows,
                    size_t n, struct ifl_error *error);
+/* capacity_figure.csv, and from it the figure of the rates, in the folder. */
+int capacity_draw(const char *dir, const struct study *study, const struct capacity_row *rows,
+                  size_t n, struct ifl_error *error);
 void capacity_write_trial_head(FILE *out, const struct study *study);
 void capacity_write_trials(FILE *out, const struct study *study, size_t row,
                            const struct capacity *capacity);

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/data.h"
 #include "base/new_file.h"
 #include "cli/capacity_cells.h"
+#include "cli/capacity_figure.h"
 #include "cli/options.h"
 
 /* ---- what follows from a number of replicas ---- */
@@ -87,11 +87,6 @@ void plan_mark(struct plan_row *rows, size_t n)
 
 /* ---- plan.csv ---- */
 
-static void put_count(FILE *out, int32_t n)
-{
-    cell_real(out, real(n));
-}
-
 static void put_costs(FILE *out, const struct plan_row *row)
 {
     static double (*const costs[])(const struct plan_row *, int32_t) = {usd_per_hour, usd_per_mtok};
@@ -112,15 +107,15 @@ static void put_row(FILE *out, const struct study *study, const struct plan_row 
     char why[1200] = "";
     fprintf(out, "%s,", failed ? "failed" : capacity_status_names[row->status]);
     cell_real(out, row->target_rps);
-    put_count(out, row->replicas);
-    put_count(out, row->low);
-    put_count(out, row->high);
+    cell_count(out, row->replicas);
+    cell_count(out, row->low);
+    cell_count(out, row->high);
     if (cells_have_members(study)) {
-        put_count(out, row->members_low);
-        put_count(out, row->members_high);
+        cell_count(out, row->members_low);
+        cell_count(out, row->members_high);
     }
     fprintf(out, "%zu,", row->n_trials);
-    put_count(out, row->cost.n_gpus);
+    cell_count(out, row->cost.n_gpus);
     cell_real(out, real(row->replicas) * row->cost.n_gpus);
     put_costs(out, row);
     cell_text(out, row->binding);
@@ -251,16 +246,6 @@ void plan_print(FILE *out, const struct study *study, const struct plan_row *row
 
 /* ---- no answer ---- */
 
-static void name_row(const struct study *study, size_t row, const char *separator, char *text,
-                     size_t n_bytes)
-{
-    size_t at = (size_t)snprintf(text, n_bytes, "%s", cell_n_keys(study) ? "" : "it");
-    for (size_t a = 0; a < cell_n_keys(study) && at < n_bytes; a++)
-        at += (size_t)snprintf(text + at, n_bytes - at, "%s%s %s", a ? separator : "",
-                               cell_short_key(study, a),
-                               study_value(study, row * study_n_replications(study), a));
-}
-
 static const struct plan_row *nearest_row(const struct plan_row *rows, size_t n)
 {
     const struct plan_row *near = NULL;
@@ -285,7 +270,7 @@ int plan_judge(const struct study *study, const struct plan_row *rows, size_t n,
         if (near->at.of[k].margin > near->at.of[worst].margin)
             worst = k;
     const struct objective *missed = &near->objectives[worst];
-    name_row(study, (size_t)(near - rows), ", ", name, sizeof name);
+    cell_name(study, (size_t)(near - rows), ", ", name, sizeof name);
     return ifl_fail(error, IFL_E_STALLED,
                     "no deployment meets the objectives at %g requests/s; %s comes nearest: %s is "
                     "%.4g with %d replicas, expected %s %g",
@@ -295,42 +280,37 @@ int plan_judge(const struct study *study, const struct plan_row *rows, size_t n,
 
 /* ---- the figure ---- */
 
-static void write_bar(FILE *out, const struct study *study, const struct plan_row *row, size_t i)
+static struct capacity_bar bar_of(const struct plan_row *row)
 {
-    char name[256];
     const bool priced = !isnan(row->cost.usd_per_gpu_hour);
     const int32_t counts[] = {row->replicas, row->low, row->high};
-    name_row(study, i, " / ", name, sizeof name);
-    fprintf(out, "%zu,", i + 1);
-    cell_text(out, name);
-    fprintf(out, "%s,", row->error.code ? "failed" : capacity_status_names[row->status]);
-    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-        cell_real(out, priced ? usd_per_hour(row, counts[k]) : real(counts[k]) * row->cost.n_gpus);
-    put_count(out, row->replicas);
-    put_count(out, row->cost.n_gpus);
-    fprintf(out, "%s,%s\n", cell_flag(row->cheapest), priced ? "USD an hour" : "GPUs");
+    double bills[3];
+    for (size_t k = 0; k < 3; k++)
+        bills[k] = priced ? usd_per_hour(row, counts[k]) : real(counts[k]) * row->cost.n_gpus;
+    return (struct capacity_bar){
+        .status = row->error.code ? "failed" : capacity_status_names[row->status],
+        .value = bills[0],
+        .low = bills[1],
+        .high = bills[2],
+        .replicas = row->replicas,
+        .n_gpus = row->cost.n_gpus,
+        .cheapest = row->cheapest,
+        .unit = priced ? "USD an hour" : "GPUs",
+    };
 }
 
 int plan_draw(const char *dir, const struct study *study, const struct plan_row *rows, size_t n,
               struct ifl_error *error)
 {
-    struct new_file file;
-    char path[IFL_PATH_BYTES], script_dir[512], note[256];
-    snprintf(path, sizeof path, "%s/plan_figure.csv", dir);
-    if (new_file_open(&file, path, error) < 0)
+    struct capacity_figure figure;
+    char note[128];
+    if (capacity_figure_open(&figure, dir, "plan_figure", "bill", error) < 0)
         return error->code;
-    fprintf(file.out, "number,series,status,bill,bill_low,bill_high,replicas,gpus_per_replica,"
-                      "cheapest,unit\n");
-    for (size_t i = 0; i < n; i++)
-        write_bar(file.out, study, &rows[i], i);
-    if (new_file_close(&file, 0, error) < 0 || data_plot_scripts(script_dir, error) < 0)
-        return error->code;
+    for (size_t i = 0; i < n; i++) {
+        const struct capacity_bar bar = bar_of(&rows[i]);
+        capacity_figure_put(&figure, study, i, &bar);
+    }
     snprintf(note, sizeof note, "replicas × GPUs of each, at %g requests/s",
              study_first(study)->capacity.target_rps);
-    const struct ifl_drawing drawing = {.out_dir = dir,
-                                        .script_dir = script_dir,
-                                        .columns = 1,
-                                        .note = note,
-                                        .source = "inflight " INFLIGHT_VERSION};
-    return ifl_figure(&drawing, "plan", "plan_figure", error);
+    return capacity_figure_draw(&figure, note, error);
 }

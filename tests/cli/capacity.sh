@@ -207,6 +207,12 @@ refuses 'cost.ensemble is swept' "$inflight" capacity ensemble.yaml --set 'sweep
 refuses 'cost.ensemble is swept' "$inflight" capacity ensemble.yaml \
     --set 'sweep.variants={few: {}, many: {cost: {ensemble: 3}}}'
 
+# the figure's data: a row a deployment, with the rates of capacity.csv
+succeeds "$inflight" capacity ensemble.yaml --quiet -o drawn --set output.plots=true
+same "$(columns drawn/capacity_figure.csv rate_rps,rate_rps_low,rate_rps_high)" \
+    "$(columns drawn/capacity.csv capacity_rps,capacity_low_rps,capacity_high_rps)" 'what the figure says of rates'
+! command -v gnuplot >gnuplot.txt || [ -s drawn/capacity_figure.pdf ] || complain 'the figure of rates is not there'
+
 # refusals
 refuses 'workload.arrivals.rate_rps is swept' \
     "$inflight" capacity md1.yaml --set 'sweep.workload.arrivals.rate_rps=[1,2]'
