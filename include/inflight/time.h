@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "inflight/assert.h"
+#include "inflight/minmax.h"
 
 #define IFL_NEVER INT64_MAX /* it has not happened, or will not: later than everything */
 /* No simulated step or arrival is later than this, 291 years: sums of times stay in int64_t. */
@@ -46,6 +47,12 @@ static inline int64_t ifl_ns_from_us(double us)
 static inline int64_t ifl_ns_from_ms(double ms)
 {
     return ifl_ns_from_s(ms * 1e-3);
+}
+
+/* A time `by_ns` behind one up to IFL_LAST_NS, and IFL_LAST_NS at most; by_ns may be IFL_NEVER. */
+static inline int64_t ifl_later_ns(int64_t at_ns, int64_t by_ns)
+{
+    return at_ns + ifl_min(by_ns, IFL_LAST_NS - at_ns);
 }
 
 /* IFL_NEVER is no special number here: 9.2e9 s. */

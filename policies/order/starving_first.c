@@ -21,8 +21,7 @@ struct turn { /* of a request */
     uint64_t idle_from;           /* first step since its arrival or last run */
     uint64_t starves_from;        /* the step from which it goes first; 0: it does not starve */
     int32_t promoted_left;        /* steps that it still goes first for */
-    bool late;                    /* arrived during a step */
-    uint64_t n_ends;              /* calls of on_step_end before it arrived */
+    uint64_t late_for; /* the call of on_step_end, from 1, whose step it arrived during */
 };
 
 struct turns {
@@ -103,9 +102,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     *turn = (struct turn){.request = r, .idle_from = ifl_next_step(view)};
     append(&crowd->idle, turn);
     crowd->n_here++;
-    turn->late = view->n_in_flight > 0;
-    turn->n_ends = crowd->n_ends;
-    crowd->n_late += turn->late;
+    if (view->n_in_flight > 0) {
+        turn->late_for = crowd->n_ends + 1;
+        crowd->n_late++;
+    }
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
@@ -117,7 +117,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     (void)view;
     leave(turns_of(crowd, turn), turn);
     crowd->n_here--;
-    crowd->n_late -= turn->late && turn->n_ends == crowd->n_ends;
+    crowd->n_late -= turn->late_for == crowd->n_ends + 1;
     crowd->n_promoted -= turn->promoted_left > 0;
 }
 

@@ -409,11 +409,13 @@ static void draw(const struct quest *quest, const struct answers *answers)
     int rc = 0;
     if (!study_first(study)->output.plots)
         return;
-    if (placement_of(quest) && answers->choices.n > 0)
-        rc = placement_draw(quest->files.dir, study, &answers->choices, &error);
+    if (placement_of(quest))
+        rc = answers->choices.n > 0
+                 ? placement_draw(quest->files.dir, study, &answers->choices, &error)
+                 : 0;
     else if (has_target(quest))
         rc = plan_draw(quest->files.dir, study, answers->plans, quest->n_rows, &error);
-    else if (!placement_of(quest))
+    else
         rc = capacity_draw(quest->files.dir, study, answers->rates, quest->n_rows, &error);
     if (rc < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);

@@ -8,6 +8,11 @@
 
 const char *const capacity_status_names[] = {"found", "none", "unbounded"};
 
+const char *cell_status(const struct ifl_error *error, enum capacity_status status)
+{
+    return error->code ? "failed" : capacity_status_names[status];
+}
+
 /* ---- CSV ---- */
 
 void cell_text(FILE *out, const char *text)

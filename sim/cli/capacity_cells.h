@@ -7,6 +7,8 @@
 #include "run/capacity.h"
 
 extern const char *const capacity_status_names[];
+/* Of a deployment: `failed` if its search ended with an error. */
+const char *cell_status(const struct ifl_error *error, enum capacity_status status);
 
 /* ---- CSV: each is followed by a comma ---- */
 

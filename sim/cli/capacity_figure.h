@@ -18,7 +18,7 @@
 struct study;
 
 struct capacity_bar {
-    const char *status;      /* a name of capacity_status_names, or `failed` */
+    const char *status;      /* cell_status */
     double value, low, high; /* above 0, or NaN: no dot, no end */
     int32_t replicas;        /* 0: not counted; n_gpus are then those of all */
     int32_t n_gpus;          /* of a replica */

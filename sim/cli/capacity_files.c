@@ -96,7 +96,7 @@ static void put_objective_names(FILE *out, const struct study *study)
 static void put_row(FILE *out, const struct study *study, const struct capacity_row *row)
 {
     char why[1200] = "";
-    fprintf(out, "%s,", row->error.code ? "failed" : capacity_status_names[row->status]);
+    fprintf(out, "%s,", cell_status(&row->error, row->status));
     cell_real(out, row->rps);
     cell_real(out, row->low_rps);
     cell_real(out, row->high_rps);
@@ -154,7 +154,7 @@ int capacity_draw(const char *dir, const struct study *study, const struct capac
     for (size_t i = 0; i < n; i++) {
         const struct capacity_row *row = &rows[i];
         const struct capacity_bar bar = {
-            .status = row->error.code ? "failed" : capacity_status_names[row->status],
+            .status = cell_status(&row->error, row->status),
             .value = row->rps,
             .low = row->low_rps,
             .high = row->high_rps,

@@ -105,7 +105,7 @@ static void put_row(FILE *out, const struct study *study, const struct plan_row 
 {
     const bool failed = row->error.code;
     char why[1200] = "";
-    fprintf(out, "%s,", failed ? "failed" : capacity_status_names[row->status]);
+    fprintf(out, "%s,", cell_status(&row->error, row->status));
     cell_real(out, row->target_rps);
     cell_count(out, row->replicas);
     cell_count(out, row->low);
@@ -288,7 +288,7 @@ static struct capacity_bar bar_of(const struct plan_row *row)
     for (size_t k = 0; k < 3; k++)
         bills[k] = priced ? usd_per_hour(row, counts[k]) : real(counts[k]) * row->cost.n_gpus;
     return (struct capacity_bar){
-        .status = row->error.code ? "failed" : capacity_status_names[row->status],
+        .status = cell_status(&row->error, row->status),
         .value = bills[0],
         .low = bills[1],
         .high = bills[2],

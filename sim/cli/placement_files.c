@@ -107,7 +107,7 @@ static void put_candidate(FILE *out, const struct placement *placement,
     const double rps = known ? row->rps : (double)NAN;
     char why[1200] = "";
     put_parts(out, placement, parts);
-    fprintf(out, "%s,", known ? capacity_status_names[row->status] : "failed");
+    fprintf(out, "%s,", cell_status(&row->error, row->status));
     cell_real(out, rps);
     cell_real(out, row->low_rps);
     cell_real(out, row->high_rps);

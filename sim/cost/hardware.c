@@ -288,18 +288,25 @@ int hardware_load(const char *name, struct platform *platform, struct ifl_error 
 
 /* ---- writing ---- */
 
-/* True for an optional section without numbers: its gb_per_s, compute_frac, layer_us, chain_us
- * or reduce_us is 0. An optional section without such a field has defaults and is never unknown. */
+/* True for the field by which an optional section with numbers differs from one without. */
+static bool decides_known(const char *field)
+{
+    static const char *const all[] = {"gb_per_s", "compute_frac", "layer_us", "chain_us",
+                                      "reduce_us"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(field, all[i]) == 0)
+            return true;
+    return false;
+}
+
+/* True for an optional section in which that field is 0. An optional section without such a
+ * field has defaults and is never unknown. */
 static bool is_unknown(const struct hardware *hardware, const struct section *section)
 {
     const char *base = (const char *)hardware + section->offset;
     bool is_known = true;
     for (size_t i = 0; i < section->n_fields && section->is_optional; i++)
-        if (strcmp(section->fields[i].name, "gb_per_s") == 0 ||
-            strcmp(section->fields[i].name, "compute_frac") == 0 ||
-            strcmp(section->fields[i].name, "layer_us") == 0 ||
-            strcmp(section->fields[i].name, "chain_us") == 0 ||
-            strcmp(section->fields[i].name, "reduce_us") == 0)
+        if (decides_known(section->fields[i].name))
             is_known = *(const double *)(base + section->fields[i].offset) > 0;
     return !is_known;
 }

@@ -31,6 +31,12 @@ static double tile_rows(const struct gemm_profile *gemm)
     return gemm->tile_rows > TILE ? gemm->tile_rows : TILE;
 }
 
+/* Of results, in the products of all weights. */
+static double tiles_of(double n_weights, double m, double n, double rows)
+{
+    return n_weights * ceil(m / n_weights / rows) * ceil(n / TILE);
+}
+
 /* The ratio of whole waves of tiles to the work, to the power of wave_frac. */
 static double wave_factor(const struct hardware *hardware, const struct gemm_profile *gemm,
                           double m, double n, double n_weights)
@@ -38,7 +44,7 @@ static double wave_factor(const struct hardware *hardware, const struct gemm_pro
     if (gemm->wave_frac <= 0)
         return 1;
     const double sms = hardware->gpu.n_sms, rows = tile_rows(gemm);
-    const double tiles = n_weights * ceil(m / n_weights / rows) * ceil(n / TILE);
+    const double tiles = tiles_of(n_weights, m, n, rows);
     const double waves = ceil(tiles / sms);
     return pow(waves * sms * rows * TILE / (m * n), gemm->wave_frac);
 }
@@ -91,8 +97,7 @@ static const double expert_peaks[] = {
 static double reductions(const struct hardware *hardware, const struct gemm_group *group)
 {
     const double along_k = ceil(group->k / TILE);
-    const double tiles = group->n_weights * ceil(group->m / group->n_weights / SMALL_TILE) *
-                         ceil(group->n / TILE) * along_k;
+    const double tiles = tiles_of(group->n_weights, group->m, group->n, SMALL_TILE) * along_k;
     return (along_k - 1) / ceil(tiles / hardware->gpu.n_sms);
 }
 

@@ -330,12 +330,17 @@ int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel)
            model_matrices_bytes(model, tensor_parallel) + scale_bytes(model, tensor_parallel);
 }
 
+/* The chance that a given expert is picked for none of the tokens. */
+static double idle_frac(const struct model *model, double n_tokens)
+{
+    return pow(1 - model->experts_per_token / (double)model->n_experts, n_tokens);
+}
+
 double model_distinct_experts(const struct model *model, double n_tokens)
 {
     if (model->n_experts == 0)
         return 1;
-    const double n = model->n_experts;
-    return n * (1 - pow(1 - model->experts_per_token / n, n_tokens));
+    return model->n_experts * (1 - idle_frac(model, n_tokens));
 }
 
 double model_experts_per_token(const struct model *model)
@@ -474,10 +479,9 @@ double model_most_experts(const struct model *model, double n_tokens)
 {
     const double frac = model_rank_experts_frac(model);
     const double e = model->n_experts, k = model->experts_per_token, l = e * frac;
-    const double mean = model_distinct_experts(model, n_tokens) * frac;
     if (frac >= 1 || l < 1)
-        return mean;
-    const double idle = pow(1 - k / e, n_tokens);
+        return model_distinct_experts(model, n_tokens) * frac;
+    const double idle = idle_frac(model, n_tokens), mean = e * (1 - idle) * frac;
     const double both_idle = pow((e - k) * (e - k - 1) / (e * (e - 1)), n_tokens);
     const double variance = l * idle + l * (l - 1) * both_idle - l * l * idle * idle;
     return fmin(mean + largest_of(1 / frac) * sqrt(fmax(variance, 0)), l);

@@ -75,12 +75,6 @@ static int64_t whole_ns(double ns)
     return ns < (double)IFL_LAST_NS ? llround(ns) : IFL_LAST_NS;
 }
 
-/* Of times up to IFL_LAST_NS. */
-static int64_t later_ns(int64_t at_ns, int64_t by_ns)
-{
-    return by_ns < IFL_LAST_NS - at_ns ? at_ns + by_ns : IFL_LAST_NS;
-}
-
 static int64_t busy_ns(const struct links *links, const struct link_load *load, double rate)
 {
     int64_t piece_ns = 0;
@@ -105,14 +99,13 @@ int64_t links_busy_ns(const struct links *links, const struct link_load *load)
 
 int64_t links_alone_ns(const struct links *links, const struct link_load *load)
 {
-    return later_ns(latency_of(links, load), links_busy_ns(links, load));
+    return ifl_later_ns(latency_of(links, load), links_busy_ns(links, load));
 }
 
 static int expect_end(struct links *links, uint32_t slot, int64_t end_ns)
 {
     const struct link_transfer *t = &links->transfers[slot];
-    return event_push(&links->ends, ifl_min(end_ns, IFL_LAST_NS), t->load.rank,
-                      (uint64_t)slot << 32 | t->n_changes);
+    return event_push(&links->ends, end_ns, t->load.rank, (uint64_t)slot << 32 | t->n_changes);
 }
 
 /* ---- processor sharing ---- */
@@ -166,7 +159,7 @@ static int note_speed(struct links *links, uint32_t slot, int64_t now_ns)
     t->noted_ns = now_ns;
     t->speed = speed;
     t->n_changes++;
-    return expect_end(links, slot, later_ns(now_ns, whole_ns(t->left_ns / speed)));
+    return expect_end(links, slot, ifl_later_ns(now_ns, whole_ns(t->left_ns / speed)));
 }
 
 /* What goes on the links of that transfer has another part of them. */
@@ -224,14 +217,14 @@ int links_send(struct links *links, const struct link_load *load)
                                 .noted_ns = begun_ns,
                                 .n_changes = t->n_changes};
     t->left_ns = (double)t->alone_ns;
-    note_going(links, load, sharing == LINK_FIFO ? later_ns(begun_ns, t->alone_ns) : 0, 1);
+    note_going(links, load, sharing == LINK_FIFO ? ifl_later_ns(begun_ns, t->alone_ns) : 0, 1);
     if (sharing == LINK_SHARED) {
         chain_in(links, slot);
         return note_others(links, load, load->at_ns);
     }
     const int64_t passing_ns =
         sharing == LINK_FROZEN ? busy_ns(links, load, rate_of(links, load, true)) : t->alone_ns;
-    return expect_end(links, slot, later_ns(later_ns(begun_ns, passing_ns), t->latency_ns));
+    return expect_end(links, slot, ifl_later_ns(ifl_later_ns(begun_ns, passing_ns), t->latency_ns));
 }
 
 /* ---- the end ---- */
@@ -258,7 +251,7 @@ static int leave_shared(struct links *links, uint32_t slot, int64_t now_ns)
     chain_out(links, slot);
     if (note_others(links, &t->load, now_ns) < 0)
         return IFL_E_NOMEM;
-    return expect_end(links, slot, later_ns(now_ns, t->latency_ns));
+    return expect_end(links, slot, ifl_later_ns(now_ns, t->latency_ns));
 }
 
 static void end(struct links *links, uint32_t slot, int64_t end_ns, struct link_arrival *arrival)
@@ -267,7 +260,7 @@ static void end(struct links *links, uint32_t slot, int64_t end_ns, struct link_
     *arrival = (struct link_arrival){.sent_ns = t->load.at_ns,
                                      .begun_ns = t->begun_ns,
                                      .end_ns = end_ns,
-                                     .alone_ns = later_ns(t->latency_ns, t->alone_ns),
+                                     .alone_ns = ifl_later_ns(t->latency_ns, t->alone_ns),
                                      .tag = t->load.tag};
     if (!t->passed)
         note_going(links, &t->load, 0, -1);

@@ -401,7 +401,7 @@ static int set_timer(struct replay *replay, size_t at, enum timer timer, int64_t
 
 static int64_t after_ns(int64_t from_ns, double s)
 {
-    return from_ns + ifl_min(ifl_ns_from_s(s), IFL_LAST_NS - from_ns);
+    return ifl_later_ns(from_ns, ifl_ns_from_s(s));
 }
 
 /* A client that has its first token may have no reason to leave any more. */

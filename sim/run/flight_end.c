@@ -9,7 +9,7 @@ static int64_t ended_for_client_ns(const struct loop *loop, const struct live_re
 {
     const bool by_token = r->pub.stale.n_out == r->n_output;
     const int64_t after_ns = by_token ? loop->flight->workload->token_ns : 0;
-    return ifl_min(loop->now_ns + after_ns, IFL_LAST_NS);
+    return ifl_later_ns(loop->now_ns, after_ns);
 }
 
 IFL_HOT int loop_report_one(struct loop *loop, const struct replica *replica,

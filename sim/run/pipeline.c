@@ -51,7 +51,7 @@ int64_t pipeline_take(struct pipeline *pipeline, const struct ifl_step_desc *des
         times[s] = (struct ifl_stage_time){at_ns, at_ns + stage_ns[s]};
         pipeline->free_ns[s] = times[s].end_ns;
         sum_ns += stage_ns[s];
-        at_ns = ifl_min(times[s].end_ns, IFL_LAST_NS - hop_ns) + hop_ns;
+        at_ns = ifl_later_ns(times[s].end_ns, hop_ns);
     }
     pipeline->passed[place] = (struct ifl_stage_times){pipeline->number, (int32_t)n_stages, times};
     pipeline->of[place] = (struct ifl_done){.step = desc->step,

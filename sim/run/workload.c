@@ -306,7 +306,7 @@ IFL_HOT static struct released take_sent(struct workload *workload)
 
 static int64_t later_ns(int64_t from_ns, double s)
 {
-    return ifl_min(ifl_ns_from_s(s), IFL_LAST_NS - from_ns) + from_ns;
+    return ifl_later_ns(from_ns, ifl_ns_from_s(s));
 }
 
 /* When the request leaves the front end, which takes them one by one as they are sent. */

@@ -1,7 +1,8 @@
 # sampled.csv, predicted.csv: the time of an expert in fp8 that a rank holds, in a layer, that steps of Qwen3-235B (split fit; 8 and 64
 # sequences) lack beside the time of sampled tokens, by least squares of relative errors for each card; what it does to the others.
+function sampling_ms(n_seqs) { return step_ms + seq_ms * n_seqs }
 function judge(what, row, sampled, both) {
-    sampled = (predicted[row] + step_ms + seq_ms * batch[row]) / measured[row] - 1
+    sampled = (predicted[row] + sampling_ms(batch[row])) / measured[row] - 1
     both = sampled + us[hardware[row]] * held[row] / measured[row]
     before[what] += error[row] < 0 ? -error[row] : error[row]
     with_sampling[what] += sampled < 0 ? -sampled : sampled
@@ -27,7 +28,7 @@ $1 ~ /^mle/ && $9 == "fp8" && $17 != "-" && $8 ~ /A22B|DeepSeek|Maverick/ {
     error[k] = $17
     if ($2 == "fit" && $12 <= 64) {
         x = held[k] / $15
-        sxy[$6] += x * (1 - ($16 + step_ms + seq_ms * $12) / $15)
+        sxy[$6] += x * (1 - ($16 + sampling_ms($12)) / $15)
         sxx[$6] += x * x
         points[$6]++
     }
