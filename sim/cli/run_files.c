@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/outputs.h"
+#include "cli/interrupt.h"
 #include "cli/ranks.h"
 #include "cli/resume.h"
 
@@ -162,6 +163,7 @@ int run_files_open(struct run_files *files, bool resume, const struct ifl_notes 
     int rc = check_outputs(files, error);
     if (rc == 0)
         rc = out_dir_make(&files->out, files->dir, error);
+    interrupt_catch();
     if (rc == 0)
         rc = lock(files, notes, error);
     if (rc == 0 && resume && run_files_resumable(files))

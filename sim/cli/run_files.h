@@ -59,7 +59,8 @@ int run_files_init(struct run_files *files, const struct study *study, struct in
 void run_files_of_searches(struct run_files *files, size_t record_bytes);
 /* Makes the directory, parents included, and locks it; removes the points of earlier runs unless
  * `resume`. IFL_E_INPUT if it cannot be written to, if another run writes to it, or if a file that
- * the study is flown from would be replaced there; then nothing has been touched. */
+ * the study is flown from would be replaced there; then nothing has been touched. Once it is locked
+ * SIGINT and SIGTERM stop the study (interrupt.h), so that no lock stays behind. */
 int run_files_open(struct run_files *files, bool resume, const struct ifl_notes *notes,
                    struct ifl_error *error);
 /* True if this configuration has been finished here; *when tells the time. */

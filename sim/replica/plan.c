@@ -83,6 +83,13 @@ static void open_step(struct plan *plan, const struct here *here, const struct a
     step->n_started = step->n_preempted = step->n_swapped_out = step->n_swapped_in = 0;
 }
 
+static void forget_refusals(struct plan *plan)
+{
+    for (unsigned left = plan->refused_states; left > 0; left &= left - 1)
+        plan->refused[__builtin_ctz(left)].r = NULL;
+    plan->refused_states = 0;
+}
+
 void plan_open(struct plan *plan, const struct here *here, const struct accounts *kv,
                int32_t max_samples)
 {
@@ -94,9 +101,7 @@ void plan_open(struct plan *plan, const struct here *here, const struct accounts
     plan->started.n = 0;
     plan->first_start = here->n_starts;
     plan->refused_until_ns = IFL_NEVER;
-    if (plan->refuses)
-        memset(plan->refused, 0, sizeof plan->refused);
-    plan->refuses = false;
+    forget_refusals(plan);
     open_step(plan, here, kv, max_samples);
 }
 

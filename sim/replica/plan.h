@@ -42,9 +42,9 @@ struct plan {
     bool hides_in_flight; /* see plan_hide */
     bool pads_for_ended;  /* the step computes for requests that have ended */
     bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
-    bool refuses;   /* `refused` names some request */
     bool answering; /* a question that may not be answered with another one */
     bool ranking;   /* the order is asked for the keys that ranked lists wait for */
+    unsigned refused_states; /* bits of enum ifl_state: `refused` names a request */
     int32_t slot;
     uint64_t n_begun;               /* plans, this one included: its number */
     int32_t n_rejected;             /* in this plan */
@@ -347,7 +347,7 @@ static inline void plan_refuse(struct plan *plan, struct refusal refusal)
     if (refusal.r->pub.state > IFL_LOADED)
         return;
     plan->refused[refusal.r->pub.state] = refusal;
-    plan->refuses = true;
+    plan->refused_states |= 1u << refusal.r->pub.state;
 }
 static inline void plan_overrule(struct plan *plan)
 {
