@@ -43,6 +43,10 @@ const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS] = {
          "shortest forward pass if the host launches kernels one by one"),
     REAL(host_times, prompt_layer_s, 0, 0, 1, "s",
          "additional host time of a step with prompts, per layer"),
+    REAL(
+        host_times, prompt_floor_layer_s, 0, 0, 1, "s",
+        "shortest forward pass of a step with prompts, per layer, if the host launches its kernels "
+        "one by one"),
     BOOL(host_times, eager,
          "kernels are launched one by one, not from CUDA graphs: allreduce_N_eager counts"),
 };

@@ -28,7 +28,9 @@ struct host_times {
     double prompt_layer_s; /* more for each layer of a step with prompts: between CUDA graphs of
                               pieces, attention is launched by the host */
     double floor_s; /* least forward time: an eager engine's host takes longer than small steps */
-    bool eager;     /* kernels are not replayed from CUDA graphs: all-reduces are the eager ones */
+    double prompt_floor_layer_s; /* least forward time of a layer in a step with prompts, where only
+                                    steps without prompts are CUDA graphs */
+    bool eager; /* kernels are not replayed from CUDA graphs: all-reduces are the eager ones */
 };
 
 struct deployment_memory {
@@ -114,7 +116,7 @@ struct deployment {
 
 /* ---- the table ---- */
 
-enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 6, DEPLOYMENT_MEMORY_FIELDS = 2 };
+enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 7, DEPLOYMENT_MEMORY_FIELDS = 2 };
 enum { DEPLOYMENT_FRONT_END_FIELDS = 4 };
 enum { DEPLOYMENT_ALL_REDUCE_FIELDS = 5, DEPLOYMENT_EXCHANGE_FIELDS = 8 };
 enum { DEPLOYMENT_CACHE_FIELDS = 1, DEPLOYMENT_KERNELS_FIELDS = 1 };

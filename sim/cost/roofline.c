@@ -161,20 +161,6 @@ static double host_s(const struct roofline_rank *rank, const struct ifl_step_tot
     return host->step_s + host->layer_s * layers + host->seq_s * n_seqs + prompt_s;
 }
 
-/* K/V that is given up: a layer reads the keys again that the window votes on, pools the votes and
- * chooses, and gathers what it keeps of keys and values. The products of the window with the keys
- * are left out: a thousandth of those of the prompt. */
-enum { KEEP_LAUNCHES = 5 };
-
-IFL_APART static double keep_s(const struct roofline_rank *rank,
-                               const struct ifl_step_totals *totals)
-{
-    const double layers = (double)rank->model->layers / rank->parallel.pipeline;
-    const double bytes =
-        rank->token_bytes * (2.0 * totals->n_slots_kept + 0.5 * totals->n_keys_voted);
-    return elementwise_s(rank->hardware, KEEP_LAUNCHES * layers, bytes);
-}
-
 /* s and the time of the blocks that are swapped and copied. */
 static inline double plus_copies_s(const struct roofline_rank *rank,
                                    const struct ifl_step_totals *totals, double s)
@@ -187,19 +173,30 @@ static inline double plus_copies_s(const struct roofline_rank *rank,
     if (IFL_RARE(totals->n_blocks_copied > 0))
         s += block_copy_s(hardware, totals->n_blocks_copied, rank->block_bytes);
     if (IFL_RARE(totals->n_slots_kept + totals->n_keys_voted > 0))
-        s += keep_s(rank, totals);
+        s += roofline_keep_s(rank, totals);
     return s;
+}
+
+/* The least time of a forward pass through `layers` layers. */
+static inline double least_forward_s(const struct host_times *host,
+                                     const struct ifl_step_totals *totals, double floor_s,
+                                     int32_t layers)
+{
+    const double prompts_s = totals->n_prefill_tokens > 0 ? host->prompt_floor_layer_s * layers : 0;
+    return floor_s > prompts_s ? floor_s : prompts_s;
 }
 
 /* matrices_s: the time of all products and element-wise operations. */
 IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
                              double matrices_s)
 {
-    const double floor_s = rank->host->floor_s;
+    const struct host_times *host = rank->host;
+    const int32_t layers = rank->model->layers;
     double s = host_s(rank, totals);
     if (totals->n_tokens > 0) {
-        const double forward_s = matrices_s + rank->model->layers * attention_s(rank, totals);
-        s += forward_s > floor_s ? forward_s : floor_s;
+        const double least_s = least_forward_s(host, totals, host->floor_s, layers),
+                     forward_s = matrices_s + layers * attention_s(rank, totals);
+        s += forward_s > least_s ? forward_s : least_s;
     }
     return plus_copies_s(rank, totals, s);
 }
@@ -273,10 +270,11 @@ static void remembered_stages_s(struct cost *cost, const struct ifl_step_totals 
         const bool last = i == stages->n - 1;
         const double forward_s = stages->layers[i] * layer.forward_s +
                                  (last && computes ? rows_s(roofline, totals->n_sampled) : 0);
-        const double floor_s = computes ? host->floor_s * share : 0;
+        const double least_s =
+            computes ? least_forward_s(host, totals, host->floor_s * share, stages->layers[i]) : 0;
         const double first_s = i == 0 ? host->step_s + host->seq_s * n_seqs : 0;
         s[i] = plus_copies_s(rank, totals,
-                             first_s + stages->layers[i] * layer.host_s + fmax(forward_s, floor_s));
+                             first_s + stages->layers[i] * layer.host_s + fmax(forward_s, least_s));
     }
     *of_hop_s = stages->n > 1 && computes ? roofline_hop_s(rank, totals->n_tokens) : 0;
 }

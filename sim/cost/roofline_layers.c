@@ -301,3 +301,16 @@ double roofline_layers_s(const struct roofline_rank *rank, struct roofline_token
              (roofline_state_projections_s(rank, m.own) - roofline_projections_s(rank, m.own));
     return s;
 }
+
+/* A layer reads the keys again that the window votes on, pools the votes and
+ * chooses, and gathers what it keeps of keys and values. The products of the window with the keys
+ * are left out: a thousandth of those of the prompt. */
+enum { KEEP_LAUNCHES = 5 };
+
+double roofline_keep_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
+{
+    const double layers = (double)rank->model->layers / rank->parallel.pipeline;
+    const double bytes =
+        rank->token_bytes * (2.0 * totals->n_slots_kept + 0.5 * totals->n_keys_voted);
+    return elementwise_s(rank->hardware, KEEP_LAUNCHES * layers, bytes);
+}

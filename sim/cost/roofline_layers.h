@@ -28,6 +28,9 @@ double roofline_projections_s(const struct roofline_rank *rank, double m);
  * bits. */
 double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 
+/* K/V of prompts that is given up, in all layers of a stage. */
+double roofline_keep_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
+
 /* Each stage sends the hidden states of all tokens to the next (Narayanan et al., SC 2021, 3.2):
  * one of these messages, and all. */
 double roofline_hop_s(const struct roofline_rank *rank, double m);

@@ -285,6 +285,7 @@ static void slow_host(struct host_times *host, double factor)
     host->seq_s *= factor;
     host->floor_s *= factor;
     host->prompt_layer_s *= factor;
+    host->prompt_floor_layer_s *= factor;
 }
 
 /* Indexes behind those of all classes; the first is that of the count of blocks. */

@@ -96,6 +96,8 @@ void settle_pool(struct settled *s, const struct pool_names *names);
 
 /* The deployment, with what it rests on, unless the profile has times of its own for the host. */
 void settle_deployment(struct settled *s, const char *name, const char *says);
+/* The same for one of its keys, "deployment.host.step_s" for instance. */
+void settle_host_time(struct settled *s, const char *key, const char *value, const char *says);
 
 /* Orders of the queue: SGLang's --schedule-policy, and the module here. */
 struct sglang_order {

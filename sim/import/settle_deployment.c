@@ -1,4 +1,4 @@
-/* The deployment of a server's version, where the profile's own is that of another one. */
+/* The host of a server's version, where the profile's own is that of another one. */
 #include "cost/hardware.h"
 
 #include "import/settle.h"
@@ -17,4 +17,10 @@ void settle_deployment(struct settled *s, const char *name, const char *says)
 {
     if (s->code == 0 && has_shared_deployment(s))
         settle_assume(s, "deployment", name, says);
+}
+
+void settle_host_time(struct settled *s, const char *key, const char *value, const char *says)
+{
+    if (s->code == 0 && has_shared_deployment(s))
+        settle_assume(s, key, value, says);
 }

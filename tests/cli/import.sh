@@ -292,6 +292,18 @@ refuses 'parallel.data is 2, expected 1 for qwen3-8b, which has no experts' \
 
 # ---- tiers of SGLang ----
 
+# the host launches the kernels of prompts: a floor where a layer has many of them, unless the profile has a host of its own
+floor='assumed       deployment.host.prompt_floor_layer_s=2e-3'
+serves() { # MODEL
+    succeeds "$inflight" import --hardware b200-sxm --engine-version 0.5.6 -c "python -m sglang.launch_server --tp 8 --model-path $1"
+}
+serves deepseek-ai/DeepSeek-R1
+printed "$floor"
+serves Qwen/Qwen3-Next-80B-A3B-Instruct
+printed "$floor"
+serves Qwen/Qwen3-235B-A22B
+! grep -q prompt_floor logs/out || complain 'a floor for prompts of Qwen3-235B'
+
 sglang_serves() {
     succeeds "$inflight" import -c "python -m sglang.launch_server --model-path Qwen/Qwen3-8B $1"
 }

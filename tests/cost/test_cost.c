@@ -268,6 +268,47 @@ Test(roofline, host_and_floor)
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 73000 + 41000000);
 }
 
+/* Ten layers of which the host launches the prompts' kernels: 0.6 ms each at least. */
+Test(roofline, steps_with_prompts_have_a_floor_of_their_own)
+{
+    const struct model model = tiny();
+    struct platform hw = weightless();
+    hw.deployment.host = (struct host_times){.floor_s = 4e-3, .prompt_floor_layer_s = 0.6e-3};
+    struct ifl_step_totals mixed = decoding(3, 10);
+    mixed.n_tokens += 5;
+    mixed.n_prefill_seqs = 1;
+    mixed.n_prefill_tokens = 5;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 4000000);
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 6000000);
+    cr_expect_eq(step_ns(&model, &hw, 1, mixed), 6000000);
+    hw.hardware.gemm.launch_us = 1000;
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 41000000);
+    hw.hardware.gemm.launch_us = 0;
+    hw.deployment.host.floor_s = 7e-3;
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 7000000);
+}
+
+/* Each stage has the floor of its own layers. */
+Test(roofline, stages_share_the_floor_of_prompts)
+{
+    const struct model model = tiny();
+    struct platform hw = weightless();
+    struct ifl_error error = {0};
+    struct stages stages;
+    int64_t ns[2], hop_ns;
+    const struct ifl_step_totals totals = prefilling(3, 10);
+    hw.hardware.send_recv = (struct send_recv_profile){.latency_us = 9, .gb_per_s = 1};
+    hw.deployment.host.prompt_floor_layer_s = 0.6e-3;
+    cr_assert_eq(stages_cut(&stages, 2, 10, "3,7", &error), 0, "%s", error.text);
+    struct cost *cost =
+        cost_create_roofline(&model, &hw, &(struct parallel){1, 2, 1, 1, 1, false}, 16, &error);
+    cr_assert_not_null(cost, "%s", error.text);
+    cr_assert_eq(cost_stages_ns(cost, &totals, &stages, ns, &hop_ns), 0);
+    cr_expect_eq(ns[0], 1800000);
+    cr_expect_eq(ns[1], 4200000);
+    cost_destroy(cost);
+}
+
 /* A block: 16 tokens x 10 layers x 2 x 2 x 8 x 2 bytes = 10240. Swaps alone launch no layers. */
 Test(roofline, swaps_alone)
 {
