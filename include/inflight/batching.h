@@ -48,9 +48,8 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
-/* The refusal that each waiting request would get (`ask_for_all` in step.h). A plan that asks does
- * not have to look at the waiting requests if it is one, and a list without a look is not ranked.
- */
+/* The refusal that each waiting request would get, or IFL_YES (`ask_for_all` in step.h). If it is a
+ * refusal, the plan need not read the waiting list, and a list that is not read is not ranked. */
 static inline enum ifl_verdict ifl_ask_for_all(struct ifl_step *s, int32_t *longest)
 {
     return s->ops->ask_for_all(s, longest);
@@ -125,8 +124,8 @@ static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_
 /* `verdict` is that of ifl_start or ifl_ask on r. Rejects r if it never fits. Returns false if r
  * must wait; then no request behind it may start, but running requests of the same list still have
  * their turn. In a walk over IFL_IN_WAITING | IFL_IN_SWAPPED, swapped requests behind r must not
- * start either, even if only their return would make the room in host memory that r waits for. If
- * the admission looks at that room, bring swapped requests back first (ifl_return_swapped). */
+ * start either, even if r waits for room in host memory that only their return would free. If an
+ * admission depends on that room, bring swapped requests back first (ifl_return_swapped). */
 static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
                                enum ifl_verdict verdict)
 {

@@ -61,7 +61,7 @@ enum ifl_engine_dtype {
     IFL_DTYPE_FP32,
     IFL_DTYPE_BF16,
     IFL_DTYPE_FP16,
-    IFL_DTYPE_FP8, /* e4m3, of K and V alone: without a scale, beyond 448 it is 448 */
+    IFL_DTYPE_FP8, /* e4m3, only for K and V; no scale: numbers beyond 448 become 448 */
 };
 
 /* Optimisations of an engine that can be switched off one by one: if a wrong result disappears
@@ -124,8 +124,8 @@ struct ifl_engine_keep {
  * - Without `slots`, K and V of a token go to the slot of its position. The token attends to the
  *   slots up to its own.
  * - With `slots`, the last new token of a sequence attends to its first n_slots slots, the token
- *   before it to one slot fewer, and so on. A token's slot is the last one that it attends to. Only
- *   the first new token may have any slot that it attends to: it replaces the token there.
+ *   before it to one slot fewer, and so on. A token's slot is the last slot that it attends to,
+ *   except that the first new token may have any of its slots, where it replaces the token.
  * - Positions rotate queries and keys; a rotated key may be in any slot.
  * - A model with a window of attention must have no slots, since slots do not give distances. */
 struct ifl_engine_step {

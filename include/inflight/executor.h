@@ -25,8 +25,9 @@ struct ifl_work { /* one sequence */
     /* Leading tokens of the sequence (prompt and answer) with a known identity: */
     int32_t stream_tokens; /* the first tokens of the stream of its prefix group */
     int32_t named_tokens;  /* tokens under its hash ids */
-    uint64_t
-        repeats; /* above 0: all requests with this number have the same other tokens of a prompt */
+    /* Above 0: the other tokens of the prompt are the same for all requests with this number, which
+     * are a request and its retries. */
+    uint64_t repeats;
     int32_t n_draft; /* the last ones of n_new: guessed, to be verified */
     int32_t n_holds; /* of these, the drawn number that hold, for executors that do not verify */
 };

@@ -39,9 +39,9 @@ struct ifl_load {
     int64_t taken_ns;
     uint64_t n_sent; /* of n_routed, those that the report does not include; 0 if it is exact */
     uint32_t pool;   /* number of its pool (cluster.pools, in the order of the file), from 0 */
-    /* Of the report: requests that are being moved to it from other replicas, also those that have
-     * left since, until their transfer has ended. The sender counts a request as long as it
-     * computes it, and holds its blocks until then. */
+    /* Of the report: requests that are being moved to this replica from other replicas. A request
+     * that has left since counts until its transfer has ended. The sending replica counts a request
+     * as long as it computes tokens of it, and keeps its blocks until the transfer has ended. */
     int32_t n_moving;
 };
 
@@ -87,11 +87,12 @@ struct ifl_fleet_ops {
     /* 64 random bits that depend on (workload.arrivals.seed, request, index) alone: the same index
      * gives the same number again. Only where fleet->request is not NULL. */
     uint64_t (*draw)(const struct ifl_fleet *, uint32_t index);
-    /* Requests on the device of replica i, in order of start. From `balance` alone: in this version
-     * this pointer and the next one are NULL. */
+    /* Requests on the device of replica i, in order of start. Called only from `balance`; in this
+     * version this pointer and the next one are NULL. */
     struct ifl_requests (*running)(const struct ifl_fleet *, size_t i);
-    /* Moves a running request to replica `to`, below fleet->n, while it goes on decoding. From
-     * `balance` alone. False: it is being moved already, or the replica takes none. */
+    /* Moves a running request to replica `to`, below fleet->n, while it goes on decoding. Called
+     * only from `balance`. Returns false if the request is being moved already, or if the replica
+     * takes no requests. */
     bool (*migrate)(const struct ifl_fleet *, const struct ifl_request *, size_t to);
     /* The same numbers as in the load of replica i, below fleet->n. Costs less: most steps of a
      * replica need not be simulated to know them. */

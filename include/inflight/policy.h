@@ -91,10 +91,11 @@ struct ifl_batching_ops {
 /* When keys of an order may change, and so when `rank` is called again. It is always called for a
  * request that joins a list. */
 enum ifl_keys {
-    IFL_KEYS_MOVE, /* any key at any time: with time, a hook, a change that the plan makes */
-    IFL_KEYS_PLAN, /* any key, but once a plan: what the plan then changes does not count */
-    IFL_KEYS_OWN, /* a key only when its request computes tokens, or by ifl_rerank; not with time */
-    IFL_KEYS_NAMED /* a key only by ifl_rerank */
+    IFL_KEYS_MOVE, /* any key, at any time: as time passes, by a hook, by a change of the plan */
+    IFL_KEYS_PLAN, /* any key, but read once a plan: later changes of that plan do not count */
+    IFL_KEYS_OWN,  /* a key, when its request computes tokens or ifl_rerank is called for it; no
+                      key changes as time passes */
+    IFL_KEYS_NAMED /* a key, only when ifl_rerank is called for its request */
 };
 
 struct ifl_order_ops {
@@ -256,11 +257,11 @@ struct ifl_step_end {
     struct ifl_results (*results)(const struct ifl_step_end *);
 };
 
-/* The requests that were given tokens, but for those that have left since their step began, and how
- * many tokens: first decoding requests, in order of
- * start, then the others in the order in which the plan scheduled them. With several steps in
- * flight all are in the order in which the plan scheduled them. The first call makes the list,
- * which costs a walk over the requests. Only within on_step_end. */
+/* The requests to which the step gave tokens, and how many; requests that have left since the step
+ * began are not listed. Decoding requests come first, in order of start, then the others in the
+ * order in which the plan scheduled them. With several steps in flight all are in the order in
+ * which the plan scheduled them. The first call makes the list, which costs a walk over the
+ * requests. Only within on_step_end. */
 static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
 {
     return end->results(end);
@@ -278,18 +279,18 @@ struct ifl_policy {
     size_t client_bytes;  /* on every client (ifl_client), zeroed at the start of a run */
     size_t replica_bytes; /* of a router on every replica (ifl_at), zeroed at the start of a run;
                              other kinds: 0 */
-    bool leaves_out; /* of a batching module: with limits->plans_ahead it itself ignores what a plan
-                        made ahead does not know; ifl_next then shows all requests, and requests
-                        leave when they end */
+    bool leaves_out; /* of a batching module: with limits->plans_ahead the module itself leaves out
+                        what a plan made ahead cannot know. ifl_next then shows all requests, and
+                        a request leaves when it ends */
     /* Optional, for speed, of a batching module: its plans depend only on the requests that a plan
      * made ahead is shown, not on how many wait (n_waiting, ifl_oldest_waiting_ns) nor on which
      * have ended. Its promises then cover the plan that does not know of an arrival yet, and under
      * to_the_last the one that does not know of an end yet. A plan that would be shown no request
      * is skipped. */
     bool shown_alone;
-    /* Of a router: it sends requests to two replicas (ifl_send_pair) if there are two. It is then
-     * refused when the configuration is read if no pool has a role. If this is false, the run ends
-     * with the router's name at its first such answer. */
+    /* Of a router: it may answer ifl_send_pair. If true and no pool has a role, the router is
+     * refused when the configuration is read. If false and the router answers ifl_send_pair, the
+     * run ends with the router's name. */
     bool sends_pairs;
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.

@@ -37,12 +37,14 @@ struct ifl_limits {
      * stage). `plan` is called when the previous step has ended, but is shown only what was known
      * when that step began:
      *   - ifl_next skips waiting requests that have arrived since;
-     *   - a request that had its last token in the previous step still runs, with its blocks and
-     *     its seat, and may be preempted; tokens that the plan gives it cost time, like padding,
-     *     and yield nothing; it leaves when the plan has been made. Preempted, it is IFL_DONE, and
-     *     n_preempted of the step alone counts it: no report does, nor on_preempt.
-     * Hooks have been called for the previous step, and all counts are current (ifl_out_before: the
-     * tokens that were known). If the plan gives no token, another follows and is shown all. */
+     *   - a request that got its last token in the previous step still runs, with its blocks and
+     *     its seat, and may be preempted. Tokens that the plan gives it cost time, like padding,
+     *     and yield nothing. It leaves when the plan has been made. If it is preempted, its state
+     *     is IFL_DONE; step->n_preempted counts it, but no report does, and on_preempt is not
+     *     called.
+     * Hooks have been called for the previous step, and all counts are current; ifl_out_before
+     * returns the tokens that were known. If the plan gives no token, another plan follows, which
+     * is shown everything. */
     bool plans_ahead;
     int32_t max_drafts;   /* most tokens that are guessed for a request in a step; 0: never any */
     uint32_t n_adapters;  /* adapters have numbers from 1 to this; 0: there are none */
@@ -327,9 +329,8 @@ struct ifl_step_ops {
                                         int32_t n_draft, int32_t hold_tokens);
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
      * serving.kv.keep, and gives back the blocks of the others. With n_slots of all its tokens it
-     * does nothing. Not implemented yet: any other n_slots ends the run with the module's name, as
-     * a configuration that does not go together (K/V is given up as serving.kv.keep says, whatever
-     * the plan). */
+     * does nothing. In this version any other n_slots is not implemented and ends the run with the
+     * module's name: serving.kv.keep alone decides which K/V is given up. */
     void (*keep)(struct ifl_step *, const struct ifl_request *, int32_t n_slots);
     /* Brings the n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the
      * device, and takes their blocks now, without asking a module: the request is MOVING, then

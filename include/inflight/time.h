@@ -49,7 +49,7 @@ static inline int64_t ifl_ns_from_ms(double ms)
     return ifl_ns_from_s(ms * 1e-3);
 }
 
-/* A time `by_ns` behind one up to IFL_LAST_NS, and IFL_LAST_NS at most; by_ns may be IFL_NEVER. */
+/* at_ns + by_ns, at most IFL_LAST_NS. at_ns is at most IFL_LAST_NS; by_ns may be IFL_NEVER. */
 static inline int64_t ifl_later_ns(int64_t at_ns, int64_t by_ns)
 {
     return at_ns + ifl_min(by_ns, IFL_LAST_NS - at_ns);
