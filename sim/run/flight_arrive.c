@@ -308,6 +308,8 @@ IFL_HOT int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
     struct flight *flight = loop->flight;
     struct arrival a;
     enum ifl_status status;
+    if (workload_enters_front(flight->workload))
+        return 0;
     if (IFL_RARE(!workload_take(flight->workload, &a))) {
         arrival_leaves_ns(&a, &status);
         return loop_turn_away(loop, &a, a.at_ns, status, error);

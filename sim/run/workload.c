@@ -344,10 +344,39 @@ static int64_t look_through_front(struct workload *workload)
     return event_next_ns(&workload->in_front);
 }
 
+/* True if ends of requests cause others to be sent: until a time has come, a request may still be
+ * sent at it, in front of one that the trace has later. */
+static bool feeds_back(const struct workload *workload)
+{
+    return !workload->source &&
+           (workload->closed || workload->next_turn || workload->retries.most > 0);
+}
+
+static int64_t next_through_front_ns(struct workload *workload)
+{
+    return feeds_back(workload)
+               ? ifl_min(next_sent_ns(workload), event_next_ns(&workload->in_front))
+               : look_through_front(workload);
+}
+
 static void look_ahead(struct workload *workload)
 {
-    workload->next_ns =
-        IFL_RARE(workload->sent_ns != NULL) ? look_through_front(workload) : next_sent_ns(workload);
+    workload->next_ns = IFL_RARE(workload->sent_ns != NULL) ? next_through_front_ns(workload)
+                                                            : next_sent_ns(workload);
+}
+
+IFL_APART static bool enter_front(struct workload *workload)
+{
+    if (!feeds_back(workload) || next_sent_ns(workload) > workload->next_ns)
+        return false;
+    send(workload);
+    look_ahead(workload);
+    return true;
+}
+
+bool workload_enters_front(struct workload *workload)
+{
+    return IFL_RARE(workload->sent_ns != NULL) && enter_front(workload);
 }
 
 int workload_go_through(struct workload *workload, const struct front_end *front,
@@ -407,9 +436,17 @@ void workload_deliver(const struct workload *workload, struct ifl_request_record
         record->finish_ns += workload->token_ns;
 }
 
+/* Clients leave before requests arrive. */
+static bool reaches_engine(const struct workload *workload, const struct arrival *a)
+{
+    enum ifl_status status;
+    return a->at_ns == workload->out_ns[a->row] && arrival_leaves_ns(a, &status) > a->at_ns;
+}
+
 IFL_HOT bool workload_take(struct workload *workload, struct arrival *arrival)
 {
     ifl_assert(workload->next_ns != IFL_NEVER);
+    ifl_assert(!workload->sent_ns || workload->in_front.n > 0);
     const int64_t now_ns = workload->next_ns;
     const struct released of = IFL_RARE(workload->sent_ns != NULL)
                                    ? unpack(workload, event_pop(&workload->in_front).payload)
@@ -420,7 +457,7 @@ IFL_HOT bool workload_take(struct workload *workload, struct arrival *arrival)
     arrival->sent_ns = IFL_RARE(workload->sent_ns != NULL) ? workload->sent_ns[of.row] : now_ns;
     arrival->serial = workload->n_arrived++;
     look_ahead(workload);
-    return !IFL_RARE(workload->sent_ns != NULL) || now_ns == workload->out_ns[of.row];
+    return !IFL_RARE(workload->sent_ns != NULL) || reaches_engine(workload, arrival);
 }
 
 IFL_HOT void workload_recall(const struct workload *workload, size_t row, uint64_t serial,

@@ -56,4 +56,48 @@ if command -v python3 >/dev/null; then
     *) complain "a front end of 5 ms and 5 us a token is taken for: $found" ;;
     esac
 fi
+# ---- requests that ends cause to be sent ----
+
+# NAME KEYS: a configuration over the trace NAME.csv, of requests whose steps take 50 ms.
+caused() {
+    cat >"$1.yaml" <<END
+workload: {trace: $1.csv$2}
+serving:
+  batching: {policy: mixed, max_seqs: $3}
+  order: fcfs
+  admit: {policy: reserve, for: declared}
+  preempt: {policy: tail, fate: never}
+  max_model_len: 512
+  max_queued_reqs: $4
+  kv: {block_tokens: 16, num_blocks: 100, null_blocks: 0, prefix_cache: none}
+cost: {model: linear, step_s: 0.05}
+END
+}
+
+# Row 1 is shed at 0.22. Its retry is sent at 0.62, 10 ms before row 2, and is worked on first: each takes 0.1 s,
+# and 0.02 s more to the engine.
+printf '%s\n' request_id,arrival_s,prompt_tokens,output_tokens 0,0,5,4 1,0.05,5,1 2,0.63,5,1 >shed.csv
+caused shed ', retry: {most: 1, backoff_s: 0.4, jitter_frac: 0}' 4 1
+succeeds "$inflight" run shed.yaml --quiet -o out --set 'deployment.front_end={request_s: 0.02, serial_s: 0.1}'
+same "$(columns out/requests.csv request_id,first_scheduled_s | tr '\n' ' ')" \
+    '0,0.120000000 1, 4,0.740000000 2,0.840000000 ' 'a retry before a row of the trace that is sent later'
+
+# Rows 1 to 3 are shed together, the latest first. Their retries are sent together, in the order of their arrival.
+printf '%s\n' request_id,arrival_s,prompt_tokens,output_tokens,ttft_slo_s 0,0,5,10, 1,0.1,8,1,0.2 2,0.2,7,1,0.1 \
+    3,0.3,6,1,0.1 >together.csv
+caused together ', retry: {most: 1, backoff_s: 0.4, jitter_frac: 0}' 1 0
+for front in 0 0.02; do
+    succeeds "$inflight" run together.yaml --quiet -o out --set "deployment.front_end.request_s=$front" --set cost.step_s=0.1 \
+        --set serving.kv.num_blocks=4 \
+        --set 'cluster.gateway={hold: true, queue_depth: 1, kv_frac: 0.25, order: latest, prefill_tokens_s: 100000}'
+    same "$(columns out/requests.csv request_id,status | tail -3 | tr '\n' ' ')" '5,finished 6,shed 7,shed ' \
+        "retries that are sent together, request_s $front"
+done
+
+# The client leaves as its request would reach the engine: clients leave first.
+printf '%s\n' request_id,arrival_s,prompt_tokens,output_tokens,abort_s 0,0,5,10, 1,0.1,8,1,0.05 >leaves.csv
+caused leaves '' 1 0
+succeeds "$inflight" run leaves.yaml --quiet -o out --set deployment.front_end.request_s=0.05
+same "$(columns out/requests.csv request_id,replica,status | tail -1)" '1,,aborted' 'a client that leaves in time'
+
 finish
