@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct progress_state {
-    double done_frac; /* of the work that is to be done; NaN: it is not known how much that is */
+    double done_frac; /* share of the work that is done; NaN: unknown */
     char text[160];   /* what has been done so far */
 };
 
@@ -17,7 +17,7 @@ struct progress {
     void (*look)(void *context, struct progress_state *state);
     void *context;
     bool quiet;
-    bool in_lines; /* where there is no terminal, lines at intervals */
+    bool in_lines; /* without a terminal: print lines at intervals */
     /* private */
     bool running, terminal;
     double start_s;

@@ -1,7 +1,7 @@
 /* What --resume keeps of an earlier run. A point is kept if
  *   - its record is of this study;
  *   - its files have not changed since they were written;
- *   - its inputs have not changed since it was flown. */
+ *   - its inputs have not changed since it was simulated. */
 #ifndef SIM_CLI_RESUME_H
 #define SIM_CLI_RESUME_H
 
