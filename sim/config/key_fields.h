@@ -44,7 +44,8 @@
         key, IFL_TEXT, AT(member), NAN, 0, CAP(member), NULL, "", doc                              \
     }
 
-/* The least rate and the least period: 0 has no meaning for either, and no real one is smaller. */
+/* The least rate and the least period: 0 has no meaning for either, and no real value is smaller.
+ */
 #define SMALL 1e-9
 
 #define ANY INT32_MAX
