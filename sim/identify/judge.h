@@ -10,9 +10,10 @@ struct judged {
     double request[N_LATENCIES]; /* median relative error of a request, without its sign */
 };
 
-/* What a mean that was not fitted is off beside what the parameters leave open: the root mean
- * square of what the second halves of runs on other GPUs were off after their first halves were
- * fitted, and from how many runs that is known (reports/reproductions/identify). */
+/* Returns the usual relative error of a mean that was not fitted, in addition to the uncertainty of
+ * the parameters: the root mean square error of the second halves of runs on other GPUs after
+ * fitting their first halves. JUDGE_MODEL_RUNS says from how many runs it is known
+ * (reports/reproductions/identify). */
 double judge_model_error(enum latency latency);
 enum { JUDGE_MODEL_RUNS = 6 };
 /* Widens the ends of 90% around a predicted mean by the model's error, as logarithms. */

@@ -1,4 +1,5 @@
-/* A recorded run as identification sees it: what was measured, and the requests that are flown. */
+/* A recorded run as identification uses it: what was measured, and the requests that are simulated.
+ */
 #ifndef SIM_IDENTIFY_RECORDING_H
 #define SIM_IDENTIFY_RECORDING_H
 
@@ -51,7 +52,7 @@ static inline int32_t recording_prompt(const struct recording *recording, size_t
 {
     return recording->flown.n_prompt[recording->n_before + i];
 }
-/* The same arrivals, answers and latencies. */
+/* True if both have the same arrivals, answers and latencies. */
 bool recording_same(const struct recording *a, const struct recording *b);
 /* The most blocks that fitted requests held at a time between first and last token, what they found
  * in a cache left out. */

@@ -1,4 +1,4 @@
-/* A trial: the requests of a recording flown with given parameters. */
+/* A trial: the requests of a recording, simulated with given parameters. */
 #ifndef SIM_IDENTIFY_TRIAL_H
 #define SIM_IDENTIFY_TRIAL_H
 
@@ -35,8 +35,8 @@ void trial_close(struct trial *trial);
 int trial_fly(const struct trial_setting *setting, const struct recording *recording,
               const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
               struct ifl_error *error);
-/* The same until the last of the fitted requests has ended: half the time. What is known of the
- * others is not to be used. */
+/* As trial_fly, but only until the last of the fitted requests has ended: half the time. Values of
+ * the other requests must not be used. */
 int trial_fly_fitted(const struct trial_setting *setting, const struct recording *recording,
                      const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
                      struct ifl_error *error);
