@@ -6,7 +6,7 @@
  *
  *     min(n_p goodput_p, n_d goodput_d)   phases that were searched separately
  *     n goodput                           n pairs of a prefill and a decode replica
- *     as simulated                       candidates that were simulated as a whole
+ *     as simulated                        candidates that were simulated as a whole
  *
  * Its cost is dollars an hour if all pools have prices, else GPUs. A placement is on the front if
  * it serves more than each placement that costs no more.

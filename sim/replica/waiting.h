@@ -132,9 +132,10 @@ static inline void waiting_tidy(struct waiting *waiting)
 
 /* Layout of a cursor:
  *
- *   at[0]  low half: entries of front that the cursor has passed, from the top high half: the
- *          cursor's number from 1, where keys move
- *   at[1]  low half: entries of near that the cursor has passed high half: n_rankings at that time
+ *   at[0]  low half: entries of front that the cursor has passed, from the top
+ *          high half: the cursor's number, from 1 on, if keys change within a plan
+ *   at[1]  low half: entries of near that the cursor has passed
+ *          high half: n_rankings at that time
  *
  * A cursor from before the last ranking begins anew, and passes over the requests that it has
  * shown. */
