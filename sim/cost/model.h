@@ -141,7 +141,7 @@ struct model {
  * Hugging Face config. */
 int model_load(const char *name, struct model *model, struct ifl_error *error);
 
-/* What a caller may ask a model's weights to be. */
+/* The formats that a caller may choose for a model's weights. */
 #define MODEL_DTYPES "auto|fp32|fp16|bf16|fp8|int8|int4|nvfp4"
 enum model_dtype {
     MODEL_DTYPE_AUTO, /* as the model's file says */
@@ -153,8 +153,8 @@ enum model_dtype {
     MODEL_DTYPE_INT4,
     MODEL_DTYPE_NVFP4
 };
-/* K/V that has as many bytes as the activations follows them. With another quantization than that
- * of the file all matrices have it. */
+/* Sets the format of the weights. K/V as wide as the activations changes with them. With another
+ * quantization than the file's, all matrices have it. */
 void model_set_dtype(struct model *model, enum model_dtype dtype);
 
 /* Errors where the ranks cannot share the model evenly: query heads, FFN columns, and KV heads
@@ -184,7 +184,7 @@ struct parallel model_tensor_parallel(int32_t tensor);
  * context evenly, and for a dense model with data or expert above 1. `spread` may be the model. */
 int model_spread(const struct model *model, const struct parallel *parallel, struct model *spread,
                  struct ifl_error *error);
-/* n_rank_experts / E of model_spread; 1 without. */
+/* Returns n_rank_experts / E of model_spread; 1 if the model is not spread. */
 double model_rank_experts_frac(const struct model *model);
 
 int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel);
@@ -196,7 +196,7 @@ static inline bool model_is_latent(const struct model *model)
 {
     return model->kv_lora_rank > 0;
 }
-/* Of a norm of so many elements. */
+/* Number of parameters of a norm of so many elements. */
 static inline int64_t model_norm_parameters(const struct model *model, int64_t width)
 {
     return model->norm == MODEL_LAYERNORM ? 2 * width : width;
@@ -240,7 +240,7 @@ int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
 /* Of these, those that are quantised, where a part of them is left in weight_bytes. */
 int64_t model_quantized_bytes(const struct model *model, int32_t tensor_parallel);
-/* Those of the experts that a router picks from. */
+/* Bytes of the experts from which a router picks. */
 int64_t model_experts_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* Bytes of an element of K and V, its share of a scale included. */
@@ -288,7 +288,7 @@ double model_distinct_experts(const struct model *model, double n_tokens);
  * the variance L q + L (L-1) q2 - L^2 q^2, and the largest is taken as that of normal numbers: 1 to
  * 13% below draws at random. model_distinct_experts where ranks hold all. */
 double model_most_experts(const struct model *model, double n_tokens);
-/* MLPs that a token goes through. */
+/* Number of MLPs that a token passes. */
 double model_experts_per_token(const struct model *model);
 
 /* y[m][n] = x[m][k] w[n][k] on one rank. */
