@@ -30,9 +30,9 @@ bool adapter_has(enum ifl_engine_adapter_matrices matrices, enum adapter_target 
 /* Returns the number of elements of the A and B of an adapter in all layers; 0 for a rank of 0. */
 int64_t adapter_count(const struct ifl_engine_options *options, int32_t rank);
 
-/* Where an adapter's numbers come from: drawn, or a folder in PEFT's format, adapter_config.json
- * with r and lora_alpha and adapter_model.safetensors with A and B of each product
- * ("base_model.model." in front of the product's name, ".lora_A.weight" behind it). */
+/* The source of an adapter's numbers: drawn, or a folder in PEFT's format: adapter_config.json with
+ * r and lora_alpha, and adapter_model.safetensors with A and B of each product ("base_model.model."
+ * before the product's name, ".lora_A.weight" after it). */
 struct adapter_source {
     const struct ifl_engine_options *options;
     int32_t adapter; /* from 1 on */

@@ -27,7 +27,7 @@ enum {
     PASS_GRAPH_SEQS = 256      /* passes of up to so many decodes alone are captured */
 };
 
-/* What never changes after opening. */
+/* Limits that never change after opening. */
 struct pass_limits {
     int32_t max_rows, max_seqs, max_blocks;
     int32_t block_tokens, n_shares, group, n_kv_heads; /* group: query heads of a KV head */

@@ -57,7 +57,7 @@ enum {
     UNMARKED = 16 /* the mark is lost */
 };
 
-/* What a plan knows. */
+/* The facts that a plan may use. */
 struct known {
     uint64_t notes;
     int32_t n_ended_seqs;   /* sequences that keep their seats and are known to have ended */

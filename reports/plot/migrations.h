@@ -1,4 +1,4 @@
-/* Where requests that moved while they ran were, from moves.csv. */
+/* Reads from moves.csv at which replica each request was that moved while it ran. */
 #ifndef INFLIGHT_REPORTS_PLOT_MIGRATIONS_H
 #define INFLIGHT_REPORTS_PLOT_MIGRATIONS_H
 

@@ -1,4 +1,4 @@
-/* How much of their time the stages of pipelines compute. */
+/* The share of their time that the stages of pipelines compute. */
 #ifndef REPORTS_RECORD_STAGE_SUMS_H
 #define REPORTS_RECORD_STAGE_SUMS_H
 

@@ -28,7 +28,7 @@ struct progress {
 /* Does nothing when quiet, and where there is no terminal unless `in_lines`. */
 void progress_start(struct progress *progress);
 void progress_stop(struct progress *progress);
-/* What to write before a message so that it begins on a clear line; may be empty. */
+/* Returns the text to write before a message so that it begins on a clear line; may be empty. */
 const char *progress_erase(void);
 
 #endif

@@ -133,7 +133,7 @@ struct speculation_config {
     bool prompts_look_ahead;
 };
 
-/* What the trace's adapters are. */
+/* The adapters of the trace. */
 struct adapters_config {
     char ranks[512];  /* numbers with commas, dealt out in turn */
     int32_t matrices; /* enum adapter_matrices (cost/adapter_cost.h) */

@@ -16,7 +16,7 @@ const struct node *sweep_value(const struct node *sweep, size_t point, size_t ax
 
 /* As sweep_value, as text: the value's name if it has one. */
 const char *sweep_name(const struct node *sweep, size_t point, size_t axis);
-/* What the axis is called in reports: its key, "variant" for variants. */
+/* Returns the name of the axis in reports: its key, or "variant" for variants. */
 const char *sweep_axis_name(const struct node *axis);
 
 /* Overrides a configuration with the point's values. */

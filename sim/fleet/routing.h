@@ -14,7 +14,7 @@
 #include "fleet/pools.h"
 #include "replica/replica.h"
 
-/* What the router is shown. */
+/* The fleet as the router sees it. */
 struct routing_fleet {
     struct ifl_fleet pub; /* first: the module holds a pointer to it */
     struct routing *routing;

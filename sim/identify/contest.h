@@ -56,7 +56,7 @@ static inline bool contest_ends(int rc)
     return rc == IFL_E_NOMEM || rc == IFL_E_INTERRUPTED;
 }
 
-/* Fills the candidates. The caller owes contest_close, also after an error. */
+/* Fills the candidates. The caller must call contest_close, after an error, too. */
 int contest_open(struct contest *contest, struct quest *quest, struct ifl_error *error);
 void contest_close(struct contest *contest);
 /* Sets which parameters are fitted for candidates: those that the search of `quest` has fitted or

@@ -35,7 +35,7 @@ int profile_search(struct fit *fit, enum parameter parameter, size_t n, double l
 /* The score test of PROMPT_FRAC at its present value: by how many standard deviations (those of
  * sums of spans) the loss falls along the profile as the parameter grows. */
 int profile_test(struct fit *fit, enum parameter parameter, double *sds, struct ifl_error *error);
-/* Of a profile that ends above in a value that limits nothing. */
+/* The lower end of a profile with an upper end that does not limit anything. */
 struct profile_end {
     double low, best; /* low: the least value that the recordings allow */
     double shows; /* part of the draws of spans that the best explains better than the upper end;
@@ -58,7 +58,8 @@ struct slopes {
     double *load; /* [rows] sequences in the steps of a request's decode */
 };
 
-/* Leaves fit->predicted_s at fit->value. The caller owes slopes_close, also after an error. */
+/* Computes the slopes; leaves fit->predicted_s at fit->value. The caller must call slopes_close,
+ * after an error, too. */
 int slopes_open(struct slopes *slopes, struct fit *fit, const enum parameter of[], size_t k,
                 struct ifl_error *error);
 void slopes_close(struct slopes *slopes);

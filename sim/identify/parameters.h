@@ -27,7 +27,7 @@ enum parameter {
     N_PARAMETERS
 };
 
-/* What a fit moves of a parameter. */
+/* The transform of a parameter in which a fit moves. */
 enum moved {
     ITSELF,
     LOGARITHM,
@@ -48,7 +48,7 @@ extern const struct parameter_row parameter_rows[N_PARAMETERS];
 
 /* Returns the value after `moved` of it has grown by `by`. An inverse stays above 0. */
 double parameter_moved(enum parameter parameter, double value, double by);
-/* How far `moved` is from one value to the other. */
+/* Returns the distance between two values in terms of `moved`. */
 double parameter_distance(enum parameter parameter, double from, double to);
 
 /* The parameter of that key, or -1. */
@@ -58,7 +58,8 @@ int parameter_find(const char *key);
  * tell them apart; NULL: there is none. */
 const char *parameter_acts_as(enum parameter parameter);
 
-/* What the machine and the configuration say, n_blocks as the pool was counted. */
+/* Fills `value` from the machine and the configuration; n_blocks is the counted size of the pool.
+ */
 void parameters_of(const struct machine *machine, const struct config *config, int32_t n_blocks,
                    double value[N_PARAMETERS]);
 /* Sets all values except that of BLOCKS in the machine. A front end below 0, which a search may

@@ -20,7 +20,7 @@ struct quest {
     double cached_frac; /* share of the prompts' tokens found in the cache of an unlimited pool */
 };
 
-/* Finds the parameters. The caller owes quest_close, also after an error. */
+/* Finds the parameters. The caller must call quest_close, after an error, too. */
 int quest_search(struct quest *quest, const struct identify_options *options,
                  struct identified *found, struct ifl_error *error);
 void quest_close(struct quest *quest);

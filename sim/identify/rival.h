@@ -29,8 +29,8 @@ static const double rival_least_gain = 0.5;
  * predicted. */
 int rival_compare(const struct fit *fit, const struct fit *rival, struct rival_gain *gain,
                   struct ifl_error *error);
-/* Searches a model of the same runs whole, and compares it with what was found. The caller owes
- * rival_close, also after an error. */
+/* Searches all parameters of another model of the same runs, and compares it with what was found.
+ * The caller must call rival_close, after an error, too. */
 int rival_search(const struct quest *quest, const struct identify_options *options,
                  struct quest *rival, struct rival_gain *gain, struct ifl_error *error);
 void rival_close(struct quest *rival);

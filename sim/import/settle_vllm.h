@@ -4,7 +4,7 @@
 
 #include "import/settle.h"
 
-/* What is known so far. Versions are numbers: 0.9.1 is 901. */
+/* The facts derived so far. Versions are numbers: 0.9.1 is 901. */
 struct vllm {
     struct settled *s;
     int version;
@@ -15,8 +15,8 @@ struct vllm {
     long long window_tokens; /* window of these layers */
 };
 
-/* Whether layers with a window have blocks of their own, after the model: serving.kv.windows of a
- * model that has some, and the above. */
+/* Sets serving.kv.windows for a model that has layers with a window, and the fields above. Call it
+ * after the model is set. */
 void vllm_settle_windows(struct vllm *v);
 
 /* serving.kv.encoder and its like, after batching and the model's length: what V1's profile run

@@ -76,7 +76,7 @@ bool replay_call_headers_too_long(const struct replay_call *call);
 /* Waits until `until_ns`, or until something has happened, and handles the transfers. */
 int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_error *error);
 
-/* What the module exports as inflight_http: the functions above. */
+/* The functions above, as the module inflight_http exports them. */
 struct replay_http_module {
     size_t n_bytes; /* of this struct */
     int (*server_check)(const struct replay_server *server, struct ifl_error *error);

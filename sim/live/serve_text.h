@@ -1,4 +1,4 @@
-/* How texts count as tokens, where no tokenizer is configured.
+/* Converts between texts and tokens if no tokenizer is configured.
  *
  * A text is cut into pieces of four bytes from its beginning, the last one shorter; each is a
  * token. The answers of a simulation are made of words of three letters behind a blank, which are

@@ -57,7 +57,8 @@ struct adapters {
     uint32_t last;    /* adapter of the request added last to the step being described; 0: none */
 };
 
-/* 0, or IFL_E_NOMEM. Zeroed memory is valid for adapters_destroy, and has no adapters. */
+/* Returns 0 or IFL_E_NOMEM. Zeroed memory is valid for adapters_destroy, and means that there are
+ * no adapters. */
 int adapters_create(struct adapters *adapters, const struct adapters_options *options);
 void adapters_destroy(struct adapters *adapters);
 

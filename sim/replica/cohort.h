@@ -195,7 +195,7 @@ struct tick_gaps { /* `count` members have waited gap_ns since their last token 
  * members that are not fresh; the caller records the gaps of fresh members before the call. Returns
  * 0 or IFL_E_NOMEM. */
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
-/* How the pool is used while ticks pass. */
+/* The use of the pool over several ticks, for cohort_pass. */
 struct cohort_uses {
     struct ifl_pool_use *of; /* room for one entry per tick and one more; the caller fills the
                                 first entry, except `until` */

@@ -101,7 +101,7 @@ struct said_list {
     size_t n_repeats, cap_repeats;
 };
 
-/* What never changes once the replica is created. */
+/* The parts of a replica that never change after its creation. */
 struct replica_fixed {
     uint32_t number; /* in its cluster */
     bool plain; /* no request has several samples, guesses, an adapter, or K/V that is given up or
@@ -202,7 +202,7 @@ static inline int32_t replica_full_blocks(const struct replica *replica, int32_t
     return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
 }
 
-/* Whether the request can ever run here. */
+/* The answer to whether a request can ever run at this replica. */
 enum replica_fit { REPLICA_FITS, REPLICA_BEYOND_MODEL, REPLICA_BEYOND_POOL };
 enum replica_fit replica_fit_group(const struct replica *replica, const struct arrival *arrival);
 static inline enum replica_fit replica_fit(const struct replica *replica,
@@ -239,7 +239,8 @@ bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
 /* True if the plan gives one token to each member of the cohort and does nothing else: what a
  * promise says. */
 bool replica_ticks_again(const struct replica *replica);
-/* Builds the step at now_ns without a plan, if the promise covers it. False: a plan is needed. */
+/* Builds the step at now_ns without a plan, if the promise covers it. Returns false if a plan is
+ * needed. */
 bool replica_repeat(struct replica *replica, int64_t now_ns);
 /* Turns the plan into in_flight.desc. Returns true if there is work or a copy to submit. */
 bool replica_commit(struct replica *replica);

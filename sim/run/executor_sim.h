@@ -42,7 +42,7 @@ int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_
                         struct ifl_error *error);
 /* Sets the cost of n replicas, from number `first` on. */
 void executor_sim_cost(struct executor_sim *sim, struct cost *cost, uint32_t first, uint32_t n);
-/* Of the n replicas from number `first` on, each n_engines consecutive ones share a pipeline with
+/* Lets each n_engines consecutive replicas, of the n from number `first` on, share a pipeline with
  * these stages (more than one) and have up to `depth` steps in flight together. */
 int executor_sim_pipeline(struct executor_sim *sim, const struct stages *stages, uint32_t first,
                           uint32_t n, uint32_t n_engines, int32_t depth, struct ifl_error *error);

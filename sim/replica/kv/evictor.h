@@ -1,8 +1,8 @@
 /* Unused cached blocks, in the order in which they are evicted.
  *
- * The order: the smallest key first; of equal keys the deepest block, then the one touched first,
- * then the lowest number. Most blocks are added in rising order, as under LRU; these form a list.
- * The other blocks are in a heap.
+ * The block with the smallest key is first; of equal keys the deepest block, then the block touched
+ * first, then the lowest number. Most blocks are added in rising order, as under LRU; these form a
+ * list. The other blocks are in a heap.
  *
  * Each block has a seat. Seats may be part of larger records of the caller. While the evictor does
  * not have a block, the caller may use its seat. */
