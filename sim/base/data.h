@@ -20,8 +20,9 @@ int data_path(const char *relative, char found[512]);
 /* The folder of the scripts that draw figures. */
 int data_plot_scripts(char found[512], struct ifl_error *error);
 
-/* Fills the sorted names of files: of the configurations with kind "configs", of the shipped traces
- * with "traces". No name at all is an error; its message says which folders were searched. */
+/* Fills the sorted names that data_resolve knows: of the configurations with kind "configs", of the
+ * shipped traces with "traces". No name at all is an error; its message says which folders were
+ * searched. */
 struct name_list {
     char **of;
     size_t n;
