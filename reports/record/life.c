@@ -110,7 +110,7 @@ IFL_HOT static char *put_life(char *at, int32_t point, const struct life_columns
     at = row_seconds(at, life->arrival_ns);
     at = row_seconds(at, life->first_scheduled_ns);
     at = row_seconds(at, life->first_token_ns);
-    at = row_seconds(at, life->finish_ns);
+    at = row_seconds(at, life_finish_ns(life));
     at = row_int(at, life->prompt_tokens);
     at = row_int(at, life->output_tokens);
     at = row_int(at, life->rare->cached_tokens);
@@ -145,7 +145,7 @@ IFL_HOT int life_write(struct whole_file *file, int32_t point, const struct life
     at = put_life(at, point, columns, life);
     at = columns->adapter ? row_text(at, columns->adapter) : at;
     if (IFL_RARE(columns->may_leave))
-        at = row_seconds(at, life_finished(life) ? IFL_NEVER : life->rare->left_ns);
+        at = row_seconds(at, life_finished(life) ? IFL_NEVER : life->end_ns);
     whole_commit(file, row_end(at));
     return IFL_OK;
 }

@@ -29,12 +29,12 @@ struct rare {
     int64_t load_ns, load_exposed_ns;
     int32_t n_migrations; /* as in its record */
     int64_t migrating_ns, down_ns;
-    int64_t left_ns; /* when a request that has not finished left */
 };
 
 struct life {
     uint64_t request_id;
-    int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
+    int64_t arrival_ns, first_scheduled_ns, first_token_ns;
+    int64_t end_ns;     /* when the request finished or, without an answer, left */
     int64_t max_itl_ns; /* IFL_NEVER where undefined */
     const struct rare
         *rare; /* requests without such fields share one record, which stays in the cache */
@@ -47,6 +47,11 @@ static inline bool life_finished(const struct life *life)
     return life->status == IFL_FINISHED;
 }
 
+static inline int64_t life_finish_ns(const struct life *life)
+{
+    return life_finished(life) ? life->end_ns : IFL_NEVER;
+}
+
 static inline int64_t life_ttft_ns(const struct life *life)
 {
     return life->first_token_ns == IFL_NEVER ? IFL_NEVER : life->first_token_ns - life->arrival_ns;
@@ -54,7 +59,7 @@ static inline int64_t life_ttft_ns(const struct life *life)
 
 static inline int64_t life_e2e_ns(const struct life *life)
 {
-    return life_finished(life) ? life->finish_ns - life->arrival_ns : IFL_NEVER;
+    return life_finished(life) ? life->end_ns - life->arrival_ns : IFL_NEVER;
 }
 
 /* Divides in doubles, in a third of the time that integers take. Both numbers are exact below 2^53,
@@ -70,7 +75,7 @@ static inline int64_t life_tpot_ns(const struct life *life)
 {
     if (!life_finished(life) || life->output_tokens < 2)
         return IFL_NEVER;
-    return life_ratio_ns(life->finish_ns - life->first_token_ns, life->output_tokens - 1);
+    return life_ratio_ns(life->end_ns - life->first_token_ns, life->output_tokens - 1);
 }
 
 static inline int64_t life_normalized_ns(const struct life *life)
@@ -95,7 +100,7 @@ static inline int64_t life_prefill_ns(const struct life *life)
 
 static inline int64_t life_decode_ns(const struct life *life)
 {
-    return life_finished(life) ? life->finish_ns - life->first_token_ns -
+    return life_finished(life) ? life->end_ns - life->first_token_ns -
                                      (life->rare->stalled_ns - life->rare->stalled_prefill_ns)
                                : IFL_NEVER;
 }

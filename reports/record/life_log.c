@@ -13,7 +13,7 @@ _Static_assert(FIRST_BYTES *GROWTH *GROWTH == LIFE_LOG_BYTES, "it grows to the l
 
 /* stalled_ns follows, if it is not 0. */
 struct entry {
-    int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
+    int64_t arrival_ns, first_scheduled_ns, first_token_ns, end_ns;
     int32_t prompt_tokens, output_tokens, replica;
     uint8_t status;
     bool has_stalled;
@@ -102,7 +102,7 @@ int life_log_add(struct life_log *log, const struct life *life, struct ifl_error
         .arrival_ns = life->arrival_ns,
         .first_scheduled_ns = life->first_scheduled_ns,
         .first_token_ns = life->first_token_ns,
-        .finish_ns = life->finish_ns,
+        .end_ns = life->end_ns,
         .prompt_tokens = life->prompt_tokens,
         .output_tokens = life->output_tokens,
         .replica = life->replica,
@@ -189,7 +189,7 @@ IFL_HOT int life_reader_next(struct life_reader *reader, struct ifl_error *error
     reader->life = (struct life){.arrival_ns = entry.arrival_ns,
                                  .first_scheduled_ns = entry.first_scheduled_ns,
                                  .first_token_ns = entry.first_token_ns,
-                                 .finish_ns = entry.finish_ns,
+                                 .end_ns = entry.end_ns,
                                  .rare = entry.has_stalled ? &reader->rare : &life_has_none,
                                  .prompt_tokens = entry.prompt_tokens,
                                  .output_tokens = entry.output_tokens,

@@ -46,8 +46,7 @@ static bool has_rare(const struct ifl_request_record *record)
            record->tpot_slo_ns != IFL_NEVER || record->cached_tokens != 0 ||
            record->preemptions != 0 || record->swap_outs != 0 || record->wasted_steps != 0 ||
            record->wasted_tokens != 0 || record->adapter != 0 || record->is_retry ||
-           record->has_two_replicas || record->has_tiers || record->n_migrations != 0 ||
-           record->status != IFL_FINISHED;
+           record->has_two_replicas || record->has_tiers || record->n_migrations != 0;
 }
 
 IFL_APART static void fill_rare(const struct ifl_request_record *record, struct rare *rare)
@@ -75,8 +74,7 @@ IFL_APART static void fill_rare(const struct ifl_request_record *record, struct 
                           .load_exposed_ns = record->load_exposed_ns,
                           .n_migrations = record->n_migrations,
                           .migrating_ns = record->migrating_ns,
-                          .down_ns = record->down_ns,
-                          .left_ns = record->left_ns};
+                          .down_ns = record->down_ns};
     for (int t = 0; t < IFL_N_TIERS; t++)
         rare->tier_tokens[t] = record->tier_tokens[t];
 }
@@ -91,7 +89,8 @@ IFL_HOT static void fill(const struct ifl_request_record *record, struct life *l
                           .arrival_ns = record->arrival_ns,
                           .first_scheduled_ns = record->first_scheduled_ns,
                           .first_token_ns = record->first_token_ns,
-                          .finish_ns = record->finish_ns,
+                          .end_ns =
+                              record->status == IFL_FINISHED ? record->finish_ns : record->left_ns,
                           .max_itl_ns = record->max_itl_ns < 0 ? IFL_NEVER : record->max_itl_ns,
                           .rare = rarely ? rare : &life_has_none,
                           .prompt_tokens = record->prompt_tokens,

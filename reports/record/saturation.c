@@ -55,10 +55,9 @@ static void grow(struct saturation *saturation, int64_t at_ns, double tokens)
 static void add_stalls(struct saturation *saturation, const struct life *life, double tokens)
 {
     const double stalled_ns = (double)life->rare->stalled_ns;
-    const double stalled =
-        tokens * stalled_ns / (double)(life->finish_ns - life->first_scheduled_ns);
+    const double stalled = tokens * stalled_ns / (double)(life->end_ns - life->first_scheduled_ns);
     grow(saturation, life->first_scheduled_ns, stalled);
-    grow(saturation, life->finish_ns, -stalled);
+    grow(saturation, life->end_ns, -stalled);
 }
 
 void saturation_begin(struct saturation *saturation, int64_t first_ns, int64_t last_ns)

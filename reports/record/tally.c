@@ -126,7 +126,7 @@ IFL_HOT void tally_life(struct tally *tally, const struct life *life)
     tally->n_meeting_slos += life_meets_slos(life);
     tally->prompt_tokens += life->prompt_tokens;
     tally->output_tokens += life->output_tokens;
-    tally->last_finish_ns = ifl_max(tally->last_finish_ns, life->finish_ns);
+    tally->last_finish_ns = ifl_max(tally->last_finish_ns, life->end_ns);
     latencies_of(life, ns);
     for (size_t which = 0; which < N_LATENCIES; which++)
         add_sample(&tally->of[which], ns[which]);

@@ -334,7 +334,7 @@ static size_t find_marks(const struct timeline *timeline, const struct life *lif
 {
     const int64_t ns[N_MARKS] = {life->arrival_ns, life->first_scheduled_ns,
                                  given_ns(timeline, life->first_token_ns),
-                                 given_ns(timeline, life->finish_ns)};
+                                 given_ns(timeline, life_finish_ns(life))};
     size_t n = 0;
     memcpy(mark_ns, ns, sizeof ns);
     while (n < N_PHASES && ns[n + 1] != IFL_NEVER)
@@ -449,7 +449,7 @@ static int put_lifeline(struct timeline *timeline, const struct life *life, stru
     const size_t n_phases = find_marks(timeline, life, mark_ns);
     struct span *first = first_span(timeline, life->request_id);
     struct spans spans = {first, first, INT64_MIN};
-    int64_t end_ns = n_phases == N_PHASES ? life->finish_ns : mark_ns[n_phases];
+    int64_t end_ns = n_phases == N_PHASES ? life->end_ns : mark_ns[n_phases];
     for (; spans.end < timeline->spans + timeline->n_spans &&
            spans.end->request_id == life->request_id;
          spans.end++)

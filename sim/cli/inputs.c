@@ -47,6 +47,20 @@ static void take(struct taking *taking, const char *path)
     checksum_add(&taking->sum, path);
 }
 
+enum { MAX_BASES = 8 }; /* more are refused when the deployment is read */
+
+static void take_deployment(struct taking *taking, const char *path)
+{
+    char of[MAX_PATH_BYTES];
+    snprintf(of, sizeof of, "%s", path);
+    for (int i = 0; *of && i < MAX_BASES; i++) {
+        char base[MAX_PATH_BYTES];
+        take(taking, of);
+        deployment_find_base(of, base);
+        memcpy(of, base, sizeof of);
+    }
+}
+
 static void take_hardware(struct taking *taking, const char *path)
 {
     char corrections[HARDWARE_PATH_BYTES];
@@ -56,8 +70,7 @@ static void take_hardware(struct taking *taking, const char *path)
     if (platform && hardware_load(path, platform, &error) == 0) {
         if (hardware_corrections(path, &platform->hardware, corrections))
             take(taking, corrections);
-        if (*platform->deployment_path)
-            take(taking, platform->deployment_path);
+        take_deployment(taking, platform->deployment_path);
     }
     free(platform);
 }
@@ -79,6 +92,8 @@ static void take_kind(struct taking *taking, enum input_kind kind, const char *p
     struct stat status;
     if (kind == INPUT_HARDWARE)
         take_hardware(taking, path);
+    else if (kind == INPUT_DEPLOYMENT)
+        take_deployment(taking, path);
     else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
         take_folder(taking, path);
     else

@@ -234,7 +234,7 @@ static int lay_section(const struct node *root, const char *where,
 }
 
 /* Lays a map over `deployment`, or reads a whole one. */
-static int lay_map(const struct node *map, const char *where, bool is_file, bool is_whole,
+static int lay_map(const struct node *map, const char *where, bool is_whole,
                    struct deployment *deployment, struct ifl_error *error)
 {
     const struct deployment copy = *deployment, *before = is_whole ? NULL : &copy;
@@ -243,8 +243,7 @@ static int lay_map(const struct node *map, const char *where, bool is_file, bool
     for (; n < deployment_n_sections; n++)
         others[n] = deployment_sections[n].name;
     others[n++] = "intervals";
-    if (!is_file)
-        others[n] = "base";
+    others[n] = "base";
     int code = lay_fields(map, where, deployment_fields, DEPLOYMENT_FIELDS, others, before,
                           deployment, error);
     for (size_t i = 0; i < deployment_n_sections && code == 0; i++)
@@ -252,24 +251,70 @@ static int lay_map(const struct node *map, const char *where, bool is_file, bool
     return code < 0 ? code : deployment_lay_intervals(map, where, deployment, error);
 }
 
-static int load_document(const struct document *document, struct deployment *deployment,
-                         struct ifl_error *error)
+enum { MAX_FILES = 8 }; /* that a file and its bases are */
+
+static int load_document(const struct document *document, int n_files,
+                         struct deployment *deployment, struct ifl_error *error);
+
+/* Finds the file that the `base` of the file `path` names, relative to its folder. */
+static int find_base(const struct node *base, const char *path, struct document *document,
+                     struct ifl_error *error)
+{
+    char folder[sizeof document->path];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
+    return find_document(base, "base", folder, document, error);
+}
+
+static int load_base(const struct node *base, const struct document *document, int n_files,
+                     struct deployment *deployment, struct ifl_error *error)
+{
+    struct document of;
+    if (n_files > MAX_FILES)
+        return tree_fail(base, error,
+                         "base is one of more than %d files that name each other, expected an end",
+                         MAX_FILES);
+    if (find_base(base, document->path, &of, error) < 0)
+        return error->code;
+    return load_document(&of, n_files, deployment, error);
+}
+
+static int load_document(const struct document *document, int n_files,
+                         struct deployment *deployment, struct ifl_error *error)
 {
     struct node *root;
-    *deployment = (struct deployment){.name = ""};
-    memcpy(deployment->name, document->stem, sizeof deployment->name);
+    int code = 0;
     if (tree_load(document->path, &root, error) < 0)
         return error->code;
-    const int code = lay_map(root, "", true, true, deployment, error);
+    const struct node *base = root->kind == NODE_MAP ? base_of(root) : NULL;
+    if (base)
+        code = load_base(base, document, n_files + 1, deployment, error);
+    else
+        *deployment = (struct deployment){.name = ""};
+    memcpy(deployment->name, document->stem, sizeof deployment->name);
+    if (code == 0)
+        code = lay_map(root, "", !base, deployment, error);
     tree_free(root);
     return code;
+}
+
+void deployment_find_base(const char *path, char base_path[512])
+{
+    struct document document = {.path = ""};
+    struct node *root = NULL;
+    struct ifl_error error;
+    if (tree_load(path, &root, &error) == 0 && root->kind == NODE_MAP && base_of(root) &&
+        find_base(base_of(root), path, &document, &error) < 0)
+        document.path[0] = '\0';
+    memcpy(base_path, document.path, sizeof document.path);
+    tree_free(root);
 }
 
 int deployment_load(const char *name, struct deployment *deployment, struct ifl_error *error)
 {
     struct document document;
     const int code = document_find("deployments", name, &document, error);
-    return code < 0 ? code : load_document(&document, deployment, error);
+    return code < 0 ? code : load_document(&document, 0, deployment, error);
 }
 
 int deployment_lay(const struct node *map, const char *where, const char *beside,
@@ -282,11 +327,11 @@ int deployment_lay(const struct node *map, const char *where, const char *beside
         return 0;
     if (base &&
         (find_document(base, base == map ? where : "deployment.base", beside, &document, error) ||
-         load_document(&document, deployment, error)))
+         load_document(&document, 0, deployment, error)))
         return error->code;
     return base == map && map->kind == NODE_SCALAR
                ? 0
-               : lay_map(map, where, false, is_whole, deployment, error);
+               : lay_map(map, where, is_whole, deployment, error);
 }
 
 /* ---- sections of profiles before there were deployments ---- */

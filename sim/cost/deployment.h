@@ -186,7 +186,8 @@ void deployment_write_correlations(const struct deployment *deployment, const ch
 
 /* ---- reading ---- */
 
-/* `name` is the name of a file in configs/deployments or a path. */
+/* `name` is the name of a file in configs/deployments or a path. The file is whole, or lays its
+ * keys over those of another file that its `base` names, a path relative to its folder. */
 int deployment_load(const char *name, struct deployment *deployment, struct ifl_error *error);
 
 /* Overrides the deployment with the map at `where` ("deployment" in messages); if the map names a
@@ -200,6 +201,9 @@ int deployment_lay(const struct node *map, const char *where, const char *beside
  * in deployment_lay; "" for NULL or without a base. */
 int deployment_find(const struct node *map, const char *beside, char path[512],
                     struct ifl_error *error);
+/* The file that the `base` of a deployment's file names; "" without one, or if either cannot be
+ * read. */
+void deployment_find_base(const char *path, char base_path[512]);
 
 /* Fills the sections that a whole deployment may lack with their defaults. */
 int deployment_fill_optional(struct deployment *deployment, struct ifl_error *error);

@@ -41,6 +41,10 @@ succeeds "$inflight" run config.yaml -q --set workload.trace=t/timeline.csv -o t
 mkdir u
 cp trace.csv u/requests.csv.tmp # under which the report is written
 spares u u/requests.csv.tmp "$inflight" run config.yaml -q --set workload.trace=u/requests.csv.tmp -o u
+mkdir b
+echo 'base: vllm' >b/config.yaml # the base of a deployment that the configuration names
+echo 'base: b/config.yaml' >over.yaml
+spares b ./b/config.yaml "$inflight" run config.yaml -q --set deployment=./over.yaml -o b
 
 succeeds "$inflight" run config.yaml -q -o rec
 spares rec rec/steps.csv "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=rec -o rec

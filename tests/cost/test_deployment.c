@@ -1,6 +1,8 @@
 /* Deployments by name, by path, in place, and as older profiles have them. */
 #include <gsl/gsl_fit.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -46,6 +48,63 @@ static void expect_error(const char *rest, int line, const char *words)
     cr_expect_eq(load_text(rest, &platform, &error), IFL_E_INPUT, "%s", rest);
     cr_expect_eq(error.line, line, "%s: line %d", error.text, error.line);
     cr_expect_not_null(strstr(error.text, words), "%s", error.text);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* Writes both files into a folder of their own and loads the first. */
+static int load_two(const char *first, const char *second, struct deployment *of,
+                    struct ifl_error *error)
+{
+    char dir[] = "/tmp/inflight-bases-XXXXXX", path[64], base[64], found[512];
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/first.yaml", dir);
+    snprintf(base, sizeof base, "%s/second.yaml", dir);
+    write_file(path, first);
+    write_file(base, second);
+    *error = (struct ifl_error){0};
+    const int code = deployment_load(path, of, error);
+    deployment_find_base(path, found);
+    cr_expect_not_null(strstr(found, "/second.yaml"), "%s", found);
+    remove(path);
+    remove(base);
+    cr_expect_eq(rmdir(dir), 0);
+    return code;
+}
+
+Test(deployment, a_file_lays_its_keys_over_those_of_its_base)
+{
+    struct deployment of;
+    struct ifl_error error;
+    cr_assert_eq(load_two("base: ./second.yaml\nhost: {seq_s: 3e-5}\n",
+                          "about: mine\nbase: vllm-0.20\nhost: {seq_s: 1, step_s: 2e-3}\n"
+                          "intervals: {host: {step_s: [1e-3, 4e-3]}}\n",
+                          &of, &error),
+                 0, "%s", error.text);
+    cr_expect_str_eq(of.name, "first");
+    cr_expect_str_eq(of.about, "mine");
+    cr_expect_eq(of.host.seq_s, 3e-5);
+    cr_expect_eq(of.host.step_s, 2e-3);
+    cr_expect_eq(of.host.prompt_layer_s, 13.0e-6);
+    cr_expect_eq(of.memory.workspace_gib, 0.26);
+    cr_expect_eq(of.n_intervals, 1);
+}
+
+Test(deployment, files_that_name_each_other_are_refused)
+{
+    struct deployment of;
+    struct ifl_error error;
+    cr_expect_eq(load_two("\nbase: ./second.yaml\n", "base: ./first.yaml\n", &of, &error),
+                 IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "more than 8 files that name each other"), "%s",
+                       error.text);
+    cr_expect_eq(load_two("base: ./second.yaml\n", "host: {layer_s: 1}\n", &of, &error),
+                 IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "memory is missing"), "%s", error.text);
 }
 
 Test(deployment, a_profile_names_one)

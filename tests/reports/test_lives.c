@@ -163,7 +163,7 @@ Test(life_log, a_file_gives_back_what_memory_cannot_hold)
     log.most_bytes = 1 << 14;
     for (int64_t i = 0; i < N; i++) {
         const struct life life = {.arrival_ns = i,
-                                  .finish_ns = 2 * i,
+                                  .end_ns = 2 * i,
                                   .prompt_tokens = (int32_t)i,
                                   .replica = (int32_t)(i % 5) - 1,
                                   .status = IFL_ABORTED,
@@ -175,7 +175,7 @@ Test(life_log, a_file_gives_back_what_memory_cannot_hold)
         cr_assert_eq(life_reader_open(&reader, &log, &error), IFL_OK);
         for (int64_t i = 0; i < N; i++) {
             cr_assert_eq(life_reader_next(&reader, &error), 1);
-            cr_assert(reader.life.arrival_ns == i && reader.life.finish_ns == 2 * i &&
+            cr_assert(reader.life.arrival_ns == i && reader.life.end_ns == 2 * i &&
                       reader.life.prompt_tokens == i && reader.life.replica == i % 5 - 1 &&
                       reader.life.status == IFL_ABORTED);
             cr_assert_eq(reader.life.rare->stalled_ns, i % 3 ? 0 : 5);

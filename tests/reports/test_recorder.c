@@ -224,7 +224,7 @@ Test(recorder, the_parts_of_a_life_sum_to_e2e)
     struct life life = {.arrival_ns = 5,
                         .first_scheduled_ns = 12,
                         .first_token_ns = 40,
-                        .finish_ns = 101,
+                        .end_ns = 101,
                         .rare = &rare,
                         .output_tokens = 6,
                         .status = IFL_FINISHED};
@@ -236,7 +236,7 @@ Test(recorder, the_parts_of_a_life_sum_to_e2e)
                  life_e2e_ns(&life));
     cr_expect_eq(life_tpot_ns(&life), 12, "61 / 5 = 12.2");
     cr_expect_eq(life_normalized_ns(&life), 16, "96 / 6");
-    life.finish_ns = 103;
+    life.end_ns = 103;
     cr_expect_eq(life_tpot_ns(&life), 13, "63 / 5 = 12.6");
 }
 

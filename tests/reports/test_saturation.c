@@ -34,7 +34,7 @@ static void arrive(struct queue *queue, size_t i, double arrival_s, double servi
     queue->lives[i] = (struct life){.arrival_ns = ifl_ns_from_s(arrival_s),
                                     .rare = &queue->rares[i],
                                     .first_scheduled_ns = IFL_NEVER,
-                                    .finish_ns = IFL_NEVER,
+                                    .end_ns = IFL_NEVER,
                                     .output_tokens = (int32_t)(service_s * TOKENS_A_SECOND) + 1,
                                     .status = IFL_FINISHED};
 }
@@ -49,9 +49,9 @@ static void begin(struct queue *queue, size_t i, double now_s)
 static void end(struct queue *queue, size_t i, double now_s)
 {
     struct life *life = &queue->lives[i];
-    life->finish_ns = ifl_ns_from_s(now_s);
+    life->end_ns = ifl_ns_from_s(now_s);
     const int64_t stalled_ns =
-        life->finish_ns - life->first_scheduled_ns - ifl_ns_from_s(queue->service_s[i]);
+        life->end_ns - life->first_scheduled_ns - ifl_ns_from_s(queue->service_s[i]);
     queue->rares[i].stalled_ns = stalled_ns > 1 ? stalled_ns : 0;
 }
 
@@ -258,7 +258,7 @@ Test(saturation, the_rejected_do_not_count)
     for (size_t i = 0; i < MANY; i++)
         if (i % 100 != 0) {
             queue.lives[i].status = IFL_REJECTED;
-            queue.lives[i].first_scheduled_ns = queue.lives[i].finish_ns = IFL_NEVER;
+            queue.lives[i].first_scheduled_ns = queue.lives[i].end_ns = IFL_NEVER;
         }
     cr_expect_not(is_saturated(&queue, MANY), "25 are not judged");
 }
@@ -268,7 +268,7 @@ Test(saturation, a_failed_request_has_waited_until_its_start)
     first_come(&queue, MANY, 1.5, 1);
     for (size_t i = 0; i < MANY; i++) {
         queue.lives[i].status = IFL_FAILED;
-        queue.lives[i].finish_ns = IFL_NEVER;
+        queue.lives[i].end_ns = IFL_NEVER;
         queue.rares[i].stalled_ns = IFL_NS_PER_S;
     }
     cr_expect(is_saturated(&queue, MANY));
