@@ -27,12 +27,12 @@ struct adapter_matrix adapter_matrix_of(const struct ifl_engine_model *model,
                                         enum adapter_target target);
 /* True if adapters of that choice have one for the product. */
 bool adapter_has(enum ifl_engine_adapter_matrices matrices, enum adapter_target target);
-/* Numbers of the A and the B of an adapter in all layers; 0 for a rank of 0. */
+/* Returns the number of elements of the A and B of an adapter in all layers; 0 for a rank of 0. */
 int64_t adapter_count(const struct ifl_engine_options *options, int32_t rank);
 
-/* Where an adapter's numbers come from: drawn, or a folder in PEFT's format, adapter_config.json
- * with r and lora_alpha and adapter_model.safetensors with A and B of each product
- * ("base_model.model." in front of the product's name, ".lora_A.weight" behind it). */
+/* The source of an adapter's numbers: drawn, or a folder in PEFT's format: adapter_config.json with
+ * r and lora_alpha, and adapter_model.safetensors with A and B of each product ("base_model.model."
+ * before the product's name, ".lora_A.weight" after it). */
 struct adapter_source {
     const struct ifl_engine_options *options;
     int32_t adapter; /* from 1 on */
@@ -41,9 +41,9 @@ struct adapter_source {
     float scale; /* lora_alpha / r, for B */
 };
 
-/* The options are borrowed until adapter_close. A folder that cannot be read, another rank than the
- * options say, and products that adapters are not to have are IFL_E_INPUT. adapter_close follows in
- * any case. */
+/* Opens an adapter's source. The options are borrowed until adapter_close, which must be called in
+ * any case. Returns IFL_E_INPUT for a folder that cannot be read, a rank other than that of the
+ * options, and products for which the options have no adapters. */
 int adapter_open(const struct ifl_engine_options *options, int32_t adapter,
                  struct adapter_source *source, struct ifl_error *error);
 void adapter_close(struct adapter_source *source);
@@ -53,15 +53,15 @@ struct adapter_place {
     enum adapter_target target;
     bool is_b;
 };
-/* Fills an A or a B. Drawn ones are uniform: A with the variance 1 / inputs, B with 0.01 / rank,
- * which makes what an adapter adds a tenth of what it is added to. Each number depends only on the
- * seed, the adapter, its place and its index. A product that a file does not have gets zeros. */
+/* Fills an A or a B. Drawn matrices are uniform: A with the variance 1 / inputs, B with 0.01 /
+ * rank, so that an adapter adds about a tenth of the product. Each number depends only on the seed,
+ * the adapter, its place and its index. A product that a file does not have gets zeros. */
 int adapter_fill(const struct adapter_source *source, const struct adapter_place *place,
                  float *numbers, struct ifl_error *error);
 
-/* Of what an engine is opened for: ranks from 1 on. */
+/* Checks the adapters of an engine's options: ranks must be at least 1. */
 int adapters_check(const struct ifl_engine_options *options, struct ifl_error *error);
-/* Of an engine that runs none. */
+/* Refuses adapters, for an engine that does not run them. */
 int adapters_refuse(const struct ifl_engine_options *options, struct ifl_error *error);
 
 #endif

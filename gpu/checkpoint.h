@@ -11,21 +11,21 @@ struct checkpoint {
     char dir[512];
     struct safetensors *shards;
     size_t n_shards;
-    void *index; /* owns where it says that tensors are; NULL: there is one file */
+    void *index; /* the parsed index, which owns the names of shards; NULL: there is one file */
 };
 
 int checkpoint_open(const char *dir, struct checkpoint *checkpoint, struct ifl_error *error);
 void checkpoint_close(struct checkpoint *checkpoint);
 
-/* The tensor of that name as fp32; it must be [n_rows][n_columns], or [n_rows] where n_columns
- * is 0. */
+/* Reads the tensor of that name as fp32. Its shape must be [n_rows][n_columns], or [n_rows] if
+ * n_columns is 0. */
 int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64_t n_rows,
                     int64_t n_columns, float *numbers, struct ifl_error *error);
 
 /* How the numbers of the named tensor are stored; TENSOR_OTHER if there is no such tensor. */
 enum tensor_type checkpoint_type(const struct checkpoint *checkpoint, const char *name);
 bool checkpoint_has(const struct checkpoint *checkpoint, const char *name);
-/* 1 if both tensors exist with the same shape and numbers, 0 if not; negative: an error. */
+/* Returns 1 if both tensors exist with the same shape and numbers, 0 if not, or a negative code. */
 int checkpoint_equal(const struct checkpoint *checkpoint, const char *a, const char *b,
                      struct ifl_error *error);
 

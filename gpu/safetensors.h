@@ -38,24 +38,24 @@ struct safetensors {
     uint64_t data_at;
     struct tensor *of; /* in order of their data */
     size_t n;
-    void *names; /* owns them */
+    void *names; /* memory of the tensors' names; owned */
 };
 
 int safetensors_open(const char *path, struct safetensors *file, struct ifl_error *error);
-/* The header alone, n_data bytes of data behind it; `path` is for messages. */
+/* Parses only the header, which n_data bytes of data follow; `path` is for messages. */
 int safetensors_parse(const char *path, const char *header, size_t n_header, uint64_t n_data,
                       struct safetensors *file, struct ifl_error *error);
-/* Accepts what a failed open or parse leaves. */
+/* Accepts a struct after a failed open or parse. */
 void safetensors_close(struct safetensors *file);
 
 /* NULL if there is no tensor of that name. */
 const struct tensor *safetensors_find(const struct safetensors *file, const char *name);
 /* The number of elements; the tensor's type must be a float. */
 size_t tensor_numbers(const struct tensor *tensor);
-/* n_numbers must be the tensor's. */
+/* Reads the whole tensor as fp32; n_numbers must be its number of elements. */
 int safetensors_read(const struct safetensors *file, const struct tensor *tensor, float *numbers,
                      size_t n_numbers, struct ifl_error *error);
-/* Numbers [first, first + n_numbers) of the tensor. */
+/* Reads the elements [first, first + n_numbers) of the tensor as fp32. */
 int safetensors_read_part(const struct safetensors *file, const struct tensor *tensor, size_t first,
                           size_t n_numbers, float *numbers, struct ifl_error *error);
 

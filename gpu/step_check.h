@@ -20,7 +20,7 @@ int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_
 int block_check(const struct ifl_engine_options *limits, enum ifl_engine_pool pool, uint32_t block,
                 struct ifl_error *error);
 
-/* The same of n blocks of the device's pool. */
+/* As block_check, for n blocks of the device's pool. */
 int blocks_check(const struct ifl_engine_options *limits, const uint32_t *blocks, size_t n,
                  struct ifl_error *error);
 

@@ -21,7 +21,7 @@ static inline int32_t step_n_slots(const struct ifl_engine_step *step, int32_t s
     return step->slots ? step->n_slots[seq] : step->positions[step->first_token[seq + 1] - 1] + 1;
 }
 
-/* Slots that a token of the sequence attends to: one fewer than the token behind it. */
+/* Number of slots that a token of the sequence attends to: one fewer than for the next token. */
 static inline int32_t step_n_seen(const struct ifl_engine_step *step, int32_t seq, int32_t token)
 {
     ifl_assert(step->first_token[seq] <= token && token < step->first_token[seq + 1]);

@@ -56,7 +56,7 @@ int64_t weights_count(const struct ifl_engine_model *model);
 /* Numbers that are uniform around 0. */
 struct weight_drawing {
     uint64_t key;
-    double deviation; /* standard */
+    double deviation; /* standard deviation */
     int32_t n_threads;
 };
 void weights_draw(const struct weight_drawing *drawing, float *numbers, size_t n);
@@ -64,8 +64,8 @@ void weights_draw(const struct weight_drawing *drawing, float *numbers, size_t n
 struct weight_source {
     const struct checkpoint *checkpoint; /* NULL: random */
     uint64_t seed;
-    int32_t n_threads;      /* that draw */
-    double greatest;        /* what the engine's numbers reach; 0: as far as fp32 */
+    int32_t n_threads;      /* threads that draw */
+    double greatest;        /* largest number that the engine can store; 0: that of fp32 */
     bool embedding_is_head; /* tied, and stored as the head */
     struct ifl_notes notes;
 };

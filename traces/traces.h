@@ -20,13 +20,14 @@
 IFL_PRINTF(2, 3)
 void trace_note(const struct ifl_notes *notes, const char *format, ...);
 
-/* Foreign text for an error line: at most `size` - 1 bytes, control characters become '?'. */
+/* Copies text of unknown content for an error message: at most `size` - 1 bytes, with control
+ * characters replaced by '?'. */
 const char *trace_printable(char *out, size_t size, const char *text, size_t n);
 
 /* ---- input.c: a file, gzip or plain, or bytes in memory; a byte order mark is dropped ---- */
 
 struct trace_input {
-    const char *path;          /* borrowed; what errors call the input */
+    const char *path;          /* borrowed; name of the input in errors */
     struct ifl_unpacker *file; /* NULL: everything is in `bytes` */
     char *bytes;               /* [cap], unread ones in [begin, end) */
     size_t begin, end, cap;
@@ -43,17 +44,18 @@ int trace_input_open_memory(struct trace_input *input, const char *path, const v
                             size_t n_bytes, struct ifl_error *error);
 void trace_input_close(struct trace_input *input);
 
-/* 1: *text is the next line that is not blank, its newline included, borrowed until the next call.
- * 0: there is no such line. `peek` leaves the line to be read again. */
+/* Reads the next line that is not blank into *text, its newline included, borrowed until the next
+ * call. Returns 1, or 0 if there is no such line. `peek` leaves the line to be read again. */
 int trace_input_line(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
 int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
-/* All unread bytes, in memory at once; at most most_bytes. */
+/* Returns all unread bytes, at most most_bytes, without consuming them. */
 int trace_input_peek_all(struct trace_input *input, const char **text, size_t *n,
                          struct ifl_error *error);
 
-/* 1: *byte is the next byte. 0: the end. `first` skips blanks and leaves the byte unread. */
+/* Reads the next byte. Returns 1, or 0 at the end. `first` skips blanks and leaves the byte unread.
+ */
 int trace_input_first(struct trace_input *input, char *byte, struct ifl_error *error);
 int trace_input_byte(struct trace_input *input, char *byte, struct ifl_error *error);
 
@@ -67,11 +69,12 @@ int trace_input_fail_long(const struct trace_input *input, int line, struct ifl_
 
 enum trace_number { TRACE_NUMBER, TRACE_NOT_A_NUMBER, TRACE_OUT_OF_RANGE };
 
-/* The number ends at [n], with a NUL or a blank. */
+/* Reads a whole number, which ends at text[n] with a NUL or a blank. */
 enum trace_number trace_whole(const char *text, size_t n, int64_t *value);
-/* Decimal seconds to the nearest nanosecond; exponents go through strtod. */
+/* Reads decimal seconds, rounded to the nearest nanosecond; numbers with exponents are read by
+ * strtod. */
 enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns);
-/* The digits behind a decimal point, rounded to nanoseconds; returns how many were read. */
+/* Reads the digits after a decimal point, rounded to nanoseconds. Returns how many were read. */
 size_t trace_fraction(const char *digits, int64_t *ns);
 
 /* ---- names.c: dense numbers for names, in order of appearance ---- */
@@ -86,20 +89,21 @@ int trace_names_number(struct trace_names *names, const char *name, uint32_t *nu
                        struct ifl_error *error);
 void trace_names_free(struct trace_names *names);
 
-/* ---- ids.c: request ids, and the lines that they stand on ---- */
+/* ---- ids.c: request ids, and the numbers of their lines ---- */
 
 struct trace_ids {
     struct trace_id *of; /* [cap], owned */
     size_t n, cap;
-    bool unordered; /* some id is not above the one before it, so an id may be there twice */
+    bool unordered; /* some id is not above the previous one, so an id may occur twice */
 };
 
 int trace_ids_add(struct trace_ids *ids, uint64_t id, int line, struct ifl_error *error);
-/* An id that is there twice is an error that names both lines. Loses the order of the ids. */
+/* Fails with an error that names both lines if an id occurs twice. Destroys the order of the ids.
+ */
 int trace_ids_check(struct trace_ids *ids, const char *path, struct ifl_error *error);
 void trace_ids_free(struct trace_ids *ids);
 
-/* ---- retries.c: rows that repeat others, and where they say so ---- */
+/* ---- retries.c: rows that repeat others, and the cells that say so ---- */
 
 struct trace_retries {
     struct trace_retry *of; /* [cap], owned */
@@ -108,13 +112,13 @@ struct trace_retries {
 
 int trace_retries_add(struct trace_retries *retries, size_t row, int line, int column,
                       struct ifl_error *error);
-/* Every one repeats a row that is there, is another one, arrives no later and has a prompt as long;
- * else an error at its cell. */
+/* Checks that every retry repeats an existing row other than itself that arrives no later and has a
+ * prompt of the same length; otherwise it is an error at its cell. */
 int trace_retries_check(const struct trace_retries *retries, const struct ifl_trace *trace,
                         const char *path, struct ifl_error *error);
 void trace_retries_free(struct trace_retries *retries);
 
-/* ---- table.c: what is done with every column of a trace ---- */
+/* ---- table.c: operations on every column of a trace ---- */
 
 enum trace_column { /* in the order in which they are written */
 #define TRACE_COLUMN(column, ...) TRACE_##column,
@@ -156,15 +160,15 @@ struct trace_column_spec {
     const char *name, *says, *empty;
     enum trace_kind kind;
     int64_t least, absent;
-    size_t offset, size_bytes; /* of the member of struct ifl_trace, and of a cell */
+    size_t offset, size_bytes; /* offset of the member of struct ifl_trace; bytes of a cell */
 };
 extern const struct trace_column_spec trace_columns[TRACE_N_COLUMNS];
 
-/* A cell of a column that is there; not of the outcomes. */
+/* Returns a cell of a column that exists, except the outcomes. */
 int64_t trace_cell(const struct ifl_trace *trace, enum trace_column column, size_t row);
 void trace_set_cell(struct ifl_trace *trace, enum trace_column column, size_t row, int64_t value);
 
-/* Makes room for `cap` rows in the column, which is created if it is not there. */
+/* Makes room for `cap` rows in the column, which is created if it does not exist. */
 int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_t cap,
                         struct ifl_error *error);
 bool trace_column_there(const struct ifl_trace *trace, enum trace_column column);
@@ -192,13 +196,13 @@ struct trace_rows {
     size_t cap;
     size_t n_records;    /* seen, skipped ones included */
     size_t n_skipped;    /* records without prompt or without output */
-    const char *skipped; /* what such a record is, for the note */
+    const char *skipped; /* name of such a record, for the note */
     size_t n_hash_ids, cap_hash_ids;
     size_t n_gaps, cap_gaps;
     bool several_runs; /* the file has another run; the note about it is given once */
     struct trace_names names[TRACE_N_COLUMNS]; /* of the columns that number names */
-    struct trace_ids ids;                      /* of files that name their requests */
-    struct trace_retries retries;              /* of files with retry_of */
+    struct trace_ids ids;                      /* ids, for files that name their requests */
+    struct trace_retries retries;              /* retries, for files with retry_of */
     uint64_t attributes;                       /* of the file beside its format: bits 1 << column */
     bool first_record_seen;
 };
@@ -208,12 +212,13 @@ int trace_rows_begin(struct trace_rows *rows, struct ifl_error *error);
 /* Creates a column that the reader fills row by row. To be called before the first row. */
 int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct ifl_error *error);
 
-/* 1: added as row trace->n - 1; the reader then fills the columns that it created.
- * 0: a length is zero, so the record is skipped and counted. */
+/* Adds a row. Returns 1 if it was added as row trace->n - 1; the reader then fills the columns that
+ * it created. Returns 0 if a length is zero: the record is skipped and counted. */
 int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
                    struct ifl_error *error);
 
-/* Room for n hash ids of the last row, to be filled; NULL without memory. */
+/* Returns room for n hash ids of the last row, for the caller to fill; NULL, with `error` set, if
+ * memory is short. */
 uint64_t *trace_rows_hash_ids(struct trace_rows *rows, size_t n, struct ifl_error *error);
 
 /* ---- outcomes.c: recorded runs ---- */
@@ -239,7 +244,8 @@ void trace_rows_next_run(struct trace_rows *rows);
 /* Shifts the stamps so that the earliest is 0. */
 void trace_rows_rebase(struct trace_rows *rows);
 
-/* Lengths of rows may be 0 until then: leaves out those rows, as trace_rows_add does. */
+/* Removes the rows with a length of 0, as trace_rows_add does. Until this call, lengths may be 0.
+ */
 int trace_rows_leave_empty(struct trace_rows *rows, struct ifl_error *error);
 
 /* Trims the columns and gives a note of what was skipped. A trace without rows is an error. */
@@ -259,8 +265,8 @@ enum { TRACE_CSV_MAX_COLUMNS = 10 + TRACE_N_ATTRIBUTES }; /* 10 of the format it
 struct trace_csv_format {
     const struct trace_csv_column *columns; /* in the order in which the reader asks for them */
     size_t n_columns;                       /* at most 10, without the attributes */
-    bool own; /* inflight's own: it has all attributes, which its reader takes itself, and unknown
-                 columns are errors; in the other formats these are ignored */
+    bool own; /* inflight's own format: its reader takes all attributes itself, and unknown columns
+                 are errors; in the other formats they are ignored */
 };
 
 struct trace_row; /* one record, its cells by the format's columns */
@@ -311,15 +317,17 @@ struct trace_json_reader {
 
 int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *reader,
                      struct ifl_error *error);
-/* One array of objects of any length. One object at a time is in memory. */
+/* Reads one array of objects, of any length, with one object in memory at a time. */
 int trace_json_list_read(struct trace_input *input, const struct trace_json_reader *reader,
                          struct ifl_error *error);
-/* Objects one behind the other, with any line breaks. */
+/* Reads a sequence of objects, with any line breaks. */
 int trace_json_objects_read(struct trace_input *input, const struct trace_json_reader *reader,
                             struct ifl_error *error);
-/* The file's first object: the first line, or the object that begins there. It stays unread. */
+/* Returns the file's first object: that on the first line, or the object that begins there. It
+ * stays unread. */
 json_t *trace_json_first(struct trace_input *input, struct ifl_error *error);
-/* The object on a line of JSONL, to be released with json_decref; NULL: error is filled. */
+/* Parses the object on a line of JSONL, to be released with json_decref. Returns NULL, with `error`
+ * set, on failure. */
 json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
                          struct ifl_error *error);
 
@@ -338,7 +346,7 @@ int trace_record_object(const struct trace_record *record, const char *key,
                         struct trace_record *inner, struct ifl_error *error);
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error);
-/* The same of a value further inside, by the name that says where it is. */
+/* As trace_record_fail, for a nested value; `name` says where it is. */
 int trace_value_fail(const struct trace_record *record, const char *name, const json_t *value,
                      const char *expected, struct ifl_error *error);
 

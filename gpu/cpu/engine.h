@@ -1,5 +1,5 @@
 /* The CPU engine: fp32 everywhere, OpenBLAS for every matrix product. K and V may be stored in
- * e4m3; they are widened where they are read.
+ * e4m3; they are widened to fp32 when they are read.
  *
  * A step's tokens are computed in passes of at most CPU_PASS_TOKENS rows of the ragged
  * concatenation, whatever sequences they belong to; a later pass reads the K/V that an earlier one
@@ -51,7 +51,7 @@ struct cpu_engine {
     float *cosines, *sines; /* [max_tokens][d_head / 2] */
     struct cpu_scratch scratch;
     struct cpu_adapters adapters;
-    int32_t first_layer, end_layer; /* that a step computes */
+    int32_t first_layer, end_layer; /* layers that a step computes */
     /* A pipeline: a stage is this engine with layers and scratch memory of its own. */
     struct cpu_engine *stages; /* [limits.n_stages], or NULL */
     float *handed;             /* [limits.max_in_flight][max_step_tokens][d_model] x between
@@ -62,7 +62,7 @@ struct cpu_engine {
 
 int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error);
 void cpu_give_memory(struct cpu_engine *engine);
-/* The stages, once the engine has all else. */
+/* Creates the stages. Call it when the engine has everything else. */
 int cpu_take_stages(struct cpu_engine *engine, const int32_t *layers, struct ifl_error *error);
 int cpu_load_weights(struct cpu_engine *engine, const struct weight_source *source,
                      struct ifl_error *error);
@@ -97,14 +97,14 @@ int32_t cpu_most_rank(const struct cpu_engine *engine);
 int cpu_open_adapters(struct cpu_engine *engine, struct ifl_error *error);
 void cpu_close_adapters(struct cpu_engine *engine);
 
-/* A product's inputs and outputs, a row of the pass each stride. */
+/* Inputs and outputs of a product; consecutive rows of the pass are a stride apart. */
 struct cpu_adapted {
     const float *x;
     int32_t x_stride;
     float *y;
     int32_t y_stride;
 };
-/* Adds what the rows' adapters add to a product. */
+/* Adds the products of the rows' adapters to the outputs. */
 void cpu_adapt(const struct cpu_pass *pass, int32_t layer, enum adapter_target target,
                const struct cpu_adapted *of);
 
@@ -124,7 +124,7 @@ static inline bool cpu_has_e4m3(const struct cpu_engine *engine)
     return engine->limits.kv_dtype == IFL_DTYPE_FP8;
 }
 
-/* d_head elements of the pool. */
+/* Returns the address of d_head elements in the pool. */
 static inline void *cpu_block_row(const struct cpu_engine *engine, uint32_t block, int32_t layer,
                                   int32_t k_or_v, int32_t kv_head, int32_t token)
 {
@@ -143,7 +143,7 @@ static inline void *cpu_block_row(const struct cpu_engine *engine, uint32_t bloc
 
 void cpu_rms_norm(const float *x, const float *weight, double epsilon, size_t n, float *out);
 void cpu_add_bias(float *rows, size_t n_rows, size_t n, const float *bias); /* bias may be NULL */
-/* Turns the pairs (x[i], x[i + half]) by row's angles. */
+/* Rotates the pairs (x[i], x[i + half]) by the row's angles. */
 void cpu_rotate(float *x, const float *cosines, const float *sines, size_t half);
 void cpu_narrow(const float *x, size_t n, uint8_t *e4m3);
 void cpu_widen(const float widened[256], const uint8_t *e4m3, size_t n, float *out);

@@ -52,10 +52,10 @@ struct cuda_ballot {
     char *host; /* pinned: numbers, then tables and their blocks */
     const struct ifl_engine_step *step;
     struct vote_piece *pieces_host;        /* [max_seqs] pinned */
-    int32_t *seqs;                         /* [max_seqs] of the pieces */
+    int32_t *seqs;                         /* sequences of the pieces */
     int32_t n_pieces, max_rows, max_slots; /* of the pass that was last sent */
-    size_t layer_numbers;                  /* votes of a layer of it */
-    int32_t first_layer;                   /* with votes on the device alone */
+    size_t layer_numbers;                  /* votes of a layer of that pass */
+    int32_t first_layer;                   /* first layer with votes that are only on the device */
 };
 
 /* Copies beside the steps, in one direction (beside.c). */
@@ -165,16 +165,16 @@ int cuda_receive_blocks(void *self, const uint32_t *blocks, size_t n, const void
 
 /* ---- ballot.c ---- */
 
-/* One for each KV head and slot of the pool; all bytes of a ballot. */
+/* Number of votes of a layer: one per KV head and slot of the pool. Bytes of a ballot. */
 size_t cuda_ballot_numbers(const struct cuda_engine *engine);
 size_t cuda_ballot_bytes(const struct cuda_engine *engine);
-/* The step's votes are zeros. */
+/* Clears the step's votes. */
 int cuda_open_votes(const struct cuda_engine *engine, const struct ifl_engine_step *step,
                     struct ifl_error *error);
-/* Which rows of the pass that was last sent vote. */
+/* Sends which rows vote in the pass that was last sent. */
 int cuda_open_ballot(struct cuda_engine *engine, const struct ifl_engine_step *step,
                      struct ifl_error *error);
-/* They do, in this layer. */
+/* Computes the votes of these rows in one layer. */
 int cuda_vote(struct cuda_engine *engine, const struct attn_args *attn, int32_t layer,
               struct ifl_error *error);
 int cuda_keep_slots(struct cuda_engine *engine, const struct ifl_engine_step *step,
@@ -188,7 +188,7 @@ int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *er
 
 /* Products of layer 0 and of the head on n_rows rows of scratch: chooses their algorithms. */
 int cuda_warm_products(struct cuda_engine *engine, int32_t n_rows, struct ifl_error *error);
-/* The pass that was last sent, all kernels one after the other: loads them. */
+/* Loads all kernels by running them, one after the other, on the pass that was last sent. */
 int cuda_warm_kernels(struct cuda_engine *engine, struct ifl_error *error);
 /* Captures the pass that was last sent, with and without merges. */
 int cuda_capture(struct cuda_engine *engine, struct ifl_error *error);

@@ -24,7 +24,7 @@ enum {
 
 struct gemm_shape {
     int32_t m, n, k;
-    bool accumulates; /* onto what y holds */
+    bool accumulates; /* the product is added to y */
     bool has_bias, is_fp32;
 };
 
@@ -42,7 +42,7 @@ struct gemm {
     struct gemm_choice *choices; /* [GEMM_CAP_SHAPES], open addressing */
     int32_t n_choices;
     bool times;               /* shapes not seen before */
-    cudaEvent_t began, ended; /* of what is timed */
+    cudaEvent_t began, ended; /* begin and end of a timed run */
     atomic_bool *is_lost;     /* see wait.h */
 };
 

@@ -1,4 +1,4 @@
-/* Whether kernels may start beside the end of the kernel before (programmatic dependent launch). */
+/* Whether a kernel may start before the previous one has ended (programmatic dependent launch). */
 #ifndef GPU_CUDA_OVERLAP_H
 #define GPU_CUDA_OVERLAP_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Of the process: an engine sets it when it opens. */
+/* Global to the process: an engine sets it when it is opened. */
 extern bool launches_may_overlap;
 
 #ifdef __cplusplus

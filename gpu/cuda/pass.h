@@ -27,7 +27,7 @@ enum {
     PASS_GRAPH_SEQS = 256      /* passes of up to so many decodes alone are captured */
 };
 
-/* What never changes after opening. */
+/* Limits that never change after opening. */
 struct pass_limits {
     int32_t max_rows, max_seqs, max_blocks;
     int32_t block_tokens, n_shares, group, n_kv_heads; /* group: query heads of a KV head */
@@ -63,7 +63,7 @@ struct pass {
     struct pass_shape shape;
     struct pass_piece *pieces; /* [max_seqs] */
     int32_t n_pieces, n_logit_rows;
-    int32_t n_merges;                 /* of decodes, set by pass_write */
+    int32_t n_merges;                 /* merges of decodes, set by pass_write */
     int32_t *row_of;                  /* [max_seqs] a piece's first row in the pass */
     int32_t *q_indptr;                /* [max_seqs + 1] first rows of the prefills, and the end */
     int32_t *kv_len;                  /* [max_seqs] of the prefills */
@@ -77,7 +77,8 @@ int32_t pass_max_items(const struct pass_limits *limits);
 /* Bytes that any pass's plan fits into. */
 size_t pass_max_bytes(const struct pass_limits *limits);
 
-/* The array addresses of a plan at `base`, which may be NULL; returns the bytes before block_id. */
+/* Fills in the array addresses of a plan at `base`, which may be NULL. Returns the bytes before
+ * block_id. */
 size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *shape, void *base,
                     struct pass_arrays *arrays);
 

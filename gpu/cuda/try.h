@@ -1,5 +1,5 @@
-/* Every call of CUDA, cuBLAS or a kernel's launcher goes through TRY_CUDA or TRY_CUBLAS: the first
- * that fails ends the function, its name and the library's words in `error`. */
+/* Every call of CUDA, cuBLAS or a kernel's launcher goes through TRY_CUDA or TRY_CUBLAS. The first
+ * call that fails ends the function; `error` gets the call's name and the library's message. */
 #ifndef GPU_CUDA_TRY_H
 #define GPU_CUDA_TRY_H
 

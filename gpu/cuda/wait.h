@@ -1,4 +1,4 @@
-/* Waits that end: a device that hangs must not hang the program. */
+/* Waits with a time limit: a device that hangs must not hang the program. */
 #ifndef GPU_CUDA_WAIT_H
 #define GPU_CUDA_WAIT_H
 
@@ -7,7 +7,7 @@
 
 #include "inflight/error.h"
 
-/* A device that has not answered for so long is taken for lost. */
+/* A device that has not answered for this time, in seconds, counts as lost. */
 extern double wait_patience_s;
 
 /* Wait until all work before the event, or all work on the stream, is done. IFL_E_DEVICE if the

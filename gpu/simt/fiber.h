@@ -30,7 +30,7 @@ void fiber_adopt_caller(struct fiber *fiber);
 /* Prepares a fiber that will run entry(), which never returns. False without memory. The stack
  * lives until the process ends. */
 bool fiber_create(struct fiber *fiber, void (*entry)(void));
-/* What entry() calls first. */
+/* entry() must call this first. */
 void fiber_entered(void);
 void fiber_switch(struct fiber *from, struct fiber *to);
 

@@ -9,10 +9,11 @@
  * its destination with garbage when it is issued and with the data at its wait: the hardware may
  * write at any time between the two.
  *
- * A launch that may overlap the one before (programmatic dependent launch) sees memory as that one
- * found it, until its lanes wait. If that one admitted the next before it waited itself, this is
- * the memory before the launch before it, and so on. Copies by the host in between are seen by no
- * wait: CUDA's documents promise more, nothing here relies on it.
+ * A launch that may overlap the previous one (programmatic dependent launch) sees memory as it was
+ * before the previous launch, until its lanes wait. If the previous launch allowed the next one
+ * before it had waited itself, the memory is that before the launch before it, and so on. A wait
+ * does not show copies that the host makes in between: CUDA's documents promise more, but nothing
+ * here relies on it.
  *
  * Divergent barriers, wrong masks and deadlocks print every waiting lane and abort.
  *
@@ -77,17 +78,18 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
 
 /* ---- global memory, for launches that overlap ---- */
 
-/* From here on launches see older contents of this memory where they may; until it is dropped. */
+/* From now on, until the memory is dropped, launches may see older contents of it. */
 void simt_memory_add(void *memory, size_t n_bytes);
 void simt_memory_drop(const void *memory);
-/* The launch before the next one writes this memory: the next finds NaN there until it waits. */
+/* Declares that the last launch writes this memory: the next launch finds NaN there until it waits.
+ */
 void simt_memory_written(void *memory, size_t n_bytes);
-/* The host is about to write memory, behind the last launch and before the next. */
+/* Call it before the host writes memory, after the last launch and before the next. */
 void simt_host_writes(const void *memory, size_t n_bytes);
-/* Other work has run that ends before the next launch begins. */
+/* Call it when other work has run that ends before the next launch begins. */
 void simt_fence(void);
 
-/* Whether every lane of the last launch has waited for the launch before; it is a failure if only
+/* True if every lane of the last launch has waited for the previous launch; it is a failure if only
  * some have. */
 bool simt_all_waited(void);
 /* Matrix operations of each block of the last launch, in the order in which a device starts blocks;
@@ -116,7 +118,7 @@ void *simt_shared(void);
 /* Records that this lane waits for the previous launch. On a device two launches may overlap until
  * every lane has waited. */
 void simt_previous_wait(void);
-/* The next launch may begin. */
+/* This lane allows the next launch to begin. */
 void simt_next_admit(void);
 void simt_barrier(struct simt_site site);
 /* Posts `in`, waits for every lane in mask to do the same operation, returns this lane's `out`. */

@@ -29,14 +29,16 @@ struct discounted {
 
 /* Requests that ended with the last step, unknown to a plan made ahead. */
 struct unknown {
-    int64_t tokens;             /* still to produce, as that plan counts them */
-    int64_t ended_tokens, n;    /* still to produce, as later plans count them; sequences */
+    int64_t tokens;             /* tokens still to produce, as the plan made ahead counts them */
+    int64_t ended_tokens, n;    /* tokens still to produce, as later plans count them; number of
+                                   sequences */
     int64_t produced, declared; /* tokens, for the ratio */
 };
 
 struct future {
-    double first_ratio, floor, fall; /* of the ratio; fall: by a decode step */
-    double ratio;                    /* before step number `step` */
+    double first_ratio, floor, fall; /* first and lowest value of the ratio; fall: its decrease per
+                                        decode step */
+    double ratio;                    /* the ratio before step number `step` */
     uint64_t step;  /* steps from this one on had no on_step_start: they only decoded */
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
@@ -176,7 +178,8 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
     return tokens;
 }
 
-/* Most that is ever set aside for r: its output, and a page each in of_new and page_rest. */
+/* The largest number of tokens ever set aside for r: its output, and a page each in of_new and
+ * page_rest. */
 static int64_t at_most(const struct discounted *p, const struct ifl_view *view,
                        const struct ifl_request *r)
 {

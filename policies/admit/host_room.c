@@ -32,7 +32,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                          swapped ? hold : ifl_n_tokens(r));
 }
 
-/* `ask` never answers that a waiting request never fits: such a one is rejected on arrival. */
+/* `ask` never answers that a request can never fit: such a request is rejected on arrival. */
 static enum ifl_verdict for_all(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step)
 {

@@ -25,8 +25,8 @@ static int64_t estimate_ns(const struct in_time *p, const struct ifl_request *r)
     return p->margin_ns + ifl_ns_from_s(prefill_s);
 }
 
-/* With a margin a request that would be in time by nothing is late: S-LoRA asks for less than the
- * objective. */
+/* With a margin, a request with an estimate exactly at the deadline is late: S-LoRA requires less
+ * than the objective. */
 static bool is_late(const struct in_time *p, int64_t waited_ns, const struct ifl_request *r)
 {
     const int64_t spare_ns = r->ttft_slo_ns - estimate_ns(p, r) - waited_ns;

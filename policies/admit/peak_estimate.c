@@ -23,7 +23,7 @@ struct peak_estimate {
     bool first_counts;
 };
 
-struct standing {                     /* of a request */
+struct standing {                     /* this module's part of a request */
     struct standing *before, *behind; /* neighbours in the ring of requests on the device */
     const struct ifl_request *request;
     int64_t left_tokens, now_tokens; /* l and h */
@@ -33,7 +33,7 @@ struct standing {                     /* of a request */
 
 struct estimate {
     struct standing all; /* sentinel of the ring: before the first, behind the last */
-    int64_t most_tokens; /* tokens that they hold together at their declared limits */
+    int64_t most_tokens; /* tokens that all these requests hold together at their declared limits */
 };
 
 static const struct ifl_param params[] = {
@@ -69,7 +69,7 @@ static int64_t most_tokens(const struct ifl_request *r)
     return (int64_t)r->n_prompt + r->n_max_new;
 }
 
-/* Decided by the pool as it was before the plan; the starts do not change it. */
+/* Decided by the use of the pool before the plan; starts within the plan do not change it. */
 static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view)
 {
     const int32_t n_blocks = view->limits->n_blocks;
@@ -154,7 +154,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int64_t pool = alone - (int64_t)n_others * limits->block_tokens;
     (void)n; /* a chunk needs room for the whole prompt */
     own->request = r;
-    foresee(p, own, true, true); /* alone, whether busy now or not */
+    foresee(p, own, true, true); /* the estimate for the request alone, as if the pool were busy */
     if (own->now_tokens + own->left_tokens >= alone)
         return ifl_admission(IFL_NEVER_FITS, 0);
     if (!surely_fits_with(ifl_state(self), view, step, r, pool) && !fits_with(p, view, own, pool))
@@ -179,7 +179,7 @@ static void on_start(void *self, const struct ifl_view *view, const struct ifl_r
     struct estimate *e = ifl_state(self);
     struct standing *standing = ifl_mine(self, r);
     put_behind(e->all.before, standing);
-    standing->request = r; /* one that comes from another replica was not asked about here */
+    standing->request = r; /* a request that comes from another replica was not asked about here */
     standing->started_in = view->step;
     standing->on_device = true;
     e->most_tokens += most_tokens(r);

@@ -15,7 +15,7 @@ struct alternate {
 };
 
 struct turn {
-    bool decode; /* the last step was one of prompts */
+    bool decode; /* the next turn is one of decodes: the last step had prompts */
 };
 
 static const struct ifl_param params[] = {

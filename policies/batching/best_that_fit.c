@@ -1,6 +1,7 @@
-/* All requests, on the device or not, are ranked anew at every step. The best that tokens and seats
- * suffice for are chosen, then blocks are found for all of them together (vllm-ltr, Fu et al.,
- * NeurIPS 2024; vllm/core/scheduler.py there, _general_schedule and reserve_free_blocks).
+/* All requests, on the device or not, are ranked anew at every step. The best requests, as many as
+ * tokens and seats suffice for, are chosen; then blocks are found for all of them together
+ * (vllm-ltr, Fu et al., NeurIPS 2024; vllm/core/scheduler.py there, _general_schedule and
+ * reserve_free_blocks).
  *
  * A prompt asks for all its blocks, a decode for one, needed or not; a watermark stays free
  * besides. If blocks are short,
@@ -37,7 +38,7 @@ static int32_t watermark(const struct best_that_fit *p, const struct ifl_view *v
 struct walk {
     struct ifl_cursor cursor;
     int32_t n_tokens, n_seqs;
-    size_t n_running; /* of the requests visited so far, those on the device */
+    size_t n_running; /* requests visited so far that are on the device */
 };
 
 /* The next request in rank order, with its tokens of this step in *n_new; NULL if tokens or seats
@@ -68,7 +69,8 @@ static const struct ifl_request *walk_on(const struct best_that_fit *p, struct i
 struct choice {
     size_t n, n_running; /* chosen requests; requests on the device up to the last chosen rank */
     int64_t n_asked;     /* blocks that the chosen requests ask for */
-    int64_t n_freed;     /* blocks that they ask for or hold: leaving all out would save so many */
+    int64_t n_freed;     /* blocks that the chosen requests ask for or hold: leaving all of them
+                            out would save as many */
 };
 
 /* A prompt that has begun may lack blocks, if the admit module gives them chunk by chunk. */
@@ -147,9 +149,9 @@ static struct choice find_blocks(const struct best_that_fit *p, const struct ifl
 
 /* ---- tokens for them ---- */
 
-/* The blocks found may still not do: a group that parts needs more, the admit module requires more,
- * or free blocks are not contiguous. A running request then preempts others; another request does
- * so only while the step is empty, so that some request runs. */
+/* The blocks found may not suffice: a group that parts needs more, the admit module requires more,
+ * or free blocks are not contiguous. A running request then preempts others. Another request does
+ * so only while the step is empty, so that at least one request runs. */
 static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_RUNNING)
@@ -239,7 +241,8 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     const bool all_run = run(p, step, kept.n) && kept.n == chosen.n;
     if (kept.n == 0 && step->n_preempted == 0)
         reject_hopeless(p, view, step);
-    /* Each decode asks for one block again, and free blocks only fall. */
+    /* In the next step each decode asks for one block again, and the number of free blocks only
+     * falls. */
     if (all_run && step->n_prefill_requests == 0)
         ifl_promise(step, INT32_MAX, IFL_NEVER, step->n_tokens + watermark(p, view));
 }

@@ -13,9 +13,9 @@
  * decode: a paused request that is first in the queue, or a prompt that has begun.
  *
  * In 1.2 (tensorrt_llm/_torch/pyexecutor/py_executor.py) the walk is made one step ahead, and a
- * pause keeps max_input_len tokens of a request, 2048: what it had computed beyond them it decodes
- * again, a token a step (LlmRequest::pause in cpp/include/tensorrt_llm/batch_manager/llmRequest.h).
- */
+ * pause keeps the first max_input_len tokens of a request, 2048. The request decodes again, a token
+ * a step, what it had computed beyond them (LlmRequest::pause in
+ * cpp/include/tensorrt_llm/batch_manager/llmRequest.h). */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -30,7 +30,7 @@ struct capacity {
     int32_t chunking;
     int32_t chunk_unit_tokens; /* 0: a block */
     int32_t join;
-    int32_t paused_prompt_tokens; /* 0: any */
+    int32_t paused_prompt_tokens; /* 0: no limit */
 };
 
 static const struct ifl_param params[] = {
@@ -52,7 +52,8 @@ static const struct ifl_param params[] = {
      "tokens after them again, one per step; 0: no limit"},
 };
 
-/* Those that may not go on have given their seats back. */
+/* True if a seat is free in a plan made one step ahead, in which requests that may not go on
+ * (ifl_may_go_on) have given their seats back. */
 static bool seats_are_free_ahead(const struct capacity *p, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
@@ -202,8 +203,8 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
 
 /* ---- starting prompts ---- */
 
-/* In rank order until one must wait. With equal progress a prompt starts here without tokens, if
- * the budget has a first unit for it and for all prompts before it. */
+/* Starts prompts in rank order until one must wait. With equal progress a prompt starts here
+ * without tokens, if the budget has a first unit for it and for all prompts before it. */
 static void start_prompts(const struct capacity *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -251,8 +252,8 @@ static void count_ahead(const struct capacity *p, struct ifl_step *step, struct 
         walk->n_decodes_ahead += takes_one(p, running.of[i]);
 }
 
-/* Tokens for a prompt; those of the decodes that are not visited yet are set aside. With equal
- * progress 0: prompts share the rest after the walk. */
+/* Returns the tokens for a prompt; tokens of decodes not visited yet are set aside. With equal
+ * progress the result is 0: prompts share the rest after the walk. */
 static int32_t tokens_in_walk(const struct capacity *p, const struct ifl_view *view,
                               const struct ifl_step *step, const struct ifl_request *r,
                               const struct walk *walk)
@@ -288,9 +289,9 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
     return p->chunking != CHUNKING_NONE;
 }
 
-/* True if r was paused in this plan, or cannot start: no request behind it may start. A plan made
- * ahead may have paused one that had ended, which is on no list any more; as the last to run it
- * stood before all that wait, first come, first served. */
+/* True if r was paused in this plan, or cannot start: then no request behind it may start. A plan
+ * made ahead may have paused a request that had ended and is in no list any more. As the last
+ * running request it stood, first come, first served, before all that wait. */
 static bool must_wait(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
                       const struct ifl_request *r, struct walk *walk)
 {
@@ -299,8 +300,9 @@ static bool must_wait(const struct capacity *p, const struct ifl_view *view, str
     return walk->joins && !pass_waiting(p, view, step, r, walk);
 }
 
-/* No further request starts. The walk goes on while running requests are left, which still get
- * their tokens: otherwise a request that waits for their blocks would wait for ever. */
+/* Returns true if the walk goes on, although no further request starts: running requests are left
+ * that still get their tokens. Otherwise a request that waits for their blocks would wait for ever.
+ */
 static bool goes_on(const struct ifl_step *step, struct walk *walk)
 {
     walk->joins = false;
@@ -330,7 +332,7 @@ static void walk_all(const struct capacity *p, const struct ifl_view *view, stru
 
 /* ---- the plan ---- */
 
-/* True if a paused request is first in the queue. Not if the device is empty and requests are
+/* True if a paused request is first in the queue. False if the device is empty and requests are
  * swapped out: these return first, and the walk does not visit them. */
 static bool paused_one_is_next(const struct ifl_view *view, struct ifl_step *step)
 {
@@ -346,8 +348,8 @@ static bool prompt_has_begun(const struct capacity *p, const struct ifl_view *vi
     return p->chunking == CHUNKING_FIRST_COME && view->n_swapped == 0 && step->n_in_prefill > 0;
 }
 
-/* Most blocks that requests take to decode again: they rank among the decodes, so that the walk is
- * made if there are fewer. */
+/* Largest number of blocks that requests take to decode again. These requests rank among the
+ * decodes, so that the walk is used if fewer blocks are free. */
 static int32_t n_blocks_to_decode_again(const struct capacity *p, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};

@@ -9,9 +9,9 @@
  * predicted time, times a margin, within that slack, and at least 128. While few blocks are free
  * the grid is 128, 256, 384, 512. Tokens that the decodes leave go to prompts.
  *
- * A linear model predicts the time, another one that of steps of more than 512 tokens. Where the
- * two meet, more tokens may be predicted to take less time; the bisection is kept as in the
- * original. */
+ * A linear model predicts the time, another one that of steps of more than 512 tokens. At the
+ * boundary more tokens may be predicted to take less time; the bisection over the grid is kept as
+ * in the original. */
 #include <math.h>
 
 #include "inflight/minmax.h"
@@ -92,7 +92,7 @@ struct load {      /* what a step computes besides prompt tokens */
     int32_t n_decodes;
 };
 
-/* Only decodes count; the context of the first prompt in rank order does, too. */
+/* Sums over the decodes; the context of the first prompt in rank order counts, too. */
 static struct load load_of(struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
@@ -114,7 +114,8 @@ static int32_t left_of(int32_t n_tokens, const struct load *load)
     return n_tokens > load->n_decodes ? n_tokens - load->n_decodes : 0;
 }
 
-/* Compared in whole nanoseconds, so that a step that ends exactly at the deadline is in time. */
+/* The times are compared in whole nanoseconds, so that a step that ends exactly at the deadline is
+ * in time. */
 static bool in_time(const struct deadline_chunks *p, const struct ifl_view *view,
                     const struct load *load, int32_t n_tokens)
 {
@@ -204,7 +205,8 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
     fill_chunk(p, step, chunk);
-    /* With a chunk above 0, requests that still wait lack seats or blocks, whatever its size. */
+    /* If the chunk is above 0, requests that still wait lack seats or blocks, whatever the size of
+     * the chunk. */
     if (chunk > 0 || !wanted)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }

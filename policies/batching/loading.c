@@ -90,8 +90,8 @@ static int32_t blocks_of(const struct ifl_view *view, const struct ifl_request *
     return (r->n_prompt + view->limits->block_tokens - 1) / view->limits->block_tokens;
 }
 
-/* Loads requests in order until one may not be, and returns how many. One without K/V elsewhere
- * starts here. */
+/* Loads requests in order until one may not be loaded, and returns how many were. A request without
+ * K/V elsewhere starts here. */
 static int32_t load_waiting(const struct loading *p, const struct ifl_view *view,
                             struct ifl_step *step, bool *refused)
 {
@@ -101,7 +101,8 @@ static int32_t load_waiting(const struct loading *p, const struct ifl_view *view
     if (step->n_waiting == step->n_loaded)
         return 0;
     struct reserve reserve = reserve_of(p, view, step);
-    int32_t n = 0, n_blocks = 0; /* of prompts, without those of their first tokens */
+    int32_t n = 0, n_blocks = 0; /* loaded requests; blocks of their prompts, without those of
+                                    their first tokens */
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         if (r->state == IFL_LOADED)
             n_blocks += blocks_of(view, r);
@@ -128,7 +129,7 @@ static int32_t load_waiting(const struct loading *p, const struct ifl_view *view
 
 /* ---- the plan ---- */
 
-/* True if all running requests have a token and none gave way for it. */
+/* True if all running requests have a token and none was preempted for it. */
 static bool decode(struct ifl_step *step)
 {
     if (ifl_schedule_ready(step, 0))

@@ -10,8 +10,8 @@
  *
  * vLLM v0.7.3 to v0.10 with max_num_partial_prefills above 1 (core/scheduler.py,
  * PartialPrefillMetadata): the budget of a step is divided by the prompts that have begun or wait,
- * but at most by that number, and each prompt gets such a part at most. A waiting prompt that is
- * long is passed over while as many long ones as max_long_partial_prefills have begun. */
+ * but at most by that number, and each prompt gets such a part at most. A long waiting prompt is
+ * passed over while max_long_partial_prefills long prompts have begun. */
 #include <math.h>
 
 #include "inflight/minmax.h"
@@ -37,7 +37,7 @@ struct mixed {
     int32_t max_partial_prefills, max_long_partial_prefills, long_prefill_tokens;
 };
 
-/* Of a plan with several prompts at a time. */
+/* Limits of a plan with several prompts at a time. */
 struct partials {
     int32_t slot_tokens; /* most that a prompt gets */
     int32_t n_long;      /* long prompts that have begun */
@@ -93,8 +93,8 @@ static bool is_long(const struct mixed *p, const struct ifl_view *view, const st
                                             : (int32_t)((int64_t)longest * 4 / 100));
 }
 
-/* Prompts that have begun, and waiting ones in order until there are enough: of long ones only as
- * many as may start. */
+/* Divides the budget among the prompts that have begun and the waiting ones, in order, until there
+ * are enough; of long waiting prompts only as many count as may start. */
 static struct partials share_budget(const struct mixed *p, const struct ifl_view *view,
                                     struct ifl_step *step)
 {
@@ -121,7 +121,8 @@ static struct partials share_budget(const struct mixed *p, const struct ifl_view
     return partials;
 }
 
-/* Long prompts behind enough others wait, and those behind them need not. */
+/* True for a long prompt that must wait because enough long prompts have begun; requests behind it
+ * need not wait. */
 static bool passes_over(const struct mixed *p, const struct ifl_view *view,
                         const struct partials *partials, const struct ifl_request *r)
 {

@@ -7,8 +7,8 @@
 
 struct overrun { /* zeroed: none */
     int32_t n_seqs;
-    int32_t n_new_blocks; /* that these tokens need */
-    int64_t context;      /* tokens of K/V that they read */
+    int32_t n_new_blocks; /* blocks that these tokens need */
+    int64_t context;      /* tokens of K/V that these sequences read */
 };
 
 static inline void overrun_add(struct overrun *overrun, const struct ifl_view *view,

@@ -8,8 +8,8 @@
  *   4. requests with K/V that has come from another replica
  *
  * The first request of a step always fits, whatever its length. Two things differ in splitwise-sim:
- * there prompts count as missing steps, too, and a decode batch that goes on unchanged counts as
- * one step. */
+ * there a prompt also counts the steps that it misses, and consecutive steps of an unchanged decode
+ * batch count as one. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -20,7 +20,7 @@ struct pausing {
 };
 
 struct mine {
-    int32_t n_missed; /* steps in a row, while it runs */
+    int32_t n_missed; /* steps in a row that the running request has missed */
 };
 
 static const struct ifl_param params[] = {
@@ -39,7 +39,7 @@ static bool has_room(const struct pausing *p, const struct ifl_step *step, int32
     return step->n_tokens + n <= p->max_batched_tokens && step->n_requests < p->max_reqs;
 }
 
-/* Decodes that have missed from `least` to `most` steps, in order of start. */
+/* Gives a token to each decode that has missed from `least` to `most` steps, in order of start. */
 static void give_decodes(const struct pausing *p, struct ifl_step *step, int32_t least,
                          int32_t most)
 {
@@ -55,7 +55,8 @@ static void give_decodes(const struct pausing *p, struct ifl_step *step, int32_t
     }
 }
 
-/* loaded: those with K/V that has come; else the others. */
+/* Starts waiting requests. loaded: those with K/V that has come from another replica; otherwise the
+ * others. */
 static void start(const struct pausing *p, struct ifl_step *step, enum ifl_list list, bool loaded)
 {
     struct ifl_cursor cursor = {{0}};
@@ -69,7 +70,7 @@ static void start(const struct pausing *p, struct ifl_step *step, enum ifl_list 
     }
 }
 
-/* Prompts of which a swap or a preemption left a part. */
+/* Continues prompts of which a swap or a preemption left a part. */
 static void go_on_with_prompts(const struct pausing *p, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};

@@ -13,11 +13,11 @@
  *
  * With vLLM's num_scheduler_steps n > 1 (v0.6 to v0.10, engine/llm_engine.py, _has_remaining_steps;
  * core/scheduler.py, _get_num_lookahead_slots) n decode steps are scheduled together: each decode
- * takes the blocks of n tokens at the first of them, and no request starts or gives way before the
- * last one has ended. A request with its last token in an earlier one is computed in the others as
- * padding. If all requests have ended the remaining steps are not run here. In a pipeline each
- * virtual engine has steps of its own (cached_scheduler_outputs); here a virtual engine is a
- * replica.
+ * takes the blocks of n tokens at the first of them, and no request starts or is preempted before
+ * the last of these steps has ended. A request that gets its last token in an earlier step is
+ * computed in the remaining steps as padding. If all requests have ended the remaining steps are
+ * not run here. In a pipeline each virtual engine has steps of its own (cached_scheduler_outputs);
+ * here a virtual engine is a replica.
  *
  * In nano-vLLM the first prompt of a step may exceed the budget. It runs in chunks, at the head of
  * as many steps as it takes. */
@@ -45,11 +45,11 @@ struct prefill_first {
     int32_t num_scheduler_steps;
 };
 
-/* Of the steps that are scheduled together. */
+/* State of the steps that are scheduled together. */
 struct together {
-    int32_t n_left;        /* behind the last one that has begun */
-    int32_t n_ended_seqs;  /* of requests that had their last token in one of them */
-    int64_t ended_context; /* that these read in the next step */
+    int32_t n_left;        /* steps that have not begun yet */
+    int32_t n_ended_seqs;  /* sequences that got their last token in one of these steps */
+    int64_t ended_context; /* tokens of K/V that these sequences read in the next step */
 };
 
 static const struct ifl_param params[] = {
@@ -101,7 +101,8 @@ static bool delay_passed(const struct prefill_first *p, const struct ifl_view *v
     return (double)waited_ns > p->delay_factor * (double)view->last_prefill_ns;
 }
 
-/* Limits of the step: budget, seats on the device and in the step, delay. */
+/* True if the limits of the step allow one more prompt: budget, seats on the device and in the
+ * step, delay. */
 static bool step_has_room(const struct prefill_first *p, const struct ifl_view *view,
                           struct ifl_step *step, const struct ifl_request *r, int32_t n,
                           int32_t longest)
@@ -116,7 +117,8 @@ static bool step_has_room(const struct prefill_first *p, const struct ifl_view *
            delay_passed(p, view, step);
 }
 
-/* Tokens of a prompt in this step: all, unless it is the first of the step and over the budget. */
+/* Returns the tokens of a prompt in this step: all, unless it is the first prompt of the step and
+ * over the budget. */
 static int32_t share_of(const struct prefill_first *p, const struct ifl_view *view,
                         const struct ifl_step *step, const struct ifl_request *r)
 {
@@ -124,8 +126,8 @@ static int32_t share_of(const struct prefill_first *p, const struct ifl_view *vi
     return p->first_chunked && step->n_requests == 0 ? ifl_min(n, budget) : n;
 }
 
-/* Continues the prompt in chunks, of which there is at most one. It holds all its blocks since its
- * start. */
+/* Continues the chunked prompt; there is at most one. It has held all its blocks since its start.
+ */
 static void continue_prompt(const struct prefill_first *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -136,7 +138,7 @@ static void continue_prompt(const struct prefill_first *p, const struct ifl_view
             ifl_schedule(step, r, share_of(p, view, step, r), 0);
 }
 
-/* Stops at the first prompt that must wait; drops those that never can run (IGNORED in vLLM). */
+/* Starts prompts until one must wait; drops prompts that can never run (IGNORED in vLLM). */
 static void admit_prompts(const struct prefill_first *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -196,7 +198,8 @@ IFL_APART static void push_out(const struct prefill_first *p, const struct ifl_v
             return;
 }
 
-/* Free blocks that a decode asks for, even if it needs none; of the widest group. */
+/* Free blocks that a decode asks for, even if it needs none: one per sequence of the widest group.
+ */
 static int32_t spare_blocks(const struct prefill_first *p, struct ifl_step *step)
 {
     return p->append_rule == APPEND_ONE_FREE ? ifl_widest_group(step) : 0;
@@ -238,7 +241,8 @@ static int32_t tokens_of_all(const struct prefill_first *p, const struct ifl_req
     return ifl_n_computed(r) + p->num_scheduler_steps;
 }
 
-/* The first step: each decode takes the blocks of all of them, or others give way. */
+/* Plans the first of the steps: each decode takes the blocks for all of them, or others are
+ * preempted. */
 IFL_APART static void decode_ahead(const struct prefill_first *p, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
@@ -251,7 +255,8 @@ IFL_APART static void decode_ahead(const struct prefill_first *p, struct ifl_ste
     }
 }
 
-/* A step behind the first. False: there is none, or nothing is left to decode. */
+/* Plans a further one of the steps. Returns false if there is none, or if no request is left to
+ * decode. */
 IFL_APART static bool decode_on(const struct prefill_first *p, const struct ifl_view *view,
                                 struct ifl_step *step)
 {
@@ -292,8 +297,8 @@ IFL_HOT static void on_leave(void *self, const struct ifl_view *view, const stru
     together->ended_context += (int64_t)r->n_seqs * ifl_n_tokens(r);
 }
 
-/* What a swapped request takes now is less than what it needs until the last step: `ahead` keeps
- * that free. */
+/* A swapped request takes fewer blocks now than it needs until the last of the steps: `ahead` keeps
+ * the difference free. */
 static bool fits_ahead(const struct prefill_first *p, struct ifl_step *step,
                        const struct ifl_request *r, int32_t ahead)
 {
@@ -319,7 +324,7 @@ IFL_APART static void swap_in(const struct prefill_first *p, struct ifl_step *st
     }
 }
 
-/* Promises to repeat a decode step, as long as the head of the queue does not start.
+/* Promises to repeat a decode step as long as the first request of the queue cannot start.
  *   - Lack of blocks or seats lasts while the same batch decodes.
  *   - The delay factor ends at a known time.
  *   - If the head may preempt, and is held back by the delay or by swapped requests, it may lose

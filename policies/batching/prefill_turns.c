@@ -23,7 +23,8 @@ struct prefill_turns {
 };
 
 struct turns {
-    uint64_t since; /* 1 + step of the last prefill; with every_turn, or the last preempting step */
+    uint64_t since; /* 1 + step of the last prefill; with every_turn, of the last prefill or
+                       preempting step, whichever is later */
     bool joined;    /* the last prefill found other requests on the device */
 };
 
@@ -65,7 +66,7 @@ static int32_t steps_since(const struct prefill_turns *p, const struct ifl_view 
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;
 }
 
-/* Of a plan. */
+/* The state of a plan. */
 struct turn {
     int32_t since; /* steps_since */
     bool decode_is_due;
@@ -113,7 +114,7 @@ static bool enough_would_join(const struct prefill_turns *p, const struct ifl_vi
     return n >= enough;
 }
 
-/* In rank order, until one must wait. */
+/* Starts prompts in rank order, until one must wait. */
 static void start_prompts(const struct prefill_turns *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -133,7 +134,8 @@ static void start_prompts(const struct prefill_turns *p, const struct ifl_view *
     }
 }
 
-/* Until the next turn too few requests would join, as long as none arrives or ends. */
+/* Promises to repeat the step until the next turn: too few requests would join before, as long as
+ * none arrives or ends. */
 static void promise_repeat(const struct prefill_turns *p, struct ifl_step *step,
                            const struct turn *turn)
 {

@@ -86,9 +86,9 @@ static void walk_lists(const struct ranked *p, const struct ifl_view *view, stru
     }
 }
 
-/* True if whatever waiting request a walk comes to finds a seat and tokens and is refused for want
- * of host memory, after which the walk leaves out the others. (Under this module a request that is
- * swapped out decodes, since its prompt was computed in one step.) */
+/* True if every waiting request that a walk could reach would find a seat and tokens, and would be
+ * refused for want of host memory; the walk then leaves out the others. (Under this module a
+ * swapped request decodes, since its prompt was computed in one step.) */
 static bool none_may_start(const struct ranked *p, struct ifl_step *step)
 {
     int32_t longest;
@@ -132,7 +132,7 @@ static bool all_may_run(const struct ranked *p, const struct ifl_view *view, str
     return true;
 }
 
-/* False, and nothing is done, if what the steps look ahead for does not fit. */
+/* Returns false, and changes nothing, if the blocks for the tokens ahead do not fit. */
 static bool run_all(struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
@@ -164,8 +164,8 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     if (all_may_run(p, view, step) && run_all(step))
         return;
     walk_all(p, view, step);
-    /* Requests that run only become shorter, or older. If another may pass them in rank order, the
-     * order's `steady` bounds the promise. */
+    /* The remaining work of running requests only falls, and their age only grows. If another
+     * request may pass them in rank order, the order's `steady` bounds the promise. */
     ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
 }
 

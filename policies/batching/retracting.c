@@ -42,22 +42,22 @@ struct batch {
     bool full;              /* the mark */
     bool decodes;           /* the last step had decodes only */
     int32_t n_ended_seqs;   /* sequences that have ended and keep their seats */
-    uint64_t ended_step;    /* they keep them until this step, if it decodes */
+    uint64_t ended_step;    /* these sequences keep their seats until this step, if it decodes */
     int64_t left_ns;        /* when the last request left */
     int64_t start_ns;       /* of the current step */
     struct overrun overrun; /* with overlap: requests that have ended with the current step */
 };
 
-/* Notes of a plan. */
+/* Bits that a plan leaves for the hooks in step->note. */
 enum {
-    REFUSED = 1,  /* the last request that the admit module was asked for found no blocks */
+    REFUSED = 1,  /* the last request that the admit module was asked about found no blocks */
     LEARNED = 2,  /* there was nothing to plan: the plan waited for the end of the step */
-    FILLED = 4,   /* a request was refused before that */
+    FILLED = 4,   /* a request was refused before the plan waited */
     EMPTIED = 8,  /* no request is left for the next decode */
     UNMARKED = 16 /* the mark is lost */
 };
 
-/* What a plan knows. */
+/* The facts that a plan may use. */
 struct known {
     uint64_t notes;
     int32_t n_ended_seqs;   /* sequences that keep their seats and are known to have ended */
@@ -229,7 +229,8 @@ static enum ifl_verdict start_one(struct ifl_step *step, const struct budget *le
     return within ? ifl_start(step, r, n) : IFL_WAIT;
 }
 
-/* True if no request is looked at behind `last`: it was cut, or a budget is used up. */
+/* True if the plan examines no request after `last`: that prompt was cut, or a budget is used up.
+ */
 static bool used_up(const struct budget *left, const struct ifl_request *last)
 {
     return ifl_todo(last) > 0 || left->input_tokens <= 0 || left->chunk_tokens <= 0;
@@ -288,8 +289,8 @@ static const struct ifl_request *any_running(struct ifl_step *step)
     return NULL;
 }
 
-/* Gives each running request a token. Makes room until all have blocks, or until no further request
- * gives way. */
+/* Gives each running request a token. Preempts until all have blocks, or until there is no further
+ * victim. */
 static void decode_all(struct ifl_step *step, int32_t spare_blocks)
 {
     while (!ifl_schedule_ready(step, spare_blocks)) {
@@ -321,8 +322,8 @@ static bool loses_mark(const struct retracting *p, struct ifl_step *step, const 
     return p->mixed || (step->n_running_requests == n_prompts && seats_kept(known) == 0);
 }
 
-/* Blocks of requests with an unknown end count as taken. If then no request can decode, the last
- * one left may use them. */
+/* Blocks of requests that have ended, unknown to the plan, count as taken. If then no request can
+ * decode, the last request left may use these blocks. */
 static void decode(struct ifl_step *step, const struct known *known)
 {
     const struct overrun *unknown = &known->unknown;

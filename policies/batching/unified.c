@@ -11,18 +11,18 @@
  * only request, waiting or running, and may be raised to an equal share of the budget
  * (long_prefill_alone, long_prefill_adapts).
  *
- * With speculation a decode has the tokens that are guessed for it, too, as far as the budget goes.
- * Since 2026-06 (vllm-project/vllm pull request 45237; scheduler.py at v0.33.0, pad_spec_decode) a
- * request that starts with one token to compute, the others being there, is filled up with rows in
- * place of guesses where running requests are scheduled and none of them is in its prompt, so that
- * all rows of the batch come in groups of one size. Without room for these rows in the budget or
- * in the model's length it waits, and all behind it (pads_newcomers). Prompts that start in the
- * same step do not count.
+ * With speculation a decode also has the tokens that are guessed for it, as far as the budget
+ * allows. Since 2026-06 (vllm-project/vllm pull request 45237; scheduler.py at v0.33.0,
+ * pad_spec_decode) a request that starts with only one token to compute is padded with rows in
+ * place of guesses if running requests are scheduled and none of them is in its prompt, so that all
+ * requests of the batch have the same number of rows. If the budget or the model's length has no
+ * room for these rows, the request and all behind it wait (pads_newcomers). Prompts that start in
+ * the same step do not count.
  *
  * With asynchronous scheduling (serving.in_flight.ahead) a step is planned when the step before it
  * begins (vllm/v1/engine/core.py, step_with_batch_queue): step.h, limits->plans_ahead, says what
- * the plan does not know. A request with all the tokens that it declared gets no further one
- * (async_scheduler.py); one that ended before gets a token in vain. */
+ * the plan does not know. A request that has all its declared tokens gets no further one
+ * (async_scheduler.py); a request that ended earlier gets a token in vain. */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -98,8 +98,8 @@ static int32_t count_requests(struct ifl_step *step, int32_t most)
     return ifl_min(n, most);
 }
 
-/* The limit in this plan, found before the plan changes anything; 0: none. Requests are counted
- * only until more of them cannot change it. */
+/* The limit of a prompt's tokens in this plan, found before the plan changes anything; 0: none.
+ * Requests are counted only as far as the count can change the limit. */
 static int32_t long_prefill_now(const struct unified *p, struct ifl_step *step)
 {
     const int32_t limit = p->long_prefill_tokens;
@@ -129,7 +129,7 @@ static void serve_running(const struct unified *p, const struct ifl_view *view,
     }
 }
 
-/* Rows with which r is filled up, if it starts beside decodes alone. */
+/* Rows with which r is padded, if it starts in a step of decodes only. */
 static int32_t rows_to_pad(const struct unified *p, const struct ifl_step *step,
                            const struct ifl_request *r)
 {

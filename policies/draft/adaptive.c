@@ -11,8 +11,8 @@
  *
  * A slot begins with 3 guesses, or with the middle of its list if 3 is not in it. It has an
  * exponential average of the accepted guesses, over its own steps with guesses, which begins at one
- * less than its guesses. The slot's number of guesses changes at each decide_every-th of its steps
- * behind the first warm_up:
+ * less than its guesses. The slot's number of guesses changes at every decide_every-th of its
+ * steps, after the first warm_up steps:
  *
  *     down   while the average is at most the next lower number - 0.5, or 0.5 if that number is 0;
  *            in the first slot at most this - 0.25
@@ -99,7 +99,7 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     return 0;
 }
 
-/* The most that the average may be for the guesses to go down to `lower`. */
+/* The largest average at which the number of guesses falls to `lower`. */
 static double drop_at(const struct list *list, int32_t lower)
 {
     return (lower == 0 ? 0.5 : lower - 0.5) + list->down;

@@ -18,7 +18,7 @@ struct range {
 };
 
 struct table {
-    int32_t tokens; /* of the next step */
+    int32_t tokens; /* guesses of the next step */
     size_t n;
     struct range of[MAX_RANGES];
 };
@@ -30,7 +30,8 @@ static const struct ifl_param params[] = {
      "FROM-TO:GUESSES for the number of requests in a step, such as 1-8:5,9-32:3,33-:0"},
 };
 
-/* One range: FROM-TO:TOKENS, or FROM-:TOKENS. Returns what stands behind it, NULL if it is none. */
+/* Reads one range, FROM-TO:TOKENS or FROM-:TOKENS. Returns the text behind it, NULL if it is no
+ * range. */
 static const char *read_range(const char *text, struct range *range)
 {
     char *end;

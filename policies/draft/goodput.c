@@ -18,7 +18,7 @@ struct goodput {
 
 struct average {
     double rate;
-    int32_t tokens; /* of the next step */
+    int32_t tokens; /* guesses of the next step */
     int32_t n_idle; /* steps in a row without guesses */
 };
 
@@ -74,7 +74,8 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     return 0;
 }
 
-/* Of guesses that were looked at: those that held, and one more where not all did. */
+/* Counts the verified guesses: those that held, and one more for each request in which not all
+ * held. */
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     const struct goodput *p = self;

@@ -1,6 +1,6 @@
 /* A batching: decodes first, then as many tokens of prompts as the TPOT objectives allow. A step
- * that took longer than the tightest objective in it halves the budget of the next; any other adds
- * `more_tokens`. */
+ * that took longer than the tightest objective of its decodes halves the token budget of the next
+ * step; any other step adds `more_tokens` to it. */
 #include <inflight/policy.h>
 
 #include "inflight/minmax.h"

@@ -1,5 +1,6 @@
-/* An order: the client that has been charged least goes first. A client is charged the tokens of a
- * prompt when the request starts, and refunded if the same plan undoes the start. */
+/* An order: the client that has been charged least goes first. A client is charged the prompt
+ * tokens of a request when the request starts, and gets them back if the same plan undoes the
+ * start. */
 #include <inflight/policy.h>
 
 struct client {

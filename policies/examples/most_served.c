@@ -1,5 +1,5 @@
-/* A preemption: the victim is a request of the client with the most computed tokens, the last
- * started of its requests; its K/V is dropped. */
+/* A preemption: the victim is taken from the client with the most computed tokens: of its running
+ * requests the one started last. Its K/V is dropped. */
 #include <inflight/policy.h>
 
 struct client {

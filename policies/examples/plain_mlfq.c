@@ -18,9 +18,10 @@ struct counts {
     int64_t n_joined, n_to_front;
 };
 
-struct place { /* of a request */
+struct place { /* this module's part of a request */
     int32_t level;
-    int64_t at, spent_ns;           /* within the level; at below 0: it came to the front */
+    int64_t at, spent_ns;           /* at: place within the level, below 0 if the request was put
+                                       in front; spent_ns: time spent at the level */
     const struct ifl_request *next; /* in the list of starving requests */
 };
 

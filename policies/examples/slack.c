@@ -1,5 +1,6 @@
-/* An order: the least slack goes first, that is the time left until the first token is due. A
- * request without a deadline has `patience_s`, and all come nearer by `ageing` s a second. */
+/* An order: the request with the least slack goes first. Slack is the time left until the first
+ * token is due. A request without a deadline has a slack of `patience_s`; the slack of all requests
+ * falls by `ageing` seconds per second. */
 #include <inflight/policy.h>
 
 struct slack {

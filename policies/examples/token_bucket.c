@@ -1,7 +1,7 @@
 /* An admission: a token bucket for each client. A request pays one token when it first starts; a
- * bucket holds `burst` of them and gains `rate_rps` a second. Another module decides about blocks.
- * (The state is the time when the bucket is full, as in the generic cell rate algorithm, ITU-T
- * I.371.) */
+ * bucket holds at most `burst` tokens and gains `rate_rps` tokens a second. Another module decides
+ * about blocks. (The state is the time when the bucket is full, as in the generic cell rate
+ * algorithm, ITU-T I.371.) */
 #include <inflight/policy.h>
 
 #include "inflight/minmax.h"
@@ -11,7 +11,7 @@ struct token_bucket {
     int32_t burst;
 };
 
-struct bucket { /* of a client */
+struct bucket { /* the bucket of a client */
     int64_t full_ns;
 };
 
@@ -40,7 +40,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                                : ifl_not_before(has_one_ns);
 }
 
-/* A start that was undone has been paid for: the request is not charged again. */
+/* A request with an undone start has paid already: it is not charged again. */
 static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct bucket *bucket = ifl_client(self, r);

@@ -25,10 +25,10 @@ struct judgement {
     int64_t made_ns, holds_until_ns; /* scratch of a plan */
     int64_t found_from_ns;           /* scratch: least key of the requests newly found too late */
     double tok_per_s;
-    int32_t n_prefill_tokens; /* of the current step */
+    int32_t n_prefill_tokens; /* prompt tokens of the current step */
 };
 
-struct standing { /* of a request */
+struct standing { /* this module's part of a request */
     bool relegated;
     uint64_t found_in; /* scratch: 1 + number of the step when a plan found it too late */
 };
@@ -127,8 +127,8 @@ static bool is_behind(const struct deadline *p, const struct ifl_view *view,
     return standing->relegated || standing->found_in == view->step + 1;
 }
 
-/* The key of the first request, not found too late, that the plan left out: turns came up to there.
- * IFL_NEVER if every request had its turn. */
+/* The key of the first request that the plan left out and did not find too late: the plan came as
+ * far as this key. IFL_NEVER if every request had its turn. */
 static int64_t turns_came_until_ns(const struct deadline *p, const struct ifl_view *view,
                                    struct ifl_step *step)
 {

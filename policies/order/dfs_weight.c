@@ -13,7 +13,7 @@
 struct node { /* of the tree, number 0 is the root; no branch: 0 as child or sibling */
     uint32_t parent, first_child, next_sibling;
     uint32_t weight;
-    const struct ifl_request *earliest; /* of those that hang on it or below */
+    const struct ifl_request *earliest; /* earliest request that hangs on the node or below it */
     uint64_t ranking;                   /* number of the last ranking that reset the node */
     int64_t order;                      /* place in the post-order walk */
 };

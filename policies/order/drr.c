@@ -28,13 +28,14 @@ struct drr {
 struct client {
     double deficit;
     uint32_t n_queued; /* requests that have never started */
-    uint32_t place;    /* in the ring, from 0; scratch */
+    uint32_t place;    /* place in the ring, from 0; scratch */
     bool in_round;
 };
 
 struct rounds {
     struct client *clients; /* [n_clients] */
-    uint32_t *ring;         /* [n_clients], of which n from first, cyclically, are in use */
+    uint32_t *ring;         /* [n_clients], of which n entries from `first` on, cyclically, are in
+                               use */
     uint32_t first, n;
     uint32_t refused; /* client that kept its turn, for lack of room; n_clients: none */
 };
@@ -45,7 +46,7 @@ struct turns {
     struct rounds now, trial; /* trial: scratch of rank, which changes no turns */
 };
 
-struct standing {         /* of a request */
+struct standing {         /* this module's part of a request */
     uint64_t first_start; /* 1 + start_serial of the start that was charged; 0: queued */
 };
 
@@ -206,7 +207,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
         turns->now.refused = whose_turn(&turns->now);
 }
 
-/* Token by token, as in the artifact: one product would round differently. */
+/* Charges token by token, as in the artifact: one product would round differently. */
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     const struct drr *p = self;

@@ -32,7 +32,7 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     return 0;
 }
 
-/* The plan is about to look at the queue. */
+/* Called before a plan reads the queue. */
 static enum ifl_keys keys(const void *self, const struct ifl_view *view)
 {
     struct load *load = ifl_state(self);

@@ -41,8 +41,8 @@ static int64_t shared_tokens(const struct ifl_request *a, const struct ifl_reque
     return ifl_min((int64_t)n * a->hash_id_tokens, shorter);
 }
 
-/* True for all but the first of the waiting requests that share a prefix: they will hit what the
- * first one computes. */
+/* True for all waiting requests that share a prefix except the first: they will hit what the first
+ * one computes. */
 static bool another_brings_it(const struct longest_prefix *p, const struct ifl_view *view,
                               const struct ifl_request *const *of, size_t n,
                               const struct ifl_request *r)

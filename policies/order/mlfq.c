@@ -25,11 +25,12 @@ struct mlfq {
     int64_t starve_ns;
 };
 
-struct place {                     /* of a request */
+struct place {                     /* this module's part of a request */
     struct place *before, *behind; /* neighbours in the level's ring */
     const struct ifl_request *request;
     int64_t at;      /* key within the level; below 0: the request was put in front */
-    int64_t left_ns; /* of its level's quantum; below 0 if it has spent more at a lower one */
+    int64_t left_ns; /* time left of its level's quantum; below 0 if it has spent more at a lower
+                        level */
     int32_t level;
 };
 
@@ -37,7 +38,7 @@ struct queues {
     /* Sentinels of the rings: before the first, behind the last. */
     struct place levels[MOST_LEVELS];
     int64_t n_joined, n_returned;
-    int32_t n_here; /* requests */
+    int32_t n_here; /* requests at this replica */
 };
 
 static const struct ifl_param params[] = {
@@ -125,7 +126,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     queues->n_here--;
 }
 
-/* To the front of a level, but behind requests that came there later. */
+/* Moves a request to the front of a level, but behind requests that were put there later. */
 static void move(void *self, const struct ifl_view *view, struct place *place, int32_t level,
                  int64_t at)
 {
@@ -142,14 +143,14 @@ static void move(void *self, const struct ifl_view *view, struct place *place, i
 
 /* ---- moves between levels ---- */
 
-/* A request of a step in flight is about to run. */
+/* True if the request starves. A request in a step in flight does not: it is about to run. */
 static bool starves(const struct mlfq *p, const struct ifl_view *view, const struct ifl_request *r)
 {
     const int64_t ran_ns = ifl_last_end_ns(r);
     return r->n_in_flight == 0 && (ran_ns == IFL_NEVER || view->now_ns - ran_ns >= p->starve_ns);
 }
 
-/* Steps from that one to the next starvation check; 0: it has one itself. */
+/* Number of steps from `step` to the next starvation check; 0: `step` has one itself. */
 static int32_t steps_to_check(const struct mlfq *p, uint64_t step)
 {
     return p->starve_steps - 1 - (int32_t)(step % (uint64_t)p->starve_steps);
@@ -172,8 +173,8 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
         }
 }
 
-/* A request has spent its quantum in a run, and perhaps those behind it. Of requests demoted in one
- * step the last of the batch stands first. */
+/* Demotes a request that has spent its quantum in a run, perhaps by more than one level. Of
+ * requests demoted in one step, the last of the batch stands first. */
 static void demote(void *self, const struct ifl_view *view, const struct ifl_step_end *end,
                    struct place *place, size_t at_in_batch)
 {

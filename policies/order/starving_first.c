@@ -15,13 +15,14 @@ struct starving_first {
     int32_t starve_steps, promoted_steps;
 };
 
-struct turn { /* of a request */
+struct turn { /* this module's part of a request */
     const struct ifl_request *request;
     struct turn *before, *behind; /* neighbours in its list */
     uint64_t idle_from;           /* first step since its arrival or last run */
     uint64_t starves_from;        /* the step from which it goes first; 0: it does not starve */
-    int32_t promoted_left;        /* steps that it still goes first for */
-    uint64_t late_for; /* the call of on_step_end, from 1, whose step it arrived during */
+    int32_t promoted_left;        /* steps for which the request still goes first */
+    uint64_t late_for; /* number, from 1, of the call of on_step_end for the step during which it
+                          arrived */
 };
 
 struct turns {
@@ -30,9 +31,10 @@ struct turns {
 
 struct crowd {
     struct turns idle, starving; /* by idle_from; each request is in one of the two */
-    size_t n_here, n_late;       /* requests; of them those that arrived during the current step */
+    size_t n_here, n_late;       /* requests at this replica; of these, requests that arrived
+                                    during the current step */
     size_t n_promoted;
-    bool all_ran;           /* in the last step */
+    bool all_ran;           /* all requests ran in the last step */
     uint64_t n_ends;        /* calls of on_step_end */
     uint64_t all_idle_from; /* 1 + the last step in which all ran: replaces an earlier idle_from */
 };

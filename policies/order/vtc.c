@@ -32,7 +32,7 @@ struct vtc {
     char weights[256];
 };
 
-struct answer {                        /* of a request, zeroed: it has not started */
+struct answer {                        /* output of a request; zeroed: it has not started */
     const struct ifl_request *request; /* NULL: has not started */
     int32_t n_charged;                 /* output tokens that are charged */
     struct answer *before, *behind;
@@ -44,11 +44,12 @@ struct answers {
 };
 
 struct client {
-    double charged;        /* in steps of cost */
-    double lifted, weight; /* its counter is lifted + charged / weight */
+    double charged;        /* cost charged so far, in units of COST_STEP */
+    double lifted, weight; /* the client's counter is lifted + charged / weight */
     double average_output_tokens;
     int64_t n_waiting, n_here;
-    int64_t first_seen; /* 1 for the first client, 0 before it has come */
+    int64_t first_seen; /* order of the client's first arrival, 1 for the first client; 0: none
+                           yet */
     struct answers answers;
 };
 
@@ -61,9 +62,9 @@ struct counters {
     bool compared;   /* several clients were here since the last `keys`: keys may then not be 0 */
 };
 
-struct account { /* of a request */
+struct account { /* this module's part of a request */
     bool waits;
-    double expected_tokens; /* charged in advance */
+    double expected_tokens; /* output tokens charged in advance */
     uint64_t first_start;   /* start_serial of the start that was charged */
     struct answer answer;
 };

@@ -45,8 +45,8 @@ static bool would_fit(const struct proactive *p, const struct ifl_step *step,
     return r->state == IFL_SWAPPED && step->n_free_blocks - r->n_host_blocks >= p->keep_free_blocks;
 }
 
-/* Waiting requests are left out: ranking a long queue takes time, and they only push others back.
- * So if this is false, bring_back finds none either. */
+/* Looks only at swapped requests, not at waiting ones: ranking a long queue takes time, and waiting
+ * requests only push others back. If this is false, bring_back finds no request either. */
 static bool one_may_return(const struct proactive *p, struct ifl_step *step)
 {
     int32_t n_seen = 0;
@@ -61,7 +61,8 @@ static bool one_may_return(const struct proactive *p, struct ifl_step *step)
     return false;
 }
 
-/* Brings back swapped requests that fit, of the best ranked requests that the plan left out. */
+/* Brings back the swapped requests that fit, among the best ranked requests that the plan left out.
+ */
 static void bring_back(const struct proactive *p, struct ifl_step *step)
 {
     const unsigned all = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED;
@@ -91,7 +92,7 @@ static void ahead(const void *self, const struct ifl_view *view, struct ifl_step
         bring_back(p, step);
 }
 
-/* While every request runs there is none to swap, also after some have finished. */
+/* While every request runs there is nothing to swap, also after some have finished. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {

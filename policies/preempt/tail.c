@@ -5,8 +5,8 @@
  *     latest arrival among them.
  *   - vLLM v1 takes the last of all, or with priorities the least urgent, and undoes what the step
  *     has scheduled for it (vllm/v1/core/sched/scheduler.py).
- * All drop the victim's K/V unless the configuration says swap; vLLM v0 and the vLLM of the paper
- * swap only groups of several sequences. */
+ * All of them drop the victim's K/V unless the configuration asks for swaps; vLLM v0 and the vLLM
+ * of the paper swap only groups of several sequences. */
 #include "inflight/policy.h"
 
 enum tail_of { TAIL_OF_STARTED, TAIL_OF_RANKED };
@@ -59,9 +59,9 @@ static const struct ifl_request *last_started(const struct tail *p, const struct
     return NULL;
 }
 
-/* The search ends at the needy request if scheduled requests are spared: the batching module has
- * visited those that rank before it. They are spared, too, even if they got no tokens, as prompts
- * do while decodes are served. */
+/* If scheduled requests are spared, the search ends at the needy request: the batching module has
+ * visited the requests that rank before it. These are spared, too, even if they got no tokens, as
+ * prompts do while decodes are served. */
 static const struct ifl_request *last_ranked(const struct tail *p, const struct ifl_view *view,
                                              struct ifl_step *step, const struct ifl_request *needy)
 {

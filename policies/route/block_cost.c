@@ -62,20 +62,21 @@ static const struct ifl_param params[] = {
 };
 
 struct state {
-    struct holders guesses; /* `at`: when it was sent last */
+    struct holders guesses; /* `at`: when the block was last sent to the replica */
     struct holders active;  /* `at`: requests that have the block */
     int32_t block_tokens;
 };
 
 struct part {
     int64_t prefill_tokens;
-    int64_t n_untold_blocks; /* of requests with blocks that found no room in `active` */
-    double cost;             /* these three: scratch of pick, no answer depends on what was there */
+    int64_t n_untold_blocks; /* blocks of requests for which `active` had no room */
+    double cost;             /* this field and the next two are scratch of `pick`, which sets them
+                                before reading */
     int32_t n_guessed, n_shared;
 };
 
-/* The note of a request: the tokens that it is charged until its first token, twice, and 1 if its
- * blocks are not in `active`. */
+/* The router's note for a request: twice the tokens that it is charged until its first token, plus
+ * 1 if its blocks are not in `active`. */
 enum { UNTOLD = 1 };
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
@@ -168,7 +169,7 @@ static double cost_of(const struct block_cost *p, const struct ifl_fleet *fleet,
     return p->prefill_scale * (prefill > 0 ? prefill : 0) + (double)held;
 }
 
-/* The replica of a softmax of the costs between least and most, by one draw. */
+/* Draws a replica by a softmax of the costs between least and most, with one random number. */
 static size_t draw(const struct block_cost *p, const struct ifl_fleet *fleet, double least,
                    double most)
 {

@@ -46,7 +46,7 @@ static void finish(void *self)
     rates_destroy(ifl_state(self));
 }
 
-/* fleet->n: too much is missing everywhere, or nothing is held. */
+/* Returns fleet->n if too much of the prompt is missing at every replica, or if none holds any. */
 static size_t best_holder(const struct cached *p, const struct ifl_fleet *fleet)
 {
     int32_t n_cached;

@@ -21,7 +21,7 @@ static const struct ifl_param params[] = {
      "of the prompt", "... if they are also less than this fraction; above 1: any fraction"},
 };
 
-/* Of the replicas with these roles and no others; fleet->n: there is none. */
+/* Returns the best replica among those with exactly these roles; fleet->n: there is none. */
 static size_t prefill_of(const struct ifl_fleet *fleet, unsigned roles)
 {
     size_t best = fleet->n;

@@ -66,27 +66,27 @@ enum stage { IS_FREE, IS_QUEUED, DECODES };
 
 /* A request under way. */
 struct entry {
-    int64_t ready_ns;   /* its prompt is done then, as was estimated, or was done */
-    int64_t prefill_ns; /* of the estimate */
+    int64_t ready_ns;   /* when its prompt was computed, or is estimated to be */
+    int64_t prefill_ns; /* prefill time by the estimate */
     uint32_t prefill, decode;
     int32_t n_tokens;
-    uint32_t next; /* of the free ones; 0: none */
+    uint32_t next; /* next free entry; 0: none */
     enum stage stage;
 };
 
 struct state {
-    struct entry *of; /* [max_reqs + 1]; the first is none */
+    struct entry *of; /* [max_reqs + 1]; entry 0 is not used */
     uint32_t free, n_used;
 };
 
 struct part {
-    int64_t queue_ns;        /* prefills of those without a first token */
-    int64_t n_sent_tokens;   /* of prompts that decode here, or will */
-    int64_t n_decode_tokens; /* of those that decode now */
+    int64_t queue_ns;        /* sum of the prefill times of requests without a first token */
+    int64_t n_sent_tokens;   /* prompt tokens of requests that decode here, or will */
+    int64_t n_decode_tokens; /* prompt tokens of requests that decode now */
 };
 
-/* The note of a request: its entry, 24 bits; the replica that decodes, 32 bits; whether K/V moves
- * for its prompt. */
+/* The router's note for a request: its entry, 24 bits; the number of the replica that decodes it,
+ * 32 bits; and whether K/V moves for its prompt. */
 static uint64_t note_of(uint32_t entry, size_t decode, bool moves)
 {
     return entry | (uint64_t)decode << 24 | (uint64_t)moves << 56;
@@ -242,7 +242,7 @@ static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
     ((struct part *)ifl_at(self, decode))->n_sent_tokens += n;
 }
 
-/* The prompt is done, or never will be. */
+/* Called when the prompt is computed, or will never be. */
 static void end_prefill(void *self, const struct entry *of)
 {
     ((struct part *)ifl_at(self, of->prefill))->queue_ns -= of->prefill_ns;

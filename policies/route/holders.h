@@ -13,12 +13,13 @@
 
 /* One block at one replica. Numbers of pairs begin at 1; 0: none. */
 struct holding {
-    uint64_t key; /* of the block */
-    int64_t at;   /* the caller's: a time or a count */
+    uint64_t key; /* key of the block */
+    int64_t at;   /* for the caller's use: a time or a count */
     uint32_t replica;
-    uint32_t next;         /* in the bucket; pairs of one key stand latest first */
-    uint32_t older, newer; /* of the replica's pairs, by last use */
-    uint32_t parent;       /* the caller's */
+    uint32_t next;         /* next pair in the bucket; pairs with one key are in order of addition,
+                              the latest first */
+    uint32_t older, newer; /* neighbours among the replica's pairs, by last use */
+    uint32_t parent;       /* for the caller's use */
     uint32_t n_children;
 };
 
@@ -30,11 +31,11 @@ struct holders {
     struct holding *of;                /* [1 + cap] */
     uint32_t *buckets;                 /* [2^k >= cap], of which [0, mask] are in use */
     struct replica_holdings *replicas; /* [n_replicas] */
-    uint32_t cap, mask, n_used, n;     /* pairs: at most, -, ever, now */
+    uint32_t cap, mask, n_used, n;     /* cap: most pairs; n_used: pairs ever used; n: pairs now */
     uint32_t free;                     /* first of the pairs that were removed, linked by next */
 };
 
-/* The size of an index with as many buckets. */
+/* Fills `error` with the size of the index that found no memory. Returns IFL_E_NOMEM. */
 IFL_COLD static inline int holders_fail_nomem(uint64_t cap, uint64_t n_buckets, size_t n_replicas,
                                               const char *key, struct ifl_error *error)
 {
@@ -47,8 +48,8 @@ IFL_COLD static inline int holders_fail_nomem(uint64_t cap, uint64_t n_buckets, 
                     (unsigned long long)(cap / n_replicas), n_replicas, n_bytes * 1e-9, key);
 }
 
-/* Room for per_replica pairs of each replica; `key` is what that comes from. 0, or IFL_E_NOMEM;
- * zeroed memory is valid for holders_destroy. */
+/* Allocates room for per_replica pairs of each replica; `key` names the parameter that per_replica
+ * comes from. Returns 0 or IFL_E_NOMEM; zeroed memory is valid for holders_destroy. */
 static inline int holders_create(struct holders *h, size_t n_replicas, int32_t per_replica,
                                  const char *key, struct ifl_error *error)
 {
@@ -83,13 +84,13 @@ static inline uint32_t holders_same_key(const struct holders *h, uint64_t key, u
     return at;
 }
 
-/* The pair of that block that was added last; 0: no replica holds it. */
+/* Returns the pair of that block that was added last; 0: no replica holds the block. */
 static inline uint32_t holders_latest(const struct holders *h, uint64_t key)
 {
     return holders_same_key(h, key, h->buckets[key & h->mask]);
 }
 
-/* The pair of the same block that was added before. */
+/* Returns the pair of the same block that was added before `pair`; 0: none. */
 static inline uint32_t holders_before(const struct holders *h, uint32_t pair)
 {
     return holders_same_key(h, h->of[pair].key, h->of[pair].next);
@@ -103,7 +104,7 @@ static inline uint32_t holders_find(const struct holders *h, uint64_t key, size_
     return pair;
 }
 
-/* Each bucket becomes two; the pairs keep their order. */
+/* Doubles the number of buckets; the pairs keep their order. */
 static inline void holders_split_buckets(struct holders *h)
 {
     const uint32_t bit = h->mask + 1;
@@ -140,15 +141,15 @@ static inline void holders_unlink(struct holders *h, uint32_t pair)
     *(newer ? &h->of[newer].older : &own->newest) = older;
 }
 
-/* The pair was used now. */
+/* Makes the pair the most recently used one of its replica. */
 static inline void holders_touch(struct holders *h, uint32_t pair)
 {
     holders_unlink(h, pair);
     holders_link_newest(h, pair);
 }
 
-/* Adds a pair that is not there, as used now. 0: no room, though a replica that has no more than
- * its share always has some. */
+/* Adds a pair that does not exist yet, as used now. Returns 0 if there is no room; a replica with
+ * no more than its share of pairs always has room. */
 static inline uint32_t holders_add(struct holders *h, uint64_t key, size_t replica)
 {
     uint32_t pair = h->free;
@@ -182,8 +183,8 @@ static inline void holders_remove(struct holders *h, uint32_t pair)
     h->free = pair;
 }
 
-/* The pair, made anew or used again; the replica gives up its oldest beyond `most`, which is at
- * least 1 and at most the per_replica of holders_create. */
+/* Returns the pair, which is added or marked as used. A replica with more than `most` pairs loses
+ * its oldest one; `most` is at least 1 and at most the per_replica of holders_create. */
 static inline uint32_t holders_use(struct holders *h, uint64_t key, size_t replica, uint32_t most)
 {
     uint32_t pair = holders_find(h, key, replica);

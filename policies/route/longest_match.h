@@ -10,7 +10,7 @@
 
 /* The first member of the router's part of a replica. */
 struct match_part {
-    int32_t n_matched; /* blocks; scratch of pick: no answer depends on what was there */
+    int32_t n_matched; /* matched blocks; scratch of `pick`, which sets it before reading */
 };
 
 static inline struct match_part *match_at(const void *self, size_t replica)
@@ -18,8 +18,8 @@ static inline struct match_part *match_at(const void *self, size_t replica)
     return ifl_at(self, replica);
 }
 
-/* Sets n_matched of all replicas; the most of any that may take the request. `blocks` begin at the
- * start of the prompt. */
+/* Sets n_matched of all replicas. Returns the largest n_matched of the replicas that may take the
+ * request. `blocks` must begin at the start of the prompt. */
 static inline int32_t longest_match(const void *self, const struct ifl_fleet *fleet,
                                     const struct holders *index, struct prompt_blocks blocks)
 {

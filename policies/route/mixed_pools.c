@@ -35,26 +35,27 @@ static const struct ifl_param params[] = {
      "(prompt_max_pending_batch_tokens)"},
 };
 
-/* All 0 at the start: each replica is in its own pool, in order of number. */
+/* A replica's state. Zeroed at the start: each replica is in its own pool, in order of number. */
 struct part {
     int64_t n_tokens, n_memory_tokens;
     int64_t n_tasks; /* prompts that are not done, and requests that decode here */
-    int64_t place;   /* in its pool, behind those with a lower one */
+    int64_t place;   /* place in its pool, behind replicas with a lower place */
     bool is_mixed;
 };
 
 struct state {
-    int64_t n_moves; /* between pools */
+    int64_t n_moves; /* moves between pools so far */
 };
 
 enum pool { OF_PROMPTS, OF_TOKENS, OF_MIXED };
 enum by { BY_TOKENS, BY_MEMORY };
 
-/* What the note of a request says: 20 bits a replica; one that joins the mixed pool is one more
- * than its number, and 0 none. The highest bit: its prompt is done. */
+/* The content of the router's note for a request: 20 bits for each of three replicas. A replica
+ * that joins the mixed pool is stored as 1 + its number; 0: none. The highest bit is set when the
+ * prompt is computed. */
 struct note {
     size_t prefill, decode;
-    size_t taken; /* joins the mixed pool, though it gets nothing of the request */
+    size_t taken; /* replica that joins the mixed pool without a part of the request */
     bool takes_prefill, takes_decode;
 };
 
@@ -137,7 +138,8 @@ static bool is_full(const struct mixed_pools *p, const struct ifl_fleet *fleet, 
            (int64_t)limits->n_blocks * limits->block_tokens;
 }
 
-/* The best of the pool of its own, else of the mixed pool; fleet->n where both have too much. */
+/* Returns the best replica of the role's own pool, else of the mixed pool; fleet->n if all have too
+ * much. */
 static size_t own_or_mixed(const struct mixed_pools *p, const struct ifl_fleet *fleet,
                            enum pool own, enum by by)
 {
@@ -151,7 +153,7 @@ static size_t own_or_mixed(const struct mixed_pools *p, const struct ifl_fleet *
     return fleet->n;
 }
 
-/* The one that does all, where a pool has nothing left to give. */
+/* Returns the replica that takes the whole request if a pool has no replica left to give. */
 static size_t least_of_all(const struct mixed_pools *p, const struct ifl_fleet *fleet)
 {
     static const enum pool order[] = {OF_PROMPTS, OF_MIXED, OF_TOKENS};
@@ -222,7 +224,7 @@ static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
     decode->n_memory_tokens += memory_tokens(r);
 }
 
-/* A mixed replica with nothing left to do is one of its own pool again. */
+/* A mixed replica with nothing left to do returns to its own pool. */
 static void end_task(void *self, struct part *part)
 {
     struct state *state = ifl_state(self);
@@ -232,7 +234,8 @@ static void end_task(void *self, struct part *part)
     part->place = ++state->n_moves;
 }
 
-/* Its prompt is done, or never will be; it decodes. */
+/* Called when the prompt of a request is computed, or will never be: from then on the request
+ * counts as decoding. */
 static void end_prompt(void *self, const struct ifl_fleet *fleet, const struct note *note)
 {
     struct part *prefill = ifl_at(self, note->prefill), *decode = ifl_at(self, note->decode);

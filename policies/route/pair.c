@@ -1,6 +1,5 @@
-/* A prefill replica and a decode replica for each request, each by a rule of its own, both named as
- * the request arrives. Where a replica with both roles is the answer to both questions, it computes
- * all of the request. */
+/* Names a prefill replica and a decode replica for each request when it arrives, each by its own
+ * rule. If a replica with both roles is the answer to both, it computes the whole request. */
 #include "inflight/policy.h"
 
 enum by { BY_REQUESTS, BY_TOKENS, BY_BLOCKS, BY_TURNS };
@@ -18,7 +17,7 @@ static const struct ifl_param params[] = {
      "requests|tokens|blocks|turns", "", "decode replica, by the same rules"},
 };
 
-/* The smaller, the better. */
+/* The load of a replica by the rule `by`; the least wins. */
 static int64_t burden(const struct ifl_load *load, int32_t by)
 {
     switch (by) {

@@ -25,7 +25,7 @@ static int64_t n_requests(const struct ifl_fleet *fleet, size_t i)
     return ifl_counts_of(fleet, i).n_outstanding;
 }
 
-/* Ties by number, everywhere. */
+/* All ties go to the lower replica number. */
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
     const struct prefix *p = self;

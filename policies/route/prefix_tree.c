@@ -56,15 +56,15 @@ struct state {
     uint32_t *heap; /* [cap]: scratch of an eviction */
     uint64_t n_sent;
     int64_t next_eviction_ns;
-    uint32_t most; /* pairs of a replica after an eviction */
+    uint32_t most; /* most pairs of a replica after an eviction */
 };
 
 struct part {
-    int64_t n_active; /* sent and not ended */
+    int64_t n_active; /* requests sent and not ended */
     bool is_up;       /* scratch of pick: no answer depends on what was there */
 };
 
-enum { SLACK = 2 }; /* a replica may have so many times what an eviction leaves before the next */
+enum { SLACK = 2 }; /* between evictions a replica has at most so many times `most` pairs */
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
@@ -121,8 +121,8 @@ static bool is_better(const struct tree *p, uint32_t a, uint32_t b)
     return p->holder == HOLDER_FIRST || n_a < n_b || (n_a == n_b && a < b);
 }
 
-/* Of the replicas that have the block and may take the request, the one that would get it; 0: none.
- */
+/* Returns the pair of the replica that would get the request, among those that have the block and
+ * may take the request; 0: none. */
 static uint32_t best_holder(const struct tree *p, uint64_t key)
 {
     const struct state *state = ifl_state(p);
@@ -137,7 +137,7 @@ static uint32_t best_holder(const struct tree *p, uint64_t key)
     return best;
 }
 
-/* The replica at the end of the match; *n_tokens: its length. */
+/* Returns the replica at the end of the match; *n_tokens is the length of the match. */
 static size_t follow(const struct tree *p, const struct ifl_fleet *fleet, int64_t *n_tokens)
 {
     const struct state *state = ifl_state(p);
@@ -194,7 +194,8 @@ static void sift_down(const struct holders *tree, uint32_t *heap, size_t n)
     }
 }
 
-/* Drops the ends that were made or met longest ago until the replica has at most `most` blocks. */
+/* Drops the ends of prompts that were added or matched longest ago until the replica has at most
+ * `most` blocks. */
 static void evict(struct state *state, size_t replica, uint32_t most)
 {
     struct holders *tree = &state->tree;
@@ -220,8 +221,8 @@ static void evict(struct state *state, size_t replica, uint32_t most)
 
 /* ---- hooks ---- */
 
-/* The prompt stands in the tree for that replica. A prompt that a full tree cannot take makes the
- * replica's part smaller first. */
+/* Adds the prompt to the tree for that replica. If the tree is full, the replica's part is made
+ * smaller first. */
 static void insert(const struct tree *p, const struct ifl_fleet *fleet, size_t replica)
 {
     struct state *state = ifl_state(p);
@@ -236,7 +237,7 @@ static void insert(const struct tree *p, const struct ifl_fleet *fleet, size_t r
         evict(state, replica, room - (uint32_t)blocks.n);
     while (prompt_blocks_next(&blocks)) {
         uint32_t pair = holders_find(&state->tree, blocks.key, replica);
-        /* Blocks that no replica had are one stretch, which this prompt makes. */
+        /* Blocks that no replica had form one stretch, which this prompt adds. */
         is_new = is_new || !holders_latest(&state->tree, blocks.key);
         if (!pair) {
             pair = holders_add(&state->tree, blocks.key, replica);

@@ -56,7 +56,7 @@ static void finish(void *self)
     rates_destroy(&state->rates);
 }
 
-/* One of the replicas that match so many chunks, by one draw. */
+/* Draws one of the replicas that match so many chunks, with one random number. */
 static size_t draw_from(const struct trie *p, const struct ifl_fleet *fleet, int32_t most)
 {
     const size_t n = ifl_up(fleet, IFL_PREFILLS);

@@ -3,8 +3,8 @@
  *
  * Gateways cut texts. A trace has no texts: it only says which tokens are the same, by prefix
  * groups and hash ids. So the characters of a gateway are counted as tokens here, and what two
- * prompts share is counted in whole blocks. Smaller blocks count it more exactly, with more
- * look-ups. keeps_rest is for gateways that keep a shorter block at the end of a prompt. */
+ * prompts share is counted in whole blocks. Smaller blocks count the shared part more exactly, with
+ * more look-ups. keeps_rest is for gateways that keep a shorter block at the end of a prompt. */
 #ifndef POLICIES_ROUTE_PROMPT_BLOCKS_H
 #define POLICIES_ROUTE_PROMPT_BLOCKS_H
 
@@ -16,11 +16,11 @@ struct prompt_blocks {
     const struct ifl_request *r;
     int32_t block_tokens;
     int32_t n; /* blocks */
-    int32_t i; /* of the block that `key` names; -1 before the first */
+    int32_t i; /* index of the block that `key` names; -1 before the first */
     uint64_t key;
 };
 
-/* At most `most` blocks; 0: all. block_tokens > 0. */
+/* Begins with the blocks of a prompt, at most `most`; 0: all. block_tokens must be above 0. */
 static inline struct prompt_blocks prompt_blocks(const struct ifl_request *r, int32_t block_tokens,
                                                  int32_t most, bool keeps_rest)
 {
@@ -34,8 +34,8 @@ static inline uint64_t prompt_blocks_mix(uint64_t before, uint64_t source, uint6
     return ifl_mix(ifl_mix(before ^ source << 62) ^ ifl_mix(of) ^ (at << 1 | 1));
 }
 
-/* Moves to the next block; false: there is none. The shorter block at the end has a name of its
- * own: the length is part of it. */
+/* Moves to the next block; returns false if there is none. The shorter block at the end has a key
+ * of its own: its length is part of the key. */
 static inline bool prompt_blocks_next(struct prompt_blocks *b)
 {
     const struct ifl_request *r = b->r;

@@ -17,7 +17,7 @@ struct sent {
 struct rates {
     struct sent *of;   /* [cap]: [first, first + n) modulo cap, by time */
     uint64_t *n_of;    /* [n_replicas]: sum of weights in the window */
-    bool *was_sent_to; /* [n_replicas] ever */
+    bool *was_sent_to; /* [n_replicas] the replica was ever sent a request */
     size_t first, n, cap;
     int64_t window_ns;
 };
@@ -49,8 +49,8 @@ static inline void rates_drop_first(struct rates *rates)
     rates->n--;
 }
 
-/* Forgets what lies before the window that ends now. Changes no answer that is given at that time
- * or later. */
+/* Removes requests from before the window that ends now. Changes no result at this time or later.
+ */
 static inline void rates_slide(struct rates *rates, int64_t now_ns)
 {
     while (rates->n > 0 && rates->of[rates->first].at_ns < now_ns - rates->window_ns)

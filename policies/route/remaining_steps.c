@@ -1,9 +1,9 @@
 /* Remaining steps, Llumnix's dispatch (Sun et al., OSDI 2024; AlibabaPAI/llumnix 24220fb of
  * 2025-08, llumnix/load_computation.py, RemainingStepsLoad): the replica where free memory lasts
- * longest. It is measured as free blocks, less those that waiting prompts need, per request at the
- * replica: the blocks by which each request may still grow. An idle replica comes before all
- * others; equals: the first. The source rounds each waiting prompt up to blocks, here their sum is
- * divided. */
+ * longest. This is measured as free blocks, minus those that waiting prompts need, per request at
+ * the replica: the blocks by which each request may still grow. An idle replica comes before all
+ * others; of equal replicas the first is taken. The source rounds each waiting prompt up to blocks;
+ * here the sum of the prompts is divided. */
 #include <math.h>
 
 #include "inflight/policy.h"

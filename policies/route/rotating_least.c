@@ -7,8 +7,8 @@
  * waiting grows by `clients` with each request that the client has sent since. Of equal ranks the
  * first is taken, counted from a start that moves on by one rank with each request; client c of n
  * begins at rank ranks x c / n. An exact report (no cluster.news) already counts what was sent. A
- * report that comes replaces the counts, so requests sent between its sampling and its coming are
- * lost from them.
+ * report replaces the counts when it arrives, so requests sent between its sampling and its arrival
+ * are no longer counted.
  *
  * Several API servers each count for themselves; requests are dealt to them in turn. A pick looks
  * at each replica. */
@@ -38,8 +38,8 @@ struct state {
 
 /* A client's counts of a replica. */
 struct client_view {
-    int32_t n_in_flight; /* its own requests there */
-    int32_t n_since;     /* of them sent since the report of taken_ns was heard */
+    int32_t n_in_flight; /* the client's own requests at the replica */
+    int32_t n_since;     /* of these, requests sent since the report of taken_ns arrived */
     int64_t taken_ns;
 };
 

@@ -1,9 +1,10 @@
 /* Weighted scores: each scorer gives each replica a number from 0 to 1; the replica with the
- * largest weighted sum takes the request, equals are drawn from. The scorers and the picker are
- * those of llm-d's router, commit 520af47 (2026-05), pkg/epp/framework/plugins: scheduling/scorer/
- * {queuedepth, kvcacheutilization, loadaware, runningrequests, activerequest, tokenload, prefix,
- * preciseprefixcache, nohitlru}, scheduling/picker/maxscore, and for what it knows of prefixes and
- * of its own requests requestcontrol/dataproducer/{approximateprefix, inflightload}.
+ * largest weighted sum takes the request; one of several equal replicas is drawn. The scorers and
+ * the picker are those of llm-d's router, commit 520af47 (2026-05), pkg/epp/framework/plugins:
+ * scheduling/scorer/ {queuedepth, kvcacheutilization, loadaware, runningrequests, activerequest,
+ * tokenload, prefix, preciseprefixcache, nohitlru}, scheduling/picker/maxscore, and, for the
+ * router's knowledge of prefixes and of its own requests,
+ * requestcontrol/dataproducer/{approximateprefix, inflightload}.
  *
  *   queue    (most - waiting) / (most - least), reported; 1 if all are equal
  *   kv       1 - use of the pool, reported
@@ -80,12 +81,12 @@ struct state {
 
 struct part {
     int64_t n_active, n_tokens; /* sent and not ended */
-    bool had_cold;              /* it is in the list of those that had a cold prompt */
-    size_t older, newer;        /* there: 1 + its neighbours; 0: none */
+    bool had_cold;              /* the replica is in the list of replicas that had a cold prompt */
+    size_t older, newer;        /* 1 + its neighbours in that list; 0: none */
     int32_t n_matched, place;   /* scratch of pick: no answer depends on what was there */
 };
 
-/* Of all replicas. */
+/* Range of a load over all replicas. */
 struct range {
     int32_t least_waiting, most_waiting, least_running, most_running;
     int64_t most_active;
@@ -110,7 +111,7 @@ static void finish(void *self)
     holders_destroy(&state->index);
 }
 
-/* A prompt below one block has none. */
+/* Returns the blocks of a prompt; a prompt below one block has none. */
 static struct prompt_blocks blocks_of(const struct scores *p, const struct ifl_request *r)
 {
     const struct state *state = ifl_state(p);
@@ -118,7 +119,7 @@ static struct prompt_blocks blocks_of(const struct scores *p, const struct ifl_r
                          r->n_prompt >= state->block_tokens);
 }
 
-/* Counts the prompt's blocks at each replica. True: no replica has any. */
+/* Counts the prompt's blocks at each replica. Returns true if no replica has any. */
 static bool match(const struct scores *p, const struct ifl_fleet *fleet)
 {
     const struct state *state = ifl_state(p);
@@ -192,8 +193,8 @@ static double token_score(const struct scores *p, const struct part *part)
 
 enum { NO_PLACE = -1, LATER = -2 };
 
-/* Places of the replicas for a cold prompt: those that never had one first, by number, then the
- * others, the longest ago first. */
+/* Sets the places of the replicas for a cold prompt: first those that never had one, by number,
+ * then the others, the longest ago first. */
 static void place_all(const struct scores *p, const struct ifl_fleet *fleet)
 {
     const struct state *state = ifl_state(p);
@@ -269,7 +270,7 @@ static int64_t tokens_of(const struct scores *p, const struct ifl_request *r)
     return r->n_prompt + llround(r->n_prompt * p->output_ratio);
 }
 
-/* The replica goes to the end of the list. */
+/* Moves the replica to the end of the list of replicas with cold prompts. */
 static void note_cold(struct state *state, void *self, size_t replica)
 {
     struct part *part = ifl_at(self, replica);

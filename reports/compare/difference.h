@@ -14,7 +14,7 @@ struct difference {
     double lower_frac, higher_frac;
 };
 
-/* Samples of both sides, gathered one by one; zeroed: none. */
+/* Samples of both sides, collected one by one; zeroed: none. */
 struct samples {
     double *base, *other, *difference, *weight; /* [cap], owned */
     size_t n, cap;
@@ -23,14 +23,15 @@ struct samples {
 int samples_make(struct samples *samples, size_t cap, struct ifl_error *error);
 void samples_free(struct samples *samples);
 
-/* Of a column of summary.csv over the pairs of a group. A value that is no number is an error. */
+/* Computes the difference in a column of summary.csv over the pairs of a group. A value that is no
+ * number is an error. */
 int difference_of_replications(const struct matching *matching, size_t group,
                                const size_t column[N_RUNS], struct samples *scratch,
                                struct difference *difference, struct ifl_error *error);
-/* Of a latency over the requests of a group. Of several runs, the mean of each is a sample. The
- * requests of one run are correlated: samples are the means of twenty batches of them in order of
- * arrival, weighted by their requests. Fewer than 200 with this latency are one sample, without an
- * interval. */
+/* Computes the difference in a latency over the requests of a group. With several runs, the mean of
+ * each run is a sample. The requests of one run are correlated: samples are then the means of
+ * twenty batches of requests in order of arrival, weighted by their sizes. Fewer than 200 requests
+ * with this latency are one sample, without an interval. */
 void difference_of_requests(const struct matching *matching, const struct request_pairs *requests,
                             size_t group, enum latency latency, struct samples *scratch,
                             struct difference *difference);

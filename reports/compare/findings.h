@@ -21,15 +21,16 @@ const struct finding *finding_get(const struct finding *findings, size_t n, cons
 /* Widest cells of keys on a terminal. */
 enum { COMPARE_KEY_CHARS = 24 };
 
-/* The i-th metric of the table for a terminal: a column of summary.csv, and the latency that is
- * shown in its place where requests are paired, or NULL. False behind the last. */
+/* Returns in *column the i-th metric of the terminal's table, a column of summary.csv, and in
+ * *latency the latency that replaces it if requests are paired, or NULL. Returns false after the
+ * last. */
 bool compare_shown(size_t i, const char **column, const char **latency);
-/* The heads of all metrics, and the end of the line. */
+/* Prints the heads of all metrics, and ends the line. */
 void compare_print_titles(FILE *out);
-/* A cell of the i-th metric; NaN: there is no difference, no interval. */
+/* Prints a cell of the i-th metric; NaN: no difference, no interval. */
 void compare_print_cell(FILE *out, size_t i, double difference, double half_width, bool is_marked);
 
-/* A table for a terminal: a row a point. */
+/* Print a table for a terminal, with one row per point. */
 void compare_print_head(FILE *out, const struct matching *matching);
 void compare_print_row(FILE *out, const struct matching *matching, size_t group,
                        const struct finding *findings, size_t n);

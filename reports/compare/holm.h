@@ -1,15 +1,15 @@
 /* Holm's correction for several tests at once (Holm, Scandinavian Journal of Statistics 6(2),
  * 1979).
  *
- * With a corrected p below alpha taken for a difference, the probability of any false one among all
- * n tests is at most alpha, however the tests depend on each other. */
+ * If each corrected p below alpha is taken for a difference, the probability of any false
+ * difference among all n tests is at most alpha, however the tests depend on each other. */
 #ifndef INFLIGHT_REPORTS_COMPARE_HOLM_H
 #define INFLIGHT_REPORTS_COMPARE_HOLM_H
 
 #include <stddef.h>
 
 struct holm_test {
-    size_t row; /* of the caller, unchanged */
+    size_t row; /* for the caller's use; unchanged */
     double p;   /* in [0, 1], then corrected */
 };
 

@@ -18,7 +18,7 @@ struct row_pair {
 struct matching {
     const struct ifl_comparison *of;
     struct sheet summary[N_RUNS];
-    /* The swept keys, without the one compared, the replication last where there is any. */
+    /* The swept keys except the compared one; the replication, if there is one, is the last. */
     size_t n_keys, column[N_RUNS][MATCHING_MAX_KEYS];
     bool has_replications;
     size_t compared[N_RUNS]; /* column of the key compared, or SHEET_NO_COLUMN */

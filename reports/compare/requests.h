@@ -9,7 +9,7 @@ extern const char *const latency_name[N_LATENCIES];
 
 /* A request that finished in both runs. */
 struct request_pair {
-    uint32_t pair;                         /* of points: matching's */
+    uint32_t pair;                         /* index of the pair of points in `matching` */
     double arrival_s;                      /* in the base */
     double latency_s[N_RUNS][N_LATENCIES]; /* NaN where undefined */
 };
@@ -20,8 +20,8 @@ struct request_pairs {
     size_t *first; /* [matching->n_pairs + 1]: those of pair p are first[p] to first[p + 1] */
 };
 
-/* No pairs if a run has no requests.csv. Two requests of one id with different lengths are an
- * error: the runs had different traces. */
+/* Reads the pairs; none if a run has no requests.csv. Two requests with one id and different
+ * lengths are an error: the runs had different traces. */
 int request_pairs_read(struct request_pairs *pairs, const struct matching *matching,
                        struct ifl_error *error);
 void request_pairs_free(struct request_pairs *pairs);

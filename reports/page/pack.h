@@ -1,7 +1,7 @@
-/* Whole numbers as short text: Base64 VLQ, as source maps have it (ECMA-426): five bits a letter,
- * the sign in the lowest bit of the first, the sixth bit set where another letter follows. A full
- * stop stands for a number that is not defined. A hundred thousand requests take 3 MB, in place of
- * 8 MB of decimal digits. */
+/* Whole numbers as short text: Base64 VLQ, as source maps have it (ECMA-426): five bits per letter,
+ * the sign in the lowest bit of the first letter, the sixth bit set if another letter follows. A
+ * full stop stands for a number that is not defined. A hundred thousand requests take 3 MB, in
+ * place of 8 MB of decimal digits. */
 #ifndef INFLIGHT_REPORTS_PAGE_PACK_H
 #define INFLIGHT_REPORTS_PAGE_PACK_H
 
@@ -14,16 +14,16 @@
 struct pack {
     char *text; /* [cap], owned */
     size_t n, cap;
-    int64_t last; /* of pack_delta */
+    int64_t last; /* last value of pack_delta */
     bool failed;  /* out of memory; what follows is dropped */
 };
 
 void pack_add(struct pack *pack, int64_t value);
-/* value x scale as the nearest whole number; NaN is not defined. */
+/* Appends value x scale, rounded to the nearest whole number; NaN counts as not defined. */
 void pack_real(struct pack *pack, double value, double scale);
-/* The same as a difference from the value before it, the first from 0. */
+/* As pack_real, as the difference from the previous value; the first value is relative to 0. */
 void pack_delta(struct pack *pack, double value, double scale);
-/* The text as a JSON string, NULL if memory ran out; empties the pack. */
+/* Returns the text as a JSON string, NULL if memory ran out, and empties the pack. */
 json_t *pack_take(struct pack *pack);
 
 #endif

@@ -13,11 +13,11 @@ struct packed_column {
     bool as_differences;
 };
 
-/* The names of the columns, an array. */
+/* Sets a member with the names of the columns, an array. */
 int packed_put_names(const struct page *page, json_t *object, const struct packed_column *columns,
                      size_t n);
-/* Appends the rows of a point to `points`. rows: [n_rows][stride], of which the columns are the
- * first n. Returns the object, for more members; NULL after an error. */
+/* Appends the rows of a point to `points`. rows: [n_rows][stride]; the first n numbers of each row
+ * are the columns. Returns the object, to which more members can be added; NULL after an error. */
 json_t *packed_put_rows(const struct page *page, json_t *points, size_t point,
                         const struct packed_column *columns, size_t n, const double *rows,
                         size_t n_rows, size_t stride);

@@ -1,7 +1,7 @@
-/* The runs of a page, and the JSON that each of its files becomes.
+/* The runs of a page, and the JSON that is made from each file of a run.
  *
- * The page is one JSON object; reports/page/script/data.js reads it. Numbers of summary.csv stand
- * in it with their nine digits; columns of many rows are packed (pack.h), times in microseconds. */
+ * The page is one JSON object; reports/page/script/data.js reads it. Numbers of summary.csv keep
+ * their nine digits; columns of many rows are packed (pack.h), with times in microseconds. */
 #ifndef INFLIGHT_REPORTS_PAGE_RUN_H
 #define INFLIGHT_REPORTS_PAGE_RUN_H
 
@@ -14,9 +14,9 @@
 struct page_run {
     const char *dir;      /* borrowed */
     struct sheet summary; /* summary.csv; without one, capacity.csv */
-    bool is_search;       /* the latter */
-    size_t n_keys;        /* swept: the first columns */
-    size_t n_points;      /* the first ones, which are shown in detail */
+    bool is_search;       /* the sheet is capacity.csv */
+    size_t n_keys;        /* swept keys: the first columns */
+    size_t n_points;      /* leading points, which are shown in detail */
     json_t *json;         /* borrowed from the page's root */
 };
 
@@ -31,31 +31,32 @@ struct page {
 
 /* ---- JSON: a function that runs out of memory says so in the page's error ---- */
 
-/* Sets a member, and takes the value over. A NULL is out of memory. */
+/* Sets a member and takes ownership of the value. A NULL value means that memory ran out. */
 int page_set(const struct page *page, json_t *object, const char *name, json_t *value);
 /* Appends to an array. */
 int page_append(const struct page *page, json_t *array, json_t *value);
-/* A text; what is no UTF-8 in it becomes question marks. */
+/* A text; bytes that are no UTF-8 become question marks. */
 json_t *page_text(const char *text);
 /* A number, null where it is NaN. */
 json_t *page_number(double value);
 
-/* dir/name; true if there is such a file. */
+/* Writes dir/name to `path`; returns true if the file exists. */
 bool page_has_file(const struct page_run *run, const char *name, char path[4096]);
 
-/* ---- a file each; what a run does not have is left out ---- */
+/* ---- one function per file; files that a run does not have are left out ---- */
 
-/* config.yaml, and the rows of summary.csv and replications.csv. Fills in n_keys. */
+/* Adds config.yaml and the rows of summary.csv and replications.csv. Sets n_keys. */
 int page_put_summary(const struct page *page, struct page_run *run);
-/* The same of a search for the capacity: config.yaml, and the rows of capacity.csv. */
+/* As page_put_summary, for a search for the capacity: config.yaml and the rows of capacity.csv. */
 int page_put_capacities(const struct page *page, struct page_run *run);
 int page_put_quantiles(const struct page *page, const struct page_run *run);
 int page_put_requests(const struct page *page, const struct page_run *run);
-/* steps.csv and work.csv. */
+/* Adds steps.csv and work.csv. */
 int page_put_steps(const struct page *page, const struct page_run *run);
-/* What `inflight validate` has written. */
+/* Adds the files that `inflight validate` has written. */
 int page_put_recorded(const struct page *page, const struct page_run *run);
-/* Of the runs; of a run alone, of the values of its first swept key that is no rate. */
+/* Adds the differences between the runs; with a single run, between the values of its first swept
+ * key that is no rate. */
 int page_put_differences(const struct page *page);
 
 #endif

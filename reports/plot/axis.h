@@ -4,8 +4,8 @@
 
 #include "plot/series.h"
 
-/* Finds the key of the axis in every run, and the rates that a factor on a trace's rate has made.
- * Without options.x, and where some run sweeps neither, there is no axis. */
+/* Finds the key of the axis in every run, and the rates that result from a factor on a trace's
+ * rate. There is no axis if options.x is not given and some run sweeps neither. */
 int series_find_axis(struct series_set *set, struct ifl_error *error);
 
 #endif

@@ -7,9 +7,9 @@
  *                                             arrival rate, or the key of the axis in its place;
  *                                             empty where none is swept
  *
- * They give a script the number of lines, their names, and the points to mark as saturated;
- * kv_shares alone has `saturated` last. A metric that is a mean over replications is followed by
- * METRIC_ci95, half the width of its 95% interval, empty if there is one run. */
+ * They give a script the number of lines, their names, and the points to mark as saturated; only in
+ * kv_shares `saturated` is the last column. A metric that is a mean over replications is followed
+ * by METRIC_ci95, half the width of its 95% interval, empty if there is one run. */
 #ifndef INFLIGHT_REPORTS_PLOT_FIGURES_H
 #define INFLIGHT_REPORTS_PLOT_FIGURES_H
 
@@ -27,10 +27,10 @@ struct figure_note {
 struct plot {
     const struct ifl_plot_options *options;
     const struct series_set *set;
-    struct figure_note *note; /* of the figure under way */
+    struct figure_note *note; /* note of the current figure */
     const size_t *chosen; /* [set->n_series] a point a series, all at one place of the axis if there
                            * is one */
-    const char *y;        /* of the figure under way, if a column was asked for */
+    const char *y;        /* column of the current figure, if one was requested */
 };
 
 enum { FIGURE_EMPTY = 1 }; /* instead of IFL_OK: there is nothing to draw */
@@ -45,7 +45,7 @@ typedef const char *figure_lacks_fn(const struct plot *plot);
 int figure_write_row(struct whole_file *file, const char *const *cells, size_t n,
                      struct ifl_error *error);
 
-/* The head of a row: the first four columns, then these. */
+/* Writes the header: the first four columns, then these. */
 int figure_write_head(struct whole_file *file, const struct plot *plot, const char *rest,
                       struct ifl_error *error);
 
@@ -53,7 +53,7 @@ struct figure_number {
     char text[32];
 };
 struct figure_number figure_number(double value); /* empty for NaN */
-/* Cells of a point's label: the first and the fourth of a row. */
+/* The first and the fourth cell of a point's row. */
 struct figure_number figure_series_number(const struct series_point *point);
 const char *figure_saturated(const struct series_point *point);
 
@@ -66,25 +66,25 @@ void figure_say(const struct plot *plot, const char *format, ...);
 enum { MAX_CURVES = 6 }; /* more curves in one panel cannot be told apart */
 size_t figure_n_curves(const struct plot *plot);
 
-/* Whether every run has a file of that name. */
+/* True if every run has a file of that name. */
 bool figure_has_file(const struct plot *plot, const char *name);
 
-/* The most replications that a point of any run has, at least 1. */
+/* The largest number of replications of any point, at least 1. */
 size_t figure_n_replications(const struct plot *plot);
 
 /* value: [n] as scan.h says. series is below figure_n_curves, replication below
  * figure_n_replications. */
 typedef int figure_row_fn(void *context, size_t series, size_t replication, const double *value,
                           struct ifl_error *error);
-/* The rows of every run's file that belong to a replication of a chosen point, each file read once.
- * The first column is "point". */
+/* Calls `take` for the rows of every run's file that belong to a replication of a chosen point;
+ * each file is read once. The first column must be "point". */
 int figure_scan(const struct plot *plot, const char *name, size_t n, const char *const *columns,
                 figure_row_fn *take, void *context, struct ifl_error *error);
-/* The same where files may lack the columns from n_needed on: they are NaN there. */
+/* As figure_scan; files may lack the columns from n_needed on, which are then NaN. */
 int figure_scan_some(const struct plot *plot, const char *name, size_t n, size_t n_needed,
                      const char *const *columns, figure_row_fn *take, void *context,
                      struct ifl_error *error);
-/* The same where a run may lack the file, and a cell may be no number: it is NaN then. */
+/* As figure_scan; a run may lack the file, and a cell that is no number is NaN. */
 int figure_scan_sparse(const struct plot *plot, const char *name, size_t n,
                        const char *const *columns, figure_row_fn *take, void *context,
                        struct ifl_error *error);

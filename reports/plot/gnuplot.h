@@ -4,8 +4,9 @@
 
 #include "inflight/report.h"
 
-/* Runs script_dir/SCRIPT.gp on out_dir/FIGURE.csv. Its arguments are those that style.gp names.
- * What gnuplot says of an error is the message; a missing gnuplot names the package to install. */
+/* Runs script_dir/SCRIPT.gp on out_dir/FIGURE.csv. Its arguments are those that style.gp names. The
+ * message of an error is that of gnuplot; if gnuplot is missing, the error names the package to
+ * install. */
 int gnuplot_run(const struct ifl_drawing *drawing, const char *script, const char *figure,
                 struct ifl_error *error);
 

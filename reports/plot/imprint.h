@@ -10,8 +10,8 @@
 int imprint_all(const char *out_dir, const char *figure, const char *source,
                 struct ifl_error *error);
 
-/* The same of FIGURE-tex.pdf, and of FIGURE.tex, which includes it by its name alone: LaTeX looks
- * for it where it looks for other figures (\graphicspath). */
+/* As imprint_all, for FIGURE-tex.pdf and FIGURE.tex. The latter includes the former by its name
+ * alone: LaTeX looks for it where it looks for other figures (\graphicspath). */
 int imprint_latex(const char *out_dir, const char *figure, const char *source,
                   struct ifl_error *error);
 

@@ -1,4 +1,4 @@
-/* Where requests that moved while they ran were, from moves.csv. */
+/* Reads from moves.csv at which replica each request was that moved while it ran. */
 #ifndef INFLIGHT_REPORTS_PLOT_MIGRATIONS_H
 #define INFLIGHT_REPORTS_PLOT_MIGRATIONS_H
 
@@ -12,7 +12,7 @@ struct migration_stage {
     double from_replica;
 };
 
-/* Of a series. Zeroed memory is valid and has none. */
+/* The migrations of a series. Zeroed memory is valid and has none. */
 struct migrations {
     struct migration_stage *of; /* [n] by request, in the order of time */
     size_t n, capacity;
@@ -23,7 +23,7 @@ int migrations_read(struct migrations *migrations, const struct plot *plot,
                     struct ifl_error *error);
 void migrations_free(struct migrations *migrations);
 
-/* The stages of the request, *n of them. */
+/* Returns the stages of the request; *n is their number. */
 const struct migration_stage *migrations_find(const struct migrations *migrations,
                                               double request_id, size_t *n);
 

@@ -6,8 +6,8 @@
 
 /* True if the options have a scale or a range. */
 bool settings_of_axes(const struct ifl_plot_options *options);
-/* Makes *settings, which the caller frees: gnuplot commands, or NULL where the figure is as it is
- * without options. `of_axes`: with scales and ranges. */
+/* Makes *settings, gnuplot commands that the caller frees; NULL if the options change nothing.
+ * of_axes: include scales and ranges. */
 int settings_make(const struct plot *plot, bool of_axes, char **settings, struct ifl_error *error);
 
 #endif

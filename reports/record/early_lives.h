@@ -8,7 +8,7 @@
 
 int early_open(struct early_lives *early, struct ifl_error *error);
 void early_close(struct early_lives *early);
-/* Where the life with that number goes; EARLY_NOMEM: there is no memory for it. */
+/* Returns the place of the life with that number; EARLY_NOMEM: memory is short. */
 size_t early_place(struct early_lives *early, uint64_t serial, struct ifl_error *error);
 /* As lives_next. ended: no life will be added any more. */
 int early_next(struct early_lives *early, bool ended, const struct life **life,

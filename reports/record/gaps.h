@@ -24,7 +24,7 @@ struct gaps {
     int64_t *gap_ns;    /* [cap], owned */
     uint32_t *requests; /* [cap], owned: the number of requests with the gap */
     size_t n, cap, max_pairs;
-    bool binned; /* most of them are in the histogram, and the last ones will be */
+    bool binned; /* most gaps are in the histogram, and the remaining pairs will be added to it */
     struct histogram histogram;
     struct exact_sum total_ns;
     int64_t n_gaps;

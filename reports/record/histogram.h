@@ -26,12 +26,13 @@ struct histogram {  /* zeroed: empty */
 
 void histogram_finish(struct histogram *histogram);
 
-/* Value i of n occurs times[i * apart]: `apart` is 1, or 0 where all occur equally often. */
+/* Adds n values; value i occurs times[i * apart] times. `apart` is 1, or 0 if all occur equally
+ * often. */
 int histogram_add(struct histogram *histogram, const int64_t *value, size_t n,
                   const uint32_t *times, size_t apart, struct ifl_error *error);
 
-/* The contents in ascending order, as samples with counts (quantile.h): the middle of each bin.
- * value and count are [*n]; the caller frees them, also after an error. */
+/* Lists the contents in ascending order, as samples with counts (quantile.h): the middle of each
+ * bin. value and count are [*n]; the caller frees them, after an error, too. */
 int histogram_list(const struct histogram *histogram, int64_t **value, uint32_t **count, size_t *n,
                    struct ifl_error *error);
 

@@ -1,5 +1,5 @@
-/* Exact quantiles of the latencies of lives: a tally has counted them, a second pass takes the few
- * that matter (selection.h). */
+/* Exact quantiles of the latencies of lives: a tally has counted them in buckets, and a second pass
+ * takes the few samples that matter (selection.h). */
 #ifndef INFLIGHT_REPORTS_LATENCIES_H
 #define INFLIGHT_REPORTS_LATENCIES_H
 
@@ -8,7 +8,7 @@
 #include "record/tally.h"
 
 struct latency_samples {
-    const struct selection *selection; /* NULL: all are taken */
+    const struct selection *selection; /* NULL: all samples are taken */
     int64_t *ns;                       /* [n], owned */
     uint32_t *count;                   /* [n], owned */
     size_t n;
@@ -18,13 +18,13 @@ struct latencies {
     struct latency_samples of[N_LATENCIES];
 };
 
-/* For the lives of the tally, to which no more are added. Zeroed memory is valid for
- * latencies_close. */
+/* Opens the second pass over the lives of the tally, to which no more lives are added. Zeroed
+ * memory is valid for latencies_close. */
 int latencies_open(struct latencies *latencies, struct tally *tally, struct ifl_error *error);
 void latencies_close(struct latencies *latencies);
-/* Each of these lives. */
+/* Call it for each of these lives. */
 void latencies_take(struct latencies *latencies, const struct life *life);
-/* Behind it; that of LATENCY_ITL is left as it is. */
+/* Call it after the second pass: fills the distributions, except that of LATENCY_ITL. */
 int latencies_describe(struct latencies *latencies, const struct tally *tally,
                        struct distribution of[N_LATENCIES], struct ifl_error *error);
 

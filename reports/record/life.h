@@ -16,7 +16,7 @@
 /* The fields that are zero or undefined for most requests. */
 struct rare {
     int64_t stalled_ns, stalled_prefill_ns;
-    int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
+    int64_t ttft_slo_ns, tpot_slo_ns; /* objectives of the request; IFL_NEVER: none */
     int32_t cached_tokens, preemptions, swap_outs, wasted_tokens, wasted_steps;
     uint32_t adapter; /* its number; 0: none */
     bool is_retry;
@@ -62,8 +62,8 @@ static inline int64_t life_e2e_ns(const struct life *life)
     return life_finished(life) ? life->end_ns - life->arrival_ns : IFL_NEVER;
 }
 
-/* In doubles, which divide in a third of the time of integers. Both are exact below 2^53, and the
- * quotient is further from the next whole number than half a unit in its last place. */
+/* Divides in doubles, in a third of the time that integers take. Both numbers are exact below 2^53,
+ * and the quotient is further from the next whole number than half a unit in its last place. */
 static inline int64_t life_ratio_ns(int64_t span_ns, int64_t parts)
 {
     const int64_t rounded_up = span_ns + parts / 2;
@@ -130,18 +130,18 @@ static inline int64_t life_id_key(const struct life *life)
     return (int64_t)(life->request_id ^ (uint64_t)1 << 63);
 }
 
-/* Of requests without such fields. */
+/* The shared record of requests without such fields. */
 extern const struct rare life_has_none;
 
 /* Columns of requests.csv that few runs have. */
 struct life_columns {
-    const char *pool, *adapter; /* their names; NULL: there is no such column */
-    bool hands_over, tiers; /* those of requests with two replicas, and of K/V below the device */
-    bool migrates;          /* of requests that move while they decode */
-    bool may_leave;         /* when requests left that have not finished */
+    const char *pool, *adapter; /* names of the pool and adapter; NULL: there is no such column */
+    bool hands_over, tiers;     /* columns about requests with two replicas; about tiers */
+    bool migrates;              /* columns about requests that move while they decode */
+    bool may_leave;             /* column with the time at which unfinished requests left */
 };
 
-/* requests.csv: the header, and a row. */
+/* Write the header and a row of requests.csv. */
 int life_write_header(struct whole_file *file, const struct life_columns *columns,
                       struct ifl_error *error);
 int life_write(struct whole_file *file, int32_t point, const struct life_columns *columns,

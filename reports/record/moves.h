@@ -19,11 +19,11 @@ struct move_log {
 
 /* Opens the file, if `path` is not NULL. Zeroed memory is valid and has none. */
 int move_log_open(struct move_log *log, const char *path, int32_t point, struct ifl_error *error);
-/* counts: for the summary, too. */
+/* Adds a move. counts: also to the sums for the summary. */
 int move_log_add(struct move_log *log, const struct ifl_move_record *record, bool counts,
                  struct ifl_error *error);
 void move_sums_add(struct move_sums *sums, const struct ifl_move_record *record);
-/* Fills in the summary's numbers of moves; without moves it leaves them alone. */
+/* Fills the summary's numbers of moves; without moves they are not changed. */
 void move_sums_describe(const struct move_sums *sums, struct ifl_summary *summary);
 
 #endif

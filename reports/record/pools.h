@@ -13,8 +13,8 @@ struct pools {
     struct step_sums *steps; /* [n], owned: of each pool's steps */
     struct move_sums *moves; /* [n], owned: to and from each pool's replicas */
     struct tally *tallies;   /* [n], owned: of each pool's lives, once they are divided */
-    bool divided;            /* lives are of several pools, or of none */
-    size_t only;             /* the pool of all lives until then, n: there were none */
+    bool divided;            /* lives belong to several pools, or to none */
+    size_t only;             /* the pool of all lives so far; n: there are none */
     size_t n_replicas;
     struct whole_file file; /* pools.csv */
 };
@@ -24,7 +24,7 @@ int pools_open(struct pools *pools, const struct ifl_recorder_options *options,
                struct ifl_error *error);
 void pools_close(struct pools *pools);
 
-/* The name of the replica's pool; "" for -1, a request that came to none. */
+/* Returns the name of the replica's pool; "" for replica -1, for a request that reached none. */
 static inline const char *pools_name(const struct pools *pools, int32_t replica)
 {
     if (replica < 0)
@@ -33,12 +33,13 @@ static inline const char *pools_name(const struct pools *pools, int32_t replica)
     return pools->of[pools->pool_of[replica]].name;
 }
 
-/* Adds a life that counts; they come in order of arrival. `all`: the tally of all lives so far but
- * this one, for as many as the pools were opened for. */
+/* Adds a life that counts; lives must come in order of arrival. `all`: the tally of all lives
+ * before this one, opened for as many lives as the pools. */
 void pools_take(struct pools *pools, const struct life *life, const struct tally *all);
 /* Adds a move that counts, once to each pool that has one of its ends. */
 void pools_move(struct pools *pools, const struct ifl_move_record *move);
-/* A row for each pool. `run`: what the row of all pools, `whole`, is made of. */
+/* Writes a row for each pool. `run`: the input from which the row of all pools, `whole`, was made.
+ */
 int pools_write(struct pools *pools, int32_t point, const struct summary_input *run,
                 const struct ifl_summary *whole, struct ifl_error *error);
 

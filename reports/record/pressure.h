@@ -1,5 +1,5 @@
-/* What was full in steps where the plan left requests waiting: the counts that tell which limit
- * keeps them waiting. */
+/* Counts which resource was full in steps whose plan left requests waiting: they tell which limit
+ * keeps requests waiting. */
 #ifndef INFLIGHT_REPORTS_PRESSURE_H
 #define INFLIGHT_REPORTS_PRESSURE_H
 
@@ -11,11 +11,11 @@ struct pressure {
     int32_t most_running, most_tokens;
 };
 
-/* A step with requests left waiting by its plan, or the part of a stretch with so many blocks used.
- */
+/* Counts a step with a plan that left requests waiting, or a part of a stretch with the same number
+ * of used blocks. */
 void pressure_add(struct pressure *pressure, const struct ifl_step_record *step, int64_t lasted_ns,
                   int32_t used_blocks);
-/* All steps of such a stretch. */
+/* Counts all steps of such a stretch. */
 void pressure_add_stretch(struct pressure *pressure, const struct ifl_stretch_record *stretch);
 struct ifl_pressure pressure_sum_up(const struct pressure *pressure);
 

@@ -19,9 +19,10 @@ struct distribution {
     double mean_ns, at_ns[QUANTILE_GRID]; /* NaN without samples */
 };
 
-/* Place i of the grid, as a fraction. */
+/* Returns place i of the grid, as a fraction. */
 double quantile_of_grid(size_t i);
-/* values ascend; count may be NULL for one each; wanted fractions ascend. NaN without samples. */
+/* Finds the quantiles at the wanted fractions. Values and fractions must ascend; count NULL: one
+ * each. NaN without samples. */
 void quantile_find(const int64_t *value, const uint32_t *count, size_t n, const double *wanted,
                    size_t n_wanted, double *found);
 /* Appends a sample that occurs `times` times behind the first n, in several parts if a count of 32

@@ -12,11 +12,11 @@
 
 struct saturation {
     int64_t from_ns;
-    double bins_per_ns; /* 0: all arrive at once */
+    double bins_per_ns; /* 0: all requests arrive at once */
     size_t n_arrived;   /* requests since from_ns; arrived_tokens are their tokens */
     double arrived_tokens;
-    double in_bin[SATURATION_BINS];     /* what growth within a bin adds to the bin's mean */
-    double behind[SATURATION_BINS + 1]; /* growth before a bin that all of the bin sees */
+    double in_bin[SATURATION_BINS];     /* amount that growth within a bin adds to the bin's mean */
+    double behind[SATURATION_BINS + 1]; /* growth before the bin, which counts for the whole bin */
 };
 
 /* first_ns and last_ns are the first and the last arrival of all lives. */

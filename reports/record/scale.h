@@ -12,7 +12,7 @@
 
 struct scale {
     int64_t origin;  /* no value is less */
-    uint64_t finest; /* up to here the bins have width 1 */
+    uint64_t finest; /* up to this distance bins have width 1 */
     int bits;
 };
 

@@ -1,4 +1,4 @@
-/* How much of their time the stages of pipelines compute. */
+/* The share of their time that the stages of pipelines compute. */
 #ifndef REPORTS_RECORD_STAGE_SUMS_H
 #define REPORTS_RECORD_STAGE_SUMS_H
 
@@ -11,13 +11,13 @@ struct stage_span {
 };
 
 struct stage_sums {
-    struct exact_sum *work_ns; /* [n_stages], of all pipelines with so many */
+    struct exact_sum *work_ns; /* [n_stages], work per stage, over all pipelines */
     struct stage_span *spans;  /* [n_pipelines] */
-    int32_t n_stages;          /* of the longest pipeline */
+    int32_t n_stages;          /* stages of the longest pipeline */
     int32_t n_pipelines;
 };
 
-/* Zeroed memory is valid. 0, or IFL_E_NOMEM. */
+/* Adds a record. Zeroed memory is valid. Returns 0 or IFL_E_NOMEM. */
 int stage_sums_add(struct stage_sums *sums, const struct ifl_stage_record *record);
 void stage_sums_free(struct stage_sums *sums);
 /* Fills the summary's numbers of pipelines, if there are any. */

@@ -19,7 +19,7 @@ struct step_sums {
     struct exact_sum time_ns, seqs_ns;
     struct exact_sum token_slots_ns, reserved_slots_ns, internal_slots_ns, pool_slots_ns;
     struct exact_sum used_blocks_ns, shared_blocks_ns;
-    struct exact_sum adapters_ns; /* different ones per step */
+    struct exact_sum adapters_ns; /* different adapters per step */
     uint64_t adapter_loads;
     struct pressure pressure;
 };
@@ -32,20 +32,20 @@ void step_sums_add_stretch(struct step_sums *sums, const struct ifl_stretch_reco
 /* Lives of a log. */
 struct summary_lives {
     const struct life_log *log;
-    size_t from;             /* the first one, by arrival */
+    size_t from;             /* index of the first life, by arrival */
     const uint32_t *pool_of; /* [replicas]: only those of `pool`; NULL: all */
     uint32_t pool;
 };
 
 struct summary_input {
     struct summary_lives lives;
-    struct tally *tally;     /* of these lives; its samples are chosen */
-    const struct tally *run; /* of those of all pools, of which the rates take the time */
+    struct tally *tally;     /* tally of these lives */
+    const struct tally *run; /* tally of the lives of all pools; rates use its time */
     const struct step_sums *steps;
     const struct distribution *itl;
 };
 
-/* What it says of steps. */
+/* Fills the summary's numbers about steps. */
 void summary_average_steps(const struct step_sums *steps, struct ifl_summary *summary);
 int summarize(const struct summary_input *input, struct distribution latencies[N_LATENCIES],
               struct ifl_summary *summary, struct ifl_error *error);

@@ -1,4 +1,4 @@
-/* The sums of a point's lives, gathered as they come. */
+/* The sums of a point's lives, added as the lives come. */
 #ifndef INFLIGHT_REPORTS_TALLY_H
 #define INFLIGHT_REPORTS_TALLY_H
 
@@ -12,20 +12,22 @@
 enum latency {
     LATENCY_TTFT,
     LATENCY_TPOT,
-    LATENCY_ITL, /* of gaps, not of lives */
+    LATENCY_ITL, /* gaps between tokens: not a latency of lives */
     LATENCY_E2E,
     LATENCY_NORMALIZED,
     LATENCY_QUEUE,
     N_LATENCIES
 };
 
-/* Samples are summed up so many at a time, one latency after the other: its buckets are spread over
- * more memory than the event loop leaves in the first caches, and are then fetched once for all. */
+/* Samples are summed up in groups of this size, one latency after the other: the buckets of a
+ * latency take more memory than the event loop leaves in the first-level caches, and are fetched
+ * once per group. */
 #define LATENCY_RECENT ((size_t)1 << 15)
 
-/* A latency of finished requests, where it is defined. */
+/* Sums of a latency over the finished requests that have it. */
 struct latency_sums {
-    int64_t *recent_ns; /* [n_recent of LATENCY_RECENT], owned: not in what follows yet */
+    int64_t *recent_ns; /* [n_recent of LATENCY_RECENT], owned: samples not yet in the fields
+                           below */
     size_t n_recent;
     uint64_t n;
     int64_t least_ns, most_ns;
@@ -56,20 +58,20 @@ static inline void latencies_of(const struct life *life, int64_t ns[N_LATENCIES]
     ns[LATENCY_QUEUE] = life_queue_ns(life);
 }
 
-/* Clocks of servers that were measured may go backwards. */
+/* Measured latencies may be negative, since clocks of servers may go backwards. */
 static inline int64_t latency_bin_ns(int64_t ns)
 {
     return ns > 0 ? ns : 0;
 }
 
-/* For at most n lives. Zeroed memory is valid for tally_close. */
+/* Opens a tally for at most n lives. Zeroed memory is valid for tally_close. */
 int tally_open(struct tally *tally, size_t n, struct ifl_error *error);
 void tally_close(struct tally *tally);
-/* `to`, which was opened for as many lives and has none, has those of `from`. */
+/* Copies the lives of `from` to `to`, which must be empty and opened for as many lives. */
 void tally_copy(struct tally *to, const struct tally *from);
 /* Adds a life; lives come in order of arrival. */
 void tally_life(struct tally *tally, const struct life *life);
-/* To be called behind the last life, before the latencies are read. */
+/* Call it after the last life, before the latencies are read. */
 void tally_end(struct tally *tally);
 
 #endif

@@ -11,7 +11,8 @@
 struct csv_taker {
     int (*cell)(void *context, size_t row, size_t column, const char *text, size_t n,
                 struct ifl_error *error);
-    int (*row)(void *context, size_t row, struct ifl_error *error); /* behind its cells */
+    int (*row)(void *context, size_t row, struct ifl_error *error); /* called after the row's
+                                                                       cells */
     void *context;
 };
 

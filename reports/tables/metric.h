@@ -1,4 +1,5 @@
-/* What a metric of summary.csv is called in a head, its unit there, and which values are good. */
+/* The name of a metric of summary.csv in a table's head, its unit there, and whether more is
+ * better. */
 #ifndef INFLIGHT_REPORTS_METRIC_H
 #define INFLIGHT_REPORTS_METRIC_H
 
@@ -13,10 +14,10 @@ struct metric {
     int better;                           /* 1: more is better, -1: less, 0: neither */
 };
 
-/* Of a column's name, such as "p99_ttft_s". */
+/* Returns the metric of a column's name, such as "p99_ttft_s". */
 struct metric metric_of(const char *column);
 
-/* The unit of the column as it stands in a file: seconds, shares. */
+/* Returns the unit of the column in files: seconds, shares. */
 const char *metric_unit_in_files(const struct metric *metric);
 /* True for a mean or a percentile of a latency. */
 bool metric_is_latency(const struct metric *metric);

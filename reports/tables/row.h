@@ -14,13 +14,13 @@
 
 char *row_uint(char *at, uint64_t value);
 char *row_int(char *at, int64_t value);
-/* Nine decimals, exact; nothing for IFL_NEVER. */
+/* Writes nine decimals, exactly; nothing for IFL_NEVER. */
 char *row_seconds(char *at, int64_t ns);
-/* Nine significant digits; nothing for NaN. */
+/* Writes nine significant digits; nothing for NaN. */
 char *row_real(char *at, double value);
-/* The word without change; it must need no quotes. */
+/* Writes the word unchanged; it must need no quotes. */
 char *row_word(char *at, const char *word);
-/* The text, quoted as in RFC 4180 if necessary; takes up to row_text_bytes. */
+/* Writes the text, quoted as in RFC 4180 if necessary; takes up to row_text_bytes. */
 char *row_text(char *at, const char *text);
 size_t row_text_bytes(const char *text);
 char *row_end(char *at);

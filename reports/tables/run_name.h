@@ -1,4 +1,4 @@
-/* What a run is called: the last part of its folder's path. */
+/* The name of a run: the last part of its folder's path. */
 #ifndef INFLIGHT_REPORTS_RUN_NAME_H
 #define INFLIGHT_REPORTS_RUN_NAME_H
 

@@ -15,16 +15,16 @@ typedef int scan_row_fn(void *context, const double *value, struct ifl_error *er
 int scan_csv(const char *path, size_t n, const char *const *names, scan_row_fn *take, void *context,
              struct ifl_error *error);
 
-/* The same where the file may lack the names from n_needed on: they are NaN then. */
+/* As scan_csv; the file may lack the columns from n_needed on, which are then NaN. */
 int scan_csv_some(const char *path, size_t n, size_t n_needed, const char *const *names,
                   scan_row_fn *take, void *context, struct ifl_error *error);
 
-/* The same where a cell may be no number: it is NaN then. */
+/* As scan_csv; a cell that is no number is NaN. */
 int scan_csv_sparse(const char *path, size_t n, const char *const *names, scan_row_fn *take,
                     void *context, struct ifl_error *error);
 
-/* The same where the last name is of a column of words: its value is the index of the cell's word.
- * Any other cell is an error. */
+/* As scan_csv; the last name is that of a column of words, with the index of the cell's word as
+ * value. Any other word is an error. */
 int scan_csv_words(const char *path, size_t n, const char *const *names, const char *const *words,
                    size_t n_words, scan_row_fn *take, void *context, struct ifl_error *error);
 

@@ -12,7 +12,7 @@ struct sheet {
     char *path, *text; /* owned; the cells' text, each ended by a NUL */
     size_t
         *cell; /* [cap_cells] offsets in text, owned: those of the header, then those of each row */
-    size_t n_columns, n_rows; /* rows behind the header */
+    size_t n_columns, n_rows; /* rows after the header */
     size_t n_cells, cap_cells, n_bytes, cap_bytes;
 };
 
@@ -21,7 +21,8 @@ struct sheet {
 /* Fails on a file that is not a table: bad quotes, or a row that is shorter or longer than others.
  */
 int sheet_read(struct sheet *sheet, const char *path, struct ifl_error *error);
-/* Likewise of a summary.csv, which has a row for each point, and on a file without any. */
+/* As sheet_read, for a summary.csv, which has a row for each point. A file without any row is an
+ * error. */
 int sheet_read_points(struct sheet *sheet, const char *path, struct ifl_error *error);
 void sheet_free(struct sheet *sheet);
 const char *sheet_header(const struct sheet *sheet, size_t column);
@@ -35,7 +36,7 @@ int sheet_require(const struct sheet *sheet, const char *name, size_t *column,
 int sheet_number(const struct sheet *sheet, size_t row, size_t column, double *value,
                  struct ifl_error *error);
 
-/* Equal cells, or equal numbers: 4 and 4.0 are the same rate. */
+/* True for equal cells or equal numbers: 4 and 4.0 are the same rate. */
 bool sheet_same_value(const char *a, const char *b);
 
 #endif

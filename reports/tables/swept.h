@@ -8,8 +8,8 @@
 bool swept_is_named(const char *header, const char *name);
 /* True for a value of the column that no row before has. */
 bool swept_is_new(const struct sheet *sheet, size_t row, size_t column);
-/* The first key that is neither a rate nor the replication and has two values: what one compares.
- * SHEET_NO_COLUMN if there is none. */
+/* Returns the first key that is neither a rate nor the replication and has at least two values: the
+ * one to compare. SHEET_NO_COLUMN if there is none. */
 size_t swept_choice(const struct sheet *sheet, size_t n_keys);
 
 #endif

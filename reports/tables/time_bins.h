@@ -9,7 +9,8 @@
 #include "inflight/error.h"
 
 struct time_bins {
-    double origin_s, width_s; /* of the first span's begin, of a bin; width 0: no span was added */
+    double origin_s, width_s; /* origin: begin of the first span; width of a bin, 0: no span was
+                                 added */
     size_t n_bins, cap_bins;  /* bins with data; cap_bins is even */
     size_t n_values;
     double *sum; /* [cap_bins][n_values] value x seconds, owned */
@@ -19,8 +20,8 @@ int time_bins_make(struct time_bins *bins, size_t cap_bins, size_t n_values,
                    struct ifl_error *error);
 /* Accepts a zeroed struct. */
 void time_bins_free(struct time_bins *bins);
-/* Each value holds for duration_s from begin_s on. A span before the first one's begin is moved to
- * it. */
+/* Adds a span: each value holds for duration_s from begin_s on. A span that begins before the first
+ * one is moved to its begin. */
 void time_bins_add(struct time_bins *bins, double begin_s, double duration_s, const double *value);
 
 /* Value x seconds of a bin; divided by width_s, its mean. */

@@ -5,10 +5,10 @@
  * struct is a valid closed file, on which every function except whole_open does nothing.
  *
  * A file opened by whole_open_growing has its name from the beginning, and keeps it: whole_flush
- * adds what was committed, whole_discard closes it. Where the disk is full it ends with the last
- * line that it has room for.
+ * adds what was committed, whole_discard closes it. If the disk is full, it ends with the last line
+ * that fits.
  *
- * Of a symbolic link the target is written. A device or FIFO is written as it is.
+ * If PATH is a symbolic link, its target is written. A device or FIFO is written as it is.
  *
  * A file that was read (inflight/inputs.h) is not replaced: whole_open refuses. */
 #ifndef INFLIGHT_REPORTS_WHOLE_FILE_H
@@ -35,8 +35,8 @@ struct whole_file {
 int whole_open(struct whole_file *file, const char *path, struct ifl_error *error);
 int whole_open_growing(struct whole_file *file, const char *path, struct ifl_error *error);
 int whole_flush(struct whole_file *file, struct ifl_error *error);
-/* Room for n bytes at the end of the file, NULL on an error; whole_commit keeps the bytes up to
- * `end`. */
+/* Returns room for n bytes at the end of the file, NULL on an error; whole_commit keeps the bytes
+ * up to `end`. */
 char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error);
 void whole_commit(struct whole_file *file, const char *end);
 int whole_write(struct whole_file *file, const char *text, struct ifl_error *error);
@@ -46,7 +46,7 @@ void whole_discard(struct whole_file *file);
 /* Closes and publishes if code is 0, discards otherwise. Returns the first error, or 0. */
 int whole_finish(struct whole_file *file, int code, struct ifl_error *error);
 
-/* IFL_E_IO: PATH: cannot DOING: what errno means. */
+/* Fails with IFL_E_IO and the text "PATH: cannot DOING: " followed by the meaning of errno. */
 static inline int whole_fail_on(const char *path, const char *doing, struct ifl_error *error)
 {
     (void)ifl_fail(error, IFL_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));

@@ -10,7 +10,7 @@
 
 enum { GRID_MAX_KEYS = 33, GRID_MAX_METRICS = 32, GRID_MAX_GROUPS = 64, GRID_NO_KEY = -1 };
 
-/* replications.csv where there is one, else summary.csv. */
+/* A run: its replications.csv if it has one, else its summary.csv. */
 struct grid_run {
     const char *dir, *name; /* borrowed; the name is the path where two runs have the same */
     struct sheet sheet;
@@ -25,11 +25,11 @@ struct grid_cell {
 struct grid {
     const struct ifl_table *of;
     struct grid_run *runs;           /* [of->n_runs], owned */
-    const char *keys[GRID_MAX_KEYS]; /* all that are swept, in a run at least; "run" is the first */
+    const char *keys[GRID_MAX_KEYS]; /* all keys that some run sweeps; "run" is the first */
     size_t n_keys;
-    int heads[GRID_MAX_KEYS]; /* of the rows */
+    int heads[GRID_MAX_KEYS]; /* indices of the keys that head the rows */
     size_t n_heads;
-    int pivot; /* the key of the groups, or GRID_NO_KEY: there is one group */
+    int pivot; /* key of the groups of columns; GRID_NO_KEY: there is one group */
     const char *groups[GRID_MAX_GROUPS];
     size_t n_groups;
     const char *columns[GRID_MAX_METRICS];

@@ -1,4 +1,4 @@
-/* How far two samples of a distribution are apart. Both ascend and have n values. */
+/* Distances between two samples of a distribution. Both samples must ascend and have n values. */
 #ifndef INFLIGHT_REPORTS_VALIDATE_DISTANCE_H
 #define INFLIGHT_REPORTS_VALIDATE_DISTANCE_H
 

@@ -8,7 +8,7 @@
 
 struct finding {
     const char *metric, *statistic;    /* literals */
-    size_t n;                          /* samples behind it */
+    size_t n;                          /* samples of the statistic */
     double simulated, measured, error; /* NaN if undefined; in s, or in the metric's own unit */
     double low, high; /* the 90% interval of the simulated value; NaN without an ensemble */
 };
@@ -34,7 +34,7 @@ int findings_add(struct findings *findings, const char *metric, const char *stat
 /* Adds a statistic that has one value for both sides, such as a distance. */
 int findings_add_error(struct findings *findings, const char *metric, const char *statistic,
                        size_t n, double value, struct ifl_error *error);
-/* NULL where it was not found. */
+/* Returns NULL if there is no such finding. */
 const struct finding *findings_get(const struct findings *findings, const char *metric,
                                    const char *statistic);
 void findings_free(struct findings *findings);

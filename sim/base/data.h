@@ -1,4 +1,4 @@
-/* Files that come with inflight, found by name: in the working directory, then in the data. */
+/* Finds files that come with inflight by name: first in the working directory, then in the data. */
 #ifndef SIM_BASE_DATA_H
 #define SIM_BASE_DATA_H
 
@@ -7,18 +7,21 @@
 
 #include "inflight/error.h"
 
-/* Finds a file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml". It is
- * searched in the working directory, then in the data. The data is the first of these that exists:
- *   - the source tree that the program was built in;
+/* Finds a file that comes with inflight, such as "traces/data/NAME" or "configs/models/NAME.yaml".
+ * The working directory is searched first, then the data, which is the first of these folders that
+ * exists:
+ *   - the source tree in which the program was built;
  *   - the data installed beside the program;
- *   - the data installed where the build said.
- * INFLIGHT_DATA in the environment, if set, replaces all three. Negative if it is in neither. */
+ *   - the data at the place that the build was configured with.
+ *
+ * INFLIGHT_DATA in the environment, if set, replaces all three. Returns a negative value if the
+ * file is in neither. */
 int data_path(const char *relative, char found[512]);
 /* The folder of the scripts that draw figures. */
 int data_plot_scripts(char found[512], struct ifl_error *error);
 
-/* The names that data_resolve knows, with kind "configs" the configurations, with "traces" the
- * shipped traces; sorted. It is an error if there are none; the message says where they were
+/* Fills the sorted names that data_resolve knows: of the configurations with kind "configs", of the
+ * shipped traces with "traces". No name at all is an error; its message says which folders were
  * searched. */
 struct name_list {
     char **of;
@@ -38,7 +41,7 @@ int data_resolve(const char *kind, const char *name, char found[512], struct ifl
  * A file that is nowhere is an error that offers the nearest name; what is there and no regular
  * file is found, too, for the reader to complain. */
 int data_find_config(const char *name, char found[512], struct ifl_error *error);
-/* True for such a path. */
+/* True if the name is a path: it has a slash or an extension. */
 bool data_is_path(const char *name);
 
 #endif

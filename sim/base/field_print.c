@@ -1,4 +1,4 @@
-/* Fields as YAML text that reads back as the same bits. */
+/* Prints fields as YAML text that gives the same bits when it is read again. */
 #include "base/tree.h"
 
 #include <inttypes.h>

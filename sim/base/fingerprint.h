@@ -1,4 +1,4 @@
-/* A hash of bytes, by which a later comparison finds that they have changed. */
+/* A hash of bytes, used to detect later that they have changed. */
 #ifndef SIM_BASE_FINGERPRINT_H
 #define SIM_BASE_FINGERPRINT_H
 
@@ -8,7 +8,7 @@
 #define FINGERPRINT_OF_NOTHING 0xcbf29ce484222325u
 
 /* FNV-1a. `print` is the hash of the bytes so far, FINGERPRINT_OF_NOTHING at first; the result is
- * the hash of these and of the n_bytes behind them. */
+ * the hash of these bytes followed by the n_bytes at `of`. */
 static inline uint64_t fingerprint(uint64_t print, const void *of, size_t n_bytes)
 {
     const unsigned char *bytes = of;

@@ -8,12 +8,13 @@
     {                                                                                              \
         name, aliases, TAKES_##takes, FLAG_MAPS, key, value, NULL, NULL                            \
     }
-/* A key that can say some of the flag's values, a | between two; another one is not modelled. */
+/* The key can express some of the flag's values, with | between two; other values are not modelled.
+ */
 #define MAPS_SOME(name, aliases, key, values, what)                                                \
     {                                                                                              \
         name, aliases, TAKES_VALUE, FLAG_MAPS, key, "", values, what                               \
     }
-/* A key, where the other settings let it be set. */
+/* The key can be set if other settings allow it. */
 #define DEPENDS(name, aliases, takes, key)                                                         \
     {                                                                                              \
         name, aliases, TAKES_##takes, FLAG_DEPENDS, key, "", NULL, NULL                            \

@@ -13,13 +13,13 @@ enum { MODULE_PATH_BYTES = PROGRAM_PATH_BYTES + 128, MODULE_LOOKED_BYTES = 512 }
  * as "". */
 bool module_is_in(const char *folder, const char *name, char path[MODULE_PATH_BYTES],
                   char looked[MODULE_LOOKED_BYTES]);
-/* The same for the folders that modules are built in and installed in; `built` is the folder below
- * that of the program in a build. */
+/* As module_is_in, for all folders in which modules are built or installed; `built` is the folder
+ * of a build, relative to that of the program. */
 bool module_find(const char *name, const char *built, char path[MODULE_PATH_BYTES],
                  char looked[MODULE_LOOKED_BYTES]);
 
-/* What the symbol of the file points to, for good; runs its constructors. NULL: the file is not a
- * module, or not `what` ("an engine"), with the error filled in. */
+/* Loads the file for good, running its constructors, and returns what the symbol points to. Returns
+ * NULL, with `error` set, if the file is no module, or not `what` ("an engine"). */
 const void *module_symbol(const char *path, const char *symbol, const char *what,
                           struct ifl_error *error);
 

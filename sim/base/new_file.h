@@ -13,14 +13,14 @@
 struct new_file {
     FILE *out;
     bool in_place;
-    char path[IFL_PATH_BYTES];   /* as it was named */
-    char target[IFL_PATH_BYTES]; /* behind links */
+    char path[IFL_PATH_BYTES];   /* as given by the caller */
+    char target[IFL_PATH_BYTES]; /* with symbolic links resolved */
     char temporary[IFL_PATH_BYTES + 8];
 };
 
 int new_file_open(struct new_file *file, const char *path, struct ifl_error *error);
 /* Gives the file its name if `code` is 0 and all was written, else removes it. Returns `code`, or
- * what went wrong last. */
+ * the code of the last error. */
 int new_file_close(struct new_file *file, int code, struct ifl_error *error);
 
 #endif

@@ -1,7 +1,4 @@
-/* Where the running program stands, and what was installed with it.
- *
- * An installation may be staged under another root (DESTDIR) or moved as a whole, so files are
- * looked for from the program's own place first, then where they were to be installed. */
+/* Finds the folder of the running program, and the folders that were installed with it. */
 #ifndef SIM_BASE_PROGRAM_H
 #define SIM_BASE_PROGRAM_H
 
@@ -10,11 +7,11 @@
 
 enum { PROGRAM_PATH_BYTES = 4096 };
 
-/* The folder that holds the program, "" where the system does not tell or its path is longer. */
+/* The folder that holds the program; "" if the system does not tell, or if the path is too long. */
 void program_folder(char folder[PROGRAM_PATH_BYTES]);
 
-/* The folder that the installation stands in, such as /usr/local, found from the program's own
- * folder. "" if the program is not in a folder for programs (bin). */
+/* The folder of the installation, such as /usr/local, found from the program's own folder; "" if
+ * the program is not in a folder for programs (bin). */
 void program_prefix(char prefix[PROGRAM_PATH_BYTES]);
 
 /* The place-th folder, from 0, that data (PROGRAM_DATA) or modules (PROGRAM_MODULES) may be

@@ -17,10 +17,11 @@ enum flag_takes {
 };
 
 enum flag_sense {
-    FLAG_MAPS,     /* says what a key says */
-    FLAG_HARMLESS, /* changes no scheduling and no timing, or only those of a feature that is not
-                    * modelled and has a flag of its own */
-    FLAG_DEPENDS,  /* says what a key says where other settings let it: import/settle_*.c decide */
+    FLAG_MAPS,       /* has the meaning of a key */
+    FLAG_HARMLESS,   /* changes no scheduling and no timing, or only those of a feature that is not
+                      * modelled and has a flag of its own */
+    FLAG_DEPENDS,    /* has the meaning of a key if other settings allow it: import/settle_*.c
+                        decide */
     FLAG_UNMODELLED, /* changes what is not modelled */
     FLAG_ELSEWHERE   /* no argument of the server: known for messages only */
 };
@@ -31,10 +32,10 @@ struct server_flag {
     enum flag_takes takes;
     enum flag_sense sense;
     const char *key;     /* the key that it means here; NULL: none */
-    const char *value;   /* of a flag that takes no value: "=" and the key's value; else "" */
+    const char *value;   /* if the flag takes no value: "=" and the key's value; else "" */
     const char *neutral; /* not modelled: values with which it changes nothing, a | between two;
                           * FLAG_MAPS: the values that the key can say, NULL: all */
-    const char *what;    /* not modelled: what is not */
+    const char *what;    /* not modelled: name of the feature */
 };
 
 struct server_flags {
@@ -48,8 +49,9 @@ const struct server_flags *server_flags_of(enum server server);
 /* "vLLM" */
 const char *server_name(enum server server);
 
-/* The flag of that name or alias, in any of its spellings ("--max-num-seqs", "max_num_seqs"); NULL:
- * none. With `abbreviated`, the start of one name alone will do, as with Python's argparse. */
+/* Finds the flag of that name or alias, in any of its spellings ("--max-num-seqs", "max_num_seqs");
+ * NULL: none. With `abbreviated`, an unambiguous beginning of a name suffices, as with Python's
+ * argparse. */
 const struct server_flag *server_flag_find(enum server server, const char *word, bool abbreviated);
 
 /* True if the value is one of the flag's `neutral` ones. */
@@ -60,8 +62,8 @@ const char *server_flag_spell(const char *name, enum server server, char text[64
 
 /* ---- messages ---- */
 
-/* The flag with a key that a word names, of any server; NULL if none. Of a dotted key the last part
- * counts. */
+/* Finds a flag with a key among the flags of all servers; of a dotted word only the last part
+ * counts. NULL: none. */
 const struct server_flag *server_flag_meant(const char *word, enum server *server);
 
 /* "vLLM's --max-num-seqs is serving.batching.max_seqs" */

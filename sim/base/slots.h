@@ -14,11 +14,12 @@ struct slots {
     uint32_t n, n_free;
 };
 
-/* Doubles the array that the pointer points to, of slots->n elements. The new ones are zeroed. */
+/* Doubles the array that the pointer points to, of slots->n elements. The new elements are zeroed.
+ * Returns 0 or IFL_E_NOMEM. */
 int slots_grow(struct slots *slots, void *pointer_to_array, size_t element_bytes);
 
-/* Makes sure that a place is free. 0 or IFL_E_NOMEM: then the array stays as it is. Zeroed slots
- * and a NULL array are valid, and empty. */
+/* Makes sure that a place is free. Returns 0 or IFL_E_NOMEM; then the array is unchanged. Zeroed
+ * slots and a NULL array are valid and empty. */
 static inline int slots_reserve(struct slots *slots, void *pointer_to_array, size_t element_bytes)
 {
     return slots->n_free > 0 ? 0 : slots_grow(slots, pointer_to_array, element_bytes);
@@ -36,7 +37,7 @@ static inline void slots_give(struct slots *slots, uint32_t at)
     slots->free[slots->n_free++] = at;
 }
 
-/* The array itself is its user's. */
+/* Frees the slots, but not the array, which the caller owns. */
 void slots_destroy(struct slots *slots);
 
 #endif

@@ -12,7 +12,7 @@ struct table {
     size_t n_text, cap_text;
     size_t *cells; /* [n_rows + 1][n_columns], in `text`; row 0 is the header */
     size_t n_cells, cap_cells;
-    int *lines; /* [n_rows] of the file */
+    int *lines; /* [n_rows] line numbers in the file */
     size_t n_columns, n_rows, cap_lines;
     char *remarks; /* the lines with # before the header, newlines included; or NULL */
     size_t n_remarks, cap_remarks;
@@ -31,7 +31,7 @@ const char *table_remark(const struct table *table, const char *name, char text[
 /* The column of that name, or -1. */
 int table_column(const struct table *table, const char *name);
 
-/* A finite number in [min, max], or an error at the cell. */
+/* Reads a finite number in [min, max]; anything else is an error at the cell. */
 int table_number(const struct table *table, size_t row, size_t column, double min, double max,
                  double *value, struct ifl_error *error);
 /* An error at the cell: "COLUMN is "...", expected WHAT". */

@@ -1,6 +1,6 @@
-/* The least of n keys that change: a tree of matches. Each node has the number of the winner, the
- * least key below it. So a change costs one match a level, and so does the least key of a span. Of
- * equal keys the lower number wins. */
+/* The least of n keys that change: a tree of matches. Each node has the number of the winner, that
+ * is, of the least key below the node. A change therefore costs one match per level, and so does
+ * the least key of a span. Of equal keys the lower number wins. */
 #ifndef SIM_BASE_TOURNAMENT_H
 #define SIM_BASE_TOURNAMENT_H
 
@@ -14,8 +14,8 @@ struct tournament {
     uint32_t *winner;     /* [2 n_leaves], the root at 1 */
 };
 
-/* n keys, 1 at least, all INT64_MAX. 0 or IFL_E_NOMEM. Zeroed memory is valid for
- * tournament_destroy. */
+/* Creates a tournament of n keys, at least 1, all INT64_MAX. Returns 0 or IFL_E_NOMEM. Zeroed
+ * memory is valid for tournament_destroy. */
 int tournament_create(struct tournament *tournament, uint32_t n);
 void tournament_destroy(struct tournament *tournament);
 static inline bool tournament_is_there(const struct tournament *tournament)
@@ -23,7 +23,7 @@ static inline bool tournament_is_there(const struct tournament *tournament)
     return tournament->winner != NULL;
 }
 void tournament_set(struct tournament *tournament, uint32_t i, int64_t key);
-/* The number of the least key, and that key. */
+/* tournament_first: the number of the least key. tournament_least: that key. */
 static inline uint32_t tournament_first(const struct tournament *tournament)
 {
     return tournament->winner[1];

@@ -25,10 +25,11 @@ struct node {
     int line, column; /* 1-based, of its key in a map, of itself elsewhere; 0 in edits */
 };
 
-/* A node without children at the place of `like`; NULL without memory. */
+/* Creates a node without children at the place of `like`; NULL if memory is short. */
 struct node *tree_node(enum node_kind kind, const struct node *like);
 struct node *tree_scalar(const char *text, bool quoted, const struct node *like);
-/* Gives `child` to `parent` under `key` (NULL in a list). Without memory the child is freed. */
+/* Appends `child` to `parent` under `key` (NULL in a list). If memory is short the child is freed.
+ */
 int tree_append(struct node *parent, const char *key, struct node *child, struct ifl_error *error);
 
 int tree_load(const char *path, struct node **root, struct ifl_error *error);
@@ -49,15 +50,15 @@ const char *tree_text(const struct node *node);
 struct node *tree_child(const struct node *map, const char *key);
 /* Removes the child from the map and frees it, if there is one. */
 void tree_drop(struct node *map, const char *key);
-/* The element of a list at the number that `key` is, from "0" on, or the child of a map; NULL if
- * there is none. */
+/* The element of a list at the number in `key`, from "0" on, or the child of a map; NULL if there
+ * is none. */
 struct node *tree_element(const struct node *parent, const char *key);
-/* True for a map with numbers alone as keys: of elements of a list. */
+/* True for a map with only numbers as keys, which stands for some elements of a list. */
 bool tree_is_elements(const struct node *node);
 /* The node at "a.b.c", or NULL. */
 struct node *tree_at(const struct node *root, const char *dotted);
-/* Gives `child` to `map` under `key`; a child with that key is replaced. Without memory the child
- * is freed. */
+/* Sets the child of `map` under `key`; an earlier child with that key is replaced. If memory is
+ * short `child` is freed. */
 int tree_set(struct node *map, const char *key, struct node *child, struct ifl_error *error);
 /* Puts a copy of `value` at "a.b.c", making maps on the way. A scalar or list on the way is an
  * error. */
@@ -92,9 +93,9 @@ void field_print(const struct ifl_param *field, const void *base, char *text, si
 
 /* The values of a field in words, for messages and documentation: "a whole number from 1 to 8". */
 void field_describe(const struct ifl_param *field, char *text, size_t n_bytes);
-/* True for a number that is not given: its default lies below what the field takes. */
+/* True if the number is not given: its default is below the range that the field takes. */
 bool field_is_left_out(const struct ifl_param *field, const void *base);
-/* The field's default as YAML text; "required" where it has none, "none" where it lies below what
+/* The field's default as YAML text; "required" if it has none, "none" if it is below the range that
  * the field takes. */
 void field_print_default(const struct ifl_param *field, char *text, size_t n_bytes);
 

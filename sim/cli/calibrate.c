@@ -1,4 +1,4 @@
-/* inflight calibrate: what this machine takes for each operation of an engine. */
+/* inflight calibrate: measures the time that this machine takes for each operation of an engine. */
 #include <stdio.h>
 
 #include "base/engine_module.h"

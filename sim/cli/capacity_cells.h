@@ -7,7 +7,7 @@
 #include "run/capacity.h"
 
 extern const char *const capacity_status_names[];
-/* Of a deployment: `failed` if its search ended with an error. */
+/* The status of a deployment; "failed" if its search ended with an error. */
 const char *cell_status(const struct ifl_error *error, enum capacity_status status);
 
 /* ---- CSV: each is followed by a comma ---- */
@@ -18,7 +18,7 @@ void cell_count(FILE *out, int32_t n); /* empty for 0 and less */
 void cell_interval(FILE *out, const struct ifl_interval *of);
 const char *cell_flag(bool set);
 
-/* The swept keys but the replication, which is no key of a deployment. */
+/* The swept keys except the replication, which is no key of a deployment. */
 size_t cell_n_keys(const struct study *study);
 void cell_keys(FILE *out, const struct study *study);
 void cell_values(FILE *out, const struct study *study, size_t row);
@@ -27,11 +27,11 @@ void cell_name(const struct study *study, size_t row, const char *separator, cha
                size_t n_bytes);
 bool cells_have_members(const struct study *study);
 
-/* NAME,NAME_ci95, of each objective of the study's first deployment but those that `known`, a list
- * of columns, has already. */
+/* Writes NAME,NAME_ci95, for each objective of the study's first deployment, except those in
+ * `known`, a list of columns. */
 void cell_objective_names(FILE *out, const struct study *study, const char *known);
-/* Their values in a trial of a search with these objectives; empty where it has no such one. `of`
- * NULL: all are empty. */
+/* Writes the values of these columns for a trial with these objectives; a cell is empty if the
+ * trial has no such objective. `of` NULL: all cells are empty. */
 void cell_objectives(FILE *out, const struct study *study, const char *known,
                      const struct objective *objectives, size_t n,
                      const struct objective_trial *of);
@@ -44,7 +44,7 @@ const char *cell_short_key(const struct study *study, size_t axis);
 int cell_widest(const struct study *study, size_t axis, size_t n);  /* of n rows, at most 40 */
 void cell_print_real(FILE *out, int width, int decimals, double x); /* "-" for NaN */
 void cell_print_keys(FILE *out, const struct study *study, size_t n);
-/* "  failed: ..." and a line feed: what is wrong, without the arithmetic behind a colon. */
+/* Prints "  failed: ..." and a line feed: what is wrong, without the arithmetic after a colon. */
 void capacity_print_failure(FILE *out, const struct ifl_error *error);
 void cell_print_values(FILE *out, const struct study *study, size_t n, size_t row);
 

@@ -19,8 +19,8 @@ struct study;
 
 struct capacity_bar {
     const char *status;      /* cell_status */
-    double value, low, high; /* above 0, or NaN: no dot, no end */
-    int32_t replicas;        /* 0: not counted; n_gpus are then those of all */
+    double value, low, high; /* above 0; NaN: no dot or no end of the line */
+    int32_t replicas;        /* 0: not counted; n_gpus is then that of all replicas together */
     int32_t n_gpus;          /* of a replica */
     bool cheapest;
     const char *unit; /* of the value */
@@ -35,7 +35,7 @@ struct capacity_figure {
  * nothing is open. */
 int capacity_figure_open(struct capacity_figure *figure, const char *dir, const char *name,
                          const char *column, struct ifl_error *error);
-/* Of deployment i of the study, from 0. */
+/* Writes the row of deployment i of the study, from 0. */
 void capacity_figure_put(struct capacity_figure *figure, const struct study *study, size_t i,
                          const struct capacity_bar *bar);
 /* Closes the data and draws them, the note below the figure. Without gnuplot there is no figure, as

@@ -15,14 +15,15 @@ struct capacity_row {
     enum capacity_status status;
     double rps, low_rps, high_rps;
     double members_low_rps, members_high_rps; /* written where the study has an ensemble */
-    struct capacity_trial at; /* at the capacity; its latencies are NaN without one */
+    struct capacity_trial at; /* the trial at the capacity; its latencies are NaN if there is
+                                 none */
     struct objective objectives[MAX_OBJECTIVES];
     size_t n_objectives;
     char binding[256]; /* the objectives that a higher rate misses */
     size_t n_trials;
     int32_t n_gpus;
     double usd_per_hour; /* NaN where no price is known */
-    double usd_per_mtok; /* million output tokens */
+    double usd_per_mtok; /* dollars per million output tokens */
     /* pareto: no other row is at least as good in cost and latency and better in one of them;
      * cheapest: no other row costs less per token */
     bool pareto_ttft, pareto_tbt, cheapest;

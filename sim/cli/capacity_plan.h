@@ -3,9 +3,9 @@
  * For each deployment: the fewest replicas, their cost in dollars an hour and for a million output
  * tokens, and the energy of their GPUs. Output tokens are those of target_rps requests a second, so
  * that the end of a short trace does not change the costs. Energy is power x GPUs x time, at the
- * power that the configuration gives, or else at the GPUs' thermal design power. The latter is more
- * than GPUs take in the long run; hosts, switches and cooling are not counted. The intervals of
- * costs follow from the interval of the number of replicas. */
+ * power that the configuration gives, or else at the GPUs' thermal design power. The thermal design
+ * power is more than GPUs take in the long run; hosts, switches and cooling are not counted. The
+ * intervals of costs follow from the interval of the number of replicas. */
 #ifndef SIM_CLI_CAPACITY_PLAN_H
 #define SIM_CLI_CAPACITY_PLAN_H
 
@@ -24,13 +24,15 @@ struct plan_row {
     struct ifl_error error; /* code 0: searched */
     enum capacity_status status;
     double target_rps;
-    int32_t replicas, low, high, members_low, members_high; /* 0: none, or no end */
+    int32_t replicas, low, high, members_low, members_high; /* 0: none found, or no end of the
+                                                               interval */
     struct replica_cost cost;
-    double tokens_per_request; /* of the answers */
+    double tokens_per_request; /* output tokens per request */
     size_t n_trials, n_objectives;
     struct objective objectives[MAX_OBJECTIVES];
-    struct capacity_trial at; /* with that many replicas, or with the most that were tried */
-    char binding[256];        /* the objectives that one replica less misses */
+    struct capacity_trial at; /* the trial with so many replicas, or with the largest number
+                                 tried */
+    char binding[256];        /* objectives that are missed with one replica fewer */
     bool cheapest;            /* by price; without prices, by GPUs */
 };
 
@@ -40,7 +42,8 @@ void plan_mark(struct plan_row *rows, size_t n);
 int plan_write(const char *path, const struct study *study, const struct plan_row *rows, size_t n,
                struct ifl_error *error);
 void plan_print(FILE *out, const struct study *study, const struct plan_row *rows, size_t n);
-/* IFL_E_STALLED, with the deployment that comes nearest, if none meets the objectives. */
+/* Returns IFL_E_STALLED, naming the deployment that comes nearest, if none meets the objectives;
+ * otherwise 0. */
 int plan_judge(const struct study *study, const struct plan_row *rows, size_t n,
                struct ifl_error *error);
 

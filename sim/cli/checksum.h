@@ -14,7 +14,7 @@ struct checksum {
  * file that cannot be read counts as empty. */
 void checksum_add(struct checksum *sum, const char *path);
 
-/* Of the contents of `a`, then those of `b`. */
+/* The checksum of the contents of `a` followed by those of `b`. */
 struct checksum checksum_join(struct checksum a, struct checksum b);
 
 static inline bool checksum_same(const struct checksum *a, const struct checksum *b)

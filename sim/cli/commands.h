@@ -16,7 +16,7 @@ const struct command *command_at(size_t i);
 const struct command *command_named(int n_words, const char *const *words);
 /* True if the command is `group` or one of its kinds: "trace stats" is a "trace". */
 bool command_is_of(const struct command *command, const char *group);
-/* How many words its name has. */
+/* Number of words in the command's name. */
 int command_n_words(const struct command *command);
 /* The first one or two of the words name no command: prints a line on standard error with the
  * nearest name. Returns 2. */

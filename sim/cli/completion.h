@@ -1,4 +1,4 @@
-/* What the scripts by which shells complete a command line have in common. */
+/* Functions shared by the writers of shell-completion scripts. */
 #ifndef SIM_CLI_COMPLETION_H
 #define SIM_CLI_COMPLETION_H
 
@@ -6,22 +6,22 @@
 
 #include "cli/options.h"
 
-/* The values that an option can have, from its text with bars between them; here with blanks
- * between them. Empty if the option's value is no word of a list. */
+/* The values that an option can have, separated by blanks, from its text, in which bars separate
+ * them. Empty if the value is no word of a list. */
 const char *completion_words(const struct option_spec *option, char words[64]);
 /* "file", "setting" */
 const char *completion_name(enum completion completion);
-/* The keys of a configuration with values that `inflight list` lists: the i-th key, and in *topic
- * the topic to list; NULL behind the last. */
+/* Keys whose values `inflight list` can list: returns the i-th key, with the topic to list in
+ * *topic; NULL after the last. */
 const char *completion_key(size_t i, const char **topic);
 /* True for the first command of each first word. */
 bool completion_is_first(size_t i);
 
-/* What the first word of the i-th command is for; of a group, its second words. */
+/* Describes the first word of the i-th command; for a group, lists its second words. */
 const char *completion_doc(size_t i, char text[256]);
 
-/* The text between single quotes, where '\'' is a quote in all three shells; a backslash before
- * each letter of `escaped`. */
+/* Writes the text in single quotes, in which '\'' is a quote in all three shells, with a backslash
+ * before each character in `escaped`. */
 void completion_put_quoted(FILE *out, const char *text, const char *escaped);
 /* All first words of commands, and all second words behind one of them, with blanks between. */
 void completion_put_first_words(FILE *out);

@@ -1,5 +1,5 @@
-/* The threads of all ranks fly the points of a study. Each thread claims the next unclaimed point,
- * by its number, until no point is left. */
+/* The threads of all ranks simulate the points of a study. Each thread claims the next unclaimed
+ * point, by its number, until no point is left. */
 #ifndef SIM_CLI_CREW_H
 #define SIM_CLI_CREW_H
 
@@ -14,19 +14,20 @@ struct crew {
     long long n_threads;
     bool quiet;
     void *context;
-    /* True if nothing is left to do for the point. */
+    /* Returns true if nothing is left to do for the point. */
     bool (*done)(void *context, size_t point);
-    /* Flies the point. A negative code ends the study on all ranks. */
+    /* Simulates the point. A negative code ends the study on all ranks. */
     int (*fly)(void *context, size_t point, struct ifl_error *error);
-    /* For the progress line, where points are no measure: the share of the work that is done, NaN
-     * if unknown, and what to add to the line. NULL: the share of points. */
+    /* For the progress line, if the number of points is no measure: returns the share of the work
+     * that is done, NaN if unknown, and writes to `text` what to add to the line. NULL: the share
+     * of points is shown. */
     double (*share)(void *context, size_t n_done, char text[80]);
-    /* For the progress line: requests ended and begun by points that are under way here. */
+    /* For the progress line: requests ended and begun by points under way in this process. */
     atomic_ullong n_ended, n_begun;
 };
 
-/* Returns when all points of all ranks are done: 0, or the error of the lowest rank that has one.
- * From here on SIGINT and SIGTERM stop the study (interrupt.h). */
+/* Simulates the points; returns when all points of all ranks are done: 0, or the error of the
+ * lowest rank that has one. From the call on SIGINT and SIGTERM stop the study (interrupt.h). */
 int crew_work(struct crew *crew, struct ifl_error *error);
 
 #endif

@@ -13,10 +13,11 @@ struct dir_lock { /* zeroed: not taken */
     char path[528];
 };
 
-/* IFL_E_INPUT if another process holds the lock; the error names the process and its machine. 0 but
- * not taken: the file system has no locks. `dir` has at most 511 characters. */
+/* Takes the lock. Returns IFL_E_INPUT if another process holds it; the error names the process and
+ * its machine. Returns 0 with `taken` false if the file system has no locks. `dir` has at most 511
+ * characters. */
 int dir_lock_take(struct dir_lock *lock, const char *dir, struct ifl_error *error);
-/* Removes the file as well. */
+/* Releases the lock and removes the file. */
 void dir_lock_release(struct dir_lock *lock);
 
 #endif

@@ -1,5 +1,5 @@
-/* inflight export: a run as the JSON of `vllm bench serve`, a configuration as a server's command.
- */
+/* inflight export: writes a run as the JSON of `vllm bench serve`, or a configuration as a server's
+ * command line. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* inflight fit: a hardware profile from tables of measurements, and how good one is on others. */
+/* inflight fit: makes a hardware profile from tables of measurements, and tests a profile on other
+ * tables. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* inflight identify: what no document says of a deployment, from its recorded runs. */
+/* inflight identify: estimates numbers of a deployment that no document gives, from its recorded
+ * runs. */
 #include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* inflight import: a server's start-up log, command line and answers as a configuration. */
+/* inflight import: makes a configuration from a server's start-up log, command line and answers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* SIGINT and SIGTERM. The first asks to stop, and unfinished files are removed. A second one ends
- * the program at once, since a policy's plan may never return. Two within 0.2 s count as one. */
+/* SIGINT and SIGTERM. The first signal asks the program to stop, and unfinished files are removed.
+ * A second signal ends the program at once, since a policy's plan may never return. Two signals
+ * within 0.2 s count as one. */
 #ifndef SIM_CLI_INTERRUPT_H
 #define SIM_CLI_INTERRUPT_H
 

@@ -1,4 +1,5 @@
-/* Shared parts of the commands that fly studies: options, plug-ins, ranks, notes, and the end. */
+/* Shared parts of the commands that simulate studies: options, plug-ins, ranks, notes, and the end.
+ */
 #ifndef SIM_CLI_LAUNCH_H
 #define SIM_CLI_LAUNCH_H
 
@@ -14,13 +15,13 @@ struct launch {
     const char *out_dir;
     long long n_threads;
     bool quiet, timing, resume, plot, dry_run;
-    bool places; /* capacity.placement, if it is there, is the sweep */
+    bool places; /* capacity.placement, if given, defines the sweep */
     struct text_list configs, sets, plugins;
     char config_path[512];
     struct study *study;
     struct inputs inputs;
     struct ifl_error error;
-    /* texts that were printed: many points give the same note */
+    /* notes printed so far: many points give the same note */
     pthread_mutex_t lock;
     char *notes[LAUNCH_MAX_NOTES];
     size_t n_notes;
@@ -63,7 +64,8 @@ int launch_end(struct launch *launch, int code);
 bool launch_speaks(const struct launch *launch);
 /* An ifl_note_fn; its context is a struct launch. Prints each text once. */
 void launch_say(void *launch, const char *text);
-/* "preset=vllm-v0 rate_rps=4", the caller's to free. NULL without memory: a name is a nicety. */
+/* "preset=vllm-v0 rate_rps=4", for the caller to free. Returns NULL if memory is short; the caller
+ * can do without. */
 char *launch_label(const struct launch *launch, size_t point);
 
 #endif

@@ -1,4 +1,5 @@
-/* inflight list: what there is to choose from. */
+/* inflight list: lists the policies, presets, models, keys and other things that a configuration
+ * can name. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>

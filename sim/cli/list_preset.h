@@ -6,8 +6,8 @@
 
 struct node;
 
-/* Prints, as a second YAML document, the preset laid over those that it extends, and as comments
- * the keys of `serving` that it leaves at their defaults. `own`: the preset's file. */
+/* Prints, as a second YAML document, the preset merged over the presets that it extends, and, as
+ * comments, the keys of `serving` that it leaves at their defaults. `own`: the preset's file. */
 int list_preset_rest(const char *name, const struct node *own, struct ifl_error *error);
 
 #endif

@@ -18,9 +18,9 @@ struct text_list {
     size_t n;
 };
 
-/* What the shell offers in place of a value, or of a word that is no option. */
+/* What the shell's completion offers for a value, or for a word that is no option. */
 enum completion {
-    COMPLETE_NOTHING, /* or the words between bars, where the value is like "cpu|cuda" */
+    COMPLETE_NOTHING, /* or the words between bars, if the value is like "cpu|cuda" */
     COMPLETE_FILE,
     COMPLETE_FOLDER,
     COMPLETE_CONFIG,  /* a YAML file, or one that comes with inflight by its name */
@@ -38,13 +38,13 @@ struct option_spec {
     const char *name;  /* "--set" */
     const char *alias; /* "-s" or NULL */
     enum option_kind kind;
-    size_t at;         /* of its value in the struct that options_read fills */
+    size_t at;         /* offset of its value in the struct that options_read fills */
     const char *value; /* "KEY=VALUE", as the help has it; NULL for a flag */
     const char *doc;   /* a line, without a full stop; defaults in brackets */
     enum completion completion;
 };
 
-/* A command of the program: all that its help, its man page and its completion say. */
+/* A command of the program; its help, man page and completion are made from this. */
 struct command {
     const char *name;      /* "run", "trace stats" */
     const char *doc;       /* a line */
@@ -81,7 +81,7 @@ int cli_check_int32(const char *command, const char *option, long long n);
 /* Checks the range of --max-record, in MiB. 0, or -1 after printing one line. */
 int cli_check_max_record(const char *command, long long mib);
 
-/* What --plot draws: the metric of the papers' first figure. */
+/* The metric that --plot draws: that of the first figure of many papers. */
 #define CLI_PLOTTED "mean_normalized_latency_s"
 
 #endif

@@ -8,17 +8,17 @@
 
 enum { OUT_DIR_BYTES = 512 };
 
-/* A folder, and which of those on its path were made for it. Zeroed: none was. */
+/* A folder, and which folders on its path were created for it. Zeroed: none. */
 struct out_dir {
     char path[OUT_DIR_BYTES];
-    bool made[OUT_DIR_BYTES]; /* [n]: the folder that the first n characters name */
+    bool made[OUT_DIR_BYTES]; /* made[n]: the folder named by the first n characters was created */
 };
 
-/* Makes the folder, and those above it, if they do not exist. Negative if that fails, or if the
- * folder cannot be written to; then none of them is left. */
+/* Creates the folder and its parents if they do not exist. Returns a negative code if that fails or
+ * if the folder is not writable; then no created folder is left. */
 int out_dir_make(struct out_dir *out, const char *dir, struct ifl_error *error);
-/* To be called at the end of the command, however it ends: removes the folders that were made and
- * have stayed empty. */
+/* Removes the folders that were created and are still empty. Call it at the end of the command,
+ * also after an error. */
 void out_dir_tidy(struct out_dir *out);
 
 #endif

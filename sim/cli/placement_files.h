@@ -9,9 +9,9 @@
 
 #include "cli/placement_choice.h"
 
-/* rows: one a candidate. The algorithm's placement and the chosen one are flown as a whole at the
- * target, or at what they are said to carry. Where the chosen one misses the objectives then, one
- * replica more is tried. The options give what all flights share; their configs are not read. */
+/* Simulates the algorithm's placement and the chosen one as a whole, at the target, or at the rate
+ * that they should serve. If the chosen one misses the objectives, one replica more is tried. rows:
+ * one per candidate. The options give what all simulations share; their configs are not read. */
 int placement_settle(const struct study *study, const struct capacity_options *options,
                      const struct capacity_row *rows, struct choices *choices,
                      struct ifl_error *error);
@@ -22,7 +22,7 @@ void placement_print(FILE *out, const struct study *study, const struct capacity
                      const struct choices *choices);
 int placement_draw(const char *dir, const struct study *study, const struct choices *choices,
                    struct ifl_error *error);
-/* Negative, with what comes nearest, if there is no placement that was asked for. */
+/* Returns a negative code, naming the nearest placement, if none is as asked for. */
 int placement_judge(const struct study *study, const struct capacity_row *rows,
                     const struct choices *choices, struct ifl_error *error);
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct progress_state {
-    double done_frac; /* of the work that is to be done; NaN: it is not known how much that is */
+    double done_frac; /* share of the work that is done; NaN: unknown */
     char text[160];   /* what has been done so far */
 };
 
@@ -17,7 +17,7 @@ struct progress {
     void (*look)(void *context, struct progress_state *state);
     void *context;
     bool quiet;
-    bool in_lines; /* where there is no terminal, lines at intervals */
+    bool in_lines; /* without a terminal: print lines at intervals */
     /* private */
     bool running, terminal;
     double start_s;
@@ -28,7 +28,7 @@ struct progress {
 /* Does nothing when quiet, and where there is no terminal unless `in_lines`. */
 void progress_start(struct progress *progress);
 void progress_stop(struct progress *progress);
-/* What to write before a message so that it begins on a clear line; may be empty. */
+/* Returns the text to write before a message so that it begins on a clear line; may be empty. */
 const char *progress_erase(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* One rank, or those of the module inflight_mpi. MPI's libraries take as long to load as a short
- * run, so they are loaded where a launcher has started this process. */
+/* One rank, or the ranks of the module inflight_mpi. MPI's libraries take as long to load as a
+ * short run, so they are loaded only if a launcher has started this process. */
 #include "cli/ranks.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,5 @@
-/* The processes that fly a study together: one, or those that mpirun or srun has started.
- *
- * Ranks share counters, exchange files through the output directory, and wait for each other at the
- * end. No rank distributes work: counters are read and raised by MPI's one-sided operations. */
+/* The processes (ranks) that simulate a study together: one, or those that mpirun or srun has
+ * started. */
 #ifndef SIM_CLI_RANKS_H
 #define SIM_CLI_RANKS_H
 
@@ -12,8 +10,8 @@
 
 enum ranks_counter {
     RANKS_CLAIMED,
-    RANKS_POINTS,  /* done with */
-    RANKS_SKIPPED, /* of them, those that an earlier run had done */
+    RANKS_POINTS,  /* points that are finished */
+    RANKS_SKIPPED, /* of these, points that an earlier run had finished */
     RANKS_REQUESTS,
     RANKS_N_COUNTERS
 };
@@ -34,8 +32,8 @@ void ranks_meet(void);
  * negative code. 0 if no rank has one. */
 int ranks_agree(int code, struct ifl_error *error);
 
-/* What the module exports as inflight_mpi: the functions above, which it only is loaded for where a
- * launcher has started several processes. */
+/* What the module inflight_mpi exports: the functions above. It is loaded only if a launcher has
+ * started several processes. */
 struct ranks_module {
     size_t n_bytes; /* of this struct */
     int (*join)(struct ifl_error *error);

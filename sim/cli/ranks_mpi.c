@@ -1,10 +1,10 @@
 /* Ranks over MPI, the module inflight_mpi. The counters are a window of rank 0's memory. All ranks,
  * rank 0 included, read and raise them with MPI_Fetch_and_op.
  *
- * Where the network has no atomic operations in hardware, MPI carries them out while the target is
- * in some MPI call. So each rank has a thread that calls MPI every millisecond; without it a long
- * point on rank 0 would keep the other ranks waiting. One lock makes the calls one at a time, as
- * MPI_THREAD_SERIALIZED demands. */
+ * If the network has no atomic operations in hardware, MPI performs them while the target rank is
+ * in an MPI call. Each rank therefore has a thread that calls MPI every millisecond; without this
+ * thread a long point on rank 0 would keep the other ranks waiting. A lock allows one MPI call at a
+ * time, as MPI_THREAD_SERIALIZED requires. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier): dladdr */
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,4 +1,4 @@
-/* inflight replay: the requests of a trace, sent to a server. */
+/* inflight replay: sends the requests of a trace to a server. */
 #include <gsl/gsl_errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* inflight report: runs as one HTML page. */
+/* inflight report: writes runs as one HTML page. */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>

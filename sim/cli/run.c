@@ -1,5 +1,5 @@
-/* inflight run: every point of a study, on as many threads and ranks as there are, and its reports.
- */
+/* inflight run: simulates every point of a study, on as many threads and ranks as there are, and
+ * writes its reports. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

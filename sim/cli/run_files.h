@@ -1,4 +1,4 @@
-/* The files of a run: what points leave behind, and how that becomes reports. */
+/* The files of a run: those that each point writes, and how they are joined into reports. */
 #ifndef SIM_CLI_RUN_FILES_H
 #define SIM_CLI_RUN_FILES_H
 
@@ -31,27 +31,27 @@ struct run_files {
     const struct study *study;
     struct inputs *inputs;    /* borrowed */
     size_t points_a_record;   /* 1; in a search for the capacity, the number of replications */
-    struct study_text config; /* of config.yaml */
+    struct study_text config; /* text of config.yaml */
     char dir[OUT_DIR_BYTES];
-    struct out_dir out;   /* on rank 0, as the lock */
-    struct dir_lock lock; /* on rank 0 */
+    struct out_dir out;   /* only on rank 0 */
+    struct dir_lock lock; /* only on rank 0 */
     struct parts parts;
     bool wanted[N_REPORTS];
     const char *const *tables; /* written or removed beside the reports; ends with NULL */
-    /* The reports of all points, of which the first n_joined are in; on rank 0. */
+    /* The reports of all points; the first n_joined points have been joined. Only on rank 0. */
     pthread_mutex_t joining;
     struct ifl_joint *joints[N_REPORTS]; /* NULL: not begun */
-    size_t n_joined;                     /* points, the first ones */
+    size_t n_joined;                     /* number of leading points that have been joined */
 };
 
-/* A point that is done with: flown, or failed for a reason that does not concern the others. */
+/* A finished point: simulated, or failed for a reason that does not concern the other points. */
 struct point_record {
-    struct ifl_error error; /* code 0: flown */
+    struct ifl_error error; /* code 0: simulated */
     struct point_result result;
     struct checksum parts[N_REPORTS];
 };
 
-/* dir NULL: the directory that the configuration names. Touches no file. */
+/* dir NULL: the directory that the configuration names. Changes no file. */
 int run_files_init(struct run_files *files, const struct study *study, struct inputs *inputs,
                    const char *dir, struct ifl_error *error);
 /* For a search for the capacity: one record of record_bytes for all replications of a combination,
@@ -69,10 +69,10 @@ size_t run_files_n_records(const struct run_files *files);
 /* True if the study has more than one record, so that a run of it can be resumed. */
 bool run_files_resumable(const struct run_files *files);
 
-/* Options with the paths of a point's files, which are in `paths`. */
+/* Returns options with the paths of a point's files; the paths are stored in `paths`. */
 struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point,
                                                char paths[N_REPORTS][IFL_PATH_BYTES]);
-/* Records that the point is done with; its files are there. */
+/* Writes the record of a finished point; its files must exist. */
 int run_files_put(const struct run_files *files, size_t point, const struct input_sums *inputs,
                   struct point_record *record, struct ifl_error *error);
 /* Reads the point's record. False if there is none, or if one of its files has changed its size. */

@@ -4,9 +4,10 @@
 
 #include "inflight/report.h"
 
-/* Says for each value of each swept key, but for the arrival rate and replications, the first point
- * of that value that is saturated although the one with another value of that key alone is not:
- * which of seats, tokens and blocks was full while its requests waited. */
+/* Gives a note for each value of each swept key, except the arrival rate and replications. The note
+ * is about the first point with this value that is saturated although the point that differs only
+ * in this key is not. It says which of seats, tokens and blocks was full while requests of the
+ * point waited. */
 int saturation_explain(const struct ifl_points *points, const struct ifl_notes *notes,
                        struct ifl_error *error);
 

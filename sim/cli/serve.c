@@ -1,4 +1,5 @@
-/* inflight serve: a configuration behind OpenAI's API, its requests those of clients. */
+/* inflight serve: serves a configuration through OpenAI's API; its requests are those of clients.
+ */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* inflight table: the summaries of runs as a table for a paper or a page. */
+/* inflight table: writes the summaries of runs as a table for a paper or a page. */
 #include <stdio.h>
 #include <string.h>
 

@@ -8,12 +8,12 @@
 
 /* True for a terminal that understands escape codes: TERM says one that is not dumb. */
 bool terminal_is(FILE *out);
-/* Its width, 80 where it says none; 0 where `out` is no terminal. */
+/* The width of the terminal, 80 if it does not say; 0 if `out` is no terminal. */
 int terminal_columns(FILE *out);
 
 enum terminal_style { STYLE_NAME, STYLE_NOTE, STYLE_ERROR, STYLE_NONE };
-/* The escape code that begins a style, or with STYLE_NONE ends it. Empty where `out` is no terminal
- * and where NO_COLOR is set to anything (no-color.org). */
+/* The escape code that begins a style, or with STYLE_NONE ends it. Empty if `out` is no terminal or
+ * if NO_COLOR is set to anything (no-color.org). */
 const char *terminal_style(FILE *out, enum terminal_style style);
 
 /* Prints the text from column `at` on, broken between words; further lines begin at column

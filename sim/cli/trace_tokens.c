@@ -1,4 +1,4 @@
-/* inflight trace tokens: how many tokens the texts of a trace have, and which. */
+/* inflight trace tokens: tells how many tokens the texts of a trace have, and which. */
 #include <stdio.h>
 
 #include "inflight/inputs.h"

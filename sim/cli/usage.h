@@ -12,7 +12,7 @@ enum { USAGE_OPTION_CHARS = 64 };
 
 /* "-o, --output DIR" */
 const char *usage_option(const struct option_spec *option, char text[USAGE_OPTION_CHARS]);
-/* What the option does; of one that may be given again, that it may. */
+/* Describes the option, and says so if it may be given several times. */
 const char *usage_doc(const struct option_spec *option, char text[256]);
 
 /* Every command with a line on what it is for. */
@@ -25,7 +25,8 @@ bool usage_helped(int argc, char **argv);
 /* Prints how to call the command on standard error. Returns 2, the exit code for wrong arguments.
  */
 int usage_fail(const struct command *command);
-/* The same of a word that begins the names of several commands, as "trace". Negative if none. */
+/* As usage_fail, for a word that begins the names of several commands, such as "trace". Returns a
+ * negative value if there are none. */
 int usage_fail_group(const char *group);
 
 #endif

@@ -1,4 +1,4 @@
-/* inflight validate: a simulated run beside a recorded one. */
+/* inflight validate: compares a simulated run with a recorded one. */
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>

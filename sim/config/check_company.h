@@ -12,13 +12,14 @@
 
 #include "config/config.h"
 
-/* The rules, a bit each, with a key in the user's layer, for all pools or for one. */
+/* Returns a bit set of the rules with a key in the user's layer, for all pools or for one pool. */
 uint64_t company_said(const struct node *upper);
 
-/* Those with their other key in place. root: the layer, or the layer on its presets. */
+/* Returns a bit set of the rules with their other key present. root: the layer alone, or merged
+ * over its presets. */
 uint64_t company_there(const struct node *root);
 
-/* Refuses the first key of these rules that the layer says; 0 if it says none. */
+/* Refuses the first key of these rules that the layer has. Returns 0 if it has none. */
 int company_refuse(const struct node *upper, uint64_t rules, struct ifl_error *error);
 
 #endif

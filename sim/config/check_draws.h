@@ -1,4 +1,4 @@
-/* Whether a run draws random numbers. If it draws none, its replications would all be alike. */
+/* Finds whether a run draws random numbers. If it draws none, all its replications are alike. */
 #ifndef SIM_CONFIG_CHECK_DRAWS_H
 #define SIM_CONFIG_CHECK_DRAWS_H
 

@@ -4,8 +4,8 @@
 
 #include "config/config.h"
 
-/* What cluster.pools has that engines do not do, and what was expected; NULL: nothing, or none
- * executes. */
+/* Returns a text about a feature of cluster.pools that engines lack, and what was expected; NULL:
+ * there is none, or no engine executes. */
 const char *engine_refuses_pools(const struct config *config);
 
 #endif

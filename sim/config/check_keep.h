@@ -5,8 +5,8 @@
 #include "config/config.h"
 
 struct keep_refusal {
-    const char *key;  /* of the configuration that is wrong; NULL: none is */
-    const char *text; /* what it is, and what was expected */
+    const char *key;  /* the key that is wrong; NULL: none is */
+    const char *text; /* its value, and what was expected */
 };
 
 struct keep_refusal keep_refused(const struct config *config);

@@ -1,4 +1,4 @@
-/* What a cluster needs in which running requests move. */
+/* Checks what a cluster needs if running requests move between its replicas. */
 #include "config/migration.h"
 
 #include "config/tiers.h"

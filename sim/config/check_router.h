@@ -5,10 +5,10 @@
 #include "base/tree.h"
 #include "config/config.h"
 
-/* root: where an error is shown, if it has the keys. */
+/* Checks the router. root: an error gets the place of its key in this tree, if it is there. */
 int router_check(const struct node *root, const struct config *config, struct ifl_error *error);
 
-/* What of the router's parameters has no effect, because another one says so; "": nothing. */
+/* Writes which parameters of the router have no effect because of another one; "": none. */
 void router_unused(const struct config *config, char *text, size_t n_bytes);
 
 #endif

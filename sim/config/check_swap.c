@@ -1,4 +1,4 @@
-/* What a replica needs that swaps beside its steps. */
+/* Checks what a replica needs if it swaps K/V while steps run. */
 #include "config/tiers.h"
 
 #include <string.h>

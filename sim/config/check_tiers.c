@@ -1,4 +1,4 @@
-/* What tiers below the device need: a prefix cache, whole blocks, a size. */
+/* Checks what tiers below the device need: a prefix cache, whole blocks, a size. */
 #include "config/tiers.h"
 
 #include <stdio.h>

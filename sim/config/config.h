@@ -34,7 +34,7 @@ enum adapter_memory { ADAPTER_SLOTS, ADAPTER_POOL };
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 enum cost_otherwise { COST_OTHERWISE_FAIL, COST_OTHERWISE_RECORDED, COST_OTHERWISE_PREDICTED };
-/* From KV_SIZING_ENGINE on, enum memory_rule (cost/memory_engine.h). */
+/* Values from KV_SIZING_ENGINE on are those of enum memory_rule (cost/memory_engine.h). */
 enum kv_sizing {
     KV_SIZING_MEMORY,
     KV_SIZING_WHOLE_REQUESTS,
@@ -51,12 +51,12 @@ struct workload_config {
     char tokenizer_name[512]; /* as the configuration writes it */
     char prompt_template[512];
     struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
-    int32_t shared_prefix_tokens;   /* that every prompt begins with */
+    int32_t shared_prefix_tokens;   /* tokens with which every prompt begins */
     struct ifl_arrivals arrivals;
     struct predictor predictor;
     struct patience patience;
     struct retries retries;
-    double deadline_s; /* after which the server gives up requests without one; 0: never */
+    double deadline_s; /* deadline of requests without one of their own; 0: none */
     struct beam_search beams;
 };
 
@@ -65,7 +65,7 @@ struct tier_config {
     int32_t blocks;
     double gib, device_ratio; /* in place of blocks */
     struct link_spec link;
-    double gb_per_s; /* of the link */
+    double gb_per_s; /* bytes per second of the link, in GB */
     int32_t pieces;  /* enum link_pieces */
     int32_t unit_tokens, min_tokens, store_after;
     int32_t stores, loads, evicts; /* enum tier_store, tier_load, tier_evict */
@@ -95,8 +95,8 @@ struct kv_config {
     int32_t num_blocks;         /* as the engine counts; 0: computed from memory */
     int32_t null_blocks;        /* of num_blocks, those that no request gets */
     enum kv_sizing sizing;      /* the rule by which num_blocks is computed */
-    bool flashinfer_sampler;    /* of some rules of vLLM */
-    struct encoder_run encoder; /* of those that count an image encoder */
+    bool flashinfer_sampler;    /* read by some sizing rules of vLLM */
+    struct encoder_run encoder; /* read by sizing rules that count an image encoder */
     double memory_utilization;  /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;
     enum swap_full swap_full;
@@ -107,21 +107,21 @@ struct kv_config {
 /* How steps follow one another in a pipeline (replica/overlap.h). */
 struct in_flight_config {
     bool pipelined;           /* false: one step at a time */
-    int32_t ahead;            /* steps beyond one a stage */
+    int32_t ahead;            /* steps in flight beyond one per stage */
     int32_t request, batches; /* enum overlap_request, overlap_batches */
     int32_t seats;            /* enum overlap_seats */
     bool waits;
 };
 
-/* On an engine: as many guesses hold as are drawn, or as its own sampling says. */
+/* On an engine: guesses hold as drawn, or as the engine's own sampling accepts them. */
 enum verify { VERIFY_DRAWN, VERIFY_REAL };
 
-/* What guesses tokens, and how many hold (replica/ragged.h, run/speculation.h). */
+/* What guesses tokens, and how many guesses hold (replica/ragged.h, run/speculation.h). */
 struct speculation_config {
     char acceptance[256]; /* rates by place */
-    char clients[1024];   /* of some clients */
+    char clients[1024];   /* rates of some clients */
     enum verify verify;
-    char weights[512]; /* of an engine's draft model: "random", or a directory */
+    char weights[512]; /* weights of an engine's draft model: "random", or a directory */
     int32_t longest_match, shortest_match;
     int32_t proposer; /* enum proposer_kind, cost/draft.h */
     char model[512];  /* PROPOSER_MODEL */
@@ -133,17 +133,17 @@ struct speculation_config {
     bool prompts_look_ahead;
 };
 
-/* What the trace's adapters are. */
+/* The adapters of the trace. */
 struct adapters_config {
     char ranks[512];  /* numbers with commas, dealt out in turn */
     int32_t matrices; /* enum adapter_matrices (cost/adapter_cost.h) */
 };
 
-/* How the server keeps and computes them. */
+/* How the server stores and computes adapters. */
 struct adapter_serving_config {
     int32_t memory;                   /* enum adapter_memory */
-    int32_t max_loras, max_cpu_loras; /* 0: one for each */
-    int32_t max_rank;                 /* 0: each has its own */
+    int32_t max_loras, max_cpu_loras; /* 0: a slot for every adapter */
+    int32_t max_rank;                 /* 0: each adapter has its own rank */
     int32_t compute;                  /* enum adapter_compute (cost/adapter_cost.h) */
     double launch_us, load_s, host_gb_per_s, disk_gb_per_s;
     int32_t load_copies;
@@ -151,7 +151,7 @@ struct adapter_serving_config {
 
 struct serving_config {
     char preset[512];
-    char engine[32]; /* that has this scheduler, as a profile's kernels name it first; or empty */
+    char engine[32];       /* engine with this scheduler, as profiles name it; or empty */
     int32_t max_model_len; /* 0: the model's */
     struct door door;
     struct module_config modules[N_MODULES]; /* the cluster's router included */
@@ -186,11 +186,11 @@ struct cost_config {
     char dir[512];          /* table, recorded: in the working directory or the installed data */
     char dir_name[512];     /* as the configuration writes it */
     int32_t ensemble;       /* runs with drawn costs beside the nominal one */
-    double host_error_frac; /* of these runs: median relative error of the host's times */
-    bool other_software;    /* of these runs: kernels are not those of the profile's tables */
+    double host_error_frac; /* in these runs: median relative error of the host's times */
+    bool other_software;    /* in these runs: kernels differ from those in the profile's tables */
 };
 
-/* The costs that steps are computed with. COST_RECORDED: none is. */
+/* Returns the cost model that computes durations of steps; COST_RECORDED: none is computed. */
 static inline enum cost_kind cost_computed(const struct cost_config *cost)
 {
     const double linear_s =
@@ -209,10 +209,10 @@ struct engine_config {  /* for the executors cpu and cuda */
     enum ifl_engine_dtype kv_dtype; /* of that name; AUTO: as wide as the model's kv_bytes, or
                                        integers of kv_bits */
     int32_t kv_bits;                /* 0: no integers */
-    int32_t kv_group_elements;      /* that share a scale; 0: those of a head of a token */
+    int32_t kv_group_elements;      /* elements that share a scale; 0: those of a head of a token */
     int32_t kv_scale_bytes;
     uint64_t seed;
-    int32_t window_tokens; /* of random weights; 0: the model's */
+    int32_t window_tokens; /* window of a model with random weights; 0: the model's */
     int32_t threads;
     bool dependent_launch, graphs, batched_copies, timed_algorithms; /* see ifl_engine_without */
     bool spoil_free_blocks;
@@ -223,7 +223,7 @@ struct output_config {
     bool requests, steps, work;
     bool plots; /* figures after the run, if gnuplot is there */
     bool timeline;
-    double timeline_from_s, timeline_to_s; /* to 0: to the end */
+    double timeline_from_s, timeline_to_s; /* timeline_to_s 0: to the end of the run */
     int32_t timeline_every;
 };
 
@@ -235,7 +235,7 @@ enum capacity_criterion {
     CAPACITY_OBJECTIVES
 };
 
-/* Of a GPU, by hardware: {a100-80gb-sxm: 2.1, ...}, or one number for all. */
+/* A number per GPU, by hardware: {a100-80gb-sxm: 2.1, ...}, or one number for all. */
 enum { MAX_RATES = 32 };
 struct gpu_rates {
     size_t n;
@@ -296,8 +296,8 @@ struct live_answers {
 };
 
 struct live_faults {
-    double error_frac, drop_frac; /* of the requests */
-    double start_s;               /* after which the server is ready */
+    double error_frac, drop_frac; /* shares of the requests */
+    double start_s;               /* time after which the server is ready */
     double stall_every_s, stall_s;
     int32_t dead_replica; /* -1: none */
     double dead_from_s;
@@ -318,26 +318,26 @@ struct live_config {
     struct live_faults faults;
 };
 
-/* NaN where the configuration has no rate for its hardware. */
+/* Returns the rate of the hardware; NaN if the configuration has none. */
 double gpu_rate_of(const struct gpu_rates *rates, const char *hardware);
 
-/* In how many pieces a move of K/V goes: one; one a block; for each block one a layer of each GPU,
- * K and V by themselves. */
+/* Pieces in which K/V moves: one; one per block; for each block one per layer and GPU, K and V
+ * separately. */
 enum link_pieces { PIECES_MERGED, PIECES_BLOCKS, PIECES_LAYERS };
 
-struct links_config { /* out of each replica of the cluster, and into it */
+struct links_config { /* links out of each replica of the cluster and into it */
     char preset[512]; /* of configs/links, or empty */
     struct link_spec spec;
     double gb_per_s; /* of spec */
     int32_t pieces;
-    double token_bytes; /* of K/V; 0: the model's */
+    double token_bytes; /* bytes of K/V per token; 0: those of the model */
 };
 
 struct config;
 
 enum { MAX_POOLS = 64, MAX_POOL_NAME = 48 };
 
-/* UNSAID: both, where no pool of the cluster says a role and nothing is handed over. */
+/* UNSAID: both roles; no pool of the cluster has a role, and nothing is handed over. */
 enum pool_role { POOL_UNSAID, POOL_PREFILLS, POOL_DECODES, POOL_BOTH };
 
 /* Replicas of a cluster that are alike. */
@@ -345,12 +345,12 @@ struct pool_config {
     char name[MAX_POOL_NAME];
     int32_t count;         /* replicas of parallel.data ranks each */
     int32_t role;          /* enum pool_role */
-    struct config *config; /* owned: the point's with the pool's keys laid over it */
+    struct config *config; /* owned: the point's, overridden by the pool's keys */
 };
 
 struct config {
     char path[512];
-    uint64_t said, there; /* keys that need another one, and those that have it (check_company.h) */
+    uint64_t said, there; /* keys that need another key; those that have it (check_company.h) */
     int32_t replications;
     bool steady_state;
     char model[512], hardware[512];
@@ -359,7 +359,7 @@ struct config {
     struct workload_config workload;
     struct adapters_config adapters;
     struct serving_config serving;
-    struct node *deployment; /* owned: what is laid over the profile's (deployment.h); or NULL */
+    struct node *deployment; /* owned: overrides that of the profile (deployment.h); or NULL */
     struct cost_config cost;
     struct engine_config engine;
     int32_t tensor_parallel;
@@ -367,9 +367,9 @@ struct config {
     char stage_layers[512];
     int32_t data_parallel, expert_parallel, context_parallel;
     bool sequence_parallel;
-    int32_t replicas; /* of a cluster without pools */
-    /* cluster.pools, in the order of the file; 0: none has a name. Keys that a pool may have are
-     * in this configuration those of the first pool. */
+    int32_t replicas; /* replicas of a cluster without pools */
+    /* cluster.pools, in the order of the file; n_pools 0: there are no named pools. Keys that a
+     * pool may have are, in this configuration, those of the first pool. */
     struct pool_config *pools; /* [n_pools], owned */
     size_t n_pools;
     char routing[512]; /* a preset of the router and its news, or empty */
@@ -385,7 +385,8 @@ struct config {
     struct live_config live;
 };
 
-/* A cluster without pools is one pool, which has no name and is of the configuration itself. */
+/* The number of pools. A cluster without pools has one pool, without a name, described by the
+ * configuration itself. */
 static inline size_t config_n_pools(const struct config *config)
 {
     return config->n_pools > 0 ? config->n_pools : 1;
@@ -410,7 +411,7 @@ static inline bool config_migrates(const struct config *config)
     return config->migration.interval_ns > 0;
 }
 
-/* True if K/V is swapped beside steps, in the configuration of a pool; in some pool. */
+/* True if K/V is swapped while steps run: in the configuration of a pool; in some pool. */
 static inline bool config_swaps_apart(const struct config *config)
 {
     return config->serving.swap == SWAP_OVERLAP;
@@ -423,7 +424,7 @@ static inline bool config_swaps_apart_anywhere(const struct config *config)
     return false;
 }
 
-/* True if K/V lies below the devices of its pool. */
+/* True if a pool has tiers below its devices: in the configuration of a pool; in some pool. */
 static inline bool config_has_tiers(const struct config *config)
 {
     for (int i = 0; i < N_TIERS; i++)
@@ -439,7 +440,7 @@ static inline bool config_has_tiers_anywhere(const struct config *config)
     return false;
 }
 
-/* Replicas that share the stages of one pipeline: virtual engines. */
+/* Number of replicas (virtual engines) that share the stages of one pipeline. */
 static inline uint32_t config_engines(const struct config *config)
 {
     const struct in_flight_config *in_flight = &config->serving.in_flight;
@@ -448,7 +449,7 @@ static inline uint32_t config_engines(const struct config *config)
                : 1;
 }
 
-/* Most tokens that are guessed for a request in a step; 0: none. */
+/* Largest number of tokens that are guessed for a request in a step; 0: none. */
 int32_t config_max_drafts(const struct config *config);
 static inline bool config_speculates(const struct config *config)
 {
@@ -469,7 +470,7 @@ static inline bool config_pipelines(const struct config *config)
     return config->serving.in_flight.pipelined && config->pipeline_parallel > 1;
 }
 
-/* Its replicas, each rank of parallel.data and each virtual engine counted. */
+/* Number of replicas of pool i; each rank of parallel.data and each virtual engine counts. */
 static inline uint32_t config_pool_replicas(const struct config *config, size_t i)
 {
     const int32_t count = config->n_pools > 0 ? config->pools[i].count : config->replicas;
@@ -477,7 +478,7 @@ static inline uint32_t config_pool_replicas(const struct config *config, size_t 
     return (uint32_t)(count * of->data_parallel) * config_engines(of);
 }
 
-/* GPUs of all its replicas. */
+/* Number of GPUs of all replicas of pool i. */
 static inline int32_t config_pool_gpus(const struct config *config, size_t i)
 {
     const struct config *of = config_of_pool(config, i);
@@ -485,7 +486,8 @@ static inline int32_t config_pool_gpus(const struct config *config, size_t i)
            of->pipeline_parallel;
 }
 
-/* The longest prompt and output of a request. model_len: of the model, 0 where none is named. */
+/* Largest number of tokens, prompt and output, of a request. model_len: that of the model, 0 if no
+ * model is named. */
 static inline int32_t config_max_tokens(const struct config *config, int32_t model_len)
 {
     enum { WITHOUT_MODEL = 1 << 20 };
@@ -529,15 +531,15 @@ struct study_options {
     const char *path;
     const char *const *sets; /* "path.to.key=value", value in YAML */
     size_t n_sets;
-    bool places; /* capacity.placement, if it is there, is the sweep (placement.h) */
+    bool places; /* capacity.placement, if given, defines the sweep (placement.h) */
 };
 
 /* Loads, edits, expands the sweep and checks every point. */
 int study_load(const struct study_options *options, struct study **study, struct ifl_error *error);
 void study_free(struct study *study);
 
-/* Points are numbered by combination of the swept values, the first axis varying slowest. The
- * replication varies fastest; it is an axis, too, if there are several. */
+/* Points are numbered by combinations of the swept values. The first axis varies slowest, the
+ * replication fastest; several replications count as an axis, too. */
 size_t study_n_points(const struct study *study);
 size_t study_n_replications(const struct study *study);
 size_t study_n_axes(const struct study *study);
@@ -550,43 +552,42 @@ const char *study_value(const struct study *study, size_t point, size_t axis);
 const struct config *study_first(const struct study *study);
 /* True if the sweep sets this key at some point. */
 bool study_sweeps(const struct study *study, const char *dotted);
-/* What some point of the study does. Its reports have the same columns at all points. */
+/* Features that some point of the study has. Reports have the same columns at all points. */
 struct study_traits {
-    bool flies_engine; /* in wall time */
-    bool gives_up;     /* K/V, in part */
-    bool hands_over;   /* requests from replica to replica */
-    bool migrates;     /* running ones */
-    bool swaps_apart;  /* K/V, beside steps */
-    bool has_tiers;    /* of K/V below the device */
+    bool flies_engine; /* runs on an engine, in wall time */
+    bool gives_up;     /* requests give up a part of their K/V */
+    bool hands_over;   /* requests are handed over between replicas */
+    bool migrates;     /* running requests move between replicas */
+    bool swaps_apart;  /* K/V is swapped while steps run */
+    bool has_tiers;    /* there are tiers below the device */
     bool speculates;
-    bool may_leave; /* requests, before they are answered; true where the trace is swept, too */
+    bool may_leave; /* requests may leave early; also true if the trace is swept */
 };
 struct study_traits study_any(const struct study *study);
-/* The configuration of a point. On success the caller owes config_finish. Threads may call it side
- * by side. */
+/* Reads the configuration of a point. On success the caller must call config_finish. Several
+ * threads may call it at the same time. */
 int study_read(const struct study *study, size_t point, struct config *config,
                struct ifl_error *error);
 void config_finish(struct config *config);
 
 /* The resolved study as YAML with version and seed: running it again gives the same bytes. */
 int study_write(const struct study *study, FILE *out, struct ifl_error *error);
-/* The same into a file, which is whole or not there. */
+/* As study_write, into a file that is either complete or not there. */
 int study_write_file(const struct study *study, const char *path, struct ifl_error *error);
-/* What study_write writes, made once for all its uses. Studies with the same hash, which is of the
- * presets as well, have the same reports, provided that the other files they name are the same
- * (cli/inputs.h). */
+/* The text of study_write, made once. Studies with the same hash, which also covers the presets,
+ * have the same reports, provided that the other files they name are the same (cli/inputs.h). */
 struct study_text {
     char *text; /* owned; the presets are behind it */
     size_t n_bytes;
     uint64_t hash;
 };
-/* IFL_E_NOMEM, or as study_write; nothing is owned then. */
+/* Returns 0, IFL_E_NOMEM, or as study_write; after an error nothing must be freed. */
 int study_text_make(struct study_text *made, const struct study *study, struct ifl_error *error);
 void study_text_drop(struct study_text *text);
 /* As study_write_file. */
 int study_text_save(const struct study_text *text, const char *path, struct ifl_error *error);
 
-/* The gateway with its classes; an error if these are not what they must be. */
+/* Fills the gateway with its classes; returns the code of `error` if the classes are not valid. */
 static inline int config_gateway(const struct config *config, struct gateway *gateway,
                                  struct ifl_error *error)
 {

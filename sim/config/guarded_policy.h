@@ -5,8 +5,9 @@
 
 #include "inflight/policy.h"
 
-/* A copy of policy `bare` of the plug-in at `path`, its functions marked. Only for instances that
- * module_create makes. NULL without memory. To be freed with guarded_policy_free. */
+/* Returns a copy of policy `bare` of the plug-in at `path`, with its calls marked; NULL if memory
+ * is short. It works only for instances that module_create makes. Free it with guarded_policy_free.
+ */
 const struct ifl_policy *guarded_policy_create(const struct ifl_policy *bare, const char *kind,
                                                const char *path);
 void guarded_policy_free(const struct ifl_policy *policy);

@@ -44,13 +44,14 @@
         key, IFL_TEXT, AT(member), NAN, 0, CAP(member), NULL, "", doc                              \
     }
 
-/* The least rate and the least period: 0 has no meaning for either, and no real one is smaller. */
+/* The least rate and the least period: 0 has no meaning for either, and no real value is smaller.
+ */
 #define SMALL 1e-9
 
 #define ANY INT32_MAX
 #define A_BILLION 1e9 /* seconds: 32 years, still exact to 128 ns as a double */
 
-/* What a struct key_table holds of the arrays NAME_fields and NAME_by_hand. */
+/* Initialisers of a struct key_table from the arrays NAME_fields and NAME_by_hand. */
 #define FIELDS(table) .fields = table##_fields, .n_fields = COUNT_OF(table##_fields)
 #define BY_HAND(table) .by_hand = table##_by_hand, .n_by_hand = COUNT_OF(table##_by_hand)
 

@@ -1,4 +1,4 @@
-/* The names of all keys, and the nearest right name for a misspelt one. */
+/* The names of all keys, and the search for the nearest valid name of a misspelt key. */
 #include "config/keys.h"
 
 #include <string.h>

@@ -23,10 +23,10 @@ struct key_table {
 struct key_section {
     const char *where; /* dotted path of the map, "" for the file itself */
     const struct key_table *keys;
-    bool is_deployment;      /* its fields are those of struct deployment, and without defaults */
+    bool is_deployment;      /* its fields are those of struct deployment, without defaults */
     bool is_module;          /* its short form is the module's name alone */
     bool may_be_list;        /* several modules may stand in a list, asked in order */
-    enum ifl_kind kind;      /* of the module */
+    enum ifl_kind kind;      /* kind of the module */
     const char *dflt_policy; /* the module used when the file names none; NULL: it is required */
 };
 
@@ -39,19 +39,20 @@ enum { MAX_KEY_CHARS = 128, MAX_KEYS_BELOW = 24 };
 /* "serving" and "kv" joined by a dot; nothing to join at the top. */
 const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS]);
 
-/* The keys of a section that fields_read skips: maps below it, and keys read by hand. NULL-ended.
- */
+/* Fills `others`, NULL-ended, with the keys of a section that fields_read is to skip: maps below
+ * the section, and keys read by hand. */
 void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1]);
 
-/* A key of one module of a list, such as "serving.admit.1.max_rpm", without its number; of
- * "deployment.intervals" without that word; any other key as it is. */
+/* Writes the key as it is in the table: without the number of a list's module
+ * ("serving.admit.1.max_rpm"), and without the word "intervals" in "deployment.intervals". */
 const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS]);
 
-/* "serving.kv.num_blocks" of "cluster.pools.NAME.serving.kv.num_blocks", "" of the pool itself;
- * NULL: the key is of no pool. */
+/* Returns "serving.kv.num_blocks" for "cluster.pools.NAME.serving.kv.num_blocks", "" for the pool
+ * itself, and NULL if the key is in no pool. */
 const char *key_in_pool(const char *dotted);
 
-/* True for a top key that a pool may have beside its count, and for keys below one. */
+/* True for a top-level key that a pool may have in addition to its count, and for keys below such a
+ * key. */
 bool key_is_of_pools(const char *dotted);
 
 /* True for the path of a map of keys, such as "serving.kv"; false for a key, whatever its value. */
@@ -60,12 +61,12 @@ bool key_is_section(const char *dotted);
 /* True if a word may stand for the map at `dotted`. */
 bool key_has_short_form(const char *dotted);
 
-/* The plain field of `struct config` that is the key; NULL: it is none. */
+/* Returns the plain field of `struct config` for the key; NULL: the key is no plain field. */
 const struct ifl_param *key_field(const char *dotted);
 
-/* 0 if the dotted key, without the number of a list's module, is in the table, as a value or
- * (unless only_values) as a map of keys. If not, the error at the node offers the nearest right
- * key. */
+/* Returns 0 if the dotted key, without the number of a list's module, is in the table: as a value
+ * or, unless only_values, as a map of keys. Otherwise it is an error at the node, with the nearest
+ * valid key in the message. */
 int key_check(const char *dotted, bool only_values, const struct node *node,
               struct ifl_error *error);
 

@@ -1,4 +1,4 @@
-/* Laying one configuration over another. */
+/* Overrides one configuration with another. */
 #include "config/layers.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/tree.h"
 #include "config/config.h"
 
-/* root: where an error is shown, if it has the keys. */
+/* root: an error gets the place of its key in this tree, if it is there. */
 int migration_check(const struct node *root, const struct config *config, struct ifl_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* A study's first point under another preset than the file's. */
+/* Reads a study's first point with another preset than the file's. */
 #include <string.h>
 
 #include "config/layers.h"

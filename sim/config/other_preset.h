@@ -4,9 +4,9 @@
 
 #include "config/config.h"
 
-/* The scheduler is the preset's: of the file's `serving` the length limit, `kv`, and the limits of
- * a batch stay, as far as the preset has a place for them. IFL_E_INPUT: it has none. On success the
- * caller owes config_finish. */
+/* Reads the first point with the scheduler of the preset. From the file's `serving` it keeps the
+ * length limit, `kv`, and the limits of a batch, if the preset has keys for them. Returns
+ * IFL_E_INPUT if it has none. On success the caller must call config_finish. */
 int study_read_other_preset(const struct study *study, const char *preset, struct config *config,
                             struct ifl_error *error);
 

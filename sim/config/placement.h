@@ -24,7 +24,7 @@
 
 enum { MAX_PLACED_POOLS = 8 };
 
-/* What a candidate says of a pool. */
+/* The part of a candidate for one pool. */
 struct placed {
     int32_t tensor, pipeline;
     int32_t count; /* 0: the pool takes no time, and its GPUs do not count */
@@ -38,7 +38,7 @@ struct placement {
         char name[MAX_POOL_NAME];
         int32_t role;            /* enum pool_role */
         int32_t n_ranks;         /* parallel.data */
-        int32_t free_blocks;     /* where it takes no time */
+        int32_t free_blocks;     /* blocks for a pool that takes no time */
         double usd_per_gpu_hour; /* NaN: unknown */
     } pools[MAX_PLACED_POOLS];
     struct placed *of; /* [n][n_pools]; candidate i is combination i of the study */
@@ -46,12 +46,12 @@ struct placement {
     size_t n_outside; /* combinations outside the node or the budget */
 };
 
-/* Where the file has the key: makes the candidates of a study that is being loaded, and the sweep
- * that tries them. The file may have no other one. */
+/* If the file has the key capacity.placement: makes the candidates of a study that is being loaded,
+ * and the sweep that tries them. The file may have no other sweep. */
 struct study;
 int placement_expand(struct study *study, struct ifl_error *error);
 void placement_free(struct placement *placement);
-/* NULL: the study places nothing. */
+/* Returns the study's placement, or NULL if it has none. */
 const struct placement *study_placement(const struct study *study);
 
 static inline const struct placed *placement_at(const struct placement *placement, size_t i)
@@ -60,7 +60,7 @@ static inline const struct placed *placement_at(const struct placement *placemen
     return &placement->of[i * placement->n_pools];
 }
 
-/* The GPUs of all its pools, and what they cost; NaN without a price of each. */
+/* The number of GPUs of all pools of a candidate; their price, NaN unless each has a price. */
 int32_t placement_gpus(const struct placement *placement, const struct placed *parts);
 double placement_usd_per_hour(const struct placement *placement, const struct placed *parts);
 /* True if neither budget is exceeded. */
@@ -69,8 +69,8 @@ bool placement_affords(const struct placement *placement, const struct placed *p
 void placement_name(const struct placement *placement, const struct placed *parts, char *text,
                     size_t n_bytes);
 
-/* The configuration of a deployment that is none of the candidates, or is one. On success the
- * caller owes config_finish. */
+/* Reads the configuration of a deployment, which need not be a candidate. On success the caller
+ * must call config_finish. */
 int placement_read(const struct study *study, const struct placed *parts, size_t replication,
                    struct config *config, struct ifl_error *error);
 

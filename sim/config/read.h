@@ -6,8 +6,8 @@
 #include "base/tree.h"
 #include "config/config.h"
 
-/* Reads every key of the tree and checks each by itself. On success the caller owes config_finish.
- */
+/* Reads every key of the tree and checks each key separately. On success the caller must call
+ * config_finish. */
 int config_read(const struct node *root, struct config *config, struct ifl_error *error);
 
 /* Checks keys that need each other and files that must exist; finds the trace. */

@@ -1,8 +1,8 @@
-/* A study: the file, edited, and the configurations of its points.
+/* A study: the file with its edits, and the configurations of its points.
  *
  * A point is a combination of the sweep's values and, innermost, a replication. Every point is read
- * and checked once when the study is loaded, and read again before it is flown. Configurations are
- * not kept, so that memory does not grow with the points. */
+ * and checked once when the study is loaded, and read again before it is simulated. Configurations
+ * are not kept, so that memory does not grow with the points. */
 #include "config/config.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the files of a study share: study.c reads it, study_write.c writes it. */
+/* Structs and functions that study.c (reads a study) and study_write.c (writes it) share. */
 #ifndef SIM_CONFIG_STUDY_PARTS_H
 #define SIM_CONFIG_STUDY_PARTS_H
 
@@ -17,12 +17,12 @@ struct study {
     struct node *user;         /* the file with the edits, without the sweep */
     struct node *sweep;        /* NULL: one combination */
     struct node *touched;      /* keys that maps of the sweep set; or NULL */
-    struct node *replications; /* their numbers as texts */
+    struct node *replications; /* their numbers, as texts */
     struct known_preset *presets;
     size_t n_presets;
     struct config first;
     bool has_first;
-    struct study_traits any; /* of its points */
+    struct study_traits any; /* traits of its points */
     size_t n_points;
     struct placement *placement; /* NULL: the sweep is the file's own */
 };

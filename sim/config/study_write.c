@@ -1,4 +1,4 @@
-/* A study as one file, which gives the same study when it is read: the resolved configuration of
+/* Writes a study as one file, from which the same study can be read: the resolved configuration of
  * its first point, with the file's own keys where points differ. */
 #include <errno.h>
 #include <stdlib.h>

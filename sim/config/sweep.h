@@ -14,12 +14,12 @@ int sweep_check(const struct node *sweep, size_t *n_points, struct ifl_error *er
 /* The value of an axis at a point. The first axis varies slowest. */
 const struct node *sweep_value(const struct node *sweep, size_t point, size_t axis);
 
-/* The same in words: the value's name where it has one. */
+/* As sweep_value, as text: the value's name if it has one. */
 const char *sweep_name(const struct node *sweep, size_t point, size_t axis);
-/* What the axis is called in reports: its key, "variant" for variants. */
+/* Returns the name of the axis in reports: its key, or "variant" for variants. */
 const char *sweep_axis_name(const struct node *axis);
 
-/* Lays the point's values over a configuration. */
+/* Overrides a configuration with the point's values. */
 int sweep_lay(const struct node *sweep, size_t point, struct node *root, struct ifl_error *error);
 
 /* True if an axis without maps sets this key, at every point. */

@@ -7,9 +7,10 @@
 
 /* "host", "disk" or "store". */
 const char *tier_name(int tier);
-/* What a replica with tiers may not be, as "KEY is VALUE, expected ..."; NULL: it may have some. */
+/* Returns which key forbids tiers, as "KEY is VALUE, expected ..."; NULL: the replica may have
+ * tiers. */
 const char *tiers_against(const struct config *config);
-/* What no replica may be that moves K/V beside its steps, in the same words. */
+/* Returns which key forbids moving K/V while steps run, in the same form; NULL: none does. */
 const char *config_against_moves(const struct config *config);
 int tiers_check(const struct node *root, const struct config *config, struct ifl_error *error);
 int swap_check(const struct node *root, const struct config *config, struct ifl_error *error);

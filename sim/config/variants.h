@@ -6,8 +6,8 @@
  *       slo.ttft_s: {strict: 0.5, loose: 5}                       values with names
  *       variants: {base: {}, paged: {serving: {preset: vllm-v0}}} configurations with names
  *
- * A point says the name of such a value. The name of a map in a list is made of its keys and
- * values: "tensor 2". */
+ * In reports a point has the name of such a value. The name of a map in a list is made of its keys
+ * and values: "tensor 2". */
 #ifndef SIM_CONFIG_VARIANTS_H
 #define SIM_CONFIG_VARIANTS_H
 
@@ -19,9 +19,9 @@ bool axis_is_variants(const struct node *axis);
 /* True if some value of the axis is a map, so that its values may set different keys. */
 bool axis_holds_maps(const struct node *axis);
 
-/* Brings a sweep that was read or edited into one form: a list that holds a map becomes a map of
- * names to values, and short forms in variants become the maps that they stand for. Doing it again
- * changes nothing. A sweep or an axis of the wrong kind is left for sweep_check to find. */
+/* Brings a sweep, read or edited, into one form: a list that holds a map becomes a map from names
+ * to values, and short forms in variants become the maps that they stand for. A second call changes
+ * nothing. A sweep or an axis of the wrong kind is left for sweep_check to refuse. */
 int variants_prepare(struct node *sweep, struct ifl_error *error);
 
 /* A value of an axis as a configuration, which the caller frees. */
@@ -32,16 +32,16 @@ int variants_layer(const struct node *axis, const struct node *value, struct nod
  * a variant sets keys of a point. */
 int variants_check(const struct node *axis, struct ifl_error *error);
 
-/* All keys that axes with maps set, merged into one configuration, which the caller frees; NULL if
- * there is none. Other values of the same axis may leave them to what lies below. A key
- * that a variant sets and another axis sweeps is an error. */
+/* Merges all keys that axes with maps set into one configuration, which the caller frees; NULL if
+ * there is none. Other values of the same axis may leave such keys to lower layers. A key that a
+ * variant sets and another axis sweeps is an error. */
 int variants_touched(const struct node *sweep, struct node **touched, struct ifl_error *error);
 
-/* Lays an edit of the command line over each variant that says something of the same map, so that
- * it comes last there, too. */
+/* Applies an edit of the command line to each variant that has keys of the same map, so that the
+ * edit overrides the variant, too. */
 int variants_edit(struct node *sweep, const char *dotted, const struct node *value,
                   struct ifl_error *error);
-/* Sets or, with a null, removes what stands at NAME or NAME.path.to.key. */
+/* Sets the value at NAME or NAME.path.to.key; a null removes it. */
 int variants_set(struct node *variants, const char *path, const struct node *value,
                  struct ifl_error *error);
 

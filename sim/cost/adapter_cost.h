@@ -18,8 +18,8 @@
  *            and B are copied into one array that is as wide as the largest rank; for each run of
  *            rows with one adapter there are four launches a matrix, two copies, one gather and one
  *            addition
- *   merged   adapters are added to the weights (dLoRA; PEFT's merge_adapter): a step costs nothing
- *            more, a load reads and writes the matrices twice, since the adapter before it is
+ *   merged   adapters are added to the weights (dLoRA; PEFT's merge_adapter): a step has no extra
+ *            cost; a load reads and writes the matrices twice, since the previous adapter is
  *            subtracted
  *
  * A profile of measured adapter kernels does not exist here; the factors are assumptions, and the
@@ -35,25 +35,27 @@
 enum adapter_matrices { ADAPTER_QV, ADAPTER_QKVO, ADAPTER_ALL };
 enum adapter_compute { ADAPTER_BATCHED, ADAPTER_PADDED, ADAPTER_MERGED };
 
-/* Sum of in + out over the matrices of a layer that have an adapter, and how many they are. */
+/* Matrices of a layer that have an adapter: the sum of their in + out, and their number. */
 struct adapter_shape {
     int32_t n_matrices;
     int64_t in_out;
     int64_t weights; /* sum of in x out */
 };
 struct adapter_shape adapter_shape_of(const struct model *model, enum adapter_matrices matrices);
-/* Bytes of the A and B of all layers, of 16 bits or what the model's activations have. */
+/* Returns the bytes of A and B in all layers, with 16 bits per element or the width of the model's
+ * activations. */
 int64_t adapter_bytes(const struct model *model, enum adapter_matrices matrices, int32_t rank);
 
 struct adapter_cost {
     enum adapter_compute compute;
-    bool computes;     /* a model and a hardware are named; else loads alone cost */
-    double launches_s; /* of a step with a row of an adapter */
-    double run_s;      /* padded: of each run of rows */
+    bool computes;     /* a model and a hardware are named; otherwise only loads have a cost */
+    double launches_s; /* launches of a step in which some row has an adapter */
+    double run_s;      /* padded: time per run of rows with one adapter */
     double rank_token_s, rank_s, token_s; /* F / P, and B / W in its two parts */
-    double merge_s;                       /* merged: of a load */
-    int32_t padded_rank;                  /* of every adapter; 0: its own */
-    double load_s;                        /* of each load, beside its bytes */
+    double merge_s;                       /* merged: time of a load */
+    int32_t padded_rank;                  /* rank to which every adapter is padded; 0: its own
+                                             rank */
+    double load_s;                        /* time of each load, in addition to its bytes */
     double load_byte_s, disk_byte_s;
 };
 
@@ -62,16 +64,16 @@ struct adapter_cost_options {
     enum adapter_compute compute;
     int32_t padded_rank;
     int32_t tensor_parallel;
-    double launch_s; /* of a kernel; 0: the profile's */
+    double launch_s; /* launch of a kernel; 0: as in the profile */
     double load_s;
-    int32_t load_copies;                 /* times that the bytes of a load cross the link */
-    double host_gb_per_s, disk_gb_per_s; /* 0: the profile's link, no time */
+    int32_t load_copies;                 /* how many times the bytes of a load cross the link */
+    double host_gb_per_s, disk_gb_per_s; /* 0: the profile's link (host), no time (disk) */
 };
 
-/* model and hardware: NULL where the configuration names none. */
+/* model and hardware are NULL if the configuration names none. */
 struct adapter_cost adapter_cost_of(const struct model *model, const struct hardware *hardware,
                                     const struct adapter_cost_options *options);
-/* Seconds that a step takes longer. */
+/* Returns the seconds by which adapters lengthen a step. */
 double adapter_step_s(const struct adapter_cost *cost, const struct ifl_adapter_totals *totals);
 
 #endif

@@ -9,8 +9,9 @@
 
 #include "cost/hardware.h"
 
-/* The all-reduce of n_gpus: the deployment's, or the profile's own lines for that number, or those
- * of the nearest lower number n' (the lowest there is, where none is lower), with
+/* Fills the lines of the all-reduce of n_gpus: those of the deployment, or those of the profile for
+ * that number, or those for the nearest lower number n' in the profile (the lowest, if none is
+ * lower), with
  *
  *     latency x (n + 2) / (n' + 2)      rate x (n' - 1) / n' x n / (n - 1)
  *
@@ -18,9 +19,8 @@
  * Yuan, 2009). The constant beside the hops is measured: NCCL takes 1.5 and 2.5 times as long over
  * 4 and 8 GPUs as over 2 for small messages (ai-dynamo/aiconfigurator at 095f58a5: 6.2, 9.5, 15.6
  * us on H100; 10.3, 15.1, 25.1 us on B200; over PCIe more, 1.9 and 3.9 on L40S). The latency of
- * large messages, which is a pipe's that fills, does not grow (8 MiB in vLLM's graphs: 51, 43, 39
- * us on B200). False: there is no all-reduce.
- */
+ * large messages, which is the time to fill a pipeline, does not grow (8 MiB in vLLM's graphs: 51,
+ * 43, 39 us on B200). Returns false if there is no all-reduce. */
 bool allreduce_lines(const struct platform *platform, int32_t n_gpus, struct lines_profile *lines);
 
 /* The exchange of a layer of experts between n_ranks: `own` tokens of the rank with most of them,
@@ -35,7 +35,7 @@ bool allreduce_lines(const struct platform *platform, int32_t n_gpus, struct lin
 struct exchange_shape {
     double own, all, d_model, experts_per_token;
     int32_t n_ranks;
-    double element_bytes; /* where the deployment leaves a way's bytes 0 */
+    double element_bytes; /* bytes of an element if the deployment has 0 for that direction */
 };
 double exchange_bytes(const struct deployment_exchange *exchange,
                       const struct exchange_shape *shape);

@@ -12,7 +12,8 @@ struct compute_optimal {
     double flops, parameters, tokens, loss;
 };
 
-/* The least loss that `flops` of training reach; IFL_E_INPUT outside 1e12 to 1e36. */
+/* Finds the least loss that `flops` of training can reach. Returns IFL_E_INPUT outside 1e12 to
+ * 1e36. */
 int compute_optimal_find(double flops, struct compute_optimal *optimal, struct ifl_error *error);
 
 #endif

@@ -27,7 +27,7 @@ enum correction_op {
 
 struct correction {
     int op;
-    double n, k; /* 0: of all products */
+    double n, k; /* 0: the row is for all products */
     double size, factor;
 };
 
@@ -45,8 +45,8 @@ int correction_order(const void *a, const void *b);
 
 const char *correction_op_name(enum correction_op op);
 
-/* The factor of an operation; 1 if there is no row. A product takes the rows of its own n and k if
- * there are any, else those of all products. */
+/* Returns the factor of an operation; 1 if there is no row. A product uses the rows with its own n
+ * and k if there are any, else those for all products. */
 double correction_factor(const struct corrections *corrections, enum correction_op op, double n,
                          double k, double size);
 

@@ -31,8 +31,8 @@ struct linear_cost { /* seconds */
  *          + context_token_s x tokens of K/V that decoding sequences read, the new ones included
  *          + prefill_square_s x sum of squares of the prefill tokens of each sequence.
  * A step without prefill begins with decode_step_s; from large_batch_seqs sequences on it has the
- * three coefficients of large batches. So DistServe's simulator has it (arXiv 2401.09670, section
- * 4.1; simdistserve/estimators/time_estimator.py at 82831f1). */
+ * three coefficients of large batches. DistServe's simulator has this form (arXiv 2401.09670,
+ * section 4.1; simdistserve/estimators/time_estimator.py at 82831f1). */
 struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
 
 /* The model and the platform are copied. A step runs through the stages of the pipeline one after
@@ -47,22 +47,23 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
 struct cost *cost_create_table(const struct model *model, const char *dir, struct ifl_error *error);
 
 void cost_destroy(struct cost *cost);
-/* From here on steps take as much longer as their adapters cost, whatever the kind of cost. */
+/* From now on each step also takes the time of its adapters, whatever the kind of cost. */
 struct adapter_cost;
 void cost_adapt(struct cost *cost, const struct adapter_cost *adapters);
 
 /* A warning about the roofline's durations for this model, or NULL. */
 const char *cost_roofline_warning(const struct model *model, const struct hardware *hardware);
 
-/* The duration of a step in nanoseconds, rounded once, at least 1. Negative if the cost has no
- * duration for it; cost_why_not then fills the error, such as the row that a table lacks. */
+/* Returns the duration of a step in nanoseconds, rounded once, at least 1. Returns a negative value
+ * if the cost has no duration for the step; cost_why_not then fills the error, such as the row that
+ * a table lacks. */
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
-/* The duration of the step of a group of data-parallel ranks, of which n have work. Requires that
- * no total of them lacks a duration. */
+/* Returns the duration of the step of a group of data-parallel ranks, of which n have work. Each of
+ * their totals must have a duration. */
 int64_t cost_group_step_ns(struct cost *cost, const struct ifl_step_totals *const *of, size_t n);
 enum { COST_MAX_RANKS = 256 }; /* n may not be larger */
-/* The durations of up to n consecutive steps, each with one more token for the same sequences.
- * Fills ns[0 .. k) and returns k:
+/* Fills ns[0 .. k) with the durations of up to n consecutive steps, each with one more token for
+ * the same sequences, and returns k:
  *   - it stops before a step without a duration;
  *   - durations after the first are below 2^31 ns, and it stops before a longer one. */
 size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns);

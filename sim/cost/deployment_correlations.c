@@ -1,5 +1,5 @@
-/* Correlations of a deployment's numbers. If a fit cannot tell two of them apart, their sum is
- * better known than either of them. */
+/* Correlations of a deployment's numbers. If a fit cannot separate two numbers, their sum is better
+ * known than either of them. */
 #include <gsl/gsl_linalg.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@ struct document {
     char stem[128]; /* the file's name without folder and extension */
 };
 
-/* `kind` and `name` as data_resolve takes them. */
+/* Finds the file; `kind` and `name` are as for data_resolve. */
 int document_find(const char *kind, const char *name, struct document *document,
                   struct ifl_error *error);
 

@@ -4,8 +4,8 @@
  *                + step_s
  *
  * The passes of a draft model, or of a head on the target's states, follow one another. The first
- * also feeds the tokens of prompts, of which the proposer needs K/V, too. Each reads the K/V that
- * the proposer has of all contexts. */
+ * pass also computes the tokens of prompts, for which the proposer needs K/V, too. Each pass reads
+ * the proposer's K/V of all contexts. */
 #ifndef SIM_COST_DRAFT_H
 #define SIM_COST_DRAFT_H
 
@@ -15,19 +15,21 @@ enum proposer_kind { PROPOSER_LOOKUP, PROPOSER_MODEL, PROPOSER_HEAD };
 
 struct draft_cost {
     enum proposer_kind proposer;
-    const struct model *model; /* the draft model; of a head the target's; NULL: PROPOSER_LOOKUP */
+    const struct model *model; /* the draft model; for a head, the target model; NULL:
+                                  PROPOSER_LOOKUP */
     const struct platform *platform;
     const struct parallel *parallel;
     int32_t layers;               /* of a head */
-    double lm_head_frac;          /* of a head: the part of the vocabulary that it chooses among */
+    double lm_head_frac;          /* for a head: the part of the vocabulary from which it chooses */
     int32_t passes;               /* in a step; 0: as many as the most guesses of a request */
     int32_t width;                /* tokens of each request in a pass */
-    double pass_s, seq_s, step_s; /* on the host: of a pass, a request, a step */
+    double pass_s, seq_s, step_s; /* host time: per pass, per request, per step */
     int32_t block_tokens;
 };
 
-/* A cost that adds those of guesses to `target`, which it owns from then on, also where it fails. A
- * head's layer is dense: of a model with experts it has as many columns as a token uses.
+/* Returns a cost that adds the time of guesses to `target`. It takes ownership of `target`, also if
+ * it fails. A head's layer is dense: of a model with experts it has as many columns as a token
+ * uses.
  *
  * A draft model or head without experts is tensor-parallel over the t ranks of a data-parallel
  * group, and each group has a copy of it, whatever the target's experts are dealt out over. So does

@@ -6,7 +6,8 @@
 
 #include "cost/model.h"
 
-/* An error if the model is no Llama-style decoder. */
+/* Describes the model for an engine. Returns the code of `error` if the model is no Llama-style
+ * decoder. */
 int engine_describe_model(const struct model *model, struct ifl_engine_model *described,
                           struct ifl_error *error);
 

@@ -4,9 +4,9 @@
  * where the numbers come from. Fractions are of the data sheet's peaks. The form in which the
  * numbers enter is in kernels.h.
  *
- * A profile's file also says which deployment (deployment.h) applies where a configuration names
- * none: `deployment: NAME`, a path relative to the profile's folder, or a map in place. In place of
- * it the file may have the sections `host`, in microseconds, and `memory`. */
+ * A profile's file also says which deployment (deployment.h) applies if a configuration names none:
+ * `deployment: NAME`, a path relative to the profile's folder, or a map. Instead of `deployment`
+ * the file may have the sections `host`, in microseconds, and `memory`. */
 #ifndef SIM_COST_HARDWARE_H
 #define SIM_COST_HARDWARE_H
 
@@ -34,14 +34,15 @@ struct gemm_profile {
     double exponent;                  /* p: how sharply compute- turns into memory-bound */
     double wave_frac;                 /* a: how far partial waves of tiles cost as full ones */
     double tile_frac;                 /* b: how far rows that do not fill a tile cost as its rows */
-    double tile_rows;                 /* of a tile of products of more than 512 rows; 0: 128 */
+    double tile_rows;                 /* rows of a tile in products of more than 512 rows; 0: 128 */
     double vector_frac;               /* e_v: e_m of one row, if that has a kernel of its own */
 };
 
-/* Products whose weights have fewer bytes than their inputs and are unpacked on the way. */
+/* Products with weights that have fewer bytes than their inputs and are unpacked during the
+ * product. */
 struct gemm_unpacked_profile {
-    double reduce_us; /* r: of an SM that adds its part of a column's sums to that of the one
-                         before; 0: such products are those of gemm with fewer bytes */
+    double reduce_us; /* r: time for an SM to add its part of a column's sums to that of the
+                         previous SM; 0: such products are those of gemm with fewer bytes */
 };
 
 /* All experts of a layer in one operation. */
@@ -67,7 +68,7 @@ struct delta_profile {
     double memory_frac; /* e_d: of peak bytes/s, of states that are read and written */
 };
 
-/* Of latent attention to the tokens that an indexer picks, what it takes beside its products. */
+/* Latent attention to the tokens that an indexer picks: its time apart from its products. */
 struct sparse_profile {
     double layer_us, decode_us; /* ts; of each sequence that decodes */
     double token_us;            /* of each token of a prompt: its quantisation, its choice */
@@ -116,7 +117,8 @@ struct elementwise_profile {
 struct lines_profile {
     double latency_us, gb_per_s;
     double bulk_latency_us, bulk_gb_per_s; /* the second line; both 0: there is only the first */
-    double bulk_from_bytes;                /* size where the second begins; 0: the lower line */
+    double bulk_from_bytes;                /* size at which the second line begins; 0: the line
+                                              with the lower time counts */
 };
 #define HARDWARE_ALLREDUCES 3 /* over 2, 4 and 8 GPUs */
 
@@ -140,8 +142,10 @@ struct hardware {
     char about[256];            /* the machine and the software stack */
     char source[512];           /* where the numbers come from */
     char assumed[512];          /* the numbers that no measurement covers; empty if none */
-    char kernels[64];           /* the engine and version that they are of; empty: of none */
-    char corrections_path[512]; /* of a CSV, as the profile writes it; empty if there is none */
+    char kernels[64];           /* engine and version of the measured kernels; empty: none is
+                                   named */
+    char corrections_path[512]; /* path of a CSV, as the profile writes it; empty if there is
+                                   none */
     struct corrections corrections;
     struct gpu_profile gpu;
     struct gemm_profile gemm;
@@ -161,7 +165,7 @@ struct hardware {
     struct lines_profile allreduce_eager[HARDWARE_ALLREDUCES]; /* outside CUDA graphs */
     struct send_recv_profile send_recv;                        /* 0 GB/s: unknown */
     struct swap_profile swap;
-    struct lines_profile swap_out, swap_in; /* of one piece, to the host and from it */
+    struct lines_profile swap_out, swap_in; /* time of one piece, to the host and from it */
     struct block_copy_profile block_copy;
 };
 
@@ -186,7 +190,7 @@ int hardware_load(const char *name, struct platform *platform, struct ifl_error 
  */
 void hardware_write(const struct platform *platform, remark_fn *remark, void *context, FILE *out);
 
-/* The lines for that many GPUs, of all-reduces outside of CUDA graphs if `eager`; or NULL. */
+/* Returns the all-reduce lines for that many GPUs, outside CUDA graphs if `eager`; or NULL. */
 const struct lines_profile *hardware_allreduce(const struct hardware *hardware, bool eager,
                                                int32_t n_gpus);
 

@@ -1,5 +1,5 @@
-/* Dense models with plain MLPs and LayerNorm, each as its configuration and modeling files in
- * transformers say. */
+/* Reads dense models with plain MLPs and LayerNorm, each according to its configuration and
+ * modeling files in transformers. */
 #include <jansson.h>
 
 #include "cost/huggingface_kinds.h"

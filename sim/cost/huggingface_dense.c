@@ -1,5 +1,5 @@
-/* Dense models with gated MLPs: what they have beside Llama's parts, each as its configuration and
- * modeling files in transformers, or in the checkpoint's folder, say. */
+/* Reads dense models with gated MLPs: what they have in addition to Llama's parts, each according
+ * to its configuration and modeling files in transformers, or in the checkpoint's folder. */
 #include <jansson.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Models with experts in each layer, or in all behind the first, each as its configuration and
- * modeling files in transformers say. */
+/* Reads models with experts in each layer, or in all layers after the first, each according to its
+ * configuration and modeling files in transformers. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Models with a window of attention, a chunk or a state in part of their layers, and their
- * families. */
+/* Reads models in which part of the layers have a window of attention, a chunk or a state, and
+ * their families. */
 #include "cost/huggingface_kinds.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* Functions that all readers of a Hugging Face config.json share, and those of models that have
- * layers of several kinds. */
+/* Functions that all readers of a Hugging Face config.json share, and the readers of single
+ * architectures. */
 #ifndef SIM_COST_HUGGINGFACE_KINDS_H
 #define SIM_COST_HUGGINGFACE_KINDS_H
 
@@ -10,21 +10,21 @@
 
 /* Sets the error "WHAT, expected EXPECTED", unless there is one already. */
 void hf_refuse(struct ifl_hf_config *config, const char *what, const char *expected);
-/* A required count; one that may be 0, as it is where the key is missing. */
+/* hf_need: reads a required count. The next one may be 0, and is 0 if the key is missing. */
 int32_t hf_need(struct ifl_hf_config *config, const char *key, int32_t max);
 int32_t hf_zero_or_count(struct ifl_hf_config *config, const char *key, int32_t max);
 
-/* A value of `from`, under another key of the root, unless that has it already. */
+/* Copies a value of `from` to another key of the root, unless the root has that key already. */
 void hf_rename(struct ifl_hf_config *config, const struct json_t *from, const char *older,
                const char *key);
-/* True if a layer of a model with states attends, by the lists and periods that the families'
- * files have; false of one with a state. */
+/* True if a layer of a model with states has attention, false if it has a state: by the lists and
+ * periods in the files of these families. */
 bool hf_attends(const struct json_t *root, int32_t layer);
-/* True if a layer of a model with experts has them: by the period in the file, or, where it has
- * none, all behind the first. */
+/* True if a layer of a model with experts has experts: by the period in the file or, without one,
+ * every layer after the first n_dense. */
 bool hf_has_experts(const struct json_t *root, int32_t layer, int32_t n_dense);
 
-/* Refuses Qwen's layers without experts among others with them. */
+/* Refuses Qwen models in which some layers have experts and others have none. */
 void hf_need_experts_everywhere(struct ifl_hf_config *config);
 
 /* Attention of grouped queries, RMSNorm and gated MLPs: all but the MLPs' width, with d_head where
@@ -35,10 +35,10 @@ void hf_read_llama_like(struct ifl_hf_config *config, struct model *model);
 
 /* The widths of latent attention, by the names of DeepSeek-V2. */
 void hf_read_latent(struct ifl_hf_config *config, struct model *model);
-/* n layers at the front have a dense MLP, as wide as intermediate_size, in place of experts. */
+/* The first n layers have a dense MLP, as wide as intermediate_size, in place of experts. */
 void hf_read_dense_front(struct ifl_hf_config *config, struct model *model, int32_t n);
 
-/* Plain MLPs, LayerNorm and biases in all projections, as GPT-2 has them. */
+/* Sets plain MLPs, LayerNorm and biases in all projections, as in GPT-2. */
 void hf_set_classic(struct model *model);
 
 /* A window in all layers but each `period`-th one, unless layer_types names them; of `otherwise`
@@ -50,20 +50,20 @@ void hf_read_window(struct ifl_hf_config *config, struct model *model);
 
 /* ---- parts that make counts of parameters exact ---- */
 
-/* Vectors of n elements more in each layer, or fewer. */
+/* Adds n elements of vectors to each layer; a negative n removes them. */
 void hf_add_to_layers(struct model *model, int64_t n);
-/* Attention and MLP of a layer read one norm, so that it has one fewer. */
+/* Attention and MLP of a layer share one norm: removes a norm per layer. */
 void hf_share_norm(struct model *model);
-/* Norms of queries and keys have a weight for each head, in place of one for all heads. */
+/* The norms of queries and keys have weights per head, not one vector for all heads. */
 void hf_widen_qk_norm(struct model *model);
 
 /* The format of a quantised checkpoint's matrices; words for it, NULL if it is not quantised.
  * Scales of blocks of fp8 are left out. Needs the model's shapes; is_part: those of the text part
  * of one that reads images. */
 const char *hf_read_quantization(struct ifl_hf_config *config, bool is_part, struct model *model);
-/* An algorithm of NVIDIA's Model Optimizer; NULL is none. */
+/* True if the name is an algorithm of NVIDIA's Model Optimizer; false for NULL. */
 bool hf_knows_algorithm(const char *name);
-/* All of them, between commas; 256 bytes hold them. */
+/* Writes all these algorithms, separated by commas; 256 bytes suffice. */
 void hf_list_algorithms(char *text, size_t n_bytes);
 /* Puts the object of a hf_quant_config.json beside config.json where quantization_config is
  * missing. */
@@ -85,7 +85,7 @@ void hf_read_vision(struct ifl_hf_config *config, const char *model_type, struct
  * kind with the outer file's dtype. Returns the outer model_type; NULL: it is all text, or there is
  * an error. */
 const char *hf_take_text_part(struct ifl_hf_config *config);
-/* The outer model_types: the i-th, NULL behind the last. */
+/* Returns the i-th outer model_type; NULL after the last. */
 const char *hf_outer_type(size_t i);
 
 /* ---- an architecture each ---- */

@@ -1,4 +1,4 @@
-/* Models with Mamba-2 in part of their layers, and their families. */
+/* Reads models with Mamba-2 in part of their layers, and their families. */
 #include <jansson.h>
 #include <string.h>
 

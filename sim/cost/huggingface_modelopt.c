@@ -1,6 +1,6 @@
-/* hf_quant_config.json, in which NVIDIA's Model Optimizer says how a checkpoint is quantised. Newer
- * releases put the same into config.json, too. vLLM reads this file where config.json says nothing
- * (vllm/transformers_utils/config.py, get_config). */
+/* Reads hf_quant_config.json, in which NVIDIA's Model Optimizer describes how a checkpoint is
+ * quantised. Newer releases write the same into config.json, too. vLLM reads this file if
+ * config.json has no such section (vllm/transformers_utils/config.py, get_config). */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

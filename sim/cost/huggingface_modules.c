@@ -1,5 +1,5 @@
-/* The matrices of a quantised checkpoint that are left in 16 bits: which part of them, by the
- * modules that its quantization_config names. */
+/* Finds which part of a quantised checkpoint's matrices are left in 16 bits, by the modules that
+ * its quantization_config names. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The text part of a Hugging Face config.json of a model that reads images or sound. */
+/* Finds the text part in the Hugging Face config.json of a model that reads images or sound. */
 #include <jansson.h>
 #include <string.h>
 

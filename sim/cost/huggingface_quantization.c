@@ -1,5 +1,6 @@
-/* How the matrices of a checkpoint are stored, by the quantization_config of its config.json. The
- * formats' keys are those that vLLM reads (vllm/model_executor/layers/quantization). */
+/* Reads how the matrices of a checkpoint are stored from the quantization_config of its
+ * config.json. The keys of the formats are those that vLLM reads
+ * (vllm/model_executor/layers/quantization). */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

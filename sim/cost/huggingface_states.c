@@ -1,5 +1,5 @@
-/* Models with states of other rules in part of their layers: LFM2, MiniMax-01, Jamba, Kimi Linear,
- * each as its configuration and modeling files in transformers say. */
+/* Reads models in which part of the layers have states of other rules: LFM2, MiniMax-01, Jamba,
+ * Kimi Linear, each according to its configuration and modeling files in transformers. */
 #include <jansson.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The image encoder in a Hugging Face config.json: vision_config, with the defaults of the
- * configuration classes of transformers. What a preprocessor_config.json says is not there: the
- * largest image is that of the published ones. */
+ * configuration classes of transformers. The values of a preprocessor_config.json are not in that
+ * file: the largest image is that of the published preprocessor configurations. */
 #include <jansson.h>
 #include <string.h>
 

@@ -56,7 +56,7 @@ struct gemm_group {
     enum product_format format;         /* in which they are multiplied */
 };
 double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group);
-/* One such product of 16-bit inputs, by its format. */
+/* Time of one such product with 16-bit inputs, in the given format. */
 double gemm_in_s(const struct hardware *hardware, enum product_format format, double m, double n,
                  double k);
 /* True if the profile has numbers for products in that format. */
@@ -81,7 +81,8 @@ struct expert_group {
 };
 /* True if the profile has numbers for experts of that format. */
 bool experts_are_known(const struct hardware *hardware, enum expert_format format);
-/* Requires them. No picks take no time. */
+/* Returns the time of the experts of a rank. The profile must have their numbers. Without picks the
+ * time is 0. */
 double experts_s(const struct hardware *hardware, const struct expert_group *group);
 
 /* latent, of a layer: layer_us + n token_us + b decode_us, for n tokens of prompts and b decodes.
@@ -123,7 +124,7 @@ struct attention_heads {
                            longer than reading it: latent attention. 0: they never do */
 };
 
-/* Sums over the prefill sequences of a step. */
+/* Sums over the prefill sequences of a step; q and c as above. */
 struct prefill_shape {
     double n_tokens;   /* sum q */
     double q_context;  /* sum q c */
@@ -179,7 +180,7 @@ static inline double decode_split_s(const struct decode_line *line, double conte
 {
     return context_tokens > line->split_tokens ? line->split_s : 0;
 }
-/* With that time of the second kernel. */
+/* As decode_line_s, with another time of the second kernel. */
 static inline double decode_line_with_s(const struct decode_line *line, double context_tokens,
                                         double split_s)
 {

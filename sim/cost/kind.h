@@ -23,7 +23,7 @@ struct cost {
      * step_s is the sum of all. */
     void (*stages_s)(struct cost *, const struct ifl_step_totals *, const struct stages *stages,
                      double *s, double *hop_s);
-    /* Optional: gives back what the cost owns beside itself. */
+    /* Optional: frees what the cost owns besides its own allocation. */
     void (*finish)(struct cost *);
     bool adapts; /* set by cost_adapt */
     struct adapter_cost adapters;

@@ -17,10 +17,10 @@
 #include "cost/hardware.h"
 #include "cost/model.h"
 
-/* What becomes of the image encoder of a vision-language model. */
+/* How the plan treats the image encoder of a vision-language model. */
 enum memory_encoder {
     MEMORY_ENCODER_NONE,
-    MEMORY_ENCODER_LEFT_OUT, /* it takes memory that the plan does not count */
+    MEMORY_ENCODER_LEFT_OUT, /* the encoder takes memory that the plan does not count */
     MEMORY_ENCODER_COUNTED,
     MEMORY_ENCODER_OFF /* the server does not load it */
 };
@@ -31,18 +31,20 @@ struct memory_plan {
     bool of_free; /* utilization is a share of free memory, not of the GPU's whole memory */
     int64_t gpu_bytes, usable_bytes;
     int64_t weight_bytes, activation_bytes, workspace_bytes;
-    int64_t kv_bytes;    /* what is left for K/V; may be negative when the plan failed */
+    int64_t kv_bytes;    /* memory left for K/V; may be negative if the plan failed */
     int64_t block_bytes; /* K and V of block_tokens tokens, all layers, or those of a group */
     int32_t group_layers, n_groups; /* more than one group: as many layers in each */
-    /* By memory_plan_engine alone (memory_engine.h); 0 and NULL otherwise. workspace_bytes is then
-     * what a process holds outside of its tensors' allocator, but for collective_bytes. */
+    /* Filled only by memory_plan_engine (memory_engine.h); otherwise 0 and NULL. workspace_bytes is
+     * then what a process holds outside its tensors' allocator, without collective_bytes. */
     const char *rule;
     int64_t collective_bytes; /* communicators and the buffers of all-reduces */
     int64_t graph_bytes;      /* captured CUDA graphs */
     int64_t error_bytes;      /* standard deviation of kv_bytes */
-    int32_t sampled_seqs;     /* their logits are the widest activations; 0: a layer's are */
-    int32_t logits_tokens;    /* the same where a step has logits of all tokens */
-    /* By memory_encoder.h. activation_bytes have what is held or run, weight_bytes no weights. */
+    int32_t sampled_seqs;     /* sequences with logits that are the widest activations; 0: a
+                                 layer's activations are wider */
+    int32_t logits_tokens;    /* the same, if a step has logits of all tokens */
+    /* Filled by memory_encoder.h. activation_bytes include what the encoder holds or runs;
+     * weight_bytes do not include its weights. */
     enum memory_encoder encoder;
     int32_t encoder_items;
     int64_t encoder_bytes;      /* weights and tables */
@@ -60,12 +62,12 @@ struct memory_options {
     bool groups;        /* a block holds a group of layers (model_kv_groups), not all */
 };
 
-/* The ends of the central 90% of the number of blocks, the error taken as normal; n_blocks itself
- * where error_bytes is 0. */
+/* The ends of the central 90% interval of the number of blocks, with a normal error; n_blocks
+ * itself if error_bytes is 0. */
 enum memory_end { MEMORY_LOW, MEMORY_HIGH };
 int32_t memory_end(const struct memory_plan *plan, enum memory_end end);
 
-/* IFL_E_INPUT, with the arithmetic, where not even one block fits. */
+/* Returns IFL_E_INPUT, with the arithmetic in the message, if not even one block fits. */
 int memory_plan(const struct model *model, const struct platform *platform,
                 const struct memory_options *options, struct memory_plan *plan,
                 struct ifl_error *error);

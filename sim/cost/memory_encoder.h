@@ -20,12 +20,12 @@
 
 enum encoder_use {
     ENCODER_PROFILED,
-    ENCODER_LOADED, /* --skip-mm-profiling: its weights alone */
-    ENCODER_OFF     /* its weights are not there */
+    ENCODER_LOADED, /* --skip-mm-profiling: only its weights count */
+    ENCODER_OFF     /* its weights are not loaded */
 };
 
-/* Counts of 0: as many of the largest images as a step has tokens for, at least one; those of an
- * image; as many as these. */
+/* Counts of 0 mean, in order: as many of the largest images as a step has tokens for, at least one;
+ * those of an image; as many as these. */
 struct encoder_run {
     int32_t use; /* enum encoder_use */
     int32_t items, item_tokens, kept_tokens;
@@ -37,7 +37,7 @@ struct encoder_run {
 /* Fills what an encoder takes; nothing of a model without one. */
 void memory_weigh_encoder(const struct model *model, const struct encoder_run *run,
                           int32_t max_batched_tokens, struct memory_plan *plan);
-/* What is in use at the most, in bytes, where the step of text alone uses so much. */
+/* Returns the largest use of memory in bytes, if the step of text alone uses text_bytes. */
 double memory_beside_encoder(double text_bytes, struct memory_plan *plan);
 
 #endif

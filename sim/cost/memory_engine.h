@@ -101,10 +101,11 @@ enum memory_rule {
     MEMORY_SGLANG,
 };
 
-/* What an engine profiles itself with; no rule of SGLang's reads it. */
+/* The step with which an engine profiles its memory; no rule of SGLang reads it. */
 struct memory_profile_run {
     int32_t max_batched_tokens, max_seqs;
-    int32_t n_data_ranks;       /* the experts compute tokens of so many together; 0: one */
+    int32_t n_data_ranks;       /* the experts compute the tokens of so many ranks together; 0:
+                                   one */
     bool flashinfer_sampler;    /* of no effect but where memory_rule_sorts_logits */
     struct encoder_run encoder; /* of no effect but where memory_rule_counts_encoder */
 };
@@ -115,13 +116,14 @@ bool memory_rule_profiles(enum memory_rule rule);
 bool memory_rule_is_v0(enum memory_rule rule);
 /* True if the profile run of this rule samples by a sort, unless FlashInfer's kernel does it. */
 bool memory_rule_sorts_logits(enum memory_rule rule);
-/* True if it counts the image encoder of a vision-language model: V1 from 0.8 on. */
+/* True if the rule counts the image encoder of a vision-language model: V1 from 0.8 on. */
 bool memory_rule_counts_encoder(enum memory_rule rule);
-/* True if one of the blocks is the null block: those of a plan are without it. */
+/* True if one of the engine's blocks is the null block; the blocks of a plan do not include it. */
 bool memory_rule_has_null_block(enum memory_rule rule);
 
-/* IFL_E_INPUT, with the arithmetic, where not even one block fits. The plan moves by
- * deployment->memory.drawn_sds of its standard deviation, but keeps a block. */
+/* Returns IFL_E_INPUT, with the arithmetic in the message, if not even one block fits. The plan is
+ * shifted by deployment->memory.drawn_sds of its standard deviation, but keeps at least one block.
+ */
 int memory_plan_engine(const struct model *model, const struct platform *platform,
                        const struct memory_options *options, enum memory_rule rule,
                        const struct memory_profile_run *run, struct memory_plan *plan,

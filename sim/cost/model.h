@@ -105,8 +105,8 @@ struct model {
     /* Integers of 4 bits that share a scale and a zero; 0: not said, -1: a whole column does. */
     int32_t quantization_group;
     bool quantization_symmetric; /* they share a scale alone */
-    int32_t kv_scales; /* enum model_kv_scales: what a checkpoint has, not what is flown */
-    /* Of a part's elements, the share that a quantised checkpoint leaves in weight_bytes each. */
+    int32_t kv_scales; /* enum model_kv_scales: what a checkpoint has, not what is simulated */
+    /* Share of a part's elements that a quantised checkpoint leaves in weight_bytes each. */
     double plain_frac[MODEL_PARTS];
     int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
@@ -114,23 +114,25 @@ struct model {
     int32_t window_tokens;  /* attention of window_layers sees no further back; 0: no limit */
     int32_t window_layers;  /* the others see everything */
     bool chunked;           /* they see the tokens of their chunk of window_tokens */
-    /* Of layers with a state in place of attention and its K/V, 0: there are none: each value head
-     * has one of state_k_dim x state_v_dim, behind a convolution of conv_tokens; state_bytes an
+    /* Layers with a state in place of attention and K/V; 0: there are none. Each value head has a
+     * state of state_k_dim x state_v_dim, after a convolution over conv_tokens; state_bytes per
      * element. */
     int32_t state_rule; /* enum model_state_rule */
     int32_t state_layers, state_k_heads, state_v_heads, state_k_dim, state_v_dim, conv_tokens,
         state_bytes;
-    int32_t state_rank;  /* of mamba1 and kda */
+    int32_t state_rank;  /* rank in mamba1 and kda */
     bool attention_gate; /* queries have a gate of their width: the outputs of attention take it */
-    /* Of latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not
-     * compressed; those of other attention may be, too (Step-3). */
+    /* Latent attention; kv_lora_rank 0: there is none. q_lora_rank 0: queries are not compressed;
+     * queries of other attention may be compressed, too (Step-3). */
     int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
-    /* Of latent attention to the tokens that an indexer picks (DeepSeek-V3.2), 0: to all. */
+    /* Latent attention to the tokens that an indexer picks (DeepSeek-V3.2); 0: to all tokens. */
     int32_t index_heads, index_head_dim, index_topk;
     int32_t first_dense_layers,
         d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
-    int32_t bare_layers;                  /* without an MLP behind their attention or state */
-    int32_t shared_experts, d_ffn_shared; /* that each token goes through, and the width of one */
+    int32_t bare_layers;                  /* layers without an MLP behind their attention or
+                                             state */
+    int32_t shared_experts, d_ffn_shared; /* shared experts that each token passes, and the width
+                                             of one */
     /* Vectors that no other field has, of all layers together, such as the gate of a shared expert,
      * or norms of all heads of queries and keys. Below 0 where layers have fewer norms. */
     int64_t other_parameters;
@@ -141,7 +143,7 @@ struct model {
  * Hugging Face config. */
 int model_load(const char *name, struct model *model, struct ifl_error *error);
 
-/* What a caller may ask a model's weights to be. */
+/* The formats that a caller may choose for a model's weights. */
 #define MODEL_DTYPES "auto|fp32|fp16|bf16|fp8|int8|int4|nvfp4"
 enum model_dtype {
     MODEL_DTYPE_AUTO, /* as the model's file says */
@@ -153,8 +155,8 @@ enum model_dtype {
     MODEL_DTYPE_INT4,
     MODEL_DTYPE_NVFP4
 };
-/* K/V that has as many bytes as the activations follows them. With another quantization than that
- * of the file all matrices have it. */
+/* Sets the format of the weights. K/V as wide as the activations changes with them. With another
+ * quantization than the file's, all matrices have it. */
 void model_set_dtype(struct model *model, enum model_dtype dtype);
 
 /* Errors where the ranks cannot share the model evenly: query heads, FFN columns, and KV heads
@@ -184,7 +186,7 @@ struct parallel model_tensor_parallel(int32_t tensor);
  * context evenly, and for a dense model with data or expert above 1. `spread` may be the model. */
 int model_spread(const struct model *model, const struct parallel *parallel, struct model *spread,
                  struct ifl_error *error);
-/* n_rank_experts / E of model_spread; 1 without. */
+/* Returns n_rank_experts / E of model_spread; 1 if the model is not spread. */
 double model_rank_experts_frac(const struct model *model);
 
 int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel);
@@ -196,7 +198,7 @@ static inline bool model_is_latent(const struct model *model)
 {
     return model->kv_lora_rank > 0;
 }
-/* Of a norm of so many elements. */
+/* Number of parameters of a norm of so many elements. */
 static inline int64_t model_norm_parameters(const struct model *model, int64_t width)
 {
     return model->norm == MODEL_LAYERNORM ? 2 * width : width;
@@ -226,8 +228,9 @@ struct model_widths model_latent_decode(const struct model *model);
  *     d (kv_lora_rank + rope) + kv_lora_rank h_q (nope + v)                keys and values
  *     h_q v d                                                              output */
 int64_t model_parameters(const struct model *model);
-/* Those that a token is multiplied with: without the experts that it is not sent to, and without
- * the tables of which it reads a row, the input embedding (unless tied) and learned positions. */
+/* Parameters with which a token is multiplied: without the experts that it is not sent to, and
+ * without the tables of which it reads a row, the input embedding (unless tied) and learned
+ * positions. */
 int64_t model_active_parameters(const struct model *model);
 
 /* Weights that a rank holds. Matrices are divided among the ranks, KV projections by KV heads.
@@ -238,9 +241,9 @@ int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* The part of model_weight_bytes that is the layers' matrices, without scales of groups. */
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
-/* Of these, those that are quantised, where a part of them is left in weight_bytes. */
+/* The quantised part of these matrices, if a part of them is left in weight_bytes. */
 int64_t model_quantized_bytes(const struct model *model, int32_t tensor_parallel);
-/* Those of the experts that a router picks from. */
+/* Bytes of the experts from which a router picks. */
 int64_t model_experts_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* Bytes of an element of K and V, its share of a scale included. */
@@ -288,7 +291,7 @@ double model_distinct_experts(const struct model *model, double n_tokens);
  * the variance L q + L (L-1) q2 - L^2 q^2, and the largest is taken as that of normal numbers: 1 to
  * 13% below draws at random. model_distinct_experts where ranks hold all. */
 double model_most_experts(const struct model *model, double n_tokens);
-/* MLPs that a token goes through. */
+/* Number of MLPs that a token passes. */
 double model_experts_per_token(const struct model *model);
 
 /* y[m][n] = x[m][k] w[n][k] on one rank. */
@@ -344,7 +347,7 @@ int64_t model_state_keys(const struct model *model, int32_t tensor_parallel);
 int64_t model_state_channels(const struct model *model, int32_t tensor_parallel);
 /* Parameters of such a layer that are in no matrix: of the convolution, decays, norms. */
 int64_t model_state_vectors(const struct model *model, int32_t tensor_parallel);
-/* What the rule is called; whether it has state_rank, and a convolution; whether it is a delta
+/* The name of the rule; whether the rule has state_rank, and a convolution; whether it is a delta
  * rule, which reads the state with a key before it writes. */
 const char *model_state_name(const struct model *model);
 bool model_state_needs_rank(const struct model *model);

@@ -1,4 +1,4 @@
-/* Layers with a state in place of K/V, by the rule of their state. */
+/* Completes layers that have a state in place of K/V, by the rule of the state. */
 #include "cost/model.h"
 
 enum norm { NORM_NONE, NORM_OF_HEAD, NORM_OF_ALL };

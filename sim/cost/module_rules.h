@@ -24,10 +24,11 @@ struct module_rules {
     struct pcre2_real_match_context_8 *context;
 };
 
-/* 0, IFL_E_NOMEM, or IFL_E_INPUT for a regular expression that cannot be read. */
-int module_rules_add(struct module_rules *rules, const char *text);
-/* 1 if one of the rules is for the module, 0 if none is; IFL_E_INPUT: an expression takes too long.
+/* Adds a rule. Returns 0, IFL_E_NOMEM, or IFL_E_INPUT for a regular expression that cannot be read.
  */
+int module_rules_add(struct module_rules *rules, const char *text);
+/* Returns 1 if a rule applies to the module, 0 if none does, or IFL_E_INPUT if an expression takes
+ * too long. */
 int module_rules_name(const struct module_rules *rules, const char *name);
 void module_rules_free(struct module_rules *rules);
 

@@ -5,9 +5,9 @@
  *              + decode(sequences, ceil64(floor(mean K/V)))
  *              + prefill(sum of ceil64(K/V), round(sqrt(sum of chunk^2))) ]
  *
- * with L layers and K/V as it stood before the step, a decode's own token included. Where query
- * heads share KV heads, an attention term over more than one sequence costs 10% more. One GPU: the
- * tables hold no all-reduce, nor a copy to the host. */
+ * with L layers. K/V is the number of tokens before the step; for a decode it includes the step's
+ * own token. Where query heads share KV heads, an attention term over more than one sequence costs
+ * 10% more. The tables are for one GPU: they have no all-reduce and no copy to the host. */
 #include <glob.h>
 #include <math.h>
 #include <stdio.h>

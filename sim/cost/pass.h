@@ -3,10 +3,10 @@
  * A product of m rows with weights [n][k] takes 2 m n k FLOPs and moves its two inputs and its
  * output once. Attention takes 4 h d_head FLOPs for each pair of a query and a key. All pairs of a
  * sequence's new tokens count, including the half that the causal mask leaves out, as textbooks
- * count them. Latent attention counts in the form in which engines compute it: absorbed for one new
- * token behind a context, else with keys and values made of the latents of all tokens; the products
- * behind latents count as qkv. Embedding, norms and activations are left out: less than 1% of FLOPs
- * and bytes. */
+ * count them. Latent attention counts in the form in which engines compute it: absorbed if there is
+ * one new token after a context, otherwise with keys and values computed from the latents of all
+ * tokens. The products after the latents count as qkv. Embedding, norms and activations are left
+ * out: less than 1% of FLOPs and bytes. */
 #ifndef SIM_COST_PASS_H
 #define SIM_COST_PASS_H
 
@@ -14,7 +14,8 @@
 
 struct pass {
     double n_seqs;
-    double new_tokens, context_tokens; /* of each sequence: computed, and already there */
+    double new_tokens, context_tokens; /* of each sequence: tokens to compute, and tokens computed
+                                          before */
     bool all_logits; /* logits for every new token, as in training; else only for the last */
 };
 

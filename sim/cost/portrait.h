@@ -21,7 +21,8 @@ struct portrait_phase {
     double attainable_tflops; /* the roof above that intensity */
     double step_s, tflops;    /* by the calibrated cost model, host included */
     double bound_s;           /* least time by the data sheet's peaks: no kernel is faster */
-    double tok_per_s, usd_per_million_tokens; /* of the whole tensor-parallel group */
+    double tok_per_s, usd_per_million_tokens; /* throughput and cost of the whole tensor-parallel
+                                                 group */
     bool memory_bound;
 };
 
@@ -45,9 +46,10 @@ struct portrait {
     double forward_flops;  /* of the forward pass of that step, with logits for every token */
     struct portrait_phase prefill, decode;
     bool fits;
-    char misfit[768]; /* the reason if it does not fit */
+    char misfit[768]; /* why the model does not fit; "": it does */
     struct memory_plan memory;
-    int64_t largest_batch, longest_context; /* of sequences of `length`; of one sequence */
+    int64_t largest_batch, longest_context; /* largest batch of sequences of `length`; longest
+                                               context of one sequence */
     struct portrait_batch batches[PORTRAIT_MAX_BATCHES];
     size_t n_batches;
 };

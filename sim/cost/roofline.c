@@ -5,22 +5,23 @@
  *                + (stages - 1) send(m d)
  *     host     = step + L layer + sequences seq
  *
- * Of L layers those with a window have an A of their own (roofline_window.h), and those with a
- * state an operation in its place, and other products around it (roofline_state.h).
+ * Of the L layers, those with a window have a different A (roofline_window.h). Layers with a state
+ * have another operation in place of A, and other products around it (roofline_state.h).
  *
- * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
- * operations. All ranks do the same work and synchronise in the all-reduces, so one rank stands for
- * all. In a step with prompts the products and E of the layers, and A_prefill, take
- * kernels.prompt_frac of that. The stages of a pipeline run one after the other and swap side by
- * side. A step without tokens has no forward pass, and the host does not launch its layers. Of a
- * step in a pipeline each stage has the part of its layers; the first one also the step's and the
- * sequences' time on the host, the last one the product of the head, and each its own swaps.
+ * L is the number of layers, m the number of all new tokens of the step, and rows the number of
+ * sampled ones; kernels.h has the operations. All ranks do the same work and synchronise in the
+ * all-reduces, so one rank stands for all. In a step with prompts, the products and E of the
+ * layers, and A_prefill, take only the share kernels.prompt_frac of these times. The stages of a
+ * pipeline run one after the other and swap side by side. A step without tokens has no forward
+ * pass, and the host does not launch its layers. In a pipeline, the time of a step in a stage is
+ * that of the stage's layers and swaps. The first stage also has the host's time for the step and
+ * the sequences, the last stage the product of the head.
  *
  * Data-parallel ranks share the experts, and wait for each other in every layer's exchange: the
- * experts compute the tokens of all ranks, M in place of m, the layer has an exchange
- * (collective.h) in addition, and the step of all lasts as long as the longest. Each rank has its
- * part of the experts' rows, M k / expert, times the imbalance. A rank without work computes one
- * token. */
+ * experts compute the tokens of all ranks (M in place of m), each layer has an exchange
+ * (collective.h) in addition, and the step of all ranks lasts as long as the longest one. Each rank
+ * has its part of the experts' rows, M k / expert, times the imbalance. A rank without work
+ * computes one token. */
 #include <math.h>
 #include <stdlib.h>
 

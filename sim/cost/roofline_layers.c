@@ -1,4 +1,4 @@
-/* What the layers of a forward pass take, but for attention. */
+/* The time of the layers of a forward pass, except attention. */
 #include "cost/roofline_layers.h"
 
 #include "cost/roofline_sparse.h"

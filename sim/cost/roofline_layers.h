@@ -1,4 +1,4 @@
-/* The layers of a forward pass by the roofline, but for attention itself. */
+/* The time of the layers of a forward pass by the roofline, except attention itself. */
 #ifndef SIM_COST_ROOFLINE_LAYERS_H
 #define SIM_COST_ROOFLINE_LAYERS_H
 
@@ -9,8 +9,8 @@ struct roofline_tokens {
     double own, all;
 };
 
-/* All layers: products, element-wise operations, messages between ranks and stages. `frac` of the
- * kernels' times; messages have their own numbers. */
+/* Time of all layers: products, element-wise operations, messages between ranks and stages. `frac`
+ * is a factor of the kernels' times; messages have times of their own. */
 double roofline_layers_s(const struct roofline_rank *rank, struct roofline_tokens m, double frac);
 
 /* One product with weights of a part's format. */
@@ -28,7 +28,7 @@ double roofline_projections_s(const struct roofline_rank *rank, double m);
  * bits. */
 double roofline_latent_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 
-/* K/V of prompts that is given up, in all layers of a stage. */
+/* Time to give up K/V of prompts, in all layers of a stage. */
 double roofline_keep_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 
 /* Each stage sends the hidden states of all tokens to the next (Narayanan et al., SC 2021, 3.2):

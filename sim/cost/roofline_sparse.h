@@ -12,11 +12,11 @@ static inline bool is_sparse(const struct roofline_rank *rank)
     return rank->model->index_topk > 0;
 }
 
-/* Of a layer: what the indexer adds to the products of n_tokens. */
+/* Time per layer that the indexer adds to the products of n_tokens. */
 double roofline_index_products_s(const struct roofline_rank *rank, double n_tokens);
-/* Of a layer: the indexer's scores, and the attention of prompts. The attention of decodes is that
- * of latents to index_topk tokens at most. `seen` are the totals with so many (roofline_window.h).
- */
+/* Time per layer of the indexer's scores and of the attention of prompts. The attention of decodes
+ * is latent attention to at most index_topk tokens. `seen` are the totals with so many tokens of
+ * context (roofline_window.h). */
 double roofline_sparse_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
                          const struct ifl_step_totals *seen);
 

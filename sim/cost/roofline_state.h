@@ -8,9 +8,9 @@
 
 #include "cost/roofline.h"
 
-/* In one layer: what takes the place of attention, and of the products around it
- * (roofline_projections_s). The convolution is an element-wise operation, which reads and writes a
- * decode's last tokens, too; so are gates and norms. */
+/* Time in one layer of the operations in place of attention and of the products around it
+ * (roofline_projections_s). The convolution is an element-wise operation, which also reads and
+ * writes a decode's last tokens; so are gates and norms. */
 double roofline_state_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 double roofline_state_projections_s(const struct roofline_rank *rank, double n_tokens);
 

@@ -12,13 +12,14 @@
 
 #include "cost/roofline.h"
 
-/* The step as layers with a window see it, and what so many decodes read there of a context. */
+/* Returns the totals of the step as layers with a window see them, and the context that so many
+ * decodes read there. */
 struct ifl_step_totals window_totals(const struct roofline_rank *rank,
                                      const struct ifl_step_totals *totals);
 double window_context(const struct roofline_rank *rank, double n_seqs, double context_tokens);
 
-/* The mean over layers of what takes full_s where all is attended to, and other_s in layers with a
- * window or a state. */
+/* Returns the mean over all layers of a time that is full_s with full attention and other_s in
+ * layers with a window or a state. */
 static inline double others_mean(const struct roofline_rank *rank, double full_s, double other_s)
 {
     const double layers = rank->model->layers, others = rank->other_layers;

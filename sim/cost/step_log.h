@@ -15,7 +15,8 @@ enum { STEP_LOG_END = -1, STEP_LOG_MAX_REPLICAS = 65536 };
 /* What a step computes of one sequence. No padding: parts are compared byte by byte. */
 struct step_part {
     uint64_t request_id;
-    int32_t n_context, n_new; /* tokens computed before the step, and by it */
+    int32_t n_context, n_new; /* n_context: tokens computed before the step; n_new: tokens that it
+                                 computes */
 };
 
 struct logged_sums {
@@ -27,13 +28,13 @@ struct logged_step {
     int64_t start_ns, end_ns;
     struct logged_sums sums;    /* zero unless the log has_sums */
     size_t first_part, n_parts; /* in order of step_part_order */
-    int64_t number;             /* as the file counts */
+    int64_t number;             /* number of the step in the file */
     int32_t next;               /* the next step of the same replica, or STEP_LOG_END */
 };
 
 struct step_log {
     char path[512];
-    bool has_sums, has_parts;  /* one of them at least */
+    bool has_sums, has_parts;  /* at least one of the two is true */
     struct logged_step *steps; /* [n_steps] in the order of the file */
     struct step_part *parts;
     size_t n_steps, n_parts;
@@ -44,7 +45,7 @@ struct step_log {
 /* `name`: a file, or a folder with steps.csv or step_log.csv. Writes the file's path; negative and
  * an error if there is none. */
 int step_log_find(const char *name, char path[512], struct ifl_error *error);
-/* The work.csv beside it, gzipped or not; false if there is none. */
+/* Finds the work.csv in the same folder, gzipped or not. Returns false if there is none. */
 bool step_log_find_work(const char *name, char path[512]);
 /* Reads what step_log_find finds. On failure the log is empty. */
 int step_log_read(const char *name, struct step_log *log, struct ifl_error *error);

@@ -10,17 +10,17 @@ enum { ADAPTER_MAX_COLUMNS = 28 };
 
 struct adapter_row {
     const struct table *table;
-    const int *columns; /* of the adapter's columns in the table */
+    const int *columns; /* columns of the table, in the order of the adapter's columns */
     size_t row;
 };
 
 struct adapter {
     const char *name, *doc;
     const char
-        *columns[ADAPTER_MAX_COLUMNS]; /* that the header must have, in any order; NULL-ended */
+        *columns[ADAPTER_MAX_COLUMNS]; /* header columns, all required, in any order; NULL-ended */
     const char *file_has; /* part of the file's name, if columns do not suffice; or NULL */
-    /* Fills the sample except for `table` and `row`. FIT_NONE: the cost model has no operation for
-     * the row. */
+    /* Fills the sample, except `table` and `row`. Its op is FIT_NONE if the cost model has no
+     * operation for the row. */
     int (*sample)(const struct adapter_row *row, struct fit_sample *sample,
                   struct ifl_error *error);
 };
@@ -41,13 +41,13 @@ int aic_latent_context(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error);
 int aic_latent_generation(const struct adapter_row *row, struct fit_sample *sample,
                           struct ifl_error *error);
-/* The same of DeepSeek-V3.2, with its indexer. */
+/* As above, for DeepSeek-V3.2 with its indexer. */
 int aic_sparse_context(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error);
 int aic_sparse_generation(const struct adapter_row *row, struct fit_sample *sample,
                           struct ifl_error *error);
 
-/* ---- for the adapters: cells of a row by the adapter's column ---- */
+/* ---- for adapters: the cells of a row, by the number of the adapter's column ---- */
 
 const char *adapter_text(const struct adapter_row *row, int i);
 /* A number of at least `min`. *code keeps the first error; calls after an error read nothing. */

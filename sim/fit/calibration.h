@@ -16,10 +16,11 @@
 int calibration_sample(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error);
 
-/* A profile with the peaks of the first sheet among the data and the texts about its machine. */
+/* Begins a profile with the peaks of the first sheet among the data, and the texts about its
+ * machine. */
 int calibration_begin(const struct fit_data *data, struct platform *platform,
                       struct ifl_error *error);
-/* An error if an operation that a sheet has was not fitted. */
+/* Returns the code of `error` if some operation of a sheet was not fitted. */
 int calibration_check_whole(const struct fit_report *report, struct ifl_error *error);
 
 #endif

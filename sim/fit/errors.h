@@ -10,7 +10,7 @@ struct error_summary {
     double median, p95; /* fractions; NaN without rows */
 };
 
-/* One prediction for each row; NaN: unknown (rows that no fold has held out). */
+/* One prediction per row; NaN: unknown (rows that were in no held-out fold). */
 struct predictions {
     const struct fit_sample *const *rows;
     double *predicted_s; /* [n] */
@@ -20,15 +20,15 @@ struct predictions {
 int errors_of_rows(const struct predictions *of, struct error_summary *summary,
                    struct ifl_error *error);
 
-/* Errors of whole layers, one for each model, sharding and number of rows: the time of a layer is
- * the sum over its distinct products, each the mean of repeated measurements. A layer with a
- * product missing, so with fewer than four, is summed over those that are there. */
+/* Errors of whole layers, one for each model, sharding and number of rows. The time of a layer is
+ * the sum over its different products, each the mean of repeated measurements. If products of a
+ * layer are missing (there are fewer than four), the sum has only the others. */
 int errors_of_layers(const struct predictions *of, struct error_summary *summary,
                      struct ifl_error *error);
 
-/* Errors that recur: of each shape, of products or of heads, the mean of log(predicted / measured)
- * over its rows, as a relative error. A run of one model meets few shapes, with many numbers of
- * rows, over which the rest of the rows' errors averages out. Empty with fewer than
+/* Errors that recur: for each shape, of products or of heads, the mean of log(predicted / measured)
+ * over its rows, as a relative error. A run of one model has few shapes, but many numbers of rows,
+ * over which the remaining errors of rows average out. The result is empty with fewer than
  * ERRORS_LEAST_SHAPES shapes. */
 enum { ERRORS_LEAST_SHAPES = 8 };
 int errors_of_shapes(const struct predictions *of, struct error_summary *summary,

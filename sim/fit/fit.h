@@ -1,4 +1,4 @@
-/* Fitting a hardware profile to tables of measurements, and judging one on them. */
+/* Fits a hardware profile to tables of measurements, and tests a profile on such tables. */
 #ifndef SIM_FIT_FIT_H
 #define SIM_FIT_FIT_H
 
@@ -42,7 +42,7 @@ struct fit_options {
     size_t n_train;
     const struct fit_hold *hold;
     size_t n_hold;
-    atomic_ullong *n_fitted; /* rows of operations that are fitted, for a progress line; or NULL */
+    atomic_ullong *n_fitted; /* rows of fitted operations, for a progress line; or NULL */
 };
 
 struct fit_op_report {
@@ -55,14 +55,14 @@ struct fit_op_report {
 struct fit_report {
     struct fit_op_report of[FIT_OPS];
     struct fit_sample const **rows; /* [n] all rows with an operation */
-    double *predicted_s;            /* by the final fit */
+    double *predicted_s;            /* predictions of the final fit */
     size_t n;
 };
 
 /* Overwrites in `platform` the sections that the data covers. The peaks are not changed. */
 int fit_profile(const struct fit_data *data, const struct fit_options *options,
                 struct platform *platform, struct fit_report *report, struct ifl_error *error);
-/* Fits only the host's part again, for a profile that has got corrections after the fit. On an
+/* Fits only the host's part again, for a profile that has got corrections after its fit. After an
  * error the report is freed. */
 int fit_host_again(const struct fit_data *data, const struct fit_options *options,
                    struct platform *platform, struct fit_report *report, struct ifl_error *error);

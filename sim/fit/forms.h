@@ -16,12 +16,12 @@ enum { FORM_MAX_PARAMETERS = 12 };
  *   - It is determined if its standard error is below half of it, or below `negligible`. */
 struct form_parameter {
     const char *name;
-    size_t offset; /* of a double in struct platform */
+    size_t offset; /* offset of a double in struct platform */
     double low, high, start;
     bool log;
     double negligible;
-    /* True if the row shows the parameter. It is fitted only if some rows show it and some do not,
-     * and keeps its value otherwise. NULL: always fitted */
+    /* True if the parameter affects the row's time. The parameter is fitted only if it affects some
+     * rows and not others, and keeps its value otherwise. NULL: it is always fitted */
     bool (*shows)(const struct fit_sample *sample);
     bool of_some_kernels; /* a value of 0 is kept: it means that the kernel has no such term */
     const char *us_name;  /* the name in older profiles, in microseconds; NULL: there is none */
@@ -29,11 +29,12 @@ struct form_parameter {
 
 struct form {
     enum fit_op op;
-    const char *section; /* of the profile */
+    const char *section; /* section of the profile */
     struct form_parameter parameters[FORM_MAX_PARAMETERS];
     int n_parameters;
     int n_folds;          /* folds of groups, each of which is held out once */
-    size_t switch_offset; /* of bulk_from_bytes in struct platform; 0: there is no second line */
+    size_t switch_offset; /* offset of bulk_from_bytes in struct platform; 0: there is no second
+                             line */
     double (*predict_s)(const struct platform *platform, const struct fit_sample *sample);
 };
 

@@ -1,6 +1,6 @@
-/* Modules of latent attention of ai-dynamo/aiconfigurator: one layer of the attention of
- * DeepSeek-V3, or of V3.2 with its indexer, all its products with it, of a rank with some of the
- * heads; latency in ms. */
+/* Tables of latent attention from ai-dynamo/aiconfigurator: one attention layer of DeepSeek-V3, or
+ * of V3.2 with its indexer, including all its products, on a rank with some of the heads; latency
+ * in ms. */
 #include <string.h>
 
 #include "fit/adapters.h"

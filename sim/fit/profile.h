@@ -6,7 +6,8 @@
 #include "fit/fit.h"
 
 struct profile_texts {
-    /* NULL: as in the profile that the fit began from; `assumed`: what the data does not cover */
+    /* NULL: as in the profile from which the fit began; `assumed`: the parts that the data does not
+     * cover */
     const char *about, *source, *assumed;
 };
 
@@ -20,7 +21,7 @@ void profile_describe(struct platform *platform, const struct platform *like,
 int profile_write(const struct platform *platform, const struct fit_report *report,
                   const char *path, struct ifl_error *error);
 
-/* Writes measured_vs_fitted.csv: for each operation at most a thousand rows, evenly picked. */
+/* Writes measured_vs_fitted.csv with at most a thousand rows per operation, evenly chosen. */
 int profile_write_points(const struct fit_report *report, const char *path,
                          struct ifl_error *error);
 

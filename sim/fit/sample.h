@@ -14,7 +14,7 @@ enum fit_op {
     FIT_GEMM_FP8,
     FIT_PREFILL,
     FIT_DECODE,
-    FIT_DECODE_MIXED, /* with prefill in the same step */
+    FIT_DECODE_MIXED, /* decodes with prefill in the same step */
     FIT_ELEMENTWISE,
     FIT_ALLREDUCE_2,
     FIT_ALLREDUCE_4,
@@ -23,10 +23,10 @@ enum fit_op {
     FIT_ALLREDUCE_4_EAGER,
     FIT_ALLREDUCE_8_EAGER,
     FIT_SEND_RECV,
-    FIT_SWAP_OUT, /* of n_seqs blocks of `bytes` */
+    FIT_SWAP_OUT, /* swap of n_seqs blocks of `bytes` each */
     FIT_SWAP_IN,
     FIT_BLOCK_COPY,
-    FIT_HOST, /* a whole forward pass; all of it but the host's part is known */
+    FIT_HOST, /* a whole forward pass, of which all except the host's part is known */
     FIT_STEP, /* a whole forward pass, with all of the above in it */
     FIT_EXPERTS,
     FIT_EXPERTS_FP8,
@@ -41,19 +41,21 @@ enum fit_op {
 
 struct fit_sample {
     enum fit_op op;
-    double m, n, k;                              /* products; experts: m tokens [n] by k columns */
-    double n_experts, experts_per_token;         /* of a layer of experts */
+    double m, n, k;                              /* products; for experts: m tokens with n elements
+                                                    by k columns */
+    double n_experts, experts_per_token;         /* experts of a layer */
     double n_seqs, new_tokens, context_tokens;   /* attention, of sequences of equal length */
-    double n_decode_seqs, decode_context_tokens; /* beside them in a mixed step */
-    double longest_kv; /* of the prefill sequences, where they are not equal; or 0 */
+    double n_decode_seqs, decode_context_tokens; /* the decodes of a mixed step */
+    double longest_kv; /* longest context of the prefill sequences if they differ; or 0 */
     double q_heads, kv_heads, d_head, element_bytes;
     double n_layers, d_model, d_ffn, n_vocab; /* with the heads: a model, for FIT_HOST */
     double n_launches;                        /* element-wise; 0: one */
-    double bytes;                             /* element-wise, moved; collectives, of a message */
+    double bytes;                             /* element-wise: bytes moved; collectives: bytes of a
+                                                 message */
     const struct model *model; /* steps: the model that ran; borrowed, of static storage */
     int32_t tensor_parallel;
     struct ifl_step_totals totals;
-    double weight; /* how many rows this one counts for; 0: one */
+    double weight; /* number of rows that this one counts for; 0: one */
     double measured_s;
     char group[48]; /* rows of a group, as a model or a shape, are held out together */
     char layer[64]; /* products of one layer and one number of rows, or empty */

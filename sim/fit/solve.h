@@ -15,9 +15,10 @@ struct solution {
     size_t n_rows;
     double cost; /* what was minimised */
     double value[FORM_MAX_PARAMETERS];
-    double std_error[FORM_MAX_PARAMETERS]; /* from the covariance, of rows taken as independent */
+    double std_error[FORM_MAX_PARAMETERS]; /* standard error from the covariance, with rows taken
+                                              as independent */
     double felt[FORM_MAX_PARAMETERS];      /* relative change of predictions by one std_error */
-    bool held[FORM_MAX_PARAMETERS];        /* not fitted: no row shows it */
+    bool held[FORM_MAX_PARAMETERS];        /* not fitted: no row depends on it */
     bool at_bound[FORM_MAX_PARAMETERS];    /* on a bound, or near it: std_error means nothing */
 };
 
@@ -26,8 +27,8 @@ enum solve_demand {
     SOLVE_DETERMINED /* an error that names the parameter if the rows do not determine one */
 };
 
-/* Writes the values into `platform`. Its other numbers, such as peaks, are input to the form. An
- * error leaves it unchanged. */
+/* Fits the form and writes the values into `platform`, whose other numbers, such as peaks, are
+ * input to the form. After an error `platform` is unchanged. */
 int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows,
           enum solve_demand demand, struct platform *platform, struct solution *solution,
           struct ifl_error *error);

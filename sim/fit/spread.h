@@ -4,13 +4,13 @@
  *   - each fitted parameter, by its standard error. Parameters are drawn independently, since a
  *     profile keeps no covariances;
  *   - the time of each operation class, by one lognormal factor. Its median absolute error is that
- *     of the means of shapes that were held out (fit/errors.h), or of the rows where a profile says
- *     nothing of shapes. The few shapes of a model recur in every step, so their error does not
- *     average out over a run; what depends on the number of rows does;
- *   - with other_software the kernels and messages once more, by how far tables of different
- *     software are apart on one GPU: products, reading weights, attention of prompts and of
+ *     of the means of shapes that were held out (fit/errors.h), or of the rows if a profile has no
+ *     errors of shapes. The few shapes of a model recur in every step, so their error does not
+ *     average out over a run; the part that depends on the number of rows does;
+ *   - with other_software, kernels and messages a second time, by the differences between tables of
+ *     different software on one GPU: products, reading weights, attention of prompts and of
  *     decodes, latency and rate between GPUs, one lognormal factor each;
- *   - the memory that is left for K/V, where an engine's rule counts it (cost/memory_engine.h);
+ *   - the memory for K/V, if an engine's rule computes it (cost/memory_engine.h);
  *   - the numbers of the deployment that have intervals there, such as blocks, times of the host
  *     and the front end, each by itself or as its correlations say;
  *   - the other times of the host, by host_error_frac, one factor for all.
@@ -28,9 +28,9 @@ struct spread {
     bool other_software;    /* the engine's kernels are not those of the profile's tables */
 };
 
-/* Draws a member. `platform` is the profile that was loaded by that name. The draw depends on the
- * spread and the profile alone. IFL_E_INPUT if neither the profile has
- * errors of a fit nor its deployment intervals. */
+/* Draws a member of the ensemble. `platform` must be the profile loaded by that name. The draw
+ * depends only on the spread and the profile. Returns IFL_E_INPUT if the profile has no errors of a
+ * fit and its deployment has no intervals. */
 int spread_draw(const char *name, const struct spread *spread, struct platform *platform,
                 struct ifl_error *error);
 

@@ -5,8 +5,8 @@
 #include "fit/fit.h"
 
 /* Sets rows that break a condition to FIT_NONE. A condition is COLUMN OP NUMBER-or-COLUMN, with OP
- * one of < <= > >= = !=. It concerns the tables that have its columns; it is an error if no table
- * has them. */
+ * one of < <= > >= = !=. A condition applies to the tables that have its columns; it is an error if
+ * no table has them. */
 int where_keep(struct fit_data *data, const char *const *conditions, size_t n_conditions,
                struct ifl_error *error);
 

@@ -1,18 +1,18 @@
 /* Links over which K/V moves: out of a replica and into one, or between a replica and its host, its
  * disk or a store.
  *
- * A transfer takes latency + pieces x piece time + bytes / rate. It occupies the link for all of
- * this but the latency. A transfer may pass two links, out of one replica and into another. Its
- * rate is then that of the slower one, its latency and piece time are the longer of the two.
+ * A transfer takes latency + pieces x piece time + bytes / rate. It occupies the link for all this
+ * time except the latency. A transfer may pass two links, out of one replica and into another. Its
+ * rate is then that of the slower link; its latency and piece time are the longer of the two.
  * `sharing` says how simultaneous transfers share a link:
  *
  *   fifo      one after the other, in the order in which they were sent (a NIC's queue)
- *   shared    each has an equal part of the rate at any time (processor sharing; Dynamo's mocker,
- *             bandwidth_sharing_model.rs, 1.6.1)
- *   frozen    each keeps the part that it had when it was sent: the rate over the number of
- *             transfers that were sent and have not come, those in their latency included (BLIS
+ *   shared    each transfer has an equal part of the rate at any time (processor sharing; Dynamo's
+ *             mocker, bandwidth_sharing_model.rs, 1.6.1)
+ *   frozen    each transfer keeps the part that it had when it was sent: the rate over the number
+ *             of transfers that were sent and have not come, those in their latency included (BLIS
  *             f90a1e3, pd_events.go: activeTransfers falls with KVTransferCompletedEvent)
- *   unshared  each has the whole rate (splitwise-sim 8f99e7d, DummyLink)
+ *   unshared  each transfer has the whole rate (splitwise-sim 8f99e7d, DummyLink)
  *
  * On fifo, frozen and unshared links the end of a transfer is known when it is sent. Memory is
  * allocated by links_create, and by a send if more transfers are under way than ever before. */
@@ -26,9 +26,9 @@
 enum link_sharing { LINK_FIFO, LINK_SHARED, LINK_FROZEN, LINK_UNSHARED };
 
 struct link_spec {
-    int64_t latency_ns; /* until the first byte has come; the link is free meanwhile */
+    int64_t latency_ns; /* time until the first byte arrives; the link is free meanwhile */
     double bytes_per_s; /* 0: bytes take no time */
-    int64_t piece_ns;   /* that each piece of a transfer costs beside its bytes */
+    int64_t piece_ns;   /* time per piece of a transfer, in addition to its bytes */
     enum link_sharing sharing;
 };
 
@@ -37,9 +37,9 @@ enum { LINKS_OF_A_PATH = 2 };
 
 struct link {
     struct link_spec spec;
-    int64_t free_ns;  /* fifo: when what was sent has passed */
+    int64_t free_ns;  /* fifo: when all transfers sent so far have passed */
     uint32_t n_going; /* frozen, shared: transfers under way */
-    uint32_t first;   /* shared: of a list of them, LINK_NONE at the end */
+    uint32_t first;   /* shared: first entry of the list of these transfers, LINK_NONE at its end */
 };
 
 struct link_transfer;
@@ -52,43 +52,45 @@ struct links {
     struct event_heap ends;
 };
 
-/* What is sent. */
+/* A transfer to be sent. */
 struct link_load {
     uint32_t path[LINKS_OF_A_PATH]; /* links below n, of one sharing; the second may be LINK_NONE */
     int64_t n_bytes, n_pieces;
-    int64_t at_ns; /* not before any earlier call's time */
-    uint64_t rank; /* of transfers that end at one time the lowest comes first */
-    uint64_t tag;  /* the caller's own word */
-    double passed; /* part of its bytes and pieces that takes no time any more: it went, or goes,
-                      beside a step */
+    int64_t at_ns; /* when it is sent; not before the time of any earlier call */
+    uint64_t rank; /* of transfers that end at the same time the one with the lowest rank is taken
+                      first */
+    uint64_t tag;  /* for the caller's own use */
+    double passed; /* share of its bytes and pieces that takes no time, because it moves during a
+                      step */
 };
 
-/* What has come. */
+/* A transfer that has arrived. */
 struct link_arrival {
-    int64_t sent_ns, begun_ns, end_ns; /* begun: the link was free for it */
-    int64_t alone_ns;                  /* that it takes where no other transfer is in its way */
+    int64_t sent_ns, begun_ns, end_ns; /* begun: when the link was free for the transfer */
+    int64_t alone_ns;                  /* duration if no other transfer were in its way */
     uint64_t tag;
 };
 
-/* n links as `spec` says; links_set changes one before anything is sent. 0 or IFL_E_NOMEM. Zeroed
- * memory is valid for links_destroy. */
+/* links_create: n links as `spec` says; returns 0 or IFL_E_NOMEM. links_set changes one link before
+ * anything is sent. Zeroed memory is valid for links_destroy. */
 int links_create(struct links *links, uint32_t n, const struct link_spec *spec);
 void links_set(struct links *links, uint32_t i, const struct link_spec *spec);
 void links_destroy(struct links *links);
 
-/* 0 or IFL_E_NOMEM. */
+/* Sends a transfer. Returns 0 or IFL_E_NOMEM. */
 int links_send(struct links *links, const struct link_load *load);
-/* When to take: something comes then, or the rates of shared links change. IFL_NEVER: nothing is
- * under way. */
+/* Returns when links_take is to be called: a transfer arrives then, or the rates of shared links
+ * change. IFL_NEVER: no transfer is under way. */
 static inline int64_t links_next_ns(const struct links *links)
 {
     return event_next_ns(&links->ends);
 }
-/* 1: takes the transfer that came first by until_ns; 0: none has; or IFL_E_NOMEM. */
+/* Takes the transfer that arrived first by until_ns. Returns 1 if there is one, 0 if none has
+ * arrived, or IFL_E_NOMEM. */
 int links_take(struct links *links, int64_t until_ns, struct link_arrival *arrival);
-/* What a transfer takes that meets no other one, latency included. */
+/* Duration of a transfer that meets no other one, latency included. */
 int64_t links_alone_ns(const struct links *links, const struct link_load *load);
-/* The same without the latency. */
+/* As links_alone_ns, without the latency. */
 int64_t links_busy_ns(const struct links *links, const struct link_load *load);
 
 #endif

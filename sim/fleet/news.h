@@ -1,8 +1,9 @@
-/* News of a cluster: the replicas' reports reach the router at intervals, and late.
+/* News of a cluster: the replicas report their loads to the router at intervals, and the reports
+ * arrive late.
  *
  * At each multiple of the interval the loads of all replicas are taken together, after the steps
- * that end at that time and before arrivals; the router has them a delay later. What the router
- * itself has sent is exact at any time. */
+ * that end at that time and before arrivals; the router has them a delay later. The router's own
+ * count of what it has sent is always exact. */
 #ifndef SIM_FLEET_NEWS_H
 #define SIM_FLEET_NEWS_H
 
@@ -23,11 +24,11 @@ struct news_report {
 struct news {
     struct news_options options;
     uint32_t n;
-    struct ifl_load *live;     /* [n] as they are; NULL: not open yet */
-    struct news_report *queue; /* [first, first + n_queued) modulo cap: on their way */
+    struct ifl_load *live;     /* [n] present loads; NULL: not open yet */
+    struct news_report *queue; /* reports [first, first + n_queued), modulo cap, are on their way */
     size_t first, n_queued, cap;
     int64_t next_take_ns; /* IFL_NEVER: nothing has changed since the loads were last taken */
-    int64_t heard_ns;     /* news until then have been heard */
+    int64_t heard_ns;     /* the router has received all news up to this time */
 };
 
 static inline bool news_are_old(const struct news *news)
@@ -35,31 +36,33 @@ static inline bool news_are_old(const struct news *news)
     return news->options.interval_ns > 0;
 }
 
-/* Of n loads, which the router knows as of the start. Zeroed memory is valid for news_destroy and
- * stands for exact loads. */
+/* Creates news of n loads, of which the router knows those at the start. Zeroed memory is valid for
+ * news_destroy and means exact loads. */
 void news_create(struct news *news, const struct news_options *options, uint32_t n);
-/* Memory for reports of all loads together; where they are old, before any other function than
- * news_age_ns and news_heard_of_ns. 0, or IFL_E_NOMEM. */
+/* Allocates memory for reports of all loads. If news are old, call it before any other function
+ * except news_age_ns and news_heard_of_ns. Returns 0 or IFL_E_NOMEM. */
 int news_open(struct news *news, const struct ifl_load *loads);
 void news_destroy(struct news *news);
 
-/* The load of a replica has changed at now_ns; it is in `live`. */
+/* Call it when the load of a replica in `live` has changed at now_ns. */
 void news_note(struct news *news, int64_t now_ns);
-/* The first time at which loads are taken that a change at now_ns is in. */
+/* Returns the first time at which loads are taken that include a change at now_ns. */
 int64_t news_take_ns(const struct news *news, int64_t now_ns);
-/* When loads are next taken or heard; IFL_NEVER: not before something changes. */
+/* Returns when loads are next taken or reach the router; IFL_NEVER: not before something changes.
+ */
 int64_t news_next_ns(const struct news *news);
-/* How old the loads are that the router knows at now_ns: reports that would say the same again are
- * left out, but count. */
+/* Returns the age of the loads that the router knows at now_ns. Reports without changes are not
+ * sent, but count. */
 int64_t news_age_ns(const struct news *news, int64_t now_ns);
-/* When the loads were taken that the router knows at now_ns; 0: it knows those of the start. */
+/* Returns when the loads were taken that the router knows at now_ns; 0: they are those of the
+ * start. */
 int64_t news_heard_of_ns(const struct news *news, int64_t now_ns);
-/* When the next report comes, whether something has changed or not; news must be old. */
+/* Returns when the next report arrives, whether or not something has changed; news must be old. */
 int64_t news_next_report_ns(const struct news *news, int64_t now_ns);
-/* The loads are as they were at at_ns, and are taken then. */
+/* Takes the loads, which must be those at at_ns, as a report of that time. */
 void news_take_now(struct news *news, int64_t at_ns);
-/* Takes what is to be taken, and lays what arrives by now_ns over `loads` [n]. True: something has
- * arrived. */
+/* Takes the reports that are due, and copies those that arrive by now_ns to `loads` [n]. Returns
+ * true if one has arrived. */
 bool news_hear(struct news *news, int64_t now_ns, struct ifl_load *loads);
 
 #endif

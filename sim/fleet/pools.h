@@ -6,25 +6,26 @@
 
 #include "inflight/fleet.h"
 
-/* Which request is shed where too many wait at a replica: the one that came last, or of those with
- * the worst priority, the arrival's included, the one that was queued last. */
+/* Which request is shed if too many wait at a replica: the arrival; or, of the waiting requests and
+ * the arrival, the one with the worst priority, of several the one queued last. */
 enum shed { SHED_ARRIVAL, SHED_WORST };
 
 /* The queue limits above which a server refuses arrivals; 0: no limit. */
 struct door {
-    int32_t max_queued_reqs;   /* sequences in the pool, waiting, running or swapped out */
-    int32_t max_queued_tokens; /* prompt tokens of those without a first token */
+    int32_t max_queued_reqs;   /* sequences in the pool that wait, run or are swapped out */
+    int32_t max_queued_tokens; /* prompt tokens of the requests in the pool without a first token */
     int32_t max_waiting_reqs;  /* requests that wait at one replica */
-    enum shed shed;            /* beyond max_waiting_reqs */
+    enum shed shed;            /* which request is shed beyond max_waiting_reqs */
 };
 
 struct fleet_pool {
-    const char *name;   /* borrowed; NULL: it is the whole cluster, which has no pools */
-    uint32_t first, n;  /* replicas, ranks counted; n may be 0 */
-    uint32_t n_ranks;   /* consecutive replicas of it that run in lockstep; 0 and 1: none */
-    uint32_t n_engines; /* consecutive replicas of it that share a pipeline: virtual engines, of
-                           which a request goes to the one with the fewest; 0 is 1 */
-    uint32_t model;     /* that it serves, as the trace numbers models; 0: any */
+    const char *name;   /* borrowed; NULL: the pool is the whole cluster, which has no named
+                           pools */
+    uint32_t first, n;  /* numbers of its replicas; each rank counts as one; n may be 0 */
+    uint32_t n_ranks;   /* consecutive replicas that run in lockstep; 0 and 1: none do */
+    uint32_t n_engines; /* consecutive replicas (virtual engines) that share a pipeline; a request
+                           goes to the one with the fewest requests; 0 counts as 1 */
+    uint32_t model;     /* number of the model that the pool serves, as in the trace; 0: any */
     unsigned roles;     /* bits of enum ifl_role; 0: both */
     struct door door;
 };

@@ -1,4 +1,4 @@
-/* What a router's gateway (gateway.h) holds back, and for how long. */
+/* Decides which requests the router's gateway (gateway.h) holds back, and for how long. */
 #include "fleet/routing.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* How K/V comes from the tiers below a pool's devices, and goes there (replica/tiers.h). Each
- * replica has a link from each tier, and one to it. */
+/* Links between the devices of a pool and the tiers below them (replica/tiers.h). Each replica has
+ * a link from each tier and one to it. */
 #ifndef SIM_FLEET_TIER_LINKS_H
 #define SIM_FLEET_TIER_LINKS_H
 
@@ -8,8 +8,8 @@
 
 struct tier_links {
     struct link_spec spec[N_TIERS];
-    int64_t block_pieces[N_TIERS]; /* that a block moves in */
-    double block_bytes;            /* of all ranks and layers */
+    int64_t block_pieces[N_TIERS]; /* pieces that a block moves in */
+    double block_bytes;            /* bytes of a block, in all ranks and layers */
     int32_t n_layers;
 };
 

@@ -1,8 +1,9 @@
 /* Classes of requests that are held at the gateway, and which class sends a request next: deficit
  * round robin (Shreedhar and Varghese 1996), as in Dynamo's router
  * (lib/kv-router/src/scheduling/policy_queue.rs, pop_next, main branch of 2026). If requests are
- * larger than quanta, all rounds that some class still needs are given at once, and other classes
- * get these quanta early. The shares of classes therefore differ from their quanta by some percent.
+ * larger than quanta, all rounds that a class still needs to reach its next request are credited at
+ * once, and the other classes get these quanta early. The shares of classes therefore differ from
+ * their quanta by some percent.
  *
  * As in the paper, a class sends further requests while its credit suffices, but only as long as
  * each question finds a request that may go. A question that finds none passes the round to the
@@ -30,25 +31,27 @@ struct classes {
     int64_t quantum_tokens[CLASSES_MOST]; /* credit of a round */
 };
 
-/* "FROM:QUANTUM, FROM:QUANTUM, ...", the first from 0; "": none. */
+/* Reads "FROM:QUANTUM, FROM:QUANTUM, ..."; the first FROM must be 0; "": no classes. Returns 0 or
+ * the code of `error`. */
 int classes_read(struct classes *classes, const char *list, struct ifl_error *error);
 int classes_of(const struct classes *classes, int32_t n_tokens);
 
 struct turns { /* zeroed: before the first turn */
     int64_t credit_tokens[CLASSES_MOST];
-    int first;  /* class that the next round begins with */
-    int served; /* 1 + the class that goes on with what is left of its credit; 0: none, or no head
-                   could go meanwhile */
+    int first;  /* the class that the next round begins with */
+    int served; /* 1 + the class that continues with the rest of its credit; 0: none, or no head
+                   could go in the meantime */
 };
 
-/* The class that sends its head now: its credit is enough for it; NO_CLASS: no head may go.
- * heads_tokens: what the head of each class takes; 0: there is none, or it may not go. */
+/* Returns the class that sends its first request now, for which its credit suffices; NO_CLASS: no
+ * first request may go. heads_tokens: the tokens of the first request of each class; 0: there is
+ * none, or it may not go. */
 int turns_next(struct turns *turns, const struct classes *classes,
                const int64_t heads_tokens[CLASSES_MOST]);
-/* The head of the class goes. */
+/* Charges the class for its first request, which goes. */
 void turns_spend(struct turns *turns, const struct classes *classes, int class_of,
                  int64_t n_tokens);
-/* No request of the class is held any more: it keeps no credit. */
+/* Call it when no request of the class is held any more: the class loses its credit. */
 static inline void turns_forget(struct turns *turns, int class_of)
 {
     turns->credit_tokens[class_of] = 0;

@@ -1,4 +1,4 @@
-/* What is fitted, and what is not. */
+/* Chooses which parameters are fitted. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

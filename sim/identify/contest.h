@@ -1,6 +1,6 @@
 /* Presets as rival models of the recorded runs: the candidates that preset_rival.c fits.
  *
- * Each preset that comes with inflight is flown once, with the numbers that were found for the
+ * Each preset that comes with inflight is simulated once, with the numbers that were found for the
  * configuration. Presets with the same latencies are one candidate. The fitted times of host and
  * front end absorb a part of the error of a wrong preset, so the comparison leaves out the median
  * of the logarithms of each latency (its level). It only selects the candidates that are worth a
@@ -22,21 +22,24 @@ struct latencies {
 };
 
 struct candidate {
-    char name[64], alike[112]; /* a preset, and those that fly as it does */
+    char name[64], alike[112]; /* a preset, and the presets with the same latencies */
     bool is_first_come;        /* it serves in the order of arrival */
-    bool is_own;               /* the configuration's own, with the pool of its rule */
+    bool is_own;               /* the configuration's own preset, with the pool of its sizing
+                                  rule */
     struct config config;
     double value[N_PARAMETERS];
     struct latencies flown;
     double seen;              /* gain over the base without levels, nats a request */
-    bool is_fitted, is_shown; /* a fit of it was better than the configuration's beyond chance */
-    struct rival_gain gain;   /* of the best fit, over the configuration's */
+    bool is_fitted, is_shown; /* is_shown: its fit was significantly better than the
+                                 configuration's */
+    struct rival_gain gain;   /* gain of its best fit over that of the configuration */
     double scale[N_LATENCIES];
 };
 
 struct contest {
     struct quest *quest;
-    /* What candidates are compared with and begin from: the configuration with what was found. */
+    /* The base with which candidates are compared and from which they start: the configuration with
+     * the values found. */
     const struct config *base_config;
     const double *base_value;
     struct latencies base;
@@ -47,18 +50,20 @@ struct contest {
     size_t n_kept;
 };
 
-/* What ends an identification; all else makes a model none. */
+/* True if the code ends the identification. Any other error only excludes the candidate. */
 static inline bool contest_ends(int rc)
 {
     return rc == IFL_E_NOMEM || rc == IFL_E_INTERRUPTED;
 }
 
-/* Fills the candidates. The caller owes contest_close, also after an error. */
+/* Fills the candidates. The caller must call contest_close, after an error, too. */
 int contest_open(struct contest *contest, struct quest *quest, struct ifl_error *error);
 void contest_close(struct contest *contest);
-/* Candidates are fitted in what the search of `quest` has fitted, or had at a bound. */
+/* Sets which parameters are fitted for candidates: those that the search of `quest` has fitted or
+ * had at a bound. */
 void contest_free(struct contest *contest, const struct quest *quest);
-/* The first candidate is the base of a new list, in which it stays, as the configuration's own. */
+/* Makes the first candidate the base of a new list of candidates, in which it stays as the
+ * configuration's own. */
 int contest_again(struct contest *contest, struct ifl_error *error);
 
 #endif

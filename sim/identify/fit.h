@@ -22,11 +22,12 @@ struct fit {
     /* out, of free parameters */
     double low[N_PARAMETERS], high[N_PARAMETERS]; /* 90% */
     double covariance[N_PARAMETERS][N_PARAMETERS];
-    double along[N_PARAMETERS];       /* units by which the others' best values grow with a unit of
-                                         fit_followed, along its profile */
-    double along_pool[N_PARAMETERS];  /* the same with a unit of BLOCKS */
+    double along[N_PARAMETERS];       /* units by which the best values of the other parameters
+                                         change per unit of fit_followed, along its profile */
+    double along_pool[N_PARAMETERS];  /* the same per unit of BLOCKS */
     double pool_sd;                   /* standard deviation of BLOCKS, units */
-    double front_scale;               /* of the times to the first token that show the front end */
+    double front_scale;               /* scale of the residuals of times to the first token in
+                                         which the front end shows */
     double scale[N_LATENCIES];        /* of the residuals, logarithms */
     double *predicted_s[N_LATENCIES]; /* [residuals->n] at the value */
     size_t n_flights;
@@ -34,24 +35,24 @@ struct fit {
 
 int fit_open(struct fit *fit, struct residuals *residuals, struct ifl_error *error);
 void fit_close(struct fit *fit);
-/* True of a parameter that is searched, the others fitted anew at each value: derivatives by it say
- * little. */
+/* True if the parameter is searched over a grid, with the others fitted anew at each value:
+ * derivatives by it say little. */
 bool fit_is_profiled(enum parameter parameter);
-/* The free one of CACHE_HIT and PROMPT_FRAC, which acts on all latencies: the others follow it
- * along its profile. N_PARAMETERS: none. They are not free together: both say how long prompts
- * take. */
+/* Returns which of CACHE_HIT and PROMPT_FRAC is free; N_PARAMETERS: neither. It acts on all
+ * latencies, and the other parameters follow it along its profile. Only one of the two is free at a
+ * time, since both determine how long prompts take. */
 enum parameter fit_followed(const struct fit *fit);
-/* From fit->value on. The pool, if it is free, is searched between the given numbers of blocks, in
- * steps of a twelfth. */
+/* Fits all free parameters, starting from fit->value. The pool, if it is free, is searched between
+ * the given numbers of blocks, in steps of a twelfth. */
 int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct ifl_error *error);
-/* Without the pool. */
+/* As fit_find, without the pool. */
 int fit_again(struct fit *fit, struct ifl_error *error);
-/* The pool and the parameter that is followed, in finer steps around their intervals. */
+/* Searches the pool and the followed parameter in finer steps around their intervals. */
 int fit_refine(struct fit *fit, struct ifl_error *error);
 /* The negative logarithm of the likelihood at the value, but for a constant. */
 double fit_lost(const struct fit *fit);
-/* Finds the unit of the exchange rate, for which it is flown eight times slower. False: no time per
- * token grows by 1% then. */
+/* Finds the unit of the exchange rate by simulating it eight times slower. *acts is false if no
+ * time per token then grows by 1%. */
 int fit_probe_exchange(struct fit *fit, bool *acts, struct ifl_error *error);
 /* Which latency a parameter is fitted to. */
 enum latency fit_latency(enum parameter parameter);

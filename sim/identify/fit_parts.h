@@ -1,4 +1,4 @@
-/* The parts of a fit, for its files alone. */
+/* Functions that only the files of the fit use. */
 #ifndef SIM_IDENTIFY_FIT_PARTS_H
 #define SIM_IDENTIFY_FIT_PARTS_H
 
@@ -11,15 +11,15 @@ void fit_move(const struct fit *fit, enum parameter parameter, double units,
               double value[N_PARAMETERS]);
 /* Fills fit->predicted_s. */
 int fit_predict(struct fit *fit, const double value[N_PARAMETERS], struct ifl_error *error);
-/* What one latency of a row adds to fit_lost. */
+/* Returns what one latency of a row contributes to fit_lost. */
 double fit_lost_by(const struct fit *fit, enum latency latency, size_t row);
 /* The free parameters without a profile that are fitted to the latency. */
 size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter of[]);
-/* Host and front end from where they stand, without a descent. */
+/* Fits host and front end from their present values, without a descent. */
 int fit_refit(struct fit *fit, struct ifl_error *error);
 /* True if the front end shows in the row's time to the first token. */
 bool fit_shows_front(const struct fit *fit, size_t row);
-/* How many requests show it, in the mean of the flights. */
+/* Returns in how many requests the front end shows, averaged over the simulations. */
 size_t fit_n_front(const struct fit *fit);
 /* By how much a unit of a parameter of the front end moves the row's first token, s. */
 double fit_front_slope_s(const struct fit *fit, enum parameter parameter, size_t row);
@@ -32,19 +32,19 @@ enum { PROFILE_FEW = 7, PROFILE_COARSE = 12, PROFILE_FINE = 13 };
  * the least loss lies at an end. */
 int profile_search(struct fit *fit, enum parameter parameter, size_t n, double low, double high,
                    bool refit, struct ifl_error *error);
-/* The score test of PROMPT_FRAC where it is: by how many of its standard deviations,
- * those of the sums of spans, the loss falls along the profile as the parameter grows. */
+/* The score test of PROMPT_FRAC at its present value: by how many standard deviations (those of
+ * sums of spans) the loss falls along the profile as the parameter grows. */
 int profile_test(struct fit *fit, enum parameter parameter, double *sds, struct ifl_error *error);
-/* Of a profile that ends above in a value that limits nothing. */
+/* The lower end of a profile with an upper end that does not limit anything. */
 struct profile_end {
     double low, best; /* low: the least value that the recordings allow */
     double shows; /* part of the draws of spans that the best explains better than the upper end;
                      0 if it does not explain the recordings better */
 };
-/* All other parameters as they are; fit stays as it is. */
+/* Fills *end with the other parameters held fixed; leaves the fit unchanged. */
 int profile_least(struct fit *fit, enum parameter parameter, double low, double high,
                   struct profile_end *end, struct ifl_error *error);
-/* Within the parameter's interval and half its width to both sides. */
+/* Searches within the parameter's interval, extended by half its width on both sides. */
 int profile_zoom(struct fit *fit, enum parameter parameter, struct ifl_error *error);
 
 /* ---- interval.c ---- */
@@ -58,7 +58,8 @@ struct slopes {
     double *load; /* [rows] sequences in the steps of a request's decode */
 };
 
-/* Leaves fit->predicted_s at fit->value. The caller owes slopes_close, also after an error. */
+/* Computes the slopes; leaves fit->predicted_s at fit->value. The caller must call slopes_close,
+ * after an error, too. */
 int slopes_open(struct slopes *slopes, struct fit *fit, const enum parameter of[], size_t k,
                 struct ifl_error *error);
 void slopes_close(struct slopes *slopes);

@@ -1,7 +1,7 @@
 /* Identification: estimates numbers of a deployment that no document gives, from recorded runs. The
  * simulator is the model of the likelihood.
  *
- * The recorded requests are flown with trial parameters. The estimates are the parameters with
+ * The recorded requests are simulated with trial parameters. The estimates are the parameters with
  * which the simulated latencies agree with the recorded ones. A parameter that the recordings do
  * not determine keeps its value, and the finding gives the reason. */
 #ifndef SIM_IDENTIFY_IDENTIFY_H
@@ -13,32 +13,34 @@
 enum finding_state {
     FOUND,
     AT_BOUND, /* found to be as small as it can be; high is the end of the interval */
-    GIVEN,    /* the configuration says it, or the caller holds it */
+    GIVEN,    /* the configuration has a value, or the caller holds it fixed */
     UNKNOWN   /* the recordings do not determine it: `why` */
 };
 
 struct finding {
     enum finding_state state;
-    /* low and high: 90%, where found; where unknown what it may be for all that is known, both 0 if
-     * it stands with another parameter. */
+    /* low and high: the 90% interval if FOUND. If UNKNOWN: the range of possible values, both 0 if
+     * it cannot be separated from another parameter. */
     double value, low, high;
     char why[160];
-    double moves; /* unknown: the part by which a mean of the requests that were not fitted moves,
-                     at the most, as it goes from low to high (identify_depend) */
+    double moves; /* UNKNOWN: the largest relative change of a mean of the requests that were not
+                     fitted, as the parameter goes from low to high (identify_depend) */
 };
 
-/* An unknown parameter that moves a mean by this part leaves a prediction open. */
+/* An unknown parameter that changes a mean by this share leaves a prediction open. */
 static const double finding_matters = 0.01;
 
 struct identify_options {
     struct trial_setting setting;
     const struct recording *recordings; /* [n_recordings] of one deployment */
     size_t n_recordings;
-    size_t n_predicted; /* behind them in the list: what was found is judged by these as well */
+    size_t n_predicted; /* further recordings behind these in the list, only to judge what was
+                           found */
     /* How the configuration was read: other presets are tried in its place. NULL: none is. */
     const struct study *study;
-    bool hold[N_PARAMETERS];    /* at what the configuration says */
-    bool release[N_PARAMETERS]; /* although the configuration or the profile says it */
+    bool hold[N_PARAMETERS];    /* hold the parameter at the value in the configuration */
+    bool release[N_PARAMETERS]; /* estimate the parameter although the configuration or the profile
+                                   has a value */
 };
 
 enum { IDENTIFY_NOTICES = 6 };
@@ -52,9 +54,10 @@ struct identified {
     struct deployment deployment; /* what the configuration says, with what was found */
     double scale[N_LATENCIES];
     size_t n_flights, n_fitted, n_spans;
-    char rival[768];   /* what explains the runs better than the configuration; "": nothing does */
+    char rival[768];   /* a model that explains the runs better than the configuration; "": none
+                          does */
     char rival_is[96]; /* it in a few words */
-    char doubt[384];   /* that the search has ended in the wrong place; "" */
+    char doubt[384];   /* reason to doubt the end of the search; "": none */
     char notices[IDENTIFY_NOTICES][768]; /* where the configuration may be another deployment's */
     size_t n_notices;
 };
@@ -62,17 +65,17 @@ struct identified {
 int identify(const struct identify_options *options, struct identified *found,
              struct ifl_error *error);
 
-/* A draw of the parameters from what the fit leaves open; 0: the fitted values. */
+/* Draws the parameters from the uncertainty of the fit; draw 0: the fitted values. */
 int identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS],
                     struct ifl_error *error);
 
-/* What of the unknown the rest of the runs depends on: fills `moves`. No latency of the rest is
- * read; of runs that are fitted whole the rest is all of it. */
+/* Fills `moves`: how much the requests that were not fitted depend on the unknown parameters. Their
+ * latencies are not read. If a run is fitted as a whole, all its requests are used. */
 int identify_depend(const struct identify_options *options, struct identified *found,
                     struct ifl_error *error);
 
-/* Lines on what the fit cannot explain: another preset, model or GPU, a cache that the
- * configuration lacks. `after`: flown with the found values, a trial a recording. */
+/* Adds notices about what the fit cannot explain: another preset, model or GPU, or a cache that the
+ * configuration lacks. `after`: one trial per recording, simulated with the values found. */
 int identify_suspect(const struct identify_options *options, const struct trial *after,
                      struct identified *found, struct ifl_error *error);
 

@@ -10,14 +10,15 @@ struct judged {
     double request[N_LATENCIES]; /* median relative error of a request, without its sign */
 };
 
-/* What a mean that was not fitted is off beside what the parameters leave open: the root mean
- * square of what the second halves of runs on other GPUs were off after their first halves were
- * fitted, and from how many runs that is known (reports/reproductions/identify). */
+/* Returns the usual relative error of a mean that was not fitted, in addition to the uncertainty of
+ * the parameters: the root mean square error of the second halves of runs on other GPUs after
+ * fitting their first halves. JUDGE_MODEL_RUNS says from how many runs it is known
+ * (reports/reproductions/identify). */
 double judge_model_error(enum latency latency);
 enum { JUDGE_MODEL_RUNS = 6 };
 /* Widens the ends of 90% around a predicted mean by the model's error, as logarithms. */
 void judge_widen(enum latency latency, double mean, double *low, double *high);
-/* Recordings, and a trial of each to fly them with. */
+/* Recordings, and a trial of each for simulating it. */
 struct judge_runs {
     const struct trial_setting *setting;
     const struct recording *recordings;
@@ -29,7 +30,8 @@ struct judge_runs {
  * within 0.2%. They explain the runs, and a fit to shifted stamps would only move them. */
 int judge_explained(const struct judge_runs *runs, const double value[N_PARAMETERS],
                     bool *explained, struct ifl_error *error);
-/* Over requests from..to - 1; those that the simulation could not serve are left out. */
+/* Fills *judged over the requests from..to - 1, except those that the simulation could not serve.
+ */
 int judge(const struct recording *recording, const struct trial *trial, size_t from, size_t to,
           struct judged *judged, struct ifl_error *error);
 

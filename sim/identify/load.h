@@ -6,9 +6,10 @@
 
 #include "inflight/error.h"
 
-/* Fills load[n] with the mean number of spans that run while span i does, itself included. A span
- * that is empty or NaN counts for none; its own load is 1. Each overlap is looked at once, after a
- * sort: what a run of n requests costs grows with n times the requests in flight. */
+/* Fills load[n] with the mean number of spans that run while span i runs, itself included. A span
+ * that is empty or NaN does not count for others; its own load is 1. Each overlap is examined once,
+ * after a sort: the cost for a run of n requests is proportional to n times the requests in flight.
+ */
 int load_over(const double from_s[], const double to_s[], size_t n, double load[],
               struct ifl_error *error);
 

@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "run/machine.h"
 
-/* In the order in which they are kept where two act alike. */
+/* If two parameters act alike, the one that comes first here is kept. */
 enum parameter {
     HOST_STEP,
     HOST_SEQ,
@@ -27,11 +27,11 @@ enum parameter {
     N_PARAMETERS
 };
 
-/* What a fit moves of a parameter. */
+/* The transform of a parameter in which a fit moves. */
 enum moved {
     ITSELF,
     LOGARITHM,
-    INVERSE /* of a rate: times are straight lines of it, however far off the rate is */
+    INVERSE /* of a rate: times are linear in its inverse, however wrong the rate is */
 };
 
 struct parameter_row {
@@ -41,14 +41,14 @@ struct parameter_row {
     enum moved moved;
     bool is_whole;    /* a count */
     double low, high; /* least and most value that mean anything */
-    bool is_asked;    /* looked for only where it is asked for: no recording needs it */
+    bool is_asked;    /* estimated only on request: no recording needs it */
 };
 
 extern const struct parameter_row parameter_rows[N_PARAMETERS];
 
-/* The value, of which `moved` has grown by that much. An inverse stays above 0. */
+/* Returns the value after `moved` of it has grown by `by`. An inverse stays above 0. */
 double parameter_moved(enum parameter parameter, double value, double by);
-/* How far `moved` is from one value to the other. */
+/* Returns the distance between two values in terms of `moved`. */
 double parameter_distance(enum parameter parameter, double from, double to);
 
 /* The parameter of that key, or -1. */
@@ -58,11 +58,12 @@ int parameter_find(const char *key);
  * tell them apart; NULL: there is none. */
 const char *parameter_acts_as(enum parameter parameter);
 
-/* What the machine and the configuration say, n_blocks as the pool was counted. */
+/* Fills `value` from the machine and the configuration; n_blocks is the counted size of the pool.
+ */
 void parameters_of(const struct machine *machine, const struct config *config, int32_t n_blocks,
                    double value[N_PARAMETERS]);
-/* Puts all values but that of blocks into the machine. A front end below 0, which a search may try,
- * is none. What the profile says of all-reduces stays unless the values say otherwise. */
+/* Sets all values except that of BLOCKS in the machine. A front end below 0, which a search may
+ * try, counts as none. The profile's all-reduces stay unless the values differ. */
 void parameters_change(const double value[N_PARAMETERS], const struct config *config,
                        struct machine *machine);
 /* The field of a deployment that a parameter stands in, as "section.field". */

@@ -1,4 +1,5 @@
-/* The profile of a parameter: the loss at each of its values, the other parameters fitted anew. */
+/* The profile of a parameter: the loss at each of its values, with the other parameters fitted
+ * anew. */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_fit.h>
 #include <math.h>

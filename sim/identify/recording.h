@@ -1,4 +1,5 @@
-/* A recorded run as identification sees it: what was measured, and the requests that are flown. */
+/* A recorded run as identification uses it: what was measured, and the requests that are simulated.
+ */
 #ifndef SIM_IDENTIFY_RECORDING_H
 #define SIM_IDENTIFY_RECORDING_H
 
@@ -12,8 +13,8 @@ extern const char *const latency_names[N_LATENCIES];
 struct recording {
     const char *path;
     struct ifl_trace trace; /* with outcomes, in order of arrival */
-    /* Requests that were sent before the run, then those of the run, with what is known of their
-     * prompts. The former are flown, and neither fitted nor judged. */
+    /* The requests sent before the run, then those of the run, with what is known of their prompts.
+     * The former are simulated, but neither fitted nor judged. */
     struct ifl_trace flown;
     size_t n, n_before;
     size_t n_fit;            /* the first of them are fitted, the others judged */
@@ -30,28 +31,29 @@ struct recording_options {
     const struct config *config;
     const char *format; /* of the recording */
     double fit_frac;    /* of the requests, the first ones */
-    /* Traces that may know more of the requests, such as which prompts begin alike: the first one
-     * with the same answers is flown. It may begin with further requests, if those behind them
-     * have the run's request_id. The configuration's own trace is one of them. */
+    /* Traces that may have more information about the requests, such as which prompts begin alike:
+     * the first trace with the same answers is simulated. It may begin with further requests, if
+     * those behind them have the run's request_id. The configuration's own trace is one of these
+     * traces. */
     const char *const *requests;
     size_t n_requests;
     bool *used; /* [n_requests] set where a recording has taken it; NULL: not asked */
     const struct ifl_notes *notes;
 };
 
-/* Reads the run, checks that a fit means something, and takes what else is known of its
- * requests. The caller owes recording_free, also after an error. */
+/* Reads the run, checks that a fit to it is meaningful, and adds what else is known about its
+ * requests. The caller must call recording_free, after an error, too. */
 int recording_read(struct recording *recording, const char *path,
                    const struct recording_options *options, struct ifl_error *error);
-/* The same from a trace in memory, which is moved into the recording. */
+/* As recording_read, from a trace in memory, which is moved into the recording. */
 int recording_take(struct recording *recording, const char *path, struct ifl_trace *trace,
                    const struct recording_options *options, struct ifl_error *error);
-/* The prompt of request i of the run as it is flown, tokens. */
+/* Returns the prompt tokens of request i of the run, as simulated. */
 static inline int32_t recording_prompt(const struct recording *recording, size_t i)
 {
     return recording->flown.n_prompt[recording->n_before + i];
 }
-/* The same arrivals, answers and latencies. */
+/* True if both have the same arrivals, answers and latencies. */
 bool recording_same(const struct recording *a, const struct recording *b);
 /* The most blocks that fitted requests held at a time between first and last token, what they found
  * in a cache left out. */

@@ -33,7 +33,8 @@ struct residuals {
 int residuals_open(struct residuals *residuals, struct ifl_error *error);
 void residuals_close(struct residuals *residuals);
 
-/* The latencies of each row in s, front end included; NaN where a request never finished. */
+/* Fills the simulated latencies of each row in s, front end included; NaN if a request never
+ * finished. */
 int residuals_predict(struct residuals *residuals, const double value[N_PARAMETERS],
                       double *const predicted_s[N_LATENCIES], struct ifl_error *error);
 /* log(measured / predicted) of a row; NaN: the request has no such latency. A request that the

@@ -1,4 +1,4 @@
-/* Where the search begins. */
+/* Sets the values from which the search begins. */
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <string.h>

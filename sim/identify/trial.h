@@ -1,4 +1,4 @@
-/* A trial: the requests of a recording flown with given parameters. */
+/* A trial: the requests of a recording, simulated with given parameters. */
 #ifndef SIM_IDENTIFY_TRIAL_H
 #define SIM_IDENTIFY_TRIAL_H
 
@@ -28,15 +28,15 @@ struct trial {
 int trial_open(struct trial *trial, size_t n, struct ifl_error *error);
 void trial_close(struct trial *trial);
 
-/* What the flights of a trial have in common. `shift` 0: the stamps as they are. Otherwise each
- * stamp is moved by up to a time per token, drawn by row and `shift`: when a request arrives
- * within a step is not known that well, and the mean over some shifts is smooth in the
- * parameters. */
+/* Simulates the requests of a recording with the parameters `value`. shift 0: with the recorded
+ * stamps. Otherwise each stamp is moved by up to a time per token, drawn by row and `shift`: the
+ * time within a step at which a request arrives is not known more exactly, and the mean over
+ * several shifts is smooth in the parameters. */
 int trial_fly(const struct trial_setting *setting, const struct recording *recording,
               const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
               struct ifl_error *error);
-/* The same until the last of the fitted requests has ended: half the time. What is known of the
- * others is not to be used. */
+/* As trial_fly, but only until the last of the fitted requests has ended: half the time. Values of
+ * the other requests must not be used. */
 int trial_fly_fitted(const struct trial_setting *setting, const struct recording *recording,
                      const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
                      struct ifl_error *error);

@@ -11,8 +11,8 @@ struct import_answer {
     size_t n;
 };
 
-/* Reads the text of /metrics, or the JSON of /version or /v1/models: the text says which it is. All
- * that it borrows must outlive the facts. */
+/* Reads the text of /metrics, or the JSON of /version or /v1/models; it recognises which from the
+ * text. `answer` must outlive the facts. */
 int answer_read(const struct import_answer *answer, struct facts *facts, struct ifl_error *error);
 
 #endif

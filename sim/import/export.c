@@ -1,4 +1,4 @@
-/* A configuration as the command line of a server. */
+/* Writes a configuration as the command line of a server. */
 #include <stdlib.h>
 #include <string.h>
 

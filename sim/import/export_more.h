@@ -7,17 +7,18 @@
 #include "base/server_flags.h"
 #include "base/tree.h"
 
-/* What a key says, "" if nothing; of several admissions the last one has the blocks. */
+/* Returns the value of a key, "" if there is none; of several admissions, that of the last one,
+ * which decides about blocks. */
 const char *key_text(const struct node *root, const char *key);
 bool key_is(const struct node *root, const char *key, const char *text);
 
-/* The text as one word of a shell: in quotes, in `word`, where it needs them. */
+/* Returns the text as one word of a shell, quoted in `word` if necessary. */
 const char *shell_word(const char *text, char *word, size_t n_bytes);
 
 /* True if vLLM schedules these guesses, or none, asynchronously by default. */
 bool export_goes_ahead(const struct node *root);
 
-/* `root` has every key. Of vLLM these are for 0.8.5 and later. */
+/* `root` must have every key. The arguments for vLLM are those of 0.8.5 and later. */
 void export_drafts(const struct node *root, enum server server, char *words, size_t n_bytes);
 void export_tiers(const struct node *root, enum server server, char *words, size_t n_bytes);
 

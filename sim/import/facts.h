@@ -16,10 +16,10 @@ struct place {
 };
 
 struct fact {
-    char name[48]; /* of a server_flag, or one of those that log.c lists */
+    char name[48]; /* name of a server_flag, or one of those that log.h lists */
     char *value;
     struct place at;
-    bool forced; /* a log line says what the server took in place of what it was asked for */
+    bool forced; /* a log line gives the value that the server used in place of the requested one */
 };
 
 enum finding_kind {
@@ -34,10 +34,10 @@ enum finding_kind {
 struct finding {
     enum finding_kind kind;
     struct place at;
-    char *what;       /* as it was found */
-    const char *key;  /* it maps to; NULL: none */
+    char *what;       /* the text as it was found */
+    const char *key;  /* key that it maps to; NULL: none */
     const char *says; /* why it is not modelled, or what an assumption rests on; NULL: nothing */
-    const char *name; /* of the flag that it is of; NULL: of none */
+    const char *name; /* name of the flag that the finding is about; NULL: no flag */
 };
 
 struct facts {
@@ -52,37 +52,39 @@ struct facts {
 
 void facts_free(struct facts *facts);
 
-/* All but void ones return 0 or a negative code. */
+/* Functions with an int result return 0 or a negative code. */
 
-/* The log or command line is one of this server. Another one before it is an error. */
+/* Notes that the log or command line is that of this server. If another server was noted before,
+ * that is an error. */
 int facts_set_server(struct facts *facts, enum server server, struct place at,
                      struct ifl_error *error);
 
-/* A fact. Another value that is said for the same name is an error at `at`, unless one is forced.
- */
+/* Adds a fact. A different value for the same name is an error at `at`, unless one of the two is
+ * forced. */
 int facts_say(struct facts *facts, const char *name, const char *value, struct place at,
               bool forced, struct ifl_error *error);
-/* A fact that may be said several times, with several values. */
+/* Adds a fact that may have several values. */
 int facts_also(struct facts *facts, const char *name, const char *value, struct place at,
                struct ifl_error *error);
-/* The same in place of what was said before by the same kind of line. */
+/* As facts_say, replacing the value from an earlier line of the same kind. */
 int facts_replace(struct facts *facts, const char *name, const char *value, struct place at,
                   struct ifl_error *error);
-/* Takes back the facts of these names that lines of a file said; their findings become harmless,
- * with the reason. Names may be NULL. */
+/* Removes the facts of these names that come from lines of a file; their findings become harmless,
+ * with the reason `says`. Names may be NULL. */
 void facts_forget(struct facts *facts, const char *const *names, size_t n, const char *file,
                   const char *says);
-/* The fact of that name, NULL if none: the forced one where there is one. */
+/* Returns the fact of that name, the forced one if there is one; NULL if there is none. */
 const struct fact *facts_get(const struct facts *facts, const char *name);
-/* Its value, NULL if it is not said. */
+/* Returns the value of the fact, or NULL if there is none. */
 const char *facts_text(const struct facts *facts, const char *name);
-/* The fact that names the model: vLLM's argument is called model, SGLang's model_path. */
+/* Returns the name of the fact about the model: vLLM's argument is called model, SGLang's
+ * model_path. */
 const char *facts_model_name(const struct facts *facts);
 bool facts_true(const struct facts *facts, const char *name, bool dflt);
 
-/* An argument with its value, from a command line or a list of arguments in a log: a fact where the
- * table maps it, and a finding. `written` is how it was found. A value of None says nothing. With
- * `forced` it is what the server took, whatever it was asked for. */
+/* Adds an argument with its value, from a command line or a list of arguments in a log: a fact if
+ * the table maps it, and a finding. `written` is the text as found. A value of None says nothing.
+ * With `forced` it is the value that the server used, whatever was requested. */
 int facts_argument(struct facts *facts, const struct server_flag *flag, const char *value,
                    const char *written, struct place at, bool forced, struct ifl_error *error);
 
@@ -90,12 +92,12 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
 int facts_find(struct facts *facts, enum finding_kind kind, struct place at, const char *what,
                const char *key, const char *says, struct ifl_error *error);
 
-/* The same of the flag, or the line, of that name, which is borrowed; NULL: of none. */
+/* As facts_find, for the flag or the line of that name, which is borrowed; NULL: no name. */
 int facts_find_of(struct facts *facts, const char *name, enum finding_kind kind, struct place at,
                   const char *what, const char *key, const char *says, struct ifl_error *error);
 
-/* What has become of the flags of that name: all that was found of them becomes a finding of that
- * kind. `key` and `says` are borrowed. False: nothing was found of them. */
+/* Decides about the flags of that name: all their findings become findings of that kind. `key` and
+ * `says` are borrowed. Returns false if there are no findings about them. */
 bool facts_decide(struct facts *facts, const char *name, enum finding_kind kind, const char *key,
                   const char *says);
 
@@ -103,8 +105,9 @@ bool facts_decide(struct facts *facts, const char *name, enum finding_kind kind,
 IFL_PRINTF(3, 4)
 int facts_fail(struct place at, struct ifl_error *error, const char *format, ...);
 
-/* A count as servers take it: "8192", "8,192", "8k" (8000), "8K" (8192), at most MOST_COUNT, so
- * that a product of two is a long long. False: it is none. */
+/* Reads a count as servers accept it: "8192", "8,192", "8k" (8000), "8K" (8192), at most
+ * MOST_COUNT, so that the product of two fits into a long long. Returns false if the text is no
+ * count. */
 enum { MOST_COUNT = 1 << 30 };
 bool count_read(const char *text, long long *count);
 

@@ -1,4 +1,5 @@
-/* A server as a configuration, and a configuration as a server's command line. */
+/* Makes a configuration from a server's settings, and a server's command line from a configuration.
+ */
 #ifndef SIM_IMPORT_IMPORT_H
 #define SIM_IMPORT_IMPORT_H
 
@@ -10,30 +11,31 @@
 struct import_sources {
     const char *command; /* a command line; NULL: none */
     const char *const *logs;
-    size_t n_logs; /* parts of the log of one server */
+    size_t n_logs; /* files, parts of the log of one server */
     const struct import_answer *answers;
-    size_t n_answers; /* of one server */
-    /* What neither of them may say; NULL: nothing. */
+    size_t n_answers; /* answers of one server */
+    /* Given by the caller if the sources do not say it; NULL: not given. */
     const char *version, *model, *hardware;
 };
 
-/* Reads the sources and makes a configuration without a workload, every key of which is valid. The
- * caller owes facts_free, and tree_free of *root on success. */
+/* Reads the sources and makes a configuration without a workload, in which every key is valid. The
+ * caller must call facts_free, and on success tree_free of *root. */
 int import_read(const struct import_sources *sources, struct facts *facts, struct node **root,
                 struct ifl_error *error);
 
-/* The findings, a line each, `before` in front of it: what maps to which key with which value, what
- * is a default, harmless, not modelled or unknown. */
+/* Prints the findings, one per line, with `before` in front: what maps to which key with which
+ * value, and what is a default, harmless, not modelled or unknown. */
 void import_report(const struct facts *facts, const struct node *root, const char *before,
                    FILE *out);
 
-/* Prints the command line of a server that is configured so, and its version behind it. What it
- * cannot say goes to the notes. Only vLLM and SGLang have presets that this can be told of. */
+/* Prints the command line of a server with this configuration, followed by its version. Keys that
+ * it cannot express go to the notes. Only vLLM and SGLang have presets for which this is possible.
+ */
 int export_server(const char *path, enum server server, FILE *out, const struct ifl_notes *notes,
                   struct ifl_error *error);
 
-/* The configuration with its preset below, read; keys that need a workload have their defaults. The
- * caller owes config_finish on success. */
+/* Reads the configuration merged over its preset; keys that need a workload have their defaults. On
+ * success the caller must call config_finish. */
 struct config;
 int import_resolve(const struct node *user, struct config *config, struct ifl_error *error);
 

@@ -28,9 +28,9 @@
 
 #include "import/facts.h"
 
-/* Reads a file; of a line with ANSI colours, what is left without them. Which server it is of is
- * found first: lines that several servers print are read by the rules of that one. Where neither
- * the file nor what was read before it says so, nothing is read. `path` must outlive the facts. */
+/* Reads a file, without the ANSI colours of its lines. First it finds out which server wrote the
+ * file: lines that several servers print are read by the rules of that server. If neither the file
+ * nor what was read before shows the server, nothing is read. `path` must outlive the facts. */
 int log_read(const char *path, struct facts *facts, struct ifl_error *error);
 
 #endif

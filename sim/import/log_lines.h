@@ -7,15 +7,15 @@
 
 enum line_form {
     LINE_FACTS,    /* the pattern's groups are facts */
-    LINE_ALSO,     /* the same; the fact may have several values */
-    LINE_FORCED,   /* the same, in place of what the server was asked for */
-    LINE_LATEST,   /* the same, in place of what such a line said before */
-    LINE_FIRST,    /* the same for the first such line; a later one says the second fact */
-    LINE_UNREAD,   /* a fact is there, but not in a form that it is read in */
-    LINE_ANEW,     /* takes back what was said of the facts before */
-    LINE_LIST,     /* behind the pattern stands a list of arguments */
-    LINE_RESOLVED, /* the same; what it says counts in place of what the server was asked for */
-    LINE_WHOLE,    /* with the pattern begins a list of arguments */
+    LINE_ALSO,     /* as LINE_FACTS; the facts may have several values */
+    LINE_FORCED,   /* as LINE_FACTS; the values replace those requested from the server */
+    LINE_LATEST,   /* as LINE_FACTS; the values replace those of an earlier such line */
+    LINE_FIRST,    /* as LINE_FACTS for the first such line; a later line gives the second fact */
+    LINE_UNREAD,   /* the line has a fact in a form that is not read */
+    LINE_ANEW,     /* removes the earlier values of the facts */
+    LINE_LIST,     /* a list of arguments follows the pattern */
+    LINE_RESOLVED, /* as LINE_LIST; the values replace those requested from the server */
+    LINE_WHOLE,    /* a list of arguments begins with the pattern */
     LINE_START,    /* a server starts: facts, then a list of arguments */
     LINE_HARMLESS, /* the pattern is not used */
     LINE_UNMODELLED
@@ -23,17 +23,17 @@ enum line_form {
 
 enum { MAX_LINE_FACTS = 3 };
 
-/* A line with facts or a list shows which server it is of, unless it is shared; harmless ones and
+/* A line with facts or a list shows which server wrote it, unless is_shared. Harmless lines and
  * those that are not modelled do not. */
 struct log_line {
     enum server server;
     enum line_form form;
-    const char *part;    /* that a line must have: looked for before the pattern */
+    const char *part;    /* text that a line must contain: searched before the pattern is tried */
     const char *pattern; /* extended regular expression, with a group a fact */
     const char *facts[MAX_LINE_FACTS];
-    const char *keys[MAX_LINE_FACTS]; /* that they map to; NULL: none */
+    const char *keys[MAX_LINE_FACTS]; /* keys that the facts map to; NULL: none */
     const char *says;                 /* why it is not modelled */
-    bool is_shared; /* other servers print it, too: it does not show which one this is */
+    bool is_shared; /* other servers print the line, too: it does not show which server this is */
 };
 
 extern const struct log_line log_lines[];

@@ -10,9 +10,9 @@ struct log_text {
     FILE *in;
     const char *path;
     char *line;    /* the line that is read */
-    long at;       /* 1-based, of its first part */
+    long at;       /* 1-based number of its first part */
     bool is_cut;   /* the file ends within the line */
-    char *ahead;   /* the line behind it, once log_text_peek has looked */
+    char *ahead;   /* the next line, once log_text_peek has read it */
     int has_ahead; /* 1: it is there, 0: not looked at, -1: there is none */
     bool ahead_is_cut;
     long n_read;            /* lines, with the one ahead */
@@ -21,21 +21,21 @@ struct log_text {
 };
 
 /* Opens a file. A pipe is copied first, so that log_text_rewind can go back. `path` must outlive
- * the lines. 0 or a negative code; log_text_close is due in both cases. */
+ * `text`. Returns 0 or a negative code; log_text_close must be called in both cases. */
 int log_text_open(struct log_text *text, const char *path, struct ifl_error *error);
 void log_text_close(struct log_text *text);
 void log_text_rewind(struct log_text *text);
 
-/* The next line. 1: there is one; 0: the file ends; else a negative code. Lines end with a line
- * feed, or with carriage returns where there are no others. Bytes of 0 are skipped, but for those
- * of UTF-16 and of compressed files and within a number: these and a line of more than 1 MiB are
- * errors, since such a file is no log. */
+/* Reads the next line. Returns 1 if there is one, 0 at the end of the file, or a negative code.
+ * Lines end with a line feed, or with carriage returns if the file has no line feeds. Bytes of 0
+ * are skipped, except those of UTF-16 and of compressed files and those within a number. These, and
+ * a line of more than 1 MiB, are errors, since such a file is no log. */
 int log_text_next(struct log_text *text, struct ifl_error *error);
 
-/* The line behind, which stays the next one: the same codes. */
+/* Reads the line after this one without consuming it. Returns as log_text_next. */
 int log_text_peek(struct log_text *text, struct ifl_error *error);
 
-/* Puts the line ahead at the end of this one. False: together they are too long. */
+/* Appends the next line to this one. Returns false if together they are too long. */
 bool log_text_join(struct log_text *text);
 
 /* True if the text begins as a server's loggers begin a line: with a process, a level or a time. */

@@ -12,8 +12,8 @@ struct name_word {
     long long n_tokens; /* exactly: "32K" is 32768, "262k" 262144; 0: the word does not tell */
 };
 
-/* The first such word at or behind `at`, which points into `name`. False: there is none. Active
- * parameters ("A3B") are none. */
+/* Finds the first such word at or after `at`, which points into `name`. Returns false if there is
+ * none. Numbers of active parameters ("A3B") do not count. */
 bool name_word_next(const char *name, const char *at, struct name_word *word);
 
 #endif

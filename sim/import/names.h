@@ -11,9 +11,9 @@ struct gpu_name {
     double smi_mib; /* memory.total of nvidia-smi */
 };
 
-/* The name of the GPU that a line names, as the table has it; NULL: none. */
+/* Returns the name, as in the table, of the GPU that a line names; NULL: none. */
 const char *gpu_name_in(const char *line);
-/* By the driver's name or the profile's; NULL if it is not in the table. */
+/* Finds a GPU by the driver's name or the profile's; NULL if it is not in the table. */
 const struct gpu_name *gpu_name_find(const char *name);
 /* True if its name has the model of a GPU in it ("A100"), in capitals or not. */
 bool gpu_name_has(const struct gpu_name *gpu, const char *model);
@@ -21,8 +21,8 @@ bool gpu_name_has(const struct gpu_name *gpu, const char *model);
 /* The profile in configs/models of a model by its name, its path or the name of its checkpoint
  * ("meta-llama/Llama-3.1-8B-Instruct"); NULL: none. */
 const char *model_profile(const char *name);
-/* The most tokens of a request that this checkpoint allows (max_position_embeddings), where they
- * are not those of the profile; else 0. */
+/* Returns the most tokens of a request that this checkpoint allows (max_position_embeddings), if
+ * they differ from those of the profile; otherwise 0. */
 long long model_checkpoint_len(const char *name);
 /* True if the name begins as that of a profile's checkpoint and has another size behind it
  * ("deepseek-r1-14b"): model_profile has none for it. */
@@ -33,8 +33,8 @@ bool model_names_contradict(const char *a, const char *b);
 /* True if a length stands behind the checkpoint's name ("Llama-2-7B-32K"): its thousands, as
  * written, and its tokens, 0 where the word does not tell them exactly ("100k"). */
 bool model_named_len(const char *name, double *thousands, long long *n_tokens);
-/* What a checkpoint's name says of its weights: "fp8", "int8", "int4", "nvfp4", "mxfp4" or "fp4",
- * "" if they are quantised in another way, NULL if it says nothing. */
+/* Returns the format of the weights by the checkpoint's name: "fp8", "int8", "int4", "nvfp4",
+ * "mxfp4" or "fp4", "" if they are quantised in another way, NULL if the name does not say. */
 const char *model_width(const char *name);
 /* True if the profile has latent attention. */
 bool model_is_latent_profile(const char *profile);

@@ -6,11 +6,12 @@
 
 #include "import/facts.h"
 
-/* {"a": 1}, {'a': 1} and Name(a=1) alike. A new reference; NULL: it is none. */
+/* Reads an object from {"a": 1}, {'a': 1} or Name(a=1). Returns a new reference; NULL if the text
+ * is no object. */
 json_t *object_read(const char *text);
 
-/* What all facts of that name say together, the first one first. A new reference; NULL: there is
- * none, or none is an object. */
+/* Merges the objects of all facts of that name; the first value counts. Returns a new reference;
+ * NULL if there is none, or none is an object. */
 json_t *object_of(const struct facts *facts, const char *name);
 
 /* "--flag.a.b 1" is --flag '{"a": {"b": 1}}': replaces the value by the text of that object. */
@@ -18,9 +19,10 @@ void object_nest(const char *path, char *value, size_t n_bytes);
 
 /* A member as text, NULL if it is none or null. */
 const char *object_text(const json_t *object, const char *name);
-/* As a number, also in quotes; `dflt` where it is none, or of 16 digits and more. */
+/* Returns a member as a number, also from quotes; `dflt` if it is none, or has 16 digits or more.
+ */
 double object_number(const json_t *object, const char *name, double dflt);
-/* As a count; `dflt` where it is none, or more than MOST_COUNT. */
+/* Returns a member as a count; `dflt` if it is none, or more than MOST_COUNT. */
 long long object_count(const json_t *object, const char *name, long long dflt);
 
 #endif

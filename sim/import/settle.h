@@ -1,4 +1,4 @@
-/* From facts to keys: the configuration that a server's settings correspond to. */
+/* Turns facts into keys: makes the configuration that a server's settings correspond to. */
 #ifndef SIM_IMPORT_SETTLE_H
 #define SIM_IMPORT_SETTLE_H
 
@@ -15,40 +15,43 @@ struct settled {
     struct node *root;
     struct ifl_error *error;
     int code;
-    bool from_log;           /* a log was read: what it does not say is missing, or a default */
-    const char *log;         /* the first one, NULL: none */
-    struct gpu_name profile; /* of a profile that is in no table; 0 memory_gib: there is none */
+    bool from_log;           /* a log was read: values that it does not have are missing or
+                                defaults */
+    const char *log;         /* the first log; NULL: none */
+    struct gpu_name profile; /* the GPU of a profile that is in no table; 0 memory_gib: there is
+                                none */
 };
 
-/* The GPU: that of the log or of the table, else that of the profile that is named. NULL: neither.
- */
+/* Returns the GPU: that of the log or of the table, else that of the profile that is named; NULL if
+ * there is neither. */
 const struct gpu_name *settle_gpu(const struct settled *s);
 
-/* Puts a key, its value in YAML. */
+/* Sets a key to a value in YAML. */
 IFL_PRINTF(3, 4)
 void settle_put(struct settled *s, const char *key, const char *format, ...);
-/* The same for a value that is nowhere said, with what it rests on. */
+/* As settle_put, for a value that no source gives; `says` is what it rests on. */
 void settle_assume(struct settled *s, const char *key, const char *value, const char *says);
-/* Copies a count that the server was given, if it is said and above 0; an error if it is none. */
+/* Copies a count from the server's settings if it is given and above 0; a value that is no count is
+ * an error. */
 void settle_count(struct settled *s, const char *name, const char *key);
-/* The same, or a default where it is not said or 0, with what that rests on. */
+/* As settle_count, with a default, and what it rests on, if the count is not given or 0. */
 void settle_count_or(struct settled *s, const char *name, const char *key, const char *dflt,
                      const char *says);
-/* As settle_count for a number. */
+/* As settle_count, for a real number. */
 void settle_real(struct settled *s, const char *name, const char *key);
-/* The number that a fact says; `dflt` where it is not said. */
+/* Returns the number in a fact; `dflt` if it is not given. */
 double settle_real_or(struct settled *s, const char *name, double dflt);
-/* facts_decide of several flags, up to NULL. */
+/* facts_decide for several flags; the list ends with NULL. */
 void settle_decide(struct settled *s, const char *const *names, enum finding_kind kind,
                    const char *key, const char *says);
-/* The count that a fact says; `dflt` where it is not said. */
+/* Returns the count in a fact; `dflt` if it is not given. */
 long long settle_number(struct settled *s, const char *name, long long dflt);
-/* The same; a count below 1 that is said is an error. */
+/* As settle_number; a given count below 1 is an error. */
 long long settle_at_least_1(struct settled *s, const char *name, long long dflt);
-/* A line of the report. */
+/* Adds a line to the report. */
 void settle_find(struct settled *s, enum finding_kind kind, struct place at, const char *what,
                  const char *key, const char *says);
-/* Ends with an error at the place of a fact, or of nothing at all. */
+/* Stops with an error at the place of the fact `name`, or without a place if there is none. */
 IFL_PRINTF(3, 4)
 void settle_fail(struct settled *s, const char *name, const char *format, ...);
 
@@ -57,46 +60,48 @@ void settle_model(struct settled *s);
 void settle_weights(struct settled *s);
 /* True if the configuration names a model that can be read: *model. */
 bool settle_known_model(const struct settled *s, struct model *model);
-/* Their bits where the server casts them, after the above. */
+/* Sets the width of the weights if the server casts them. Call it after settle_model and
+ * settle_weights. */
 void settle_width(struct settled *s);
-/* The length that the checkpoint allows, where it is not that of the profile; else 0. */
+/* Returns the length that the checkpoint allows if it differs from that of the profile; otherwise
+ * 0. */
 long long settle_checkpoint_len(const struct settled *s);
-/* Puts the length that the flag `name` says, else that of the checkpoint where it is not the
- * profile's; a length beyond both is found. */
+/* Sets the length from the flag `name`, else from the checkpoint if that differs from the profile;
+ * a length beyond both becomes a finding. */
 void settle_length(struct settled *s, const char *name);
 
-/* vLLM's size of blocks where FlashMLA is the default and no size is said. */
+/* Sets vLLM's block size if FlashMLA is the default and no size is given. */
 void settle_latent_blocks(struct settled *s);
-/* vLLM's width of K/V of a model with an indexer, unless it is said. */
+/* Sets vLLM's width of K/V for a model with an indexer, unless it is given. */
 void settle_sparse_kv(struct settled *s);
-/* K/V in fp8 where none is asked for and the checkpoint has scales for it, by a tool whose scales
- * this release follows. */
+/* Sets K/V in fp8 if no format is requested and the checkpoint has scales for it from a tool that
+ * this release supports. */
 void settle_kv_scales(struct settled *s, bool modelopt, bool compressed_tensors);
 
-/* model, hardware, parallel, engine.dtype and kv_dtype: of any server. `replicas` names the fact.
- */
+/* Sets model, hardware, parallel, engine.dtype and kv_dtype, for any server. `replicas` names the
+ * fact with the number of replicas. */
 void settle_common(struct settled *s, const char *tensor, const char *pipeline,
                    const char *replicas);
 
-/* The ranks that log against the argument `tensor`: more of them are an error, and where it is not
- * said, they are as many. */
+/* Compares the number of ranks that write the log with the argument `tensor`: more ranks are an
+ * error; if the argument is not given, their number is used. */
 void settle_ranks(struct settled *s, const char *tensor);
 
-/* How a server speaks of its K/V. */
+/* The names of a server's settings about K/V. */
 struct pool_names {
     const char *block; /* the fact: tokens of a block */
-    long long dflt;    /* of it, and what that rests on */
+    long long dflt;    /* default of the block size, and what it rests on */
     const char *dflt_is;
     const char *tokens;  /* the fact: tokens of K/V that were asked for */
-    bool rounds_up;      /* they take a block for the last ones */
-    const char *missing; /* what a log that says neither tokens nor blocks lacks */
+    bool rounds_up;      /* the last tokens take a block of their own */
+    const char *missing; /* the name of what a log with neither tokens nor blocks lacks */
 };
-/* serving.kv.block_tokens and num_blocks. */
+/* Sets serving.kv.block_tokens and num_blocks. */
 void settle_pool(struct settled *s, const struct pool_names *names);
 
-/* The deployment, with what it rests on, unless the profile has times of its own for the host. */
+/* Sets the deployment, with what it rests on, unless the profile has host times of its own. */
 void settle_deployment(struct settled *s, const char *name, const char *says);
-/* The same for one of its keys, "deployment.host.step_s" for instance. */
+/* As settle_deployment, for one of its keys, such as "deployment.host.step_s". */
 void settle_host_time(struct settled *s, const char *key, const char *value, const char *says);
 
 /* Orders of the queue: SGLang's --schedule-policy, and the module here. */
@@ -106,19 +111,21 @@ struct sglang_order {
 extern const struct sglang_order sglang_orders[];
 extern const size_t n_sglang_orders;
 
-/* Guesses. With those of drafts_go_ahead, or none, vLLM's asynchronous loop is the default. True:
- * SGLang has some, in the loop of the preset sglang. */
+/* Settings of speculation. With the proposers of drafts_go_ahead, or without speculation, vLLM's
+ * asynchronous loop is the default. settle_drafts_sglang returns true if SGLang speculates in the
+ * loop of the preset sglang. */
 void settle_drafts_vllm(struct settled *s, bool v1);
 bool drafts_go_ahead(const struct settled *s);
 bool settle_drafts_sglang(struct settled *s);
 
-/* Tiers below the device, once all other keys are there, which may not go together with them. A
- * host cache of TensorRT-LLM is of each GPU. */
+/* Set the tiers below the device. Call them when all other keys are set, since some exclude tiers.
+ * A host cache of TensorRT-LLM is per GPU. */
 void settle_tiers_vllm(struct settled *s, bool v1);
 void settle_tiers_sglang(struct settled *s);
 void settle_tiers_trtllm(struct settled *s, double gpus);
 
-/* Which pool of cluster.pools a server for prompts or answers alone is: a line of the report. */
+/* Adds a line to the report that says which pool of cluster.pools a server is that only prefills or
+ * only decodes. */
 void settle_role_vllm(struct settled *s, bool v1);
 void settle_role_sglang(struct settled *s);
 

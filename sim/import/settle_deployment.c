@@ -1,4 +1,4 @@
-/* The host of a server's version, where the profile's own is that of another one. */
+/* Sets the host's times of a server's version if those of the profile belong to another version. */
 #include "cost/hardware.h"
 
 #include "import/settle.h"

@@ -1,4 +1,4 @@
-/* Guesses: serving.draft and serving.speculation, as the presets vllm-v1-ngram, vllm-v1-eagle,
+/* Sets serving.draft and serving.speculation, as the presets vllm-v1-ngram, vllm-v1-eagle,
  * sglang-eagle and sglang-eagle-adaptive have them. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The model: its profile, its length and the width of its weights. */
+/* Sets the model: its profile, its length and the width of its weights. */
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>

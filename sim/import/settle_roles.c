@@ -1,5 +1,5 @@
-/* Servers for prompts or for answers alone: the command line of one is one pool of cluster.pools.
- */
+/* Servers that only prefill or only decode: the command line of one such server is one pool of
+ * cluster.pools. */
 #include <string.h>
 
 #include "import/objects.h"

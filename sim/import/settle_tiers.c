@@ -1,5 +1,5 @@
-/* K/V below the device: serving.kv.tiers.host, as the presets vllm-v1-offload, vllm-v1-lmcache,
- * sglang-hicache and trtllm-host-cache have it. */
+/* Sets serving.kv.tiers.host, K/V in host memory, as the presets vllm-v1-offload, vllm-v1-lmcache,
+ * sglang-hicache and trtllm-host-cache do. */
 #include <stdlib.h>
 #include <string.h>
 

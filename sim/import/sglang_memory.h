@@ -25,25 +25,25 @@ enum sglang_role { SGLANG_BOTH, SGLANG_PREFILL, SGLANG_DECODE };
 
 struct sglang_server {
     int version;
-    double gpu_mib; /* as nvidia-smi says it */
+    double gpu_mib; /* memory as nvidia-smi reports it */
     long long tensor, pipeline;
     long long groups;             /* of attention in parallel; 1: none */
     long long chunk_tokens;       /* --chunked-prefill-size; 0: not said, -1: prompts run whole */
-    long long max_prefill_tokens; /* in place of it then */
+    long long max_prefill_tokens; /* replaces chunk_tokens if prompts run whole */
     long long max_seqs;           /* --max-running-requests; 0: not said */
     long long graph_seqs;         /* --cuda-graph-max-bs; 0: not said */
-    long long draft_tokens;       /* of a step that verifies */
+    long long draft_tokens;       /* tokens per request of a verifying step */
     enum sglang_drafts drafts;
     enum sglang_role role;
     bool no_graphs, no_prompt_graphs;
     bool no_fused_prompts; /* something that 0.5.10 to 0.5.13 capture no graphs of prompts with */
     bool deepep;
     bool is_llama_2; /* graphs of prompts of at most 4096 tokens */
-    bool is_latent;  /* and of at most 2048 */
+    bool is_latent;  /* graphs of prompts of at most 2048 tokens */
 };
 
 long long sglang_chunk_tokens(const struct sglang_server *server);
-/* To three decimals from 0.4.8 on, as SGLang rounds it. */
+/* Rounded to three decimals from 0.4.8 on, as SGLang does. */
 double sglang_static_share(const struct sglang_server *server);
 
 #endif

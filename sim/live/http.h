@@ -27,23 +27,24 @@ struct http_options {
 
 struct http;
 
-/* Listens. NULL and an error if the address cannot be had. */
+/* Listens. Returns NULL, with `error` set, if the address is not available. */
 struct http *http_open(const struct http_options *options, struct ifl_error *error);
 void http_close(struct http *http); /* accepts NULL; connections are closed */
 void http_stop_listening(struct http *http);
 int http_port(const struct http *http);
 size_t http_n_connections(struct http *http); /* a tenth of a second old at most */
 
-/* Answers with a whole body; HEAD, with its length alone. `type` is its content type. */
+/* Answers with a whole body; a HEAD request gets only its length. `type` is the content type. */
 void http_reply(struct evhttp_request *request, int status, const char *type, const char *body,
                 size_t n_bytes);
 /* The words of a status. */
 const char *http_reason(int status);
-/* From now on the answer is waited for: `gone` is called if the client goes before http_release,
- * and reading is left to that. While a request is held, only writing may time out. */
+/* Call it when the answer will follow later: `gone` is called if the client disconnects before
+ * http_release, and nothing else reads from the connection. While a request is held, only writing
+ * may time out. */
 void http_hold(struct evhttp_request *request, const struct live_limits *limits,
                void (*gone)(struct evhttp_connection *connection, void *context), void *context);
-/* The answer is complete but for its last bytes. */
+/* Call it when the answer is complete except for its last bytes. */
 void http_release(struct evhttp_request *request, const struct live_limits *limits);
 /* Bytes of the answer that the client has not taken yet. */
 size_t http_unsent_bytes(struct evhttp_request *request);

@@ -11,11 +11,13 @@ struct names {
     uint32_t n, cap, most;
 };
 
-/* At most that many names, or any number. 0 or IFL_E_NOMEM. */
+/* names_open: creates a table of at most so many names, or of any number. Returns 0 or IFL_E_NOMEM.
+ */
 enum { NAMES_ANY = INT32_MAX };
 int names_open(struct names *names, uint32_t most);
 void names_close(struct names *names); /* zeroed memory is valid */
-/* The number of the name, a new one if need be. Negative: there are too many, or no memory. */
+/* Finds the number of the name, which is added if it is new. Returns a negative code if there are
+ * too many names, or if memory is short. */
 int names_number(struct names *names, const char *name, uint32_t *number);
 static inline const char *names_text(const struct names *names, uint32_t number)
 {

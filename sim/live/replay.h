@@ -2,8 +2,8 @@
  *
  * Requests are due as in a simulated run (run/workload.h): by stamps and draws, in closed loops, as
  * turns behind the answer before, and again after a client has left. One thread sends, reads and
- * writes. A request that the client sends late has latencies from the time that it was due and from
- * the time that it was sent. A run with a client that was the bottleneck is marked. */
+ * writes. Latencies of a request are counted both from the time that it was due and from the time
+ * that it was sent. A run in which the client was the bottleneck is marked. */
 #ifndef SIM_LIVE_REPLAY_H
 #define SIM_LIVE_REPLAY_H
 
@@ -20,14 +20,14 @@ struct replay_options {
     const struct config *config; /* its workload, its objectives, the seed of its arrivals */
     struct trace_shelf *traces;
     struct replay_server server;
-    struct replay_body body; /* model NULL: the first that the server names */
+    struct replay_body body; /* model NULL: the first model that the server lists */
     struct replay_vocabulary vocabulary;
-    double ramp_s;     /* in which the load grows from nothing to all; 0: at once */
+    double ramp_s;     /* time in which the load grows from nothing to its full rate; 0: at once */
     uint64_t n_warmup; /* requests before the run, in no report */
-    double wait_s;     /* for the server to be ready */
-    double timeout_s;  /* of a request */
-    double stall_s;    /* without a byte, after which a request has failed */
-    double metrics_s;  /* between two looks at the server's metrics; 0: none */
+    double wait_s;     /* longest wait for the server to be ready */
+    double timeout_s;  /* longest time of a request */
+    double stall_s;    /* time without a byte after which a request has failed */
+    double metrics_s;  /* interval of reading the server's metrics; 0: never */
     double late_bound_s;
     size_t most_event_bytes, most_answer_bytes;
     bool keeps_chunks;   /* writes chunks.csv */
@@ -42,10 +42,12 @@ struct replay_result {
     struct replay_client client;
     struct replay_spread ttft_due_s, e2e_due_s, connect_s;
     char model[256], version[128]; /* "" where the server does not say */
-    uint64_t n_uncounted;          /* finished requests of which a chunk was taken for a token */
-    uint64_t n_other_prompts;      /* of which the server counts another prompt than was sent */
-    char first_error[320];         /* of a request that failed; "" if none did */
-    bool stopped;                  /* before its end */
+    uint64_t n_uncounted;          /* finished requests for which a chunk was counted as one
+                                      token */
+    uint64_t n_other_prompts;      /* requests for which the server counts another prompt length
+                                      than was sent */
+    char first_error[320];         /* error of the first request that failed; "" if none did */
+    bool stopped;                  /* the run was stopped before its end */
 };
 
 /* Sends the workload and writes to out_dir, when the run is over,
@@ -63,10 +65,10 @@ struct replay_result {
 extern const char *const replay_files[]; /* all that it may write or remove; ends with NULL */
 int replay_run(const struct replay_options *options, struct replay_result *result,
                struct ifl_error *error);
-/* The result as a table. */
+/* Prints the result as a table. */
 void replay_print(const struct replay_result *result, FILE *out);
 
-/* What a server says at /version, or "" . Most of text is 128 bytes. */
+/* Reads what a server answers at /version, or "". At most 128 bytes. */
 void replay_version(const struct replay_server *server, char text[128]);
 
 #endif

@@ -20,27 +20,30 @@
 
 struct replay_answer {
     int32_t n_samples;   /* answers in one stream; tokens of the first count */
-    int32_t most_tokens; /* that were asked for, of each; more are an error */
+    int32_t most_tokens; /* tokens requested for each sample; more are an error */
     int32_t *ids; /* [most_tokens] takes the tokens' ids. replay_answer_begin sets it to NULL; the
                      owner may set it afterwards */
     int32_t n_ids;
-    int32_t n_tokens; /* so far, of a sample */
-    bool counted;     /* by the server: no chunk was taken for one token */
+    int32_t n_tokens; /* tokens of a sample so far */
+    bool counted;     /* the server gave the count: no chunk was counted as one token */
     bool has_usage;
     int32_t prompt_tokens, cached_tokens; /* -1: not said */
-    int64_t queue_ns;                     /* the server's own; IFL_NEVER: not said */
+    int64_t queue_ns;                     /* queueing time reported by the server; IFL_NEVER: not
+                                             reported */
     bool is_finished;                     /* some choice had a finish_reason */
     bool is_done;                         /* [DONE] */
-    char error[256];                      /* what is wrong with the stream, or the server's word */
+    char error[256];                      /* what is wrong with the stream, or the server's
+                                             message */
 };
 
-/* The beginning of an answer. */
+/* Begins an answer. */
 void replay_answer_begin(struct replay_answer *answer, int32_t n_samples, int32_t most_tokens);
-/* Takes an event. Returns how many tokens it brings, or -1: `error` says why. */
+/* Handles an event. Returns the number of tokens in it, or -1; `error` then says why. */
 int32_t replay_answer_take(struct replay_answer *answer, const char *data, size_t n);
-/* The message in the body of an error, or its beginning: printable, in one line. */
+/* Writes the message in the body of an error, or the beginning of the body: printable, in one line.
+ */
 void replay_answer_error(const char *body, size_t n, char *text, size_t n_text);
-/* Control characters become blanks. */
+/* Replaces control characters by blanks. */
 void replay_printable(char *text);
 
 #endif

@@ -14,12 +14,14 @@ struct replay_body {
     enum replay_prompts prompts;
     const struct replay_words *words; /* borrowed; not read where prompts are ids */
     bool may_stop;                    /* the answer may end before its length is reached */
-    bool sends_priority;      /* of rows that have one; servers that do not order by it refuse it */
+    bool sends_priority;      /* send the priority of rows that have one; servers that do not order
+                                 by priority refuse it */
     const char *const *extra; /* [n_extra] "KEY=JSON", which replace what is here */
     size_t n_extra;
 };
 
-/* Each extra is a key and JSON, or a word, which is text. Else IFL_E_INPUT. */
+/* Checks that each extra is a key with JSON, or with a word, which counts as text. Returns
+ * IFL_E_INPUT otherwise. */
 int replay_body_check(const struct replay_body *body, struct ifl_error *error);
 /* Makes the body of a request with n_output tokens. It is NUL-ended; the caller frees text->of.
  * wants_ids: the ids of the answer are asked for. */

@@ -28,7 +28,8 @@ struct replay_server { /* how a server is reached */
     const char *proxy;   /* NULL: none, whatever the environment says */
 };
 
-/* http or https, a host, no user, query or fragment. Else IFL_E_INPUT. */
+/* Checks the server's URL: http or https, a host, no user, query or fragment. Returns IFL_E_INPUT
+ * otherwise. */
 int replay_server_check(const struct replay_server *server, struct ifl_error *error);
 
 struct replay_http; /* opaque */
@@ -43,36 +44,39 @@ struct replay_end {
 };
 
 struct replay_handler {
-    /* The next bytes of the answer. False: the transfer ends, and `done` gets an error. */
+    /* Receives the next bytes of the answer. Returning false ends the transfer, and `done` gets an
+     * error. */
     bool (*take)(void *context, struct replay_call *call, int64_t now_ns, const char *bytes,
                  size_t n);
-    /* The transfer is over; the call is gone when it returns. Not called after a cancel. */
+    /* Called when the transfer is over; the call is freed when `done` returns. Not called after a
+     * cancel. */
     void (*done)(void *context, const struct replay_end *end);
     void *context;
 };
 
-/* The caller owes replay_http_close on success. The server is borrowed. */
+/* On success the caller must call replay_http_close. The server is borrowed. */
 int replay_http_open(const struct replay_server *server, struct replay_http **http,
                      struct ifl_error *error);
 void replay_http_close(struct replay_http *http); /* cancels all calls; accepts NULL */
 
-/* Starts a transfer to the server's URL with `path` behind it: a POST of the body, which must stay
- * until its end, or a GET where it is NULL. NULL without memory. */
+/* Starts a transfer to the server's URL followed by `path`: a POST of the body, which must stay
+ * valid until the end of the transfer, or a GET if the body is NULL. Returns NULL if memory is
+ * short. */
 struct replay_call *replay_http_start(struct replay_http *http, const char *path, const char *body,
                                       size_t n_body, const struct replay_handler *handler);
-/* Ends the transfer at once and closes its connection, so that the server notices. Not within
- * `take` or `done`. */
+/* Ends the transfer at once and closes its connection, so that the server notices. Must not be
+ * called within `take` or `done`. */
 void replay_http_cancel(struct replay_http *http, struct replay_call *call);
 
-/* Of an answer that has begun. */
+/* Status of an answer that has begun. */
 long replay_call_status(const struct replay_call *call);
 const char *replay_call_type(const struct replay_call *call); /* content-type, "" without one */
 bool replay_call_headers_too_long(const struct replay_call *call);
 
-/* Waits until `until_ns`, or until something has happened, and lets the transfers go on. */
+/* Waits until `until_ns`, or until something has happened, and handles the transfers. */
 int replay_http_wait(struct replay_http *http, int64_t until_ns, struct ifl_error *error);
 
-/* What the module exports as inflight_http: the functions above. */
+/* The functions above, as the module inflight_http exports them. */
 struct replay_http_module {
     size_t n_bytes; /* of this struct */
     int (*server_check)(const struct replay_server *server, struct ifl_error *error);
@@ -88,7 +92,7 @@ struct replay_http_module {
     int (*wait)(struct replay_http *http, int64_t until_ns, struct ifl_error *error);
 };
 
-/* ---- one transfer, waited for ---- */
+/* ---- one transfer, which the caller waits for ---- */
 
 struct replay_got {
     long status;

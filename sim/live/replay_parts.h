@@ -1,5 +1,5 @@
-/* What the files of the load client share: replay.c has the loop, replay_stream.c a request,
- * replay_scrape.c the server's metrics, replay_report.c the files at the end. */
+/* Functions that the files of the load client share: replay.c has the loop, replay_stream.c handles
+ * a request, replay_scrape.c the server's metrics, replay_report.c the files at the end. */
 #ifndef SIM_LIVE_REPLAY_PARTS_H
 #define SIM_LIVE_REPLAY_PARTS_H
 
@@ -24,16 +24,16 @@ struct replay {
     struct event_heap timers; /* their payload: a record and what happens (replay_stream.c) */
     uint64_t n_timers;
     size_t n_open;              /* streams under way */
-    bool warming;               /* requests are in no report */
+    bool warming;               /* warm-up: requests are in no report */
     struct replay_text *ready;  /* [trace.n] bodies made before they are due */
-    struct replay_known *known; /* [trace.n] what turns begin with */
+    struct replay_known *known; /* [trace.n] what the prompts of turns begin with */
     size_t next_ready, n_ready_bytes;
     int32_t *ids; /* [longest prompt] scratch */
     struct replay_rows requests, chunks;
     int64_t flushed_ns;
     struct replay_scrape *scrape; /* NULL: none */
     uint64_t n_chunks;
-    struct ifl_error error; /* the first that ends the run */
+    struct ifl_error error; /* the first error; it ends the run */
     bool failed;
 };
 
@@ -49,11 +49,11 @@ int replay_give_up(struct replay *replay, const struct ifl_error *error);
 
 /* Sends the request, which is due at arrival->sent_ns. */
 int replay_send(struct replay *replay, const struct arrival *arrival, struct ifl_error *error);
-/* Ends what is due now: clients that leave, requests that take too long. */
+/* Ends the streams that are due now: clients that leave, and requests that take too long. */
 int replay_expire(struct replay *replay, int64_t now_ns, struct ifl_error *error);
 /* Ends all streams, which then have failed. */
 void replay_end_all(struct replay *replay, const char *why);
-/* Makes the body of a request, to stand in `ready` or to be sent. */
+/* Makes the body of a request, to be kept in `ready` or sent at once. */
 int replay_make_body(struct replay *replay, const struct arrival *arrival, struct replay_text *text,
                      struct ifl_error *error);
 
@@ -61,10 +61,11 @@ int replay_make_body(struct replay *replay, const struct arrival *arrival, struc
 
 int replay_scrape_open(struct replay *replay, const char *path, struct ifl_error *error);
 void replay_scrape_destroy(struct replay_scrape *scrape); /* accepts NULL */
-/* Looks at the metrics if it is time to; *next_ns is when it will be. */
+/* Reads the metrics if they are due; *next_ns is the next time. */
 int replay_scrape_look(struct replay *replay, int64_t now_ns, int64_t *next_ns,
                        struct ifl_error *error);
-/* A last look, waited for a short time; closes the file. Returns `code` or what goes wrong now. */
+/* Reads the metrics a last time, waiting a short time, and closes the file. Returns `code`, or the
+ * code of an error now. */
 int replay_scrape_finish(struct replay *replay, int code, struct ifl_error *error);
 
 /* ---- replay_report.c ---- */

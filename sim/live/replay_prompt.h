@@ -1,4 +1,4 @@
-/* Prompts for rows of a trace that have lengths alone: token ids, or words in their place.
+/* Prompts for rows of a trace that have only lengths: token ids, or words in their place.
  *
  * Ids are those of run/token_ids.h, keyed by the row and not by the order of arrival. Tokens that
  * the trace says are shared (prefix groups, hash ids, turns, retries) have the same ids; all others
@@ -20,8 +20,7 @@ struct replay_vocabulary {
     int32_t first_id, n_ids; /* ids in [first_id, first_id + n_ids) */
 };
 
-/* What was sent before and stands at the beginning of a prompt: a turn's earlier turns, with the
- * answers that the server gave. */
+/* Text sent before that begins a prompt: a turn's earlier turns, with the server's answers. */
 struct replay_known {
     int32_t *ids; /* NULL: nothing */
     int32_t n;
@@ -32,7 +31,7 @@ void replay_prompt_ids(const struct replay_vocabulary *vocabulary, const struct 
                        const struct replay_known *known, int32_t *ids);
 /* Appends "[1,2,3]". */
 int replay_prompt_list(const int32_t *ids, int32_t n, struct replay_text *text);
-/* Words that prompts are made of, where ids will not do. */
+/* Words of which prompts are made if ids cannot be sent. */
 enum { REPLAY_MOST_WORDS = 64 };
 struct replay_words {
     const char *of[REPLAY_MOST_WORDS]; /* [n] constant texts */
@@ -42,9 +41,9 @@ struct replay_words {
 
 /* Common English words, each of which is one token of most vocabularies. */
 void replay_words_common(struct replay_words *words);
-/* Those of them that are one token each, beside one another, of the tokenizer in that file or
- * folder, so that n words have exactly n tokens. IFL_E_INPUT if it cannot be read or has too few.
- */
+/* Chooses the words that are one token each, also next to each other, in the tokenizer of that file
+ * or folder, so that n words have exactly n tokens. Returns IFL_E_INPUT if the tokenizer cannot be
+ * read or has too few such words. */
 int replay_words_choose(const char *tokenizer_path, struct replay_words *words,
                         struct ifl_error *error);
 /* Appends a word for each id, a blank between two. */

@@ -23,7 +23,7 @@ struct replay_record {
     int64_t end_ns;                                       /* the transfer was over */
     int64_t queue_ns;                                     /* as the server says; IFL_NEVER */
     int64_t ttft_slo_ns, tpot_slo_ns;
-    int32_t prompt_tokens, output_tokens;        /* sent; got */
+    int32_t prompt_tokens, output_tokens;        /* tokens sent; tokens received */
     int32_t prompt_tokens_server, cached_tokens; /* as the server counts; -1: it does not say */
     int32_t n_chunks;
     bool counted; /* tokens are as the server counts them */
@@ -31,7 +31,7 @@ struct replay_record {
     char *error;     /* owned; NULL: none */
     int64_t *gap_ns; /* [n_gaps] between chunks with tokens; owned */
     int32_t n_gaps;
-    struct replay_stream *stream; /* while it is under way */
+    struct replay_stream *stream; /* the stream while it is under way */
 };
 
 /* Latencies of a record; IFL_NEVER where it has none. */
@@ -49,7 +49,8 @@ struct replay_records {
     size_t n, cap;
 };
 
-/* A new record, zeroed; NULL without memory. The address holds until the next one is made. */
+/* Adds a zeroed record; returns NULL if memory is short. The address is valid until the next record
+ * is added. */
 struct replay_record *replay_records_add(struct replay_records *records);
 void replay_records_free(struct replay_records *records);
 
@@ -59,24 +60,24 @@ size_t replay_request_bytes(const struct replay_record *record);
 /* Writes the row and returns the place behind it. */
 char *replay_put_request(char *at, const struct replay_record *record);
 
-struct replay_spread { /* of a sample; NaN where it is empty */
+struct replay_spread { /* spread of a sample; NaN if it is empty */
     double p50, p90, p99, max;
 };
 
-/* What the client itself did. */
+/* Figures about the client itself. */
 struct replay_client {
     size_t n_sent;
     struct replay_spread late_s; /* sent - due */
     double late_bound_s;
     bool is_bound;        /* late_s.p99 is above the bound */
-    double wall_s, cpu_s; /* of the run without its reports */
+    double wall_s, cpu_s; /* time of the run without its reports */
     uint64_t n_chunks;
 };
 
 /* Fills in n_sent, late_s and is_bound. */
 int replay_judge(const struct replay_records *records, struct replay_client *client,
                  struct ifl_error *error);
-/* Of the finished requests: of latencies from sent_ns, or from due_ns. */
+/* Latencies of the finished requests, from sent_ns or from due_ns. */
 enum replay_latency { REPLAY_TTFT, REPLAY_TTFT_DUE, REPLAY_E2E, REPLAY_E2E_DUE, REPLAY_CONNECT };
 int replay_spread_of(const struct replay_records *records, enum replay_latency latency,
                      struct replay_spread *spread, struct ifl_error *error);

@@ -18,24 +18,25 @@ enum { REPLAY_ROWS_BYTES = 1 << 16 };
 struct replay_rows {
     int fd; /* -1: closed */
     char path[IFL_PATH_BYTES];
-    size_t n; /* gathered */
+    size_t n; /* bytes collected */
     int64_t n_written;
     char bytes[REPLAY_ROWS_BYTES];
 };
 
-/* Makes the file, which is empty but for the header, a row. */
+/* Creates the file with the header as its only row. */
 int replay_rows_open(struct replay_rows *rows, const char *path, const char *header,
                      struct ifl_error *error);
-/* Room for a row of so many bytes, at most REPLAY_ROWS_BYTES / 2; NULL after an error. */
+/* Returns room for a row of so many bytes, at most REPLAY_ROWS_BYTES / 2; NULL after an error. */
 char *replay_rows_room(struct replay_rows *rows, size_t n_bytes, struct ifl_error *error);
 /* The row ends here. */
 static inline void replay_rows_end(struct replay_rows *rows, const char *end)
 {
     rows->n = (size_t)(end - rows->bytes);
 }
-/* Hands what is gathered to the system. */
+/* Writes the collected rows. */
 int replay_rows_flush(struct replay_rows *rows, struct ifl_error *error);
-/* Flushes and closes; `code` is what has gone wrong before. Returns it, or what goes wrong now. */
+/* Flushes and closes. `code` is the code of an earlier error; returns it, or the code of an error
+ * now. */
 int replay_rows_close(struct replay_rows *rows, int code, struct ifl_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* The server's own metrics, looked at at even times of the client's clock. */
+/* Reads the server's own metrics at regular intervals of the client's clock. */
 #include "live/replay_parts.h"
 
 #include <stdlib.h>

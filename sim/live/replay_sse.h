@@ -13,8 +13,9 @@
 #include "live/replay_text.h"
 
 struct replay_sse {
-    size_t most_bytes; /* of a line, and of an event's data */
-    /* Takes the data of an event, not NUL-ended, borrowed until it returns. False: read no on. */
+    size_t most_bytes; /* limit of a line, and of an event's data */
+    /* Receives the data of an event, not NUL-ended and borrowed until it returns. Returning false
+     * ends the reading. */
     bool (*event)(void *context, const char *data, size_t n);
     void *context;
     /* private: an unfinished line, and the data of an unfinished event */
@@ -31,10 +32,10 @@ enum replay_sse_end {
     REPLAY_SSE_NO_MEMORY
 };
 
-/* Takes the next bytes of the stream. After another answer than REPLAY_SSE_GOES_ON it is not called
- * again. A zeroed reader with the public members set is at the beginning of a stream. */
+/* Reads the next bytes of the stream. After a result other than REPLAY_SSE_GOES_ON it must not be
+ * called again. A zeroed reader with the public members set is at the beginning of a stream. */
 enum replay_sse_end replay_sse_take(struct replay_sse *sse, const char *bytes, size_t n);
-/* Frees what it holds; the reader is then at a beginning. */
+/* Frees the reader's memory; the reader is then at the beginning of a stream. */
 void replay_sse_reset(struct replay_sse *sse);
 
 #endif

@@ -1,8 +1,8 @@
 /* A server in front of a flight: OpenAI's API for requests and answers, and a recording that,
  * simulated again, gives the same steps.
  *
- * serve_open listens; the flight that has its source then serves, in its own thread, until SIGTERM
- * or SIGINT. */
+ * serve_open listens. The flight that uses its source then serves requests, in its own thread,
+ * until SIGTERM or SIGINT. */
 #ifndef SIM_LIVE_SERVE_H
 #define SIM_LIVE_SERVE_H
 
@@ -19,9 +19,10 @@ struct serve_options {
     void *context;
 };
 
-/* Makes an empty recording, a trace without rows. IFL_E_INPUT if there is one. */
+/* Creates an empty recording, a trace without rows. Returns IFL_E_INPUT if the file exists. */
 int serve_make_recording(const char *trace_path, struct ifl_error *error);
-/* NULL and an error if that fails. The recording has been made. */
+/* Opens the server; returns NULL, with `error` set, on failure. The recording must have been
+ * created. */
 struct serve *serve_open(const struct serve_options *options, struct ifl_error *error);
 const struct source *serve_source(struct serve *serve);
 int serve_port(const struct serve *serve);

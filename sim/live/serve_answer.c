@@ -1,4 +1,5 @@
-/* Answers, in the form of vLLM's OpenAI server (0.32.0): streamed, a chunk a token, or whole. */
+/* Writes answers in the form of vLLM's OpenAI server (0.32.0): streamed, with one chunk per token,
+ * or whole. */
 #include <event2/bufferevent.h>
 #include <stdlib.h>
 #include <string.h>

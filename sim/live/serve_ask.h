@@ -9,8 +9,8 @@
 #include "live/serve_tokenizer.h"
 
 struct served_model {
-    const char *name;   /* as clients say it */
-    const char *config; /* as the configuration says it */
+    const char *name;   /* name that clients use */
+    const char *config; /* name in the configuration */
     int32_t max_model_tokens;
 };
 
@@ -18,7 +18,8 @@ struct served_models {
     const struct served_model *of; /* [n] */
     size_t n;
     const struct served_text *text; /* of all of them */
-    int32_t most_logprobs;          /* that an answer may have; 0: not even of its own tokens */
+    int32_t most_logprobs;          /* most log probabilities per token of an answer; 0: not even
+                                       of its own tokens */
 };
 
 /* An answer that is an error. */
@@ -43,24 +44,24 @@ struct ask {
     char user[ASK_NAME_BYTES], session[ASK_NAME_BYTES], request_id[ASK_NAME_BYTES];
     struct tokens *prompts; /* [n_prompts], owned */
     size_t n_prompts;
-    bool by_law; /* nothing but the server's law says how long the answer is */
+    bool by_law; /* the length of the answer is drawn by the server's law */
 };
 
-/* False: it is refused. ask_free is due in either case. */
+/* Reads a request. Returns false if it is refused. ask_free must be called in either case. */
 bool ask_read(struct ask *ask, bool chat, const char *body, size_t n_bytes,
               const struct served_models *models, int32_t most_samples,
               struct answer_error *refusal);
-/* The same of /tokenize: the prompt alone. */
+/* As ask_read, for /tokenize: only the prompt. */
 bool ask_read_prompt(struct ask *ask, const char *body, size_t n_bytes,
                      const struct served_models *models, struct answer_error *refusal);
-/* The ids of /detokenize, as a prompt. */
+/* As ask_read, for /detokenize: its ids, as a prompt. */
 bool ask_read_tokens(struct ask *ask, const char *body, size_t n_bytes,
                      const struct served_models *models, struct answer_error *refusal);
 void ask_free(struct ask *ask);
 
 /* The body of an error, the caller's to free; NULL without memory. */
 char *answer_error_json(const struct answer_error *refusal);
-/* Fills the refusal; false. */
+/* Fills the refusal. Returns false. */
 IFL_PRINTF(5, 6)
 bool refuse(struct answer_error *refusal, int status, const char *type, const char *param,
             const char *format, ...);

@@ -18,7 +18,7 @@ struct weighed { /* tokens of an answer and what was said of them; zeroed, it is
     int64_t n_chars; /* of the texts of tokens before */
 };
 
-/* NULL logprobs: the engine says nothing of the token. 0 or IFL_E_NOMEM. */
+/* Adds a token. logprobs NULL: the engine gives none for it. Returns 0 or IFL_E_NOMEM. */
 int weighed_add(struct weighed *weighed, int32_t token, const struct ifl_logprobs *logprobs);
 void weighed_free(struct weighed *weighed);
 /* Writes the object and empties the list. Its next token goes on behind the object. */

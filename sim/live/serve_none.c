@@ -1,4 +1,4 @@
-/* The server where inflight was built without libevent. */
+/* Replaces the server if inflight was built without libevent. */
 #include "live/serve.h"
 
 static int fail(struct ifl_error *error)

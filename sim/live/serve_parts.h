@@ -1,5 +1,5 @@
-/* What the files of the server share: serve.c starts it and ends it, serve_routes.c takes requests,
- * serve_answer.c writes answers, serve_metrics.c counts. */
+/* Structs and functions that the files of the server share: serve.c starts and ends it,
+ * serve_routes.c takes requests, serve_answer.c writes answers, serve_metrics.c counts. */
 #ifndef SIM_LIVE_SERVE_PARTS_H
 #define SIM_LIVE_SERVE_PARTS_H
 
@@ -34,11 +34,11 @@ struct serve {
     struct served_models served;
     struct ifl_trace lengths; /* of answers, drawn in advance */
     struct serve_metrics metrics;
-    struct exchange *exchanges; /* a list of all */
+    struct exchange *exchanges; /* list of all exchanges */
     size_t n_exchanges;
     uint64_t n_asked; /* requests of completions and chats so far */
-    double started_s; /* of the steady clock */
-    long started_at;  /* of the clock on the wall, seconds since 1970 */
+    double started_s; /* seconds of the steady clock */
+    long started_at;  /* wall-clock time, seconds since 1970 */
     bool stopping;
     void (*ready)(void *context, const struct serve *serve);
     void *ready_context;
@@ -47,8 +47,8 @@ struct serve {
 /* A prompt of an exchange, with its answers. */
 struct part {
     struct exchange *exchange;
-    size_t number; /* of the prompt */
-    int64_t row;   /* of the source; -1: it has ended */
+    size_t number; /* number of the prompt */
+    int64_t row;   /* row of the source; -1: the request has ended */
     int32_t n_prompt, n_output;
     int64_t sent_ns, last_ns;
 };
@@ -80,14 +80,14 @@ struct exchange {
 /* Listeners of the source: the owner is a struct part. */
 void answer_token(void *context, void *owner, const struct source_token *token);
 void answer_ended(void *context, void *owner, const struct ifl_request_record *record);
-/* The prompts leave the flight. */
+/* Removes the prompts of the exchange from the flight. */
 void answer_leave(struct exchange *exchange);
-/* The client has gone. */
+/* Called when the client has gone. */
 void answer_gone(struct evhttp_connection *connection, void *exchange);
 void answer_free(struct exchange *exchange);
-/* The flight is over: exchanges that are left end with an error. */
+/* Call it when the flight is over: the remaining exchanges end with an error. */
 void answer_refuse_all(struct serve *serve);
-/* An error in place of the answer, or at its end. */
+/* Sends an error in place of the answer, or at its end. */
 void answer_refuse(struct evhttp_request *http, const struct answer_error *refusal);
 
 /* ---- serve_routes.c ---- */

@@ -1,4 +1,4 @@
-/* Requests of clients: which path is which, and the way of a completion into the flight. */
+/* Handles requests of clients: dispatches paths, and passes completions to the flight. */
 #include <event2/keyvalq_struct.h>
 #include <stdlib.h>
 #include <string.h>

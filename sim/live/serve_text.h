@@ -1,4 +1,4 @@
-/* How texts count as tokens, where no tokenizer is configured.
+/* Converts between texts and tokens if no tokenizer is configured.
  *
  * A text is cut into pieces of four bytes from its beginning, the last one shorter; each is a
  * token. The answers of a simulation are made of words of three letters behind a blank, which are
@@ -18,16 +18,16 @@ struct tokens {
 };
 
 void tokens_free(struct tokens *tokens); /* zeroed memory is valid */
-/* 0 or IFL_E_NOMEM. */
+/* Adds a token. Returns 0 or IFL_E_NOMEM. */
 int tokens_add(struct tokens *tokens, int32_t token);
 int tokens_add_text(struct tokens *tokens, const char *text, size_t n_bytes);
-/* A message of a chat. */
+/* Adds a message of a chat. Returns 0 or IFL_E_NOMEM. */
 int tokens_add_message(struct tokens *tokens, const char *role, const char *text, size_t n_bytes);
-/* What stands before the answer of a chat. */
+/* Adds the tokens before the answer of a chat. Returns 0 or IFL_E_NOMEM. */
 int tokens_add_turn(struct tokens *tokens);
 
 enum { TOKEN_TEXT_BYTES = 5 };
-/* The text of a token, with its NUL. */
+/* Writes the text of a token, with its NUL. */
 void token_text(int32_t token, char text[TOKEN_TEXT_BYTES]);
 
 #endif

@@ -1,10 +1,11 @@
 /* Texts to tokens and tokens to texts, by the model's tokenizer where workload.tokenizer names it,
  * else by the rule of serve_text.h.
  *
- * A prompt's text gets what the model's own server puts around it (ifl_tokenizer_frame), unless the
- * request says add_special_tokens: false. Messages of a chat are written into one text by the
- * forms of live.chat, which gets nothing around it. Answers that are drawn are words that are a
- * token each, so that an answer that comes back in a prompt has the same tokens. */
+ * A prompt's text gets the special tokens that the model's own server adds around it
+ * (ifl_tokenizer_frame), unless the request has add_special_tokens: false. Messages of a chat are
+ * written into one text by the templates of live.chat; nothing is added around it. Answers that are
+ * drawn are words that are a token each, so that an answer that comes back in a prompt has the same
+ * tokens. */
 #ifndef SIM_LIVE_SERVE_TOKENIZER_H
 #define SIM_LIVE_SERVE_TOKENIZER_H
 
@@ -22,7 +23,7 @@ struct served_text {
     struct ifl_encoder *encoder;
     struct ifl_decoder *decoder;
     struct ifl_token_frame frame;
-    const uint32_t *words; /* [n_words] of answers that are drawn */
+    const uint32_t *words; /* words of drawn answers */
     size_t n_words;
     const struct live_chat *chat;
     char no_chat[200]; /* why chats are refused; "": they are not */
@@ -33,7 +34,8 @@ int served_text_open(struct served_text *text, const struct config *config,
                      struct ifl_error *error);
 void served_text_close(struct served_text *text); /* zeroed memory is valid */
 
-/* Adds the tokens of a text. IFL_E_NOMEM, or IFL_E_INPUT where the tokenizer gives up on it. */
+/* Adds the tokens of a text. Returns 0, IFL_E_NOMEM, or IFL_E_INPUT if the tokenizer fails on it.
+ */
 int served_text_add(const struct served_text *text, const char *bytes, size_t n_bytes, bool framed,
                     struct tokens *tokens, struct ifl_error *error);
 /* True if a client may send the id. */
@@ -45,35 +47,35 @@ struct served_chat { /* messages one after the other; zeroed but for `text` and 
     const struct served_text *text;
     struct tokens *tokens;
     struct evbuffer *written; /* with a tokenizer */
-    bool has_part;            /* of the message */
+    bool has_part;            /* the message has a part */
 };
 
-/* 0 or IFL_E_NOMEM. A message is begun, has parts, and ends; the turn is what the answer follows.
- */
+/* Each message is begun, has parts, and is ended; the turn precedes the answer. All return 0 or
+ * IFL_E_NOMEM. */
 int served_chat_begin(struct served_chat *chat);
 int served_chat_message(struct served_chat *chat, const char *role);
 int served_chat_part(struct served_chat *chat, const char *role, const char *bytes, size_t n_bytes);
 int served_chat_message_end(struct served_chat *chat, const char *role);
 int served_chat_turn(struct served_chat *chat);
-/* Adds the tokens. */
+/* Adds the tokens of the chat. */
 int served_chat_end(struct served_chat *chat, struct ifl_error *error);
 void served_chat_free(struct served_chat *chat);
 
 /* ---- an answer ---- */
 
-/* Bytes of a character that is not whole yet. */
+/* Bytes of a character that is not complete yet. */
 struct text_flow {
     unsigned char held[4];
     unsigned n;
 };
 
-/* Writes the token's text as the inside of a string in JSON: what is no character of UTF-8 becomes
- * U+FFFD, what may become one waits. */
+/* Writes the token's text as the inside of a JSON string. Bytes that are no UTF-8 become U+FFFD;
+ * bytes that may still become a character are kept back. */
 void served_text_put(const struct served_text *text, struct text_flow *flow, int32_t token,
                      bool keeps_special, struct evbuffer *out);
-/* No token follows: what has waited is no character. */
+/* Call it after the last token: bytes kept back are no character. */
 void served_text_put_end(struct text_flow *flow, struct evbuffer *out);
-/* A text of its own, special tokens included. */
+/* Writes tokens as a complete text, special tokens included. */
 void served_text_put_whole(const struct served_text *text, const struct tokens *tokens,
                            struct evbuffer *out);
 /* The token as a vocabulary has it: U+2581 for blanks, or a letter for each byte. */

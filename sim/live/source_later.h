@@ -8,7 +8,7 @@
 #include "run/source.h"
 
 struct heard {
-    struct source_token token; /* token.at_ns: when it is heard */
+    struct source_token token; /* token.at_ns: when the client receives it */
     bool ended;                /* not a token: the request of token.row has ended */
     struct ifl_request_record record;
 };
@@ -18,7 +18,7 @@ struct later { /* a ring; zeroed, it is empty */
     size_t first, n, cap;
 };
 
-/* 0 or IFL_E_NOMEM. */
+/* Returns 0 or IFL_E_NOMEM. */
 int later_add(struct later *later, const struct heard *heard);
 struct heard later_take(struct later *later); /* the first; there is one */
 static inline int64_t later_due_ns(const struct later *later)

@@ -1,5 +1,5 @@
 /* The recording of a server's requests as a trace: a row is written when its request arrives,
- * complete but for abort_s. That cell is blank and is filled in if the client leaves. */
+ * complete except for abort_s. That cell is blank and is filled in if the client leaves. */
 #ifndef SIM_LIVE_SOURCE_TRACE_H
 #define SIM_LIVE_SOURCE_TRACE_H
 
@@ -13,7 +13,7 @@ struct source_trace {
     uint64_t flushed_bytes;
 };
 
-/* Makes the file, with its header alone; IFL_E_INPUT if it is there. */
+/* Creates the file with only its header. Returns IFL_E_INPUT if it exists. */
 int source_trace_make(const char *path, struct ifl_error *error);
 /* Opens such a file. */
 int source_trace_open(struct source_trace *file, const char *path, struct ifl_error *error);
@@ -26,7 +26,7 @@ struct source_row {
     const struct ifl_trace *trace; /* `row` of it has the rest */
     size_t row;
     const char *client, *session; /* texts without line feeds */
-    const int32_t *tokens;        /* [n_tokens] of the prompt, and of its answer */
+    const int32_t *tokens;        /* [n_tokens] tokens of the prompt and of its answer */
     int32_t n_tokens;
 };
 
@@ -35,7 +35,8 @@ int source_trace_add(struct source_trace *file, const struct source_row *row, ui
                      struct ifl_error *error);
 int source_trace_abort(struct source_trace *file, uint64_t abort_at, int64_t abort_ns,
                        struct ifl_error *error);
-/* Writes the rows so far. With a full disk it is IFL_E_IO, and the file ends with a whole row. */
+/* Writes the rows so far. Returns IFL_E_IO if the disk is full; the file then ends with a complete
+ * row. */
 int source_trace_flush(struct source_trace *file, struct ifl_error *error);
 
 #endif

@@ -11,30 +11,33 @@ struct here {
     struct live_pool pool;
     struct waiting waiting;
     struct live_list running;      /* ON_DEVICE, in order of start */
-    struct live_list apart;        /* AMONG_PEERS, not in the cohort: prompts, mostly */
+    struct live_list apart;        /* AMONG_PEERS, running requests that are not in the cohort:
+                                      mostly those in prefill */
     int32_t n_in_prefill;          /* running requests that do not decode yet */
     struct live_request **swapped; /* in no order */
     size_t n_swapped;
     int64_t n_seqs_here;         /* sequences that wait, run or are swapped out */
     int64_t n_unanswered_tokens; /* prompt tokens of the requests without a first token */
-    int64_t last_arrival_ns;     /* the latest of all requests so far */
+    int64_t last_arrival_ns;     /* the latest arrival at this replica so far */
     uint64_t n_starts;
-    size_t cap;           /* requests; each array that a plan fills has room for twice as many */
-    struct cohort cohort; /* behind what each plan reads: it ends in what few do */
+    size_t cap;           /* requests that there is room for; each array that a plan fills has room
+                             for twice as many */
+    struct cohort cohort; /* placed behind the fields that each plan reads; the last fields of the
+                             cohort are rarely read */
     uint64_t n_backs;     /* preemptions to the back of the queue */
 };
 
-/* 0, or IFL_E_NOMEM. Zeroed memory is valid for here_destroy. parts_bytes: live_pool_init.
- * refresh: brings a member of the cohort up to date when a policy reads it. */
+/* Returns 0 or IFL_E_NOMEM. Zeroed memory is valid for here_destroy. parts_bytes is that of
+ * live_pool_init; `refresh` brings a member of the cohort up to date when a policy reads it. */
 int here_create(struct here *here, struct kv_block block, size_t parts_bytes,
                 void (*refresh)(const struct ifl_ticks *ticks, const struct ifl_request *r));
 void here_destroy(struct here *here);
-/* Before the first request comes. */
+/* Call it before the first request joins. */
 static inline void here_speculate(struct here *here, const struct ragged_options *options)
 {
     cohort_speculate(&here->cohort, options);
 }
-/* Room for n requests. 0, or IFL_E_NOMEM. */
+/* Makes room for n requests. Returns 0 or IFL_E_NOMEM. */
 int here_reserve(struct here *here, size_t n);
 
 /* ---- coming and going for good ---- */
@@ -85,7 +88,8 @@ static inline void here_stop(struct here *here, struct live_request *r)
     here->n_in_prefill -= !request_decodes(&r->pub);
 }
 
-/* r, which was in prefill, has computed more of it. */
+/* r was in prefill and has computed more tokens; if it decodes now it no longer counts as in
+ * prefill. */
 static inline void here_compute(struct here *here, const struct live_request *r)
 {
     ifl_assert(here->n_in_prefill > 0);
@@ -98,7 +102,7 @@ static inline void here_leave_cohort(struct here *here, struct live_request *r)
     live_append(&here->apart, AMONG_PEERS, r);
 }
 
-/* r, which is apart, joins the cohort; counts: cohort_add. */
+/* r, which runs apart, joins the cohort; for `counts` see cohort_add. */
 static inline void here_join_cohort(struct here *here, struct live_request *r, bool counts)
 {
     live_remove(&here->apart, AMONG_PEERS, r);
@@ -110,7 +114,7 @@ static inline void here_join_cohort(struct here *here, struct live_request *r, b
 void here_add_swapped(struct here *here, struct live_request *r);
 void here_remove_swapped(struct here *here, struct live_request *r);
 
-/* The number of a preemption to the back of the queue. */
+/* Returns the number of this preemption to the back of the queue, from 0. */
 static inline uint64_t here_next_back(struct here *here)
 {
     return here->n_backs++;

@@ -1,9 +1,9 @@
 /* The step in flight: its description for the executor, its row of steps.csv, and the steps that
- * have ended and of which no module has been told yet.
+ * have ended but for which on_step_end has not been called yet.
  *
  * Several steps in flight (overlap.h) are a ring. A step is appended to it when it is committed,
  * and is copied back when it ends, to the fields that a single step in flight has. All requests of
- * such steps are in `planned`; none is in the cohort. The promise of such a step is kept with it
+ * such steps are in `planned`; none is in the cohort. Each of these steps keeps its own promise
  * (rotation.c). */
 #ifndef SIM_REPLICA_IN_FLIGHT_H
 #define SIM_REPLICA_IN_FLIGHT_H
@@ -22,17 +22,18 @@ enum { REPLICA_LONGEST_RUN = 1024 };
 
 /* A step in flight that begins again as often as it ends (rotation.c). */
 struct rounds {
-    struct live_list *grow;  /* [block_tokens], GROWING: its requests that lack a block in turn i,
-                                i + block_tokens and so on, of one list */
-    int64_t n_taken, n_left; /* since the rotation began; those that may be taken in all */
+    struct live_list *grow;  /* [block_tokens], GROWING: list i has the requests of the step that
+                                lack a block in the turns i, i + block_tokens and so on */
+    int64_t n_taken, n_left; /* turns since the rotation began; turns that the rotation may take in
+                                all */
     int64_t last_end_ns, max_gap_ns;
 };
 
-/* A request that has left while several steps were in flight, and what the rest of its rows of
- * work.csv says. */
+/* A request that has left while several steps were in flight: the values for its remaining rows of
+ * work.csv. */
 struct left_work {
     size_t row;      /* in the trace */
-    int32_t attempt; /* below 0: it has its answer, and no row */
+    int32_t attempt; /* below 0: the request has its full answer and gets no further row */
     int32_t preemptions;
 };
 
@@ -40,52 +41,55 @@ struct left_work {
 struct flown {
     struct ifl_step_desc desc;
     struct ifl_step_record record;
-    struct planned *planned; /* [n_planned]; r is NULL where it has left since */
+    struct planned *planned; /* [n_planned]; r is NULL if the request has left since */
     size_t n_planned;
     struct ifl_work *work;
-    struct left_work *left; /* [n_work], where the request of `work` is NULL */
+    struct left_work *left; /* [n_work]; entry i is valid if work[i].request is NULL */
     int32_t slot;
-    struct ifl_promise promise; /* n_steps 0: none */
+    struct ifl_promise promise; /* n_steps 0: the step has no promise */
     struct rounds rounds;
 };
 
 struct in_flight {
     bool busy;       /* no further plan may be made before a step ends */
-    bool ticks;      /* the cohort takes part in it */
-    bool only_ticks; /* and nothing else: the next tick has the same description and record, but for
-                        sums and times */
+    bool ticks;      /* the cohort takes part in the step */
+    bool only_ticks; /* only the cohort takes part: the next tick has the same description and
+                        record, except for sums and times */
     struct ifl_step_desc desc;
     struct ifl_work *work;  /* only for executors that read it */
     struct left_work *left; /* as in struct flown */
     uint32_t *tables;       /* block tables of the sequences of groups */
     size_t n_tables, cap_tables;
-    struct ifl_result *results; /* of the steps that end, if a module asks for them */
+    struct ifl_result *results; /* results of the steps that end, if a module asks for them */
     struct ifl_step_record record;
-    const int32_t *n_accepted;  /* of the step that ends, as the executor says; NULL: it does not */
-    int32_t n_preempted_before; /* by plans that led to no step since the last one */
-    int64_t last_end_ns;        /* of the step before, IFL_NEVER before the first */
+    const int32_t *n_accepted;  /* accepted guesses of the step that ends, if the executor reports
+                                   them; else NULL */
+    int32_t n_preempted_before; /* preemptions since the last step, by plans that led to no step */
+    int64_t last_end_ns;        /* end of the previous step; IFL_NEVER before the first step */
     int64_t n_barren_steps;     /* steps since the last one that produced a token */
 
     struct flown *flown; /* [depth], a ring of n_flown from `oldest` on; NULL: depth is 1 */
     size_t depth, oldest, n_flown;
     int32_t next_slot, n_empty_slots; /* slots that were planned in vain since the last step */
-    size_t n_promised; /* steps in a row, the last one included, that stand as promised: nothing has
-                          happened since they were planned but that steps ended */
+    size_t n_promised; /* steps in a row, up to the last one, whose promises stand: since they were
+                          planned, nothing but ends of steps has happened */
 
     /* steps that repeat one another */
-    int64_t tick_ns;         /* duration of the last tick that coasted */
+    int64_t tick_ns;         /* duration of the last tick ended by in_flight_pass */
     bool tells;              /* some module has on_step_end */
     int32_t n_untold;        /* ticks that have ended, without a call of on_step_end yet */
-    int64_t untold_start_ns; /* start of the first of them */
-    int64_t *ends_ns; /* [REPLICA_LONGEST_RUN, or a stretch if none is told of], from the first
-                         request on: of the untold ticks, and of the steps that end now */
+    int64_t untold_start_ns; /* start of the first untold tick */
+    int64_t *ends_ns;        /* [REPLICA_LONGEST_RUN, or the length of a stretch if no module has
+                                on_step_end], allocated with the first request: ends of the untold
+                                ticks and of the steps that end now */
 };
 
-/* Fills what is the same in every description and every record. Call it once the arrays of the plan
- * are there. 0, or IFL_E_NOMEM. */
+/* Fills the fields that are the same in every description and every record. Call it once the arrays
+ * of the plan are allocated. Returns 0 or IFL_E_NOMEM. */
 int in_flight_create(struct replica *replica);
 void in_flight_destroy(struct in_flight *in_flight);
-/* Room for n requests in the arrays that executor and modules ask for. 0, or IFL_E_NOMEM. */
+/* Makes room for n requests in the arrays that the executor and the modules ask for. Returns 0 or
+ * IFL_E_NOMEM. */
 int in_flight_reserve(struct replica *replica, size_t n);
 
 /* ---- committing ---- */
@@ -107,55 +111,60 @@ static inline int32_t in_flight_take_preempted(struct in_flight *in_flight)
 }
 /* ---- in_flight_sums.c: of the description ---- */
 
-/* Where the sums of a step go: to its executor, and to its row of steps.csv. */
+/* Where the sums of a step are written: the totals for its executor and its row of steps.csv. */
 struct step_sums_of {
     struct ifl_step_totals *totals;
     struct ifl_step_record *record;
 };
 
-/* The sums of what is planned. */
+/* Fills the sums of the planned step. */
 void in_flight_sum(struct replica *replica, struct step_sums_of *sums);
-/* n sequences of the cohort give up as much K/V as they add. */
+/* Notes that n sequences of the cohort give up as much K/V as they add. */
 void in_flight_note_full(struct step_sums_of *sums, int32_t n);
-/* The guesses of the cohort's next tick. */
+/* Adds the guesses of the cohort's next tick to the totals. */
 void in_flight_add_guesses(const struct replica *replica, struct ifl_step_totals *totals);
 
-/* Turns the plan into a description; requests have not advanced yet. */
+/* Turns the plan into a description. Call it before the counts of the requests advance. */
 void in_flight_describe(struct replica *replica);
-/* Fills the record, but for its times, and puts the step down as under way. */
+/* Fills the record, except its times, and marks the step as in flight. */
 void in_flight_submit(struct replica *replica);
-/* The same for the next tick of a promise, which begins at now_ns. */
+/* As in_flight_submit, for the next tick of a promise, which begins at now_ns. */
 void in_flight_submit_tick(struct replica *replica, int64_t now_ns);
 
 /* ---- several steps in flight ---- */
 
-/* The step submitted last goes behind those in flight. */
+/* Appends the step submitted last to the ring of steps in flight. */
 void in_flight_push(struct replica *replica);
-/* The oldest step comes back, to end. */
+/* Takes the oldest step off the ring, back into the fields of a single step, where it then ends. */
 void in_flight_pull(struct replica *replica);
-/* A plan was made; stands: no promise was void when it began. */
+/* Notes that a plan was made. stands: every promise of a step in flight held when the plan began.
+ */
 static inline void in_flight_note_plan(struct in_flight *in_flight, bool stands)
 {
     if (!stands)
         in_flight->n_promised = 0;
 }
-/* i from the oldest step on. */
+/* The i-th step in flight, counted from the oldest. */
 struct flown *in_flight_at(struct in_flight *in_flight, size_t i);
-/* It begins again, with a token more for each request, behind all others. */
+/* The oldest step begins again, with one more token for each of its requests, as the last of the
+ * ring. */
 struct flown *in_flight_turn(struct replica *replica);
-/* Steps have begun again: the description is that of the last one. */
+/* Call it after steps have begun again: in_flight->desc becomes the description of the last step.
+ */
 static inline void in_flight_settle(struct in_flight *in_flight)
 {
     in_flight->desc = in_flight_at(in_flight, in_flight->n_flown - 1)->desc;
 }
 /* The description of the step that was committed last and has not ended. */
 const struct ifl_step_desc *in_flight_last(const struct in_flight *in_flight);
-/* r leaves all steps in flight: what they compute for it is lost. */
+/* Removes r from all steps in flight; what these steps compute for r is lost. */
 void in_flight_drop(struct replica *replica, struct live_request *r);
-/* Which requests the next plan is not shown, and which tokens it may go on from. */
+/* Call it when a plan begins, with several steps in flight. Sets which requests the plan is not
+ * shown, and from which pending tokens it may continue. */
 void in_flight_open(struct replica *replica);
-/* A plan has led to no step. True: that of the next slot is due. If all slots were tried and no
- * step is in flight they are tried again: now requests may be given up. */
+/* Call it after a plan that led to no step. Returns true if the plan of the next slot is due at
+ * once. If all slots were tried in vain while no step is in flight, each slot is tried once more;
+ * requests may then be dropped. */
 bool in_flight_try_next_slot(struct replica *replica);
 static inline bool in_flight_may_give_up(const struct in_flight *in_flight, bool slots)
 {
@@ -166,7 +175,7 @@ static inline void in_flight_note_moved(struct in_flight *in_flight)
 {
     in_flight->n_empty_slots = 0;
 }
-/* Nothing can be planned beside the steps in flight. */
+/* waits: no further plan is to be made until one of the steps in flight ends. */
 static inline void in_flight_wait(struct in_flight *in_flight, bool waits)
 {
     in_flight->busy = in_flight->busy || (waits && in_flight->n_flown > 0);
@@ -174,40 +183,43 @@ static inline void in_flight_wait(struct in_flight *in_flight, bool waits)
 
 /* ---- ending ---- */
 
-/* The times of the step, in its record. */
+/* Fills the times of the step in its record. */
 void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done);
-/* The oldest of several steps has ended, and its row has its times; it stays where it is. */
+/* Fills the times of the oldest of several steps, which has ended, in its record. The step stays in
+ * the ring. */
 static inline void in_flight_land(struct in_flight *in_flight, const struct ifl_done *done)
 {
     in_flight->record = in_flight_at(in_flight, 0)->record;
     in_flight->n_barren_steps = 0;
     in_flight_stamp(in_flight, done);
 }
-/* The step has ended. Returns how many steps modules are told of with it. */
+/* Marks the step as ended. Returns the number of steps that modules are told of now: this step and
+ * the untold ticks before it. */
 int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done);
-/* The executor's numbers of accepted guesses; NULL: it gives none. */
+/* n_accepted: the accepted guesses that the executor reports; NULL if it reports none. */
 static inline void in_flight_hear_accepted(struct in_flight *in_flight, const int32_t *n_accepted)
 {
     in_flight->n_accepted = n_accepted;
 }
-/* So many guesses of the step have held. */
+/* Records that n guesses of the step were accepted. */
 static inline void in_flight_note_accepted(struct in_flight *in_flight, int32_t n)
 {
     in_flight->record.accepted_tokens = n;
 }
-/* The step has produced a token, so that the run comes to an end. */
+/* The step has produced a token: the count of steps in a row without a token returns to 0. */
 static inline void in_flight_note_token(struct in_flight *in_flight)
 {
     in_flight->n_barren_steps = 0;
 }
-/* Lists which requests got how many tokens in the last n_steps steps. Returns the number of
- * entries. */
+/* Lists the requests that got tokens in the last n_steps steps, each with its number of tokens.
+ * Returns the number of entries. */
 size_t in_flight_list_results(struct replica *replica, int32_t n_steps);
 
 /* ---- ticks that end without an event ---- */
 
-/* Notes the ends of the committed step and of those behind it, from their durations. Returns how
- * many of them end before until_ns and, apart from the committed one, begin by promised_ns. */
+/* Notes the ends of the committed step and of the steps behind it, from their durations. Returns
+ * how many of these steps may end without an event: a step must end before until_ns and, unless it
+ * is the committed one, begin by promised_ns. */
 size_t in_flight_foresee(struct in_flight *in_flight, const int64_t *duration_ns, size_t n,
                          int64_t until_ns, int64_t promised_ns);
 static inline void in_flight_note_end(struct in_flight *in_flight, int64_t end_ns)
@@ -215,11 +227,11 @@ static inline void in_flight_note_end(struct in_flight *in_flight, int64_t end_n
     ifl_assert(in_flight->n_untold < REPLICA_LONGEST_RUN);
     in_flight->ends_ns[in_flight->n_untold] = end_ns;
 }
-/* Ends the committed step and n - 1 behind it, the last of which took last_ns. Their ends are noted
- * already. Returns the end of the last one. */
+/* Ends the committed step and the n - 1 steps behind it, of which the last took last_ns. Their ends
+ * must be noted already (in_flight_foresee). Returns the end of the last step. */
 int64_t in_flight_pass(struct in_flight *in_flight, const struct ifl_done *first, size_t n,
                        int64_t last_ns);
-/* Modules have been told of all steps. */
+/* Notes that on_step_end has been called for all steps. */
 static inline void in_flight_tell(struct in_flight *in_flight)
 {
     in_flight->n_untold = 0;

@@ -4,16 +4,16 @@
 
 #include "replica/module.h"
 
-/* Modules that have a certain hook, in order of their kinds, by their places among those of the
- * replica: pointers to them would take eight times the memory, which each plan reads. */
+/* Modules that have a certain hook, in order of their kinds, as indices into the replica's modules.
+ * Pointers would take eight times the memory, and each plan reads the list. */
 struct listener_list {
     uint8_t n, of[N_MODULES];
 };
 
-/* A module that limits the promises of the plans that have asked it, or of all plans. */
+/* A module whose `steady` limits promises: of the plans that have asked it, or of all plans. */
 struct bound {
     const struct module *module;
-    unsigned asked; /* it limits those with one of these bits in step->asked */
+    unsigned asked; /* it limits the plans with one of these bits in step->asked */
 };
 
 struct listeners {
@@ -29,7 +29,7 @@ static inline void listeners_create(struct listeners *on, const struct module *m
 {
     *on = (struct listeners){.modules = modules};
 }
-/* Lists the module, one of them, with the hooks that it has. */
+/* Adds the module, which must be one of `modules`, to the list of each hook that it has. */
 void listeners_add(struct listeners *on, const struct module *module);
 
 /* The body may not `break`. */

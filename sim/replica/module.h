@@ -12,12 +12,13 @@ enum { MAX_MORE_ADMITS = 7, N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
 struct module_config {
     const struct ifl_policy *policy;
     void *params; /* [policy->params_bytes], owned */
-    /* of the key that names it, for errors; empty, 0 and 0: none does */
+    /* place of the key that names the module, for errors; empty, 0 and 0 if no key does */
     char file[256];
     int line, column;
 };
 
-/* One instance for the cluster; of the other kinds each replica has one. */
+/* True if the cluster has one instance of this kind of module; of the other kinds each replica has
+ * an instance. */
 static inline bool module_is_of_cluster(enum ifl_kind kind)
 {
     return kind == IFL_ROUTE || kind == IFL_SCALE;
@@ -25,21 +26,22 @@ static inline bool module_is_of_cluster(enum ifl_kind kind)
 
 struct module {
     const struct ifl_policy *policy;
-    void *self; /* parameters, then state, then its part of each client and replica */
+    void *self; /* parameters, then state, then the module's part of each client and replica */
 };
 
-/* Owned by the caller; zeroed memory is valid for module_destroy. The module's part of a request
- * begins at offset *parts_bytes, which grows by its size. */
+/* The caller owns the module; zeroed memory is valid for module_destroy. The module's part of a
+ * request begins at offset *parts_bytes; *parts_bytes grows by the size of the part. Returns 0 or
+ * the code of `error`. */
 int module_create(struct module *module, const struct module_config *config,
                   const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error);
-/* A router's has a part of each replica of the cluster, too. */
+/* As module_create; a router also has a part of each replica of the cluster. */
 int module_create_router(struct module *module, const struct module_config *config,
                          const struct ifl_limits *limits, uint32_t n_replicas, size_t *parts_bytes,
                          struct ifl_error *error);
 void module_destroy(struct module *module);
 
-/* The most tokens that a draft module guesses for a request in a step, as its `most` says; 0: it is
- * none, or never guesses any. Needs no instance. */
+/* Returns the largest number of tokens that a draft module guesses for a request in a step, as its
+ * `most` says; 0 if the module is no draft module or never guesses. No instance is needed. */
 int32_t module_most_drafts(const struct module_config *config);
 
 /* "batching", "order" and so on. */

@@ -7,7 +7,7 @@
  *                    (waiting.h)
  *
  * The loop moves the K/V (run/flight_moves.c, flight_tiers.c, flight_swap.c). The lists `handed`,
- * `asked` and `swaps` have the requests that it has yet to handle. */
+ * `asked` and `swaps` have the requests that the loop has yet to handle. */
 #ifndef SIM_REPLICA_MOVING_H
 #define SIM_REPLICA_MOVING_H
 
@@ -15,24 +15,30 @@
 
 struct moving {
     bool on;                             /* requests may come from other replicas, or go there */
-    bool room_awaited;                   /* a request of this plan has found no room */
-    int32_t n, n_blocks;                 /* MOVING, and what they hold */
-    int32_t n_coming;                    /* of these */
-    int32_t n_loaded, n_loaded_blocks;   /* LOADED */
-    int32_t n_before;                    /* coming, before the next step begins */
-    int32_t n_leaving_blocks;            /* of those on their way to the host */
-    int32_t n_claimed_blocks;            /* of these, that requests of this plan wait for */
-    int32_t n_returning, returning_seqs; /* on their way back; they have seats */
-    struct live_request **handed; /* [n_handed] prompts that the step which has ended completed */
+    bool room_awaited;                   /* a request that is swapped out has found no room for its
+                                            return in this plan */
+    int32_t n, n_blocks;                 /* MOVING requests, and the blocks that they hold */
+    int32_t n_coming;                    /* MOVING requests whose K/V comes here */
+    int32_t n_loaded, n_loaded_blocks;   /* LOADED requests, and the blocks that they hold */
+    int32_t n_before;                    /* coming requests that the next step waits for */
+    int32_t n_leaving_blocks;            /* device blocks that are being copied to the host */
+    int32_t n_claimed_blocks;            /* of these blocks, those that requests of this plan
+                                            already wait for */
+    int32_t n_returning, returning_seqs; /* requests and sequences on their way back from the host;
+                                            they have seats */
+    struct live_request **handed; /* [n_handed] requests whose prompts the ended step completed for
+                                     another replica */
     size_t n_handed;
-    struct live_request **asked; /* [n_asked] coming, or with n_below 0 no longer wanted */
+    struct live_request **asked; /* [n_asked] requests whose K/V is to come; n_below 0: no K/V is
+                                    needed any more */
     size_t n_asked;
-    struct live_request **swaps; /* [n_swaps] that a plan has sent to the host, or back, since the
-                                    loop looked */
+    struct live_request **swaps; /* [n_swaps] requests that a plan has sent to the host, or back,
+                                    since the loop last looked */
     size_t n_swaps;
 };
 
-/* Room for n requests; 0 or IFL_E_NOMEM. Zeroed memory is valid for moving_destroy, and off. */
+/* Makes room for n requests. Returns 0 or IFL_E_NOMEM. Zeroed memory is valid for moving_destroy,
+ * and means that no request moves. */
 int moving_reserve(struct moving *moving, size_t n);
 void moving_destroy(struct moving *moving);
 static inline void moving_begin(struct moving *moving, bool on)
@@ -40,15 +46,15 @@ static inline void moving_begin(struct moving *moving, bool on)
     moving->on = on;
 }
 
-/* r goes elsewhere with what it has computed. */
+/* Lists r for the loop: r is MOVING to another replica with the K/V that it has computed. */
 static inline void moving_hand_over(struct moving *moving, struct live_request *r)
 {
     moving->handed[moving->n_handed++] = r;
     moving->n++;
     moving->n_blocks += r->pub.stale.n_blocks;
 }
-/* Lists r for the loop: it has taken blocks for K/V that is to come. before: the next step waits
- * for it. */
+/* Lists r for the loop: r is MOVING and has taken blocks for K/V that is to come. before: the next
+ * step waits for this K/V. */
 static inline void moving_ask(struct moving *moving, struct live_request *r, bool before)
 {
     moving->asked[moving->n_asked++] = r;
@@ -58,7 +64,8 @@ static inline void moving_ask(struct moving *moving, struct live_request *r, boo
     moving->n_blocks += r->pub.stale.n_blocks;
     moving->n_before += before;
 }
-/* r has taken blocks for what comes from a tier (tiers.h), or from another replica in stages. */
+/* r is MOVING and has taken blocks for K/V that comes from a tier (tiers.h), or in stages from
+ * another replica. */
 static inline void moving_come(struct moving *moving, struct live_request *r)
 {
     r->loads_before = false;
@@ -66,12 +73,12 @@ static inline void moving_come(struct moving *moving, struct live_request *r)
     moving->n_coming++;
     moving->n_blocks += r->pub.stale.n_blocks;
 }
-/* r has taken n blocks more for what comes. */
+/* A MOVING request has taken n more blocks for K/V that comes. */
 static inline void moving_add_blocks(struct moving *moving, int32_t n)
 {
     moving->n_blocks += n;
 }
-/* r, which decoded, goes elsewhere. */
+/* r, which decoded, is MOVING to another replica. */
 static inline void moving_go(struct moving *moving, struct live_request *r)
 {
     r->hands_over = HANDS_REQUEST;
@@ -90,7 +97,7 @@ static inline void moving_swap(struct moving *moving, struct live_request *r)
     moving->n_returning += !out;
     moving->returning_seqs += out ? 0 : r->pub.n_seqs;
 }
-/* It has come there; it still has its blocks. */
+/* The copy of r between device and host has ended; r still has its blocks. */
 static inline void moving_end_swap(struct moving *moving, struct live_request *r)
 {
     ifl_assert(moving->n > 0 && r->pub.state == IFL_MOVING && r->swaps != SWAPS_NOT);
@@ -106,7 +113,7 @@ static inline void moving_clear_swaps(struct moving *moving)
 {
     moving->n_swaps = 0;
 }
-/* Some requests are on their way between device and host. */
+/* True if requests are on their way between device and host. */
 static inline bool moving_swaps(const struct moving *moving)
 {
     return moving->n_leaving_blocks > 0 || moving->n_returning > 0;
@@ -117,14 +124,15 @@ static inline void moving_open(struct moving *moving)
     moving->n_claimed_blocks = 0;
     moving->room_awaited = false;
 }
-/* A request of this plan has found no room: others that come back would take it. */
+/* Notes that a request has found no room in this plan: requests that come back from the host would
+ * take it. */
 static inline void moving_await_room(struct moving *moving)
 {
     moving->room_awaited = true;
 }
-/* True: n blocks are on their way to the host that no other request of this plan waits for. With
- * n 0 there is one, which stays for others: the request only asks for a free block beside its own.
- */
+/* Claims n of the device blocks that are being copied to the host for a request of this plan.
+ * Returns false if fewer than n are unclaimed. With n 0 the request needs only a free block beside
+ * its own: at least one must be unclaimed, and it stays so. */
 static inline bool moving_claim(struct moving *moving, int32_t n)
 {
     if (moving->n_leaving_blocks - moving->n_claimed_blocks < ifl_max(n, 1))
@@ -137,7 +145,7 @@ static inline void moving_do_without(struct moving *moving, struct live_request 
 {
     moving->asked[moving->n_asked++] = r;
 }
-/* r, which is MOVING, is so no longer; it still has its blocks. */
+/* r, which is MOVING, is no longer counted as MOVING; it still has its blocks. */
 static inline void moving_end(struct moving *moving, struct live_request *r)
 {
     ifl_assert(moving->n > 0 && r->pub.state == IFL_MOVING);
@@ -147,7 +155,7 @@ static inline void moving_end(struct moving *moving, struct live_request *r)
     moving->n_before -= r->loads_before;
     r->loads_before = false;
 }
-/* r is LOADED from now on, or no longer. */
+/* Counts r as LOADED (load) or no longer (unload). */
 static inline void moving_load(struct moving *moving, const struct live_request *r)
 {
     moving->n_loaded++;
@@ -159,7 +167,7 @@ static inline void moving_unload(struct moving *moving, const struct live_reques
     moving->n_loaded--;
     moving->n_loaded_blocks -= r->pub.stale.n_blocks;
 }
-/* The loop has handled all requests of the list. */
+/* Empties the list: the loop has handled all its requests. */
 static inline void moving_clear_handed(struct moving *moving)
 {
     moving->n_handed = 0;
@@ -168,7 +176,7 @@ static inline void moving_clear_asked(struct moving *moving)
 {
     moving->n_asked = 0;
 }
-/* r leaves before the loop has looked. */
+/* r leaves before the loop has looked: takes it off the lists for the loop. */
 void moving_forget(struct moving *moving, const struct live_request *r);
 
 #endif

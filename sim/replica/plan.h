@@ -13,12 +13,14 @@
 
 /* One request's share of the step being built. */
 struct planned {
-    struct live_request *r; /* NULL where it was undone */
+    struct live_request *r; /* NULL: undone */
     int32_t n;              /* tokens of each sequence */
-    int32_t n_tokens;       /* of all its sequences, shared ones once */
+    int32_t n_tokens;       /* tokens of all its sequences, shared ones counted once */
     bool decodes, samples;
-    int32_t n_computed; /* of each sequence, these included; once the plan is committed */
-    int32_t n_draft; /* of n_tokens, but not of n: guessed ones; of a prompt, rows in their place */
+    int32_t n_computed; /* tokens of each sequence computed with this step; set when the plan is
+                           committed */
+    int32_t n_draft;    /* guessed tokens, counted in n_tokens but not in n; for a prompt, padding
+                           rows in their place */
 };
 
 /* A snapshot of one list, taken when a plan first asks for it. */
@@ -28,26 +30,31 @@ struct snapshot {
     bool taken;
 };
 
-/* What each plan reads or writes comes first: with many replicas it is fetched anew for each. */
+/* Fields that each plan reads or writes come first: with many replicas they are fetched into the
+ * caches anew for each plan. */
 struct plan {
     struct ifl_step step; /* first: what the policy holds */
     struct planned *planned;
     size_t n_planned;
-    size_t n_decodes; /* planned requests that decode, n_members of them in the cohort */
+    size_t n_decodes; /* planned requests that decode; n_members of them are in the cohort */
     size_t n_members;
     bool ready_all;       /* schedule_ready took the whole cohort */
-    bool shown;           /* n_now of some members was set for it */
+    bool shown;           /* n_now of some members was set because of ready_all */
     bool planning;        /* a plan is being made */
     bool plans_ahead;     /* ended requests run until the next plan is made */
-    bool hides_in_flight; /* see plan_hide */
+    bool hides_in_flight; /* as in plan_hide */
     bool pads_for_ended;  /* the step computes for requests that have ended */
-    bool overruled; /* an admission said yes, and one behind it no: the first may say no later */
-    bool answering; /* a question that may not be answered with another one */
-    bool ranking;   /* the order is asked for the keys that ranked lists wait for */
+    bool overruled; /* one admit module accepted a request that a later one refused: the first may
+                       refuse it later */
+    bool answering; /* a module answers a question in which it may not ask the step for another
+                       answer */
+    bool ranking;   /* the order module is called for keys of ranked lists, or for when keys
+                       change */
     unsigned refused_states; /* bits of enum ifl_state: `refused` names a request */
     int32_t slot;
-    uint64_t n_begun;               /* plans, this one included: its number */
-    int32_t n_rejected;             /* in this plan */
+    uint64_t n_begun;               /* plans made so far, this one included: the number of this
+                                       plan */
+    int32_t n_rejected;             /* requests rejected in this plan */
     int32_t n_ended_victims;        /* ended requests that were preempted in this plan */
     bool broken;                    /* a policy broke the contract; `error` is filled */
     size_t n_outs, n_ins, n_copies; /* in tallied pools outs and ins are only counted */
@@ -55,22 +62,25 @@ struct plan {
     uint64_t first_start;           /* requests that this plan starts have this start_serial, or a
                                        later one */
     int64_t known_ns;               /* requests that arrived later are not shown */
-    struct ifl_promise promise;     /* n_steps 0: none */
-    struct ifl_padding padding;     /* stays while the promise holds */
+    struct ifl_promise promise;     /* n_steps 0: the plan has promised nothing */
+    struct ifl_padding padding;     /* padding of the step; stays while the promise holds */
     struct snapshot started, by_start;
-    /* Of the module that is asked, or told of something, and has not returned; NULL: none, and what
-     * is done to the step the batching module does. */
+    /* The policy of the module that is being called; NULL: none, and the batching module acts on
+     * the step. */
     const struct ifl_policy *called;
-    const struct ifl_policy *ahead; /* a preempt module preempts ahead of need; NULL: none does */
-    const struct ifl_policy *refused_until_by; /* the module that refused until then */
+    const struct ifl_policy *ahead; /* the preempt module whose `ahead` is running; NULL: none */
+    const struct ifl_policy *refused_until_by; /* the module that refused until refused_until_ns */
 
     struct snapshot scheduled;
     struct ifl_copy *outs, *ins;  /* [host blocks + 1] */
-    struct ifl_copy *copies;      /* [device blocks + 1], in the same memory; without groups [0] */
-    int32_t n_asked_draft;        /* for all requests, in the plan of the number draft_asked_in */
-    uint64_t draft_asked_in;      /* 0: in none */
-    struct ifl_padding for_ended; /* what the step computes for these, beside `padding` */
-    struct refusal refused[IFL_LOADED + 1]; /* the last one in this plan, by the request's state */
+    struct ifl_copy *copies;      /* [device blocks + 1] copies within the device; [0] without
+                                     groups */
+    int32_t n_asked_draft;        /* the draft module's answer for all requests in the plan with
+                                     the number draft_asked_in */
+    uint64_t draft_asked_in;      /* 0: not asked yet */
+    struct ifl_padding for_ended; /* what the step computes for ended requests, in addition to
+                                     `padding` */
+    struct refusal refused[IFL_LOADED + 1]; /* last refusal in this plan, by the request's state */
     struct ifl_error error;
 };
 
@@ -80,28 +90,31 @@ struct plan {
 void plan_create(struct plan *plan, const struct ifl_limits *limits,
                  const struct ifl_step_ops *ops);
 void plan_destroy(struct plan *plan);
-/* Room for n requests. 0, or IFL_E_NOMEM. */
+/* Makes room for n requests. Returns 0 or IFL_E_NOMEM. */
 int plan_reserve(struct plan *plan, const struct ifl_limits *limits, bool groups, size_t n);
 
 /* ---- opening and closing ---- */
 
-/* A step begins: nothing is planned yet. max_samples: of a request. */
+/* Resets the plan for a new step: nothing is planned yet. max_samples is the largest number of
+ * samples of a request. */
 void plan_open(struct plan *plan, const struct here *here, const struct accounts *kv,
                int32_t max_samples);
-/* The batching module is about to plan: it has promised nothing yet. plans_ahead: the requests that
- * end with the step in front of it are to run in it; known_ns: later arrivals are not shown. */
+/* Call it before the batching module plans; resets the promise. plans_ahead: requests that ended
+ * with the previous step are shown as running. known_ns: requests that arrived later are not shown.
+ */
 void plan_begin(struct plan *plan, bool plans_ahead, int64_t known_ns);
 static inline void plan_end(struct plan *plan)
 {
     ifl_assert(plan->planning);
     plan->planning = false;
 }
-/* The plan has looked at what a module of that kind says. */
+/* Notes that the plan has used an answer of the module of that kind. */
 static inline void plan_ask(struct plan *plan, enum ifl_kind kind)
 {
     plan->step.asked |= 1u << kind;
 }
-/* A module is called, until plan_return with what this returns: the one that calls it. */
+/* Notes that `policy` is being called. Returns the policy that was being called before, for
+ * plan_return. */
 static inline const struct ifl_policy *plan_call(struct plan *plan, const struct ifl_policy *policy)
 {
     const struct ifl_policy *before = plan->called;
@@ -112,28 +125,29 @@ static inline void plan_return(struct plan *plan, const struct ifl_policy *befor
 {
     plan->called = before;
 }
-/* The modules that are called answer a question that may not be answered with another one. */
+/* answering: the modules called from now on answer a question in which they may not ask the step
+ * for another answer. */
 static inline void plan_set_answering(struct plan *plan, bool answering)
 {
     plan->answering = answering;
 }
-/* The order is called for keys, or for when they change. */
+/* ranking: the order module is being called for keys, or for when keys change. */
 static inline void plan_set_ranking(struct plan *plan, bool ranking)
 {
     plan->ranking = ranking;
 }
-/* What the draft module answers for all requests stands until the plan is made. */
+/* Keeps the draft module's answer for all requests until the plan is made. */
 static inline void plan_keep_draft(struct plan *plan, int32_t n)
 {
     plan->n_asked_draft = n;
     plan->draft_asked_in = plan->n_begun;
 }
-/* From now on a preempt module preempts ahead of need. NULL: it has done so. */
+/* Notes that the `ahead` of a preempt module begins; NULL: it has returned. */
 static inline void plan_set_ahead(struct plan *plan, const struct ifl_policy *ahead)
 {
     plan->ahead = ahead;
 }
-/* A breach of the contract ends the run. The first one counts. */
+/* Records a breach of the contract, which ends the run. Only the first breach counts. */
 void plan_break(struct plan *plan, const struct ifl_error *error);
 
 /* ---- what the step counts ---- */
@@ -149,7 +163,8 @@ static inline void plan_count_adapters(struct plan *plan, const struct adapters 
     plan->step.n_adapters = adapters->n_used;
     plan->step.n_adapter_blocks = adapters->n_used_blocks;
 }
-/* Blocks that a question leaves aside. Negative: they are free again. */
+/* Lowers the free blocks that the step shows by n_blocks while a question is answered; a negative
+ * n_blocks raises them again. */
 static inline void plan_set_aside(struct plan *plan, int32_t n_blocks)
 {
     plan->step.n_free_blocks -= n_blocks;
@@ -173,14 +188,14 @@ static inline void plan_count_start(struct plan *plan, const struct live_request
     plan->step.n_started++;
     plan->started.of[plan->started.n++] = &r->pub;
 }
-/* The same of a LOADED request. */
+/* As plan_count_start, for a LOADED request. */
 static inline void plan_count_loaded_start(struct plan *plan, const struct live_request *r)
 {
     ifl_assert(plan->step.n_loaded > 0);
     plan->step.n_loaded--;
     plan_count_start(plan, r);
 }
-/* A plan begins with so many LOADED requests in front of those that wait. */
+/* Sets the number of LOADED requests in front of the queue when a plan begins. */
 static inline void plan_count_loaded(struct plan *plan, int32_t n)
 {
     plan->step.n_loaded = n;
@@ -202,23 +217,23 @@ static inline void plan_count_swapped_in(struct plan *plan)
     plan->step.n_swapped--;
     plan->step.n_swapped_in++;
 }
-/* The same of one that goes to the host beside steps. */
+/* As plan_count_swapped_out, for a request that is copied to the host while steps run. */
 static inline void plan_count_leaving(struct plan *plan)
 {
     plan->step.n_swapped_out++;
 }
-/* A plan begins with seats kept for requests on their way back. */
+/* Counts the seats kept for requests on their way back from the host, when a plan begins. */
 static inline void plan_count_returning(struct plan *plan, int32_t n, int32_t n_seqs)
 {
     plan->step.n_running_requests += n;
     plan->step.n_running_seqs += n_seqs;
 }
-/* A victim waits again. */
+/* A preempted request waits again. */
 static inline void plan_count_waiting(struct plan *plan)
 {
     plan->step.n_waiting++;
 }
-/* r left the list that it was in, for good. */
+/* r left the list of state `from` for good. */
 static inline void plan_count_off(struct plan *plan, enum ifl_state from)
 {
     plan->step.n_waiting -= from == IFL_WAITING || from == IFL_LOADED;
@@ -230,14 +245,13 @@ static inline void plan_count_rejected(struct plan *plan)
     plan->n_rejected++;
 }
 
-/* Once the plan is committed: r leaves the step, in which its prompt takes part. False: its prompt
- * takes no part. */
+/* Removes the prompt of r from the committed step. Returns false if the step has no tokens of r. */
 bool plan_forget_prompt(struct plan *plan, const struct live_request *r);
 
 /* ---- copies ---- */
 
-/* r gives up its n blocks on one side for as many on the other. from, only where blocks have
- * numbers: before it does. to: after. */
+/* Record copies of n blocks of r between device and host. Call the `from` function before r gives
+ * up its blocks, only if blocks have numbers, and the `to` function once r has its new blocks. */
 void plan_swap_out_from(struct plan *plan, const struct live_request *r, int32_t n);
 void plan_swap_out_to(struct plan *plan, const struct live_request *r, int32_t n, bool numbered);
 void plan_swap_in_from(struct plan *plan, const struct live_request *r, int32_t n);
@@ -246,13 +260,13 @@ static inline void plan_copy(struct plan *plan, uint32_t from, uint32_t to)
 {
     plan->copies[plan->n_copies++] = (struct ifl_copy){from, to};
 }
-/* Takes back the copies from a block; those to any of n blocks. */
+/* Cancels the copies from a block; the copies to any of n blocks. */
 void plan_forget_copies_from(struct plan *plan, uint32_t from);
 void plan_forget_copies_to(struct plan *plan, const uint32_t *to, int32_t n);
 
 /* ---- tokens ---- */
 
-/* A request takes part with tokens of its own. */
+/* Adds a request with its own entry to the step. */
 static inline void plan_add(struct plan *plan, struct planned one)
 {
     ifl_assert(one.r && one.n > 0);
@@ -267,51 +281,53 @@ static inline void plan_count_prefill(struct plan *plan, int32_t n_tokens)
     plan->step.n_prefill_tokens += n_tokens;
     plan->step.n_prefill_requests++;
 }
-/* The whole cohort takes part. */
+/* Adds the whole cohort to the step. */
 static inline void plan_add_cohort(struct plan *plan, const struct cohort *cohort)
 {
     plan->step.n_tokens += cohort->n_seqs + cohort->ragged.n_draft_tokens;
     plan->step.n_requests += (int32_t)cohort->n;
     plan->ready_all = true;
 }
-/* The plan is committed: what `planned` lists goes to *of and *n, in exchange for what these hold.
- */
+/* Exchanges the array `planned` and its length with *of and *n, when the plan is committed or its
+ * step ends. */
 void plan_exchange(struct plan *plan, struct planned **of, size_t *n);
-/* Leaves out the requests of `planned` that have left since, which are NULL there. */
+/* Removes the entries of `planned` whose request has left since (r is NULL). */
 void plan_close_gaps(struct plan *plan);
-/* The i-th request has so many tokens computed with this step; samples: it gets a token. */
+/* Sets the number of tokens that the i-th request has computed with this step; samples: the step
+ * samples a token for it. */
 static inline void plan_note_computed(struct plan *plan, size_t i, int32_t n_computed, bool samples)
 {
     ifl_assert(i < plan->n_planned);
     plan->planned[i].n_computed = n_computed;
     plan->planned[i].samples = samples;
 }
-/* Takes back what the plan has given r. */
+/* Takes back the tokens that the plan has given r. */
 void plan_remove(struct plan *plan, const struct live_request *r);
-/* n_now of a member was set, since it takes part with the cohort. */
+/* shown: n_now of some member was set because the whole cohort takes part. */
 static inline void plan_note_shown(struct plan *plan, bool shown)
 {
     plan->shown = shown;
 }
-/* When the plan is committed: `planned` keeps *one at that place. */
+/* Writes *one to entry `at` of `planned`, when the plan is committed. */
 static inline void plan_keep(struct plan *plan, size_t at, const struct planned *one)
 {
     ifl_assert(at < plan->n_planned && one->r);
     plan->planned[at] = *one;
 }
-/* `planned` ends behind the n-th. */
+/* Shortens `planned` to its first n entries. */
 static inline void plan_cut(struct plan *plan, size_t n)
 {
     ifl_assert(n <= plan->n_planned);
     plan->n_planned = n;
 }
-/* The step computes for a request that has ended. NULL: for none so far. */
+/* Adds a request that has ended, but for which the step computes. one NULL: resets this, no such
+ * request so far. */
 void plan_pad_for_ended(struct plan *plan, const struct planned *one);
 
 /* ---- lists that the plan is shown ---- */
 
-/* Requests on the device that the plan is not shown. hides_in_flight: those in a step in flight.
- * slot: those that decode in another one; -1: there are no slots. */
+/* Sets which requests on the device the plan is not shown. hides_in_flight: those in a step in
+ * flight. slot: those that decode in another slot; -1: there are no slots. */
 static inline void plan_hide(struct plan *plan, bool hides_in_flight, int32_t slot)
 {
     plan->hides_in_flight = hides_in_flight;
@@ -322,25 +338,25 @@ static inline bool plan_shows(const struct plan *plan, const struct live_request
     return !(plan->hides_in_flight && r->pub.n_in_flight > 0) &&
            (plan->slot < 0 || plan->slot == r->slot || !request_decodes(&r->pub));
 }
-/* The plan is shown so many requests that do not decode yet. */
+/* Sets the number of shown requests that do not decode yet. */
 static inline void plan_count_shown(struct plan *plan, int32_t n_in_prefill)
 {
     plan->step.n_in_prefill = n_in_prefill;
 }
-/* Only so many requests and sequences take seats. */
+/* Sets the number of requests and sequences that take seats. */
 static inline void plan_count_seats(struct plan *plan, int32_t n, int32_t n_seqs)
 {
     plan->step.n_running_requests = n;
     plan->step.n_running_seqs = n_seqs;
 }
-/* Lists the running requests, but for those that this plan has started or is not shown. */
+/* Lists the running requests, except those that this plan has started or is not shown. */
 void plan_take_by_start(struct plan *plan, const struct live_list *running);
-/* All that this plan has scheduled. */
+/* Lists all requests that this plan has scheduled. */
 struct ifl_requests plan_list_scheduled(struct plan *plan, const struct cohort *cohort);
 
 /* ---- refusals and promises ---- */
 
-/* Of several refusals in a plan the last one counts, for each state. */
+/* For each state, only the last refusal of a plan is kept. */
 static inline void plan_refuse(struct plan *plan, struct refusal refusal)
 {
     ifl_assert(refusal.r && refusal.by && refusal.why);
@@ -370,13 +386,13 @@ static inline void plan_void_promise(struct plan *plan)
 {
     plan->promise.n_steps = 0;
 }
-/* No more than n steps are promised. */
+/* Limits the promise to n steps. */
 static inline void plan_cut_promise(struct plan *plan, int32_t n)
 {
     if (plan->promise.n_steps > n)
         plan->promise.n_steps = n;
 }
-/* n promised steps are taken. */
+/* Lowers the promise by n steps that have been taken. */
 static inline void plan_use_promise(struct plan *plan, int32_t n_steps)
 {
     ifl_assert(n_steps <= plan->promise.n_steps);

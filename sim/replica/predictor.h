@@ -8,14 +8,16 @@ enum predictor_model { PREDICT_NONE, PREDICT_ORACLE, PREDICT_LOGNORMAL, PREDICT_
 
 struct predictor {
     enum predictor_model model;
-    double sigma;          /* lognormal: of the logarithm of predicted over true length */
+    double sigma;          /* lognormal: standard deviation of log(predicted length / true
+                              length) */
     int32_t bucket_tokens; /* buckets: their width */
-    double miss_frac;      /* buckets: share that lands in a bucket beside the right one */
+    double miss_frac;      /* buckets: share of the predictions that fall into a bucket next to the
+                              right one */
     uint64_t seed;
 };
 
-/* Predicted output tokens of a request, from 1 to n_max_new; -1 without a predictor. Depends on the
- * seed, the request's id and its lengths alone. */
+/* Returns the predicted output tokens of a request, from 1 to n_max_new; -1 without a predictor.
+ * The result depends only on the seed, the request's id and its lengths. */
 int32_t predictor_tell(const struct predictor *predictor, uint64_t request_id, int32_t n_output,
                        int32_t n_max_new);
 

@@ -1,7 +1,7 @@
 /* Promises of plans that are made ahead (limits->plans_ahead). Such a plan is not shown a request
  * that arrives during the step in front of it, and sees a request that ends with that step as
- * running. So these events leave the next plan as it was promised, if the batching module sees no
- * more than it is shown (`shown_alone`): the promise outlasts the event. */
+ * running. Neither event therefore changes the next plan, if the batching module reads no more than
+ * it is shown (`shown_alone`): the promise stays valid for this plan. */
 #include "replica/replica_parts.h"
 
 #include "replica/step_builder.h"

@@ -1,14 +1,14 @@
-/* Members of a cohort that speculate. In a tick each gets one token, and one for each of its
- * guesses that holds, so that members have different counts.
+/* Members of a cohort that speculate. In a tick each member gets one token, and one more for each
+ * of its guesses that is accepted ("holds"), so that members advance by different counts.
  *
  * A tick adds to the members' counts of tokens, which are one array in order of start. It examines
- * a member further only when the member's count has come to its look_at. The record of a member is
- * brought up to date when it is read, as in any cohort (cohort.h); its tokens have the times of the
- * cohort's ticks. Guesses take K/V slots while they are verified: a member holds blocks for its
- * guesses and for lookahead_tokens behind them.
+ * a member further only when the member's count has come to its look_at. As in any cohort
+ * (cohort.h), the record of a member is brought up to date when it is read, and its tokens have the
+ * times of the cohort's ticks. Guesses take K/V slots while they are verified: a member holds
+ * blocks for its guesses and for lookahead_tokens behind them.
  *
- * If all rates are 0 or 1 each step yields as many tokens as the one before. Such ticks are even:
- * nothing is counted for a member until it leaves. */
+ * If all rates are 0 or 1 each step yields as many tokens as the one before. Such ticks are called
+ * even: a member's sums are counted only when it leaves. */
 #ifndef SIM_REPLICA_RAGGED_H
 #define SIM_REPLICA_RAGGED_H
 
@@ -19,15 +19,16 @@ struct cohort;
 
 enum { RAGGED_MAX_DRAFTS = 64 };
 
-/* How likely guesses hold, by their place. The j-th of a step is looked at only if all before it
- * held. Behind the last place none does: the depth of a tree of guesses, all nodes of
- * which are computed. */
+/* The probability that a guess is accepted, by its place. The j-th guess of a step is verified only
+ * if all guesses before it held. `depth` is the last place that can hold: the depth of a tree of
+ * guesses, all nodes of which are computed. */
 struct acceptance {
     int32_t depth;
-    uint64_t below[RAGGED_MAX_DRAFTS]; /* it holds if the draw, shifted right by one, is below */
+    uint64_t below[RAGGED_MAX_DRAFTS]; /* the guess holds if the draw, shifted right by one, is
+                                          below this */
 };
 
-/* rate: of 1. */
+/* Converts an acceptance rate, from 0 to 1, to `below`. */
 static inline uint64_t acceptance_below(double rate)
 {
     return rate >= 1 ? UINT64_C(1) << 63 : (uint64_t)(rate * 0x1p63);
@@ -35,8 +36,8 @@ static inline uint64_t acceptance_below(double rate)
 
 /* Sums over verified guesses. */
 struct ragged_sums {
-    int64_t n_steps;   /* of requests, with and without guesses */
-    int64_t n_emitted; /* tokens that they yielded */
+    int64_t n_steps;   /* steps, counted per request, with and without guesses */
+    int64_t n_emitted; /* tokens that these steps yielded */
     int64_t n_drafted;
     int64_t n_with[RAGGED_MAX_DRAFTS + 1]; /* steps of requests with so many guesses */
     int64_t n_held[RAGGED_MAX_DRAFTS + 1]; /* steps of requests in which so many held */
@@ -45,18 +46,18 @@ struct ragged_sums {
 struct ragged_member {
     struct live_request *r;
     const struct acceptance *accepts;
-    uint64_t key;     /* of its draws */
-    int32_t n_before; /* tokens computed less those of the answer, which stays the same */
+    uint64_t key;     /* key of its random draws */
+    int32_t n_before; /* tokens computed minus tokens of the answer: a constant of the member */
     int32_t n_output;
     int32_t capacity;   /* tokens for which it holds blocks */
-    int32_t lacks_at;   /* with so many tokens of its answer it lacks a block, unless it has enough
-                           for the longest sequence of the model */
-    int32_t n_lacking;  /* blocks, for the next tick */
-    int32_t work_at;    /* in the description of the step in flight */
-    int16_t n_draft;    /* in the next step, or in the one in flight */
-    int16_t n_sure;     /* of these, guesses that surely hold; -1: it is drawn */
-    bool may_finish;    /* with the next tick */
-    int64_t since_even; /* even ticks before those that `sums` lacks */
+    int32_t lacks_at;   /* it lacks a block once it has so many tokens of its answer, unless it
+                           holds blocks for the longest sequence of the model */
+    int32_t n_lacking;  /* blocks that it lacks for the next tick */
+    int32_t work_at;    /* its entry in the description of the step in flight */
+    int16_t n_draft;    /* guesses in the next step, or in the step in flight */
+    int16_t n_sure;     /* of these, guesses that hold for certain; -1: the number is drawn */
+    bool may_finish;    /* the next tick may yield its last token */
+    int64_t since_even; /* value of n_even up to which `sums` includes the member's even ticks */
 };
 
 struct ragged_options {
@@ -64,43 +65,52 @@ struct ragged_options {
     uint64_t seed;
     int32_t max_drafts;
     int32_t max_model_tokens;
-    int32_t lookahead_tokens;         /* for which a decode holds blocks behind its guesses */
-    bool prompts_look_ahead;          /* a prompt holds them, too */
-    const struct acceptance *accepts; /* borrowed: of all, or */
-    const struct acceptance *const *of_client; /* [n_clients] of some clients; NULL: none */
-    const struct acceptance *of_percent;       /* [101] of requests that say so themselves */
+    int32_t lookahead_tokens;         /* tokens behind its guesses for which a decode holds
+                                         blocks */
+    bool prompts_look_ahead;          /* a prompt holds these blocks, too */
+    const struct acceptance *accepts; /* borrowed: rates of all requests, unless one of the next
+                                         two applies */
+    const struct acceptance *const *of_client; /* [n_clients] rates of some clients; NULL: no
+                                                  client has its own */
+    const struct acceptance *of_percent;       /* [101] rates of requests that state their own, in
+                                                  percent */
 };
 
 struct ragged {
-    /* of the next tick, or the one in flight */
+    /* sums for the next tick, or the tick in flight */
     bool prepared; /* the sums below are up to date */
     int32_t n_draft_tokens, n_draft_seqs, most_drafts;
     int32_t n_with_most;  /* members with most_drafts */
     int32_t n_lacking;    /* blocks */
     int32_t n_may_finish; /* members */
-    int32_t n_all; /* the guesses that were asked for all members alike, and that each has; or -1 */
-    int32_t n_step_accepted; /* of the last tick */
+    int32_t n_all; /* guesses per member, if the same number was asked for all and each has it;
+                      else -1 */
+    int32_t n_step_accepted; /* accepted guesses of the last tick */
     struct ragged_options options;
     struct ragged_member *of; /* [n] */
-    /* Of each member, apart from it: what a tick reads and writes of all of them. */
-    int32_t *n_out;    /* [n] tokens of its answer */
-    int32_t *look_at;  /* [n] with so many it may finish, lacks blocks, or its guesses are cut */
-    int32_t *n_step;   /* [n] tokens that its last step yielded, or that each does */
-    uint32_t *lacking; /* [n_listed] where members lack blocks, in order of start, if `listed` */
+    /* Arrays with one entry per member: the fields that a tick reads and writes for all members. */
+    int32_t *n_out;    /* [n] tokens of the member's answer */
+    int32_t *look_at;  /* [n] value of n_out from which on the member may finish, lacks blocks, or
+                          has its guesses cut */
+    int32_t *n_step;   /* [n] tokens that the member's last step yielded, or that each even step
+                          yields */
+    uint32_t *lacking; /* [n_listed] indices of members that lack blocks, in order of start; valid
+                          if `listed` */
     size_t n_listed;
     bool listed;
     size_t n, cap;
-    size_t likely;                  /* where ragged_find looks first */
-    struct live_request **finished; /* with the last tick, in order of start; from next_finished on
-                                       those that are still here */
+    size_t likely;                  /* index at which ragged_find looks first */
+    struct live_request **finished; /* members that finished in the last tick, in order of start;
+                                       those from next_finished on have not been removed yet */
     size_t n_finished, next_finished;
-    struct ragged_sums sums; /* but for even ticks of members that are still here */
-    int64_t n_even;          /* ticks for which nothing was drawn: each yielded n_step */
-    size_t n_drawn;          /* members with a chance */
-    bool told;               /* an executor says how many hold: no tick is even */
+    struct ragged_sums sums; /* sums, except those of even ticks of present members */
+    int64_t n_even;          /* even ticks so far: nothing was drawn, and each member got n_step
+                                tokens */
+    size_t n_drawn;          /* members whose accepted guesses are drawn (n_sure < 0) */
+    bool told;               /* the executor reports how many guesses hold: no tick is even */
 };
 
-/* The member of r, which must be in the cohort. */
+/* Returns the member of r, which must be in the cohort. */
 struct ragged_member *ragged_find(const struct ragged *ragged, const struct live_request *r);
 int ragged_reserve(struct ragged *ragged, size_t n); /* 0 or IFL_E_NOMEM */
 void ragged_destroy(struct ragged *ragged);
@@ -111,28 +121,29 @@ void ragged_remove(struct ragged *ragged, const struct live_request *r);
 /* Brings the record of r up to date. */
 void ragged_catch_up(const struct ragged *ragged, struct live_request *r);
 
-/* Tokens of the member that are computed. */
+/* Computed tokens of the member. */
 static inline int32_t ragged_computed(const struct ragged *ragged, const struct ragged_member *m)
 {
     return m->n_before + ragged->n_out[m - ragged->of];
 }
-/* n guesses, cut to what the model's length leaves behind n_computed tokens. */
+/* Limits n guesses to the number that fits into the model's length behind n_computed tokens. */
 int32_t ragged_cut(const struct ragged *ragged, int32_t n, int32_t n_computed);
 void ragged_set_draft(struct ragged *ragged, struct ragged_member *m, int32_t n);
-/* r, a member, holds other blocks than before. */
+/* Call it when the number of blocks that the member r holds has changed. */
 void ragged_note_blocks(struct ragged *ragged, const struct live_request *r, struct kv_block block);
-/* Sums up the guesses of all members, cut as the next tick takes them: n_draft_tokens and those
- * below it. Returns the blocks that the members lack for it. */
+/* Sums up the guesses of all members, cut as for the next tick, into n_draft_tokens and the fields
+ * below it. Returns the blocks that the members lack for this tick. */
 int32_t ragged_prepare(struct ragged *ragged, struct kv_block block);
 
-/* Guesses of the member's step that hold, as drawn. */
+/* Returns how many guesses of the member's step hold, as drawn from its key. */
 int32_t ragged_drawn(const struct ragged *ragged, const struct ragged_member *m);
 /* Blocks that member i lacks for the next tick. */
 static inline int32_t ragged_lacks(const struct ragged *ragged, size_t i)
 {
     return ragged->n_out[i] >= ragged->look_at[i] ? ragged->of[i].n_lacking : 0;
 }
-/* The next member that lacks blocks, n if there is none. *at is 0 before the first. */
+/* Returns the index of the next member that lacks blocks, or ragged->n if there is none. *at must
+ * be 0 for the first call. */
 static inline size_t ragged_next_lacking(const struct ragged *ragged, size_t *at)
 {
     while (*at < (ragged->listed ? ragged->n_listed : ragged->n)) {
@@ -142,17 +153,18 @@ static inline size_t ragged_next_lacking(const struct ragged *ragged, size_t *at
     }
     return ragged->n;
 }
-/* Tokens that r, a member, got with the last tick. */
+/* Tokens that the member got in the last tick. */
 static inline int32_t ragged_emitted(const struct ragged *ragged, const struct ragged_member *m)
 {
     return ragged->n_step[m - ragged->of];
 }
-/* Of all ticks so far. */
+/* Returns the sums over all ticks so far. */
 struct ragged_sums ragged_sums(const struct ragged *ragged);
 /* Sets the guesses of all members alike for the next tick. */
 void ragged_set_drafts(struct ragged *ragged, int32_t n);
-/* All members have their tokens. Those that had their last one are in `finished`. n_accepted: by
- * work_at, as an executor says; NULL: drawn. Returns the tokens. */
+/* Ends a tick: gives each member its tokens and lists the members with their last token in
+ * `finished`. n_accepted: the accepted guesses by work_at, as the executor reports them; NULL: they
+ * are drawn. Returns the tokens of all members. */
 int64_t ragged_tick(struct ragged *ragged, struct kv_block block, const int32_t *n_accepted);
 
 #endif

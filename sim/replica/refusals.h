@@ -15,19 +15,21 @@ struct live_request;
 struct refusal {
     struct live_request *r; /* NULL: no request was refused */
     const struct ifl_policy *by;
-    const char *why; /* constant text that reads on behind the module's name */
-    bool lasts;      /* the plan is refused again as long as no request comes or leaves */
+    const char *why; /* constant text that continues a sentence that begins with the module's
+                        name */
+    bool lasts;      /* the refusal stays the same as long as no request comes or leaves */
 };
 
-/* Requests that left for good without their last token. Beyond REFUSALS_MOST different reasons the
- * last one stands for all others. */
+/* Counts of requests that left for good without their last token, by reason. Beyond REFUSALS_MOST
+ * different reasons, the last entry counts all others. */
 enum { REFUSALS_MOST = 16 };
 
 struct refusal_count {
     const struct ifl_policy *by;
     const char *why;
     uint64_t n_rejected, n_failed; /* requests that had never run, requests that had */
-    uint64_t n_beside;             /* of these, while others ran to which the plan gave no tokens */
+    uint64_t n_beside;             /* of these, requests dropped while others ran to which the plan
+                                      gave no tokens */
 };
 
 struct refusals { /* zeroed: none */
@@ -35,7 +37,7 @@ struct refusals { /* zeroed: none */
     size_t n;
 };
 
-/* Adds the counts to those of the same module and words. */
+/* Adds the counts to the entry with the same module and text. */
 void refusals_add(struct refusals *refusals, const struct refusal_count *more);
 
 #endif

@@ -1,5 +1,5 @@
-/* Queues, modules and plans. What a policy may do in a plan is in step_builder.c, what becomes of
- * the plan in replica_step.c. */
+/* Queues, modules and plans of a replica. step_builder.c has what a policy may do in a plan;
+ * replica_step.c executes the plan. */
 #include "replica/replica_parts.h"
 
 #include "inflight/minmax.h"

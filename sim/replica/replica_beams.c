@@ -1,5 +1,5 @@
 /* Beam search on a replica: the tables of kv/beams.h, the pool that their blocks come from and go
- * to, and the accounts. Slots that beams hold and have no token for yet count as reserved. */
+ * to, and the accounts. Slots that beams hold without a token yet count as reserved. */
 #include "replica/replica_parts.h"
 
 #include "inflight/minmax.h"

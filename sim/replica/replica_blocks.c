@@ -1,6 +1,6 @@
 /* The blocks of a request: how many it lacks, how it takes them and gives them back, and the
- * accounts of how the pool is used. What the prefix cache is asked and told is in
- * replica_cache.c. */
+ * accounts of how the pool is used. Lookups in the prefix cache, and publishing blocks there, are
+ * in replica_cache.c. */
 #include "replica/replica_parts.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the prefix cache is asked for waiting requests, and told by running ones.
+/* Looks up waiting requests in the prefix cache, and publishes blocks of running ones there.
  *
  * Hits are not kept up to date: a waiting request is looked up when a plan looks at it, and again
  * only after the cache's epoch has changed. Blocks that only their own request can find are

@@ -1,14 +1,14 @@
 /* The checking mode (serving.check_steady).
  *
- * In each plan every key that does not change, by what the order says, is asked for again. Every
- * promised step is planned all the same. The questions to modules within a plan and their answers
- * are written down. No question may change what a module is shown. If a promised plan differs, the
- * run ends with the name of a module: of the one that gave another answer to the same question, or
- * else of the batching module, which asked another question.
+ * In each plan every key that, according to the order, has not changed is computed again. Every
+ * promised step is planned as well. The questions to modules within a plan and their answers are
+ * recorded. No question may change what a module is shown. If a promised plan differs, the run ends
+ * with the name of a module: of the one that gave another answer to the same question, or else of
+ * the batching module, which asked another question.
  *
  * If several steps may be in flight, promises hold for all of them together: each step begins again
- * as it ends (rotation.c). So the plan behind such an end must be the plan of the step that ended,
- * and any other plan before the next end must be empty. */
+ * when it ends (rotation.c). The plan after such an end must therefore be that of the step that
+ * ended, and any other plan before the next end must be empty. */
 #include "replica/replica_parts.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Steps that follow one another without an event: the same requests decode, the promise holds, no
- * request ends. They pass one by one; or a stretch at a time, if only sums change. */
+/* Steps that follow one another without an event: the same requests decode, the promise holds, and
+ * no request ends. They are ended one by one or, if only sums change, a stretch of many at once. */
 #include "replica/replica_parts.h"
 
 #include "inflight/minmax.h"

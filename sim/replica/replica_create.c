@@ -1,4 +1,4 @@
-/* Creates and destroys a replica. Its constant part, replica->fixed, is written here alone. */
+/* Creates and destroys a replica. Only this file writes its constant part, replica->fixed. */
 #include "replica/replica_parts.h"
 
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* Requests that leave before they are answered: the client has gone, or a deadline has passed.
  *
- *   waits, or is in host memory       it leaves at once
- *   on the device, no step in flight  it leaves at once, or (serving.leave: next_step) as the next
+ *   waits, or is in host memory       leaves at once
+ *   on the device, no step in flight  leaves at once, or (serving.leave: next_step) when the next
  *                                     step ends
- *   on the device, a step in flight   it leaves as that step ends, or as the one behind it does
+ *   on the device, a step in flight   leaves when that step ends, or when the next one does
  *
- * A step with which a request leaves computes for it, and its token is not counted. vLLM
- * (v1/engine/core.py, v0.33) looks at aborts before it processes the outputs of a step: step_end.
- * SGLang (managers/scheduler.py, abort_request, v0.5) marks a running request, which leaves behind
+ * The step with which a request leaves computes for the request, but the token is not counted. vLLM
+ * (v1/engine/core.py, v0.33) handles aborts before it processes the outputs of a step: step_end.
+ * SGLang (managers/scheduler.py, abort_request, v0.5) marks a running request, which leaves after
  * its next forward pass: next_step. */
 #include "replica/replica_parts.h"
 

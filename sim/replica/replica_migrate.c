@@ -1,5 +1,6 @@
-/* Requests that move to another replica while they decode: there they have a second record, with
- * blocks for what comes, and run as all has come (run/flight_migrate.c). */
+/* Requests that move to another replica while they decode: each has a second record there, with
+ * blocks for the K/V that comes, and runs there when all of it has arrived (run/flight_migrate.c).
+ */
 #include "replica/replica_parts.h"
 
 #include "inflight/minmax.h"

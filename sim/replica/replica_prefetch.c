@@ -1,5 +1,5 @@
-/* Prefetches: the K/V of waiting requests is moved from a lower tier to the first one before their
- * turn comes (tiers.h). */
+/* Prefetches: the K/V of waiting requests is moved from a lower tier to the first one before a plan
+ * reaches the requests (tiers.h). */
 #include <math.h>
 
 #include "inflight/minmax.h"

@@ -1,11 +1,13 @@
 /* Ranked lists of requests on the device and in host memory, kept from one plan to the next. A list
- * is stored with the last request first. Most requests come and go at the best end, and most of the
- * others at the other end; a change moves the entries on its shorter side alone.
+ * is stored with the last request first. Most requests join and leave at the end with the best
+ * rank, and most of the others at the opposite end; a change moves only the entries on its shorter
+ * side.
  *
- * A plan sees a list as it was when the plan first asked for it. Requests that come, go or may have
- * another key from then on are noted, and find their places when the next plan asks. So a plan
- * costs what has changed since the last one, not the length of the list. If much has changed, or if
- * the order ranks anew for each plan, all keys are asked for again. */
+ * A plan sees a list as it was when the plan first asked for it. Requests that join, leave or may
+ * get another key after that are noted, and are put in their places when the next plan asks. The
+ * cost of a plan is therefore proportional to what has changed since the last plan, not to the
+ * length of the list. If much has changed, or if the keys of the order change with each plan, all
+ * keys are computed again. */
 #include "replica/replica_ranks.h"
 
 #include <gsl/gsl_heapsort.h>

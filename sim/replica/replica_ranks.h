@@ -5,18 +5,19 @@
 
 #include "replica/replica.h"
 
-/* Zeroed rankings are valid for rankings_destroy. rankings_reserve: 0, or IFL_E_NOMEM. */
+/* Zeroed rankings are valid for rankings_destroy. rankings_reserve makes room for n requests and
+ * returns 0 or IFL_E_NOMEM. */
 void rankings_create(struct rankings *ranks);
 int rankings_reserve(struct rankings *ranks, size_t n);
 void rankings_destroy(struct rankings *ranks);
-/* A plan begins: it has not looked at any list. */
+/* Call it when a plan begins: no list is up to date for it. */
 static inline void rankings_open(struct rankings *ranks)
 {
     for (int which = 0; which < N_RANKED && ranks->asked_for_lists; which++)
         ranks->by_rank[which].taken = false;
     ranks->keys_asked = false;
 }
-/* Some module has asked for the plan, perhaps not the order. */
+/* Notes that some module, perhaps not the order, has read the plan. */
 static inline void rankings_note_plan_read(struct rankings *ranks)
 {
     ranks->keys_read_plan = true;
@@ -34,20 +35,20 @@ static inline void replica_settle_keys(struct replica *replica)
     if (!replica->ranks.keys_asked)
         replica_ask_keys(replica);
 }
-/* True if any key may be another in each plan. */
+/* True if any key may differ from plan to plan. */
 static inline bool replica_keys_move(const struct replica *replica)
 {
     return replica->ranks.order_keys == IFL_KEYS_MOVE || replica->ranks.order_keys == IFL_KEYS_PLAN;
 }
-/* Call it when the plan has changed the step or a hit. A key may depend on the step, if it has read
- * it; and on n_computed of a waiting request, which shows its hit. */
+/* Call it when the plan has changed the step or a hit. A key may depend on the step, if a module
+ * has read the step, and on n_computed of a waiting request, which shows its hit. */
 static inline void replica_stir_keys(struct replica *replica)
 {
     if (IFL_RARE(replica->ranks.order_keys == IFL_KEYS_MOVE))
         replica->ranks.ranks_stale |= replica->ranks.keys_read_plan || replica->kv.device.cached;
 }
-/* Call it after a hook within the plan: it may have changed what the keys of its module depend
- * on. */
+/* Call it after a hook has run within the plan: the hook may have changed what the keys of its
+ * module depend on. */
 static inline void replica_stir_keys_of(struct replica *replica, const struct module *module)
 {
     const bool orders = module == &replica->fixed.modules[IFL_ORDER];
@@ -56,7 +57,7 @@ static inline void replica_stir_keys_of(struct replica *replica, const struct mo
 }
 /* ---- lists ---- */
 
-/* The list is taken anew when it is looked at next. */
+/* The list is rebuilt when it is read next. */
 static inline void replica_retake_ranking(struct replica *replica, enum ranked_list which)
 {
     if (replica->ranks.asked_for_lists)
@@ -70,7 +71,8 @@ static inline const struct ranking *replica_ranking(struct replica *replica, enu
         replica_take_ranking(replica, &replica->ranks.by_rank[which]);
     return &replica->ranks.by_rank[which];
 }
-/* Call it when r joins or leaves the list, or may have another key though it has not run. */
+/* Call it when r joins or leaves the list, or if its key may have changed although r has not run.
+ */
 void replica_note(struct ranking *list, struct live_request *r);
 static inline void replica_note_rank(struct replica *replica, enum ranked_list which,
                                      struct live_request *r)
@@ -94,8 +96,8 @@ static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
 }
 
-/* Calls `see` for each request of the list, if it is kept, that keeps its key in this plan, with
- * that key. */
+/* If the list is kept, calls `see` for each of its requests whose key stays the same in this plan,
+ * with that key. */
 void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see);
 
 #endif

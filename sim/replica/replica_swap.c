@@ -1,4 +1,4 @@
-/* Swaps beside steps: a victim keeps its device blocks until its K/V is in host memory, and a
+/* Swaps while steps run: a victim keeps its device blocks until its K/V is in host memory, and a
  * swapped request runs once its K/V is back (run/flight_swap.c). Meanwhile it is MOVING, with
  * blocks on both sides. The numbers of its host blocks, if they have any, are stored behind those
  * of its device blocks. */

@@ -1,34 +1,36 @@
-/* Rotations: the steps in flight of a pipeline repeat without an event. Each consists of decodes
- * alone and has a promise (struct ifl_promise) that stands; as it ends it begins again with the
- * same requests, and no plan is made. A step changes sums only. The records of requests stay as
- * they were at the beginning of the rotation until it ends, so that only these functions may read
- * the replica meanwhile. */
+/* Rotations: the steps in flight of a pipeline repeat without an event. Each of these steps
+ * consists only of decodes and has a promise (struct ifl_promise) that holds. When a step ends it
+ * begins again with the same requests, and no plan is made. A turn changes only sums. The records
+ * of requests stay as they were when the rotation began until it is closed, so that only the
+ * functions below may read the replica meanwhile. */
 #ifndef SIM_REPLICA_ROTATION_H
 #define SIM_REPLICA_ROTATION_H
 
 #include "replica/replica.h"
 
-/* Turns of a rotation that is worth to be begun. */
+/* The smallest number of turns for which a rotation is begun. */
 enum { ROTATION_LEAST_TURNS = 4 };
 
-/* A plan has led to no step: unless it has changed something, promises stand. */
+/* Call it after a plan that led to no step. If the plan changed nothing, the promises stay valid.
+ */
 void rotation_note_empty_plan(struct replica *replica);
-/* A rotation begins. False, and nothing has changed: the steps in flight may not all be repeated,
- * or only for a few turns. */
+/* Begins a rotation. Returns false, and changes nothing, if not all steps in flight may be
+ * repeated, or only for a few turns. */
 bool rotation_open(struct replica *replica);
-/* Without a rotation: the oldest step, which ends at end_ns, is promised to begin again, and so are
- * the others in flight. */
+/* True if the oldest step, which ends at end_ns, is promised to begin again, and so are the others
+ * in flight. Asked by the checking mode, without a rotation. */
 bool rotation_repeats(struct replica *replica, int64_t end_ns);
-/* The promise has no bound, or a later one than any run. */
+/* True if the promise has no bound, or one later than the end of any run. */
 bool rotation_is_unbounded(const struct ifl_promise *promise);
-/* The oldest step may begin again when it ends, if that is by *until_ns. */
+/* True if the oldest step may begin again when it ends, provided that it ends by *until_ns. */
 bool rotation_may_turn(const struct replica *replica, int64_t *until_ns);
-/* The oldest step has ended: its gaps and its row are recorded. 0, or an error. */
+/* Records the gaps and the row of the oldest step, which has ended. Returns 0 or the code of
+ * `error`. */
 int rotation_land(struct replica *replica, const struct ifl_done *done,
                   struct ifl_recorder *recorder, struct ifl_error *error);
-/* It begins again: its description, for the executor. */
+/* The oldest step begins again. Returns its description for the executor. */
 const struct ifl_step_desc *rotation_turn(struct replica *replica);
-/* The rotation ends: records of requests are brought up to date. */
+/* Ends the rotation and brings the records of the requests up to date. */
 void rotation_close(struct replica *replica);
 
 #endif

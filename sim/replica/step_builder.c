@@ -6,9 +6,9 @@
  *   step_preempt.c   take requests off the device or out of the queue
  *   step_lists.c     show lists
  *
- * Everything here happens within one plan. A refusal changes nothing. A breach of the contract is
- * noted once. From then on verdicts and changes are refused, until the plan returns and the run
- * ends. */
+ * Everything here happens within one plan. A refusal changes nothing. Only the first breach of the
+ * contract is recorded. From then on every question and every change is refused, until the plan
+ * returns and the run ends. */
 #include "replica/step_builder.h"
 
 #include <stdio.h>

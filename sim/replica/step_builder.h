@@ -1,33 +1,37 @@
-/* Functions that the files behind `struct ifl_step_ops` share. Those of the table are documented
- * there. */
+/* Functions that the files which implement `struct ifl_step_ops` share. Functions of that table are
+ * documented there (step.h). */
 #ifndef SIM_REPLICA_STEP_BUILDER_H
 #define SIM_REPLICA_STEP_BUILDER_H
 
 #include "replica/replica_parts.h"
 #include "replica/step_lists.h"
 
-/* The module that holds the step now: the one that is called and has not returned, or the preempt
- * module in its `ahead`, or else the batching module. */
+/* Returns the module that acts on the step now: the module that is being called; else the preempt
+ * module whose `ahead` runs; else the batching module. */
 const struct ifl_policy *step_actor(const struct replica *replica);
-/* Notes that step_actor has broken its contract; the first breach counts. */
+/* Records that step_actor has broken its contract: `what` says how. Only the first breach counts.
+ */
 IFL_COLD void step_breach(struct replica *replica, const char *what);
 IFL_COLD void step_breach_change(struct replica *replica);
-/* Likewise, of a module that has answered. */
+/* Records that the module `by` has broken its contract with an answer. */
 IFL_COLD void step_breach_by(struct replica *replica, const struct ifl_policy *by,
                              const char *what);
-/* The module `by` has answered `answer`; `what` says to what, and what was expected. */
+/* Records that the module `by` has answered `answer`; `what` says to which question, and what was
+ * expected. */
 IFL_COLD void step_breach_answer(struct replica *replica, const struct ifl_policy *by,
                                  long long answer, const char *what);
-extern const char step_stranger[]; /* what a module does that names no record of the replica */
+extern const char step_stranger[]; /* text of the breach: a module names a request that is no
+                                      record of this replica */
 IFL_COLD bool step_breach_stranger(struct replica *replica); /* false */
-/* False: r is no record of this replica, which is a breach. To be asked before anything of it
+/* Returns false, and records a breach, if r is no record of this replica. Call it before anything
  * behind struct ifl_request is read. */
 static inline bool step_knows(struct replica *replica, const struct ifl_request *r)
 {
     return !IFL_RARE(!live_is_of(&replica->here.pool, r)) || step_breach_stranger(replica);
 }
-/* Only the batching module changes the step, and only in its plan. False: another module, or a hook
- * of its own, tries to, which is a breach, or there has been one. */
+/* Returns true if the step may be changed: only the batching module may do so, and only in its
+ * plan. Returns false, and records a breach, if another module or a hook tries to; and false after
+ * any breach. */
 static inline bool step_may_change(struct replica *replica)
 {
     const struct plan *plan = &replica->plan;
@@ -35,15 +39,14 @@ static inline bool step_may_change(struct replica *replica)
         step_breach_change(replica);
     return !plan->broken;
 }
-/* The same of what `ahead` of a preempt module does as well. */
+/* As step_may_change, for changes that the `ahead` of a preempt module may make, too. */
 static inline bool step_may_swap(struct replica *replica)
 {
     if (IFL_RARE(replica->plan.called))
         step_breach_change(replica);
     return !replica->plan.broken;
 }
-/* Remembers why r does not move on. Of several refusals in a plan the last one counts, for each
- * state. */
+/* Remembers why r was refused. For each state, only the last refusal of a plan is kept. */
 static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,
                                      const struct ifl_policy *by, const char *why, bool lasts)
 {
@@ -68,8 +71,8 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
 enum ifl_verdict step_schedule_drafts(struct ifl_step *step, const struct ifl_request *request,
                                       int32_t n, int32_t n_draft, int32_t hold_tokens);
 bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks);
-/* Schedules n more tokens of each sequence of r, which holds the blocks for them, and for n_draft
- * guesses behind. */
+/* Schedules n more tokens of each sequence of r, and n_draft guesses behind them. r must hold the
+ * blocks for both. */
 void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n, int32_t n_draft);
 /* Takes back the tokens that this plan has given r, if any. */
 void step_undo_schedule(struct replica *replica, struct live_request *r);
@@ -94,11 +97,11 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy);
 enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
                               enum ifl_fate fate, enum ifl_place place);
 void step_reject(struct ifl_step *step, const struct ifl_request *request);
-/* The batching module says why it does not start the request, or is about to drop it. */
+/* Records the batching module's reason for not starting the request, or for dropping it next. */
 void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why);
 /* Takes r off the list of swapped requests. */
 void step_remove_swapped(struct replica *replica, struct live_request *r);
-/* The same, and gives back its blocks in host memory. */
+/* As step_remove_swapped, and gives back the blocks of r in host memory. */
 void step_leave_host(struct replica *replica, struct live_request *r);
 
 #endif

@@ -1,5 +1,5 @@
-/* The most that a module may ask of a step. Beyond that it breaks the contract, so that no array or
- * sum of a plan has to grow. */
+/* Limits on what a module may ask of a step. Exceeding one is a breach of the contract, so that no
+ * array or sum of a plan has to grow. */
 #ifndef SIM_REPLICA_STEP_LIMITS_H
 #define SIM_REPLICA_STEP_LIMITS_H
 
@@ -18,7 +18,7 @@ static inline bool step_has_room(const struct replica *replica)
 static const char step_no_room[] = "it starts and preempts the same requests over and over";
 static const char step_no_question[] = "it answers a question of the plan with a question";
 
-/* Blocks that a question leaves aside: from none to all that there are. */
+/* Limits the blocks that a question leaves aside to between 0 and all blocks. */
 static inline int32_t step_spare(const struct replica *replica, int32_t spare_blocks)
 {
     const int32_t most = replica->fixed.limits.n_blocks;

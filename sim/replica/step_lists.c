@@ -1,6 +1,6 @@
-/* What a policy sees of the lists while it plans. Running and swapped requests are shown in order
- * of start or of rank, as of when the plan first asked for them; the waiting queue and the prefix
- * cache as they are now. */
+/* The lists as a policy sees them while it plans. Running and swapped requests are shown in order
+ * of start or of rank, as they were when the plan first asked for them; the waiting queue and the
+ * prefix cache are shown as they are now. */
 #include "replica/step_lists.h"
 
 #include <stdio.h>

@@ -22,7 +22,8 @@ static inline void step_sync(const struct replica *replica, struct live_request 
         cohort_sync(&replica->here.cohort, r);
 }
 
-/* Brings a member's record up to date, the token of schedule_ready included. */
+/* Bring the record of a member, or of all members, up to date, including the token of
+ * schedule_ready. */
 void step_show(struct replica *replica, struct live_request *r);
 void step_show_members(struct replica *replica);
 

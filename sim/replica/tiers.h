@@ -3,8 +3,8 @@
  *
  *   apart              as in a hand-over (moving.h): the request is MOVING, then LOADED, then a
  *                      plan starts it
- *   before, by layer   the plan starts the request at once; the loop holds the step until the K/V
- *                      has come that must be there first
+ *   before, by layer   the plan starts the request at once; the loop holds the step until all the
+ *                      K/V has come, or that of the first layers
  *   without a link     the plan starts the request at once, and no step waits
  *   prefetched         from the request's arrival on its K/V is moved to the first tier, and from
  *                      there as above
@@ -19,20 +19,22 @@
 #include "replica/kv/tier.h"
 #include "replica/live_request.h"
 
-/* What a plan has asked for. */
+/* A load that a plan has asked for. */
 struct tier_ask {
-    struct live_request *r; /* another request by now if it has another serial */
+    struct live_request *r; /* the record may have been reused for another request: compare its
+                               serial */
     uint64_t serial;
     size_t row;
     int32_t attempt;
     int32_t n_blocks[N_TIERS];
-    bool at_once; /* it runs in the plan that asked */
-    /* of tiers.copies, where the first tier has places: its blocks, to those of the request */
+    bool at_once; /* the request runs in the plan that asked */
+    /* range in tiers.copies, if the first tier has places: from blocks of the tier to blocks of the
+     * request */
     size_t first_copy, n_copies;
 };
 
-/* What is to come from that tier to the first one for a waiting request: its blocks from - end - 1.
- * identity: of the block before these. */
+/* K/V to be moved from `tier` to the first tier for a waiting request: blocks from to end - 1 of
+ * the request. identity is that of the block before these. */
 struct prefetch_ask {
     int tier;
     int32_t from, end;
@@ -41,16 +43,18 @@ struct prefetch_ask {
 
 struct tiers {
     bool on;
-    bool prefetches;             /* some tiers send to the first one what waiting requests need */
+    bool prefetches;             /* some tier moves K/V that waiting requests need to the first
+                                    tier */
     struct kv_tier *of[N_TIERS]; /* borrowed; NULL: there is none */
     struct tier_ask *asked;      /* [n_asked] since the loop last looked */
     size_t n_asked, cap_asked;
-    uint64_t opened;         /* what had changed when the plan began */
-    struct ifl_copy *copies; /* [n_copies] that loads of `asked` are, and those of the next one */
+    uint64_t opened;         /* tiers_changes when the plan began */
+    struct ifl_copy *copies; /* [n_copies] copies of the loads in `asked`, and of the load to be
+                                asked for next */
     size_t n_copies, cap_copies, n_copies_asked;
 };
 
-/* What can be found in them has changed so often. */
+/* Counts the changes of what can be found in the tiers. */
 static inline uint64_t tiers_changes(const struct tiers *tiers)
 {
     uint64_t n = 0;
@@ -73,13 +77,14 @@ static inline void tiers_open(struct tiers *tiers)
     tiers->opened = IFL_RARE(tiers->on) ? tiers_changes(tiers) : 0;
 }
 
-/* A waiting request may have been told of K/V that is there no longer, or of less. */
+/* True if the tiers have changed since the plan began: a waiting request may have been shown K/V
+ * that has been evicted since, or less than there is now. */
 static inline bool tiers_changed_in_plan(const struct tiers *tiers)
 {
     return IFL_RARE(tiers->on) && tiers->opened != tiers_changes(tiers);
 }
 
-/* Room for one more. False without memory. */
+/* Makes room for one more entry of `asked`. Returns false if memory is short. */
 bool tiers_reserve_ask(struct tiers *tiers);
 
 static inline void tiers_ask(struct tiers *tiers, struct live_request *r, bool at_once)
@@ -103,7 +108,8 @@ static inline void tiers_clear_asked(struct tiers *tiers)
     tiers->n_copies = tiers->n_copies_asked = 0;
 }
 
-/* Blocks n to end - 1 of r come from that place of the tier, which ends with them. */
+/* Lists copies for blocks n to end - 1 of r, which are the last blocks of that place of the tier.
+ */
 void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t place,
                      const struct live_request *r, int32_t n, int32_t end);
 void tiers_destroy(struct tiers *tiers);

@@ -32,7 +32,7 @@ static inline void view_open_moving(struct ifl_view *view, const struct moving *
     view->n_loaded_blocks = moving->n_loaded_blocks;
 }
 
-/* A plan is made; it led to no step so far. */
+/* Counts a plan that has led to no step so far. */
 static inline void view_try(struct ifl_view *view)
 {
     view->n_tries++;
@@ -50,7 +50,7 @@ static inline void view_set_slot(struct ifl_view *view, int32_t slot)
     view->slot = slot;
 }
 
-/* The plan is shown only so many requests on the device. */
+/* Sets the number of requests on the device that the plan is shown. */
 static inline void view_count_shown(struct ifl_view *view, size_t n)
 {
     view->n_running = n;
@@ -61,7 +61,7 @@ static inline void view_end(struct ifl_view *view, size_t n_steps, int64_t end_n
 {
     ifl_assert(n_steps > 0 && view->n_in_flight > 0);
     view->n_in_flight--;
-    view->n_tries = 0; /* of plans beside several steps in flight */
+    view->n_tries = 0; /* counts also plans made while several steps are in flight */
     view->step += n_steps;
     view->now_ns = end_ns;
 }
@@ -71,7 +71,7 @@ static inline void view_end_prefill(struct ifl_view *view, int64_t duration_ns)
     view->last_prefill_ns = duration_ns;
 }
 
-/* Requests that ended have given back n blocks. */
+/* Adds n blocks that ended requests have given back. */
 static inline void view_free_blocks(struct ifl_view *view, int32_t n)
 {
     view->n_ended_blocks += n;

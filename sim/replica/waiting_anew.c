@@ -1,6 +1,6 @@
-/* Gives all waiting requests new keys, for orders that do not say when keys change. A plan then
- * costs a look at each of them: entries are read in their order in memory, and records only by the
- * order itself. */
+/* Gives all waiting requests new keys, for orders that do not say when keys change. Each plan then
+ * examines every waiting request: the queue reads its entries in the order in which they lie in
+ * memory; only the order module reads the records. */
 #include <gsl/gsl_heapsort.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
-/* What the waiting queue (waiting.c) and its ranking anew (waiting_anew.c) share. */
+/* Functions that the waiting queue (waiting.c) and the recomputing of its keys (waiting_anew.c)
+ * share. */
 #ifndef SIM_REPLICA_WAITING_PARTS_H
 #define SIM_REPLICA_WAITING_PARTS_H
 
 #include "replica/waiting.h"
 
-/* Room of the arrays, in multiples of `cap`. A run may start anywhere in its array, runs and the
- * heap have holes, and near has as many again from the plan under way. */
+/* Sizes of the arrays, in multiples of `cap`: a run may start anywhere in its array, runs and the
+ * heap have holes, and near gets up to as many entries again during a plan. */
 enum { FAR_ROOM = 2, NEAR_ROOM = 3 };
 
 static inline bool before(const struct waiter *a, const struct waiter *b)
@@ -17,7 +18,8 @@ static inline bool before(const struct waiter *a, const struct waiter *b)
     return a->serial < b->serial;
 }
 
-/* A request cannot leave before it has a record. */
+/* True if the entry is valid. An entry without a record is: a request cannot leave before it has
+ * one. */
 static inline bool waits(const struct waiter *w)
 {
     return !w->r || w->r->ticket == w->ticket;
@@ -27,7 +29,7 @@ static inline bool waits(const struct waiter *w)
 size_t waiting_keep(struct waiter *of, size_t from, size_t to);
 /* Moves the entries to the start of their array. */
 void waiting_run_to_start(struct waiter_run *run);
-/* Gives the first request in line that has no record one. */
+/* Gives a record to the first request in line that has none. */
 void waiting_describe(struct waiting *waiting, struct waiter *w);
 
 #endif

@@ -9,11 +9,12 @@
 #include "inflight/time.h"
 
 struct wakes {
-    bool due;              /* the loop has put it down for a plan */
-    int64_t wake_ns;       /* when an empty plan asks for another plan */
+    bool due;              /* the loop has scheduled a plan of this replica */
+    int64_t wake_ns;       /* time for which an empty plan has asked for another plan; IFL_NEVER:
+                              none */
     int64_t wake_asked_ns; /* the last wake_ns for which the loop has an event */
     uint64_t wake_step;    /* the step at the last wake */
-    uint64_t n_vain_wakes; /* wakes in a row without any event here in between */
+    uint64_t n_vain_wakes; /* wakes in a row without any event at this replica in between */
 };
 
 static inline void wakes_begin(struct wakes *wakes)
@@ -26,7 +27,7 @@ static inline void wakes_set_due(struct wakes *wakes, bool due)
     wakes->due = due;
 }
 
-/* A plan begins: it has asked for no wake yet. */
+/* Call it when a plan begins: it has asked for no wake yet. */
 static inline void wakes_open(struct wakes *wakes)
 {
     wakes->wake_ns = IFL_NEVER;
@@ -45,13 +46,14 @@ static inline void wakes_note_event(struct wakes *wakes)
     wakes->wake_asked_ns = wakes->wake_ns;
 }
 
-/* An event here: wakes before it were not in vain. */
+/* Call it at an event at this replica: the wakes before it were not in vain. */
 static inline void wakes_end_vain(struct wakes *wakes)
 {
     wakes->n_vain_wakes = 0;
 }
 
-/* Counts a wake. Returns how many in a row were in vain. moved: the plan has changed something. */
+/* Counts a wake. Returns how many wakes in a row were in vain, this one included. moved: the plan
+ * has changed something. */
 static inline uint64_t wakes_count(struct wakes *wakes, uint64_t step, bool moved)
 {
     if (moved || step != wakes->wake_step)

@@ -5,12 +5,13 @@
 
 #include "replica/replica.h"
 
-/* What lies in the replica itself. */
+/* Prefetches the fields of the replica itself. */
 void replica_warm(const struct replica *replica);
-/* What it points to. By then replica_warm should have been called for it a little earlier. joins: a
+/* Prefetches the memory that the replica points to. Call replica_warm some time before. joins: a
  * request is about to join. */
 void replica_warm_lists(const struct replica *replica, bool joins);
-/* The request of its cohort that ends next. By then replica_warm_lists should have been called. */
+/* Prefetches the record of the request of its cohort that ends next. Call replica_warm_lists
+ * before. */
 void replica_warm_end(const struct replica *replica);
 
 #endif

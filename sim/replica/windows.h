@@ -1,12 +1,12 @@
 /* Blocks of layers that have a window of attention, or a state, if these layers have blocks of
  * their own: vLLM's groups of layers (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups; from
- * 0.9.1 on). A block then belongs to one group: that of the layers without a window, or one of
- * those with it.
+ * 0.9.1 on). A block then belongs to one group of layers: the group without a window, or one of the
+ * groups with a window.
  *
- * The blocks that requests count belong to the group without a window. As it starts, a request
+ * The blocks that requests count belong to the group without a window. When a request starts, it
  * takes blocks for the other groups, too: for all tokens that it will have, at most for a window of
- * them. (The engine takes these step by step.) It gives them back as it leaves the device, and
- * shares them with no other request. */
+ * tokens. (The engine takes these blocks step by step.) The request gives them back when it leaves
+ * the device, and shares them with no other request. */
 #ifndef SIM_REPLICA_WINDOWS_H
 #define SIM_REPLICA_WINDOWS_H
 
@@ -18,22 +18,24 @@
 #include "replica/kv/pool.h"
 #include "replica/live_request.h"
 
-/* Layers with a window of attention hold all tokens, as the others do; or in blocks of their own
- * the window alone. */
+/* HOLD: layers with a window of attention hold all tokens, as the other layers do. GROUPS: they
+ * hold only the window, in blocks of their own. */
 enum kv_windows { KV_WINDOWS_HOLD, KV_WINDOWS_GROUPS };
 
 struct windows_rule {
-    int32_t n_groups;    /* with a window; 0: all layers share their blocks */
-    int32_t most_blocks; /* of a sequence, in a group */
-    bool is_state;       /* which takes as many from its first token on */
+    int32_t n_groups;    /* groups with a window; 0: all layers share their blocks */
+    int32_t most_blocks; /* most blocks of a sequence in a group */
+    bool is_state;       /* the groups hold a state, which takes most_blocks from the first token
+                            on */
 };
 
 struct windows {
-    int32_t n_blocks;  /* that requests have */
-    uint32_t *numbers; /* [n_blocks] where blocks have numbers, with room for all of the pool */
+    int32_t n_blocks;  /* blocks of such groups that requests hold */
+    uint32_t *numbers; /* [n_blocks], if blocks have numbers; with room for all blocks of the
+                          pool */
 };
 
-/* Blocks of a sequence with n_tokens in the end, or of all of its samples. */
+/* Blocks of windows that a request with n_seqs sequences of n_tokens tokens in the end takes. */
 static inline int32_t windows_blocks(const struct windows_rule *rule, struct kv_block block,
                                      int32_t n_tokens, int32_t n_seqs)
 {
@@ -42,12 +44,12 @@ static inline int32_t windows_blocks(const struct windows_rule *rule, struct kv_
     return (int32_t)ifl_min(n, INT32_MAX / 2);
 }
 
-/* 0, or IFL_E_NOMEM. Zeroed memory is valid for windows_destroy. */
+/* Returns 0 or IFL_E_NOMEM. Zeroed memory is valid for windows_destroy. */
 int windows_create(struct windows *windows, const struct windows_rule *rule,
                    const struct kv_pool *pool);
 void windows_destroy(struct windows *windows);
 
-/* n blocks, which must fit, for r. */
+/* Takes n blocks, which must be free, for r. */
 void windows_take(struct windows *windows, struct kv_pool *pool, struct live_request *r, int32_t n);
 void windows_drop(struct windows *windows, struct kv_pool *pool, struct live_request *r);
 

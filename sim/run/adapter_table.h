@@ -10,11 +10,12 @@
 
 struct adapter_table {
     struct adapter *of; /* [n + 1], by number */
-    int32_t *blocks;    /* [n + 1] of the K/V pool, where they lie there; else NULL */
+    int32_t *blocks;    /* [n + 1] blocks of the K/V pool that each adapter takes, if adapters lie
+                           in the pool; else NULL */
     uint32_t n;
 };
 
-/* The names, which a trace gives up. Zeroed memory is valid for adapter_names_free. */
+/* Names of adapters, moved out of a trace. Zeroed memory is valid for adapter_names_free. */
 struct adapter_names {
     char **of; /* [n] */
     uint32_t n;
@@ -22,21 +23,22 @@ struct adapter_names {
 void adapter_names_keep(struct adapter_names *names, struct ifl_trace *trace);
 void adapter_names_free(struct adapter_names *names);
 
-/* Empty for a trace without adapters. IFL_E_INPUT where the ranks or what is asked of adapters are
- * wrong. Zeroed memory is valid for adapter_table_free, which is called after an error, too. */
+/* Fills the table, which is empty for a trace without adapters. Returns 0 or a negative code:
+ * IFL_E_INPUT if ranks or keys about adapters are wrong. Call adapter_table_free after an error,
+ * too; zeroed memory is valid for it. */
 int adapter_table_make(const struct ifl_trace *trace, const struct config *config,
                        const struct machine *machine, struct adapter_table *table,
                        struct ifl_error *error);
 void adapter_table_free(struct adapter_table *table);
-/* What the limits say of them. */
+/* Fills the fields of the limits that concern adapters. */
 void adapter_table_limit(const struct adapter_table *table, const struct config *config,
                          struct ifl_limits *limits);
-/* The options of a replica that follow from them. */
+/* Returns the adapter options of a replica. They borrow the table. */
 struct adapters_options adapter_table_options(const struct adapter_table *table,
                                               const struct config *config);
-/* [n] of all adapters, which the caller frees; NULL without memory. */
+/* Returns the ranks of all adapters, [n], for the caller to free; NULL if memory is short. */
 int32_t *adapter_table_ranks(const struct adapter_table *table);
-/* What steps cost more with them. */
+/* Returns the extra cost of steps with adapters. */
 struct adapter_cost adapter_table_cost(const struct machine *machine, const struct config *config);
 
 #endif

@@ -1,10 +1,10 @@
 /* The highest arrival rate that a deployment serves within its objectives.
  *
- * A trial flies all replications at one rate. Its margin is how far it is from the objectives, as a
- * share of them: negative within, positive beyond. Rates are doubled until one is beyond (or halved
- * until one is within), then Brent's method finds the root of the margin in log(rate); all rates
- * and all policies see the same random numbers. The interval of the capacity has the same roots for
- * the ends of the margin's 95% confidence interval.
+ * A trial simulates all replications at one rate. The margin of a trial is its relative distance to
+ * the objectives: negative if it meets them, positive if it misses them. Rates are doubled until
+ * one misses the objectives (or halved until one meets them), then Brent's method finds the root of
+ * the margin in log(rate); all rates and all policies see the same random numbers. The interval of
+ * the capacity has the same roots for the ends of the margin's 95% confidence interval.
  *
  * With cost.ensemble = M the search is repeated M times with costs drawn from what their fit leaves
  * open. Member m has the same costs in every replication, at every rate and in every deployment of
@@ -23,7 +23,7 @@
  *   distserve  attainment of slo.* of at least capacity.attainment_frac (Zhong et al., OSDI 2024)
  *   goodput    the most requests a second that meet slo.*, at whatever rate (vLLM's goodput)
  *   delay      mean scheduling delay within capacity.delay_s (queueing theory)
- * Where latencies alone have limits (sarathi, delay), 99% of the requests have to finish, too. */
+ * If only latencies have limits (sarathi, delay), 99% of the requests have to finish, too. */
 #ifndef SIM_RUN_CAPACITY_H
 #define SIM_RUN_CAPACITY_H
 
@@ -41,8 +41,9 @@ enum { CAPACITY_MAX_TRIALS = 64, CAPACITY_MAX_THREADS = 256 };
 
 enum capacity_status {
     CAPACITY_FOUND,
-    CAPACITY_NONE,     /* not even the lowest rate meets the objectives */
-    CAPACITY_UNBOUNDED /* the highest rate meets them still: this trace is too short to say */
+    CAPACITY_NONE,     /* even the lowest rate misses the objectives */
+    CAPACITY_UNBOUNDED /* even the highest rate meets the objectives: this trace is too short to
+                          tell */
 };
 
 struct objective_trial {
@@ -53,65 +54,71 @@ struct objective_trial {
 struct capacity_trial {
     double rate_rps;
     int32_t replicas;                          /* 0: as configured */
-    double margin, margin_low, margin_high;    /* with the ends of its interval */
+    double margin, margin_low, margin_high;    /* the margin, and the ends of its interval */
     struct objective_trial of[MAX_OBJECTIVES]; /* [n_objectives] */
     struct ifl_interval goodput_rps, attainment_frac, output_throughput_tok_per_s;
     struct ifl_interval request_throughput_rps;
     struct ifl_interval p90_ttft_s, p99_ttft_s, p99_itl_s, p50_queue_s, mean_queue_s;
 };
 
-/* What the search finds with the costs of one member of the ensemble. */
+/* Result of the search with the costs of one member of the ensemble. */
 struct capacity_member {
     enum capacity_status status;
-    double rps; /* 0 where the status is CAPACITY_NONE, INFINITY where it is CAPACITY_UNBOUNDED */
-    double crossing; /* of a target: see struct capacity; INFINITY where the status is none */
+    double rps;      /* 0 if the status is CAPACITY_NONE, INFINITY if it is CAPACITY_UNBOUNDED */
+    double crossing; /* for a target: as in struct capacity; INFINITY if the status is
+                        CAPACITY_NONE */
     size_t n_trials;
 };
 
 struct capacity {
     enum capacity_status status;
-    /* the ends NaN with one replication and no ensemble, or where out of reach */
+    /* low and high are NaN with one replication and no ensemble, or if out of reach */
     double rps, low_rps, high_rps;
     double members_low_rps, members_high_rps; /* quantiles 0.025 and 0.975; NaN without members */
-    size_t n_members; /* searched: cost.ensemble where the status is found */
-    /* With a target: the fewest replicas that meet it, and the ends of their interval; 0 where none
-     * is found or out of reach. A search finds the place between two whole numbers where the
-     * margin, interpolated, is 0: the replicas are the whole number at or above it. */
+    size_t n_members; /* members searched: cost.ensemble if the status is CAPACITY_FOUND */
+    /* With a target: the fewest replicas that meet the objectives, and the ends of their interval;
+     * 0 if none is found or it is out of reach. A search finds the crossing: the point between two
+     * whole numbers at which the interpolated margin is 0. The number of replicas is the whole
+     * number at or above it. */
     int32_t replicas, low_replicas, high_replicas, members_low_replicas, members_high_replicas;
-    double crossing, low_crossing, high_crossing; /* NaN without an end, INFINITY out of reach */
+    double crossing, low_crossing, high_crossing; /* NaN: no interval; INFINITY: out of reach */
     struct objective objectives[MAX_OBJECTIVES];
     size_t n_objectives;
-    /* Bit i: objective i is missed in the trial next to the one at the capacity, at a higher rate
-     * or with fewer replicas. 0: there is none. */
+    /* Bit i: objective i is missed in the trial next to that at the capacity (at a higher rate, or
+     * with fewer replicas). 0: there is no such trial. */
     uint32_t binding;
-    size_t at;                                         /* the trial at the capacity */
+    size_t at;                                         /* index of the trial at the capacity */
     struct capacity_trial trials[CAPACITY_MAX_TRIALS]; /* in the order of the search */
     size_t n_trials;
 };
 
-/* For a progress line, of all searches that share it. */
+/* Counts for a progress line, of all searches that share this struct. */
 struct capacity_trials {
     atomic_ullong n_flown;
-    atomic_ullong n_closing; /* searches with a rate within and one beyond the objectives */
-    atomic_ullong n_left; /* trials that these have left if each halves what is between the two */
+    atomic_ullong n_closing; /* searches that have one rate that meets the objectives and one that
+                                misses them */
+    atomic_ullong n_left;    /* trials that these searches still need if each trial halves the
+                                distance of the two */
 };
 
 struct capacity_options {
     const struct config *configs; /* [n_replications] */
     size_t n_replications;
-    struct capacity_member *members; /* [cost.ensemble] to fill; may be NULL where that is 0 */
-    size_t n_threads;                /* that fly the replications of a trial, 1 at least */
+    struct capacity_member *members; /* [cost.ensemble], to be filled; may be NULL if cost.ensemble
+                                        is 0 */
+    size_t n_threads;                /* threads that simulate the replications of a trial, at least
+                                        1 */
     struct trace_shelf *traces;
     struct profile_shelf *profiles;
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended;         /* for a progress line */
-    struct capacity_trials *trials; /* for it, too, or NULL */
+    struct capacity_trials *trials; /* for the progress line, too, or NULL */
 };
 
-/* GSL's error handler must be off. */
+/* Searches the capacity. GSL's error handler must be off. Returns 0 or the code of `error`. */
 int capacity_find(const struct capacity_options *options, struct capacity *capacity,
                   struct ifl_error *error);
-/* One trial at that rate: capacity->trials[0], with the objectives. */
+/* Simulates one trial at that rate: fills capacity->trials[0] and the objectives. */
 int capacity_fly_at(const struct capacity_options *options, double rate_rps,
                     struct capacity *capacity, struct ifl_error *error);
 

@@ -1,10 +1,10 @@
 /* The fewest replicas that meet the objectives at a given rate.
  *
- * All trials have the rate capacity.target_rps and the same random numbers, so the same requests.
- * Steps of 1, 2, 4, ... replicas from the start find a number within the objectives and a smaller
- * one beyond them; bisection closes in until they are neighbours. Steps up end early where trials
- * no longer differ. Where the margin goes up and down with the replicas, smaller numbers may be
- * within, too. */
+ * All trials have the rate capacity.target_rps and the same random numbers, hence the same
+ * requests. Steps of 1, 2, 4, ... replicas from the start find a number that meets the objectives
+ * and a smaller one that misses them; bisection then narrows them until they are neighbours. Upward
+ * steps stop early if trials no longer differ. If the margin is not monotonic in the number of
+ * replicas, smaller numbers may meet the objectives, too. */
 #include <math.h>
 
 #include "run/capacity_parts.h"

@@ -1,5 +1,5 @@
-/* One trial of a search: all replications at one rate, on so many replicas, and how far they are
- * from the objectives. */
+/* One trial of a search: simulates all replications at one rate, on so many replicas, and computes
+ * the margin to the objectives. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>

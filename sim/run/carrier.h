@@ -9,8 +9,8 @@
 /* The carriers of a flight, by number. */
 enum { CARRIES_HANDOVERS, CARRIES_TIERS };
 
-/* A move that the executor has told of, until the carrier that sent it takes it: the carriers of a
- * flight share one. */
+/* A move that the executor has reported, kept until the carrier that sent it takes it. The carriers
+ * of a flight share one such place. */
 struct carried {
     bool is_there;
     struct ifl_kv_moved moved;
@@ -18,35 +18,36 @@ struct carried {
 
 struct carrier {
     struct links links;
-    uint32_t number; /* among those of the flight: in the tags of moves by the executor */
+    uint32_t number; /* number among the carriers of the flight; part of the tags of moves by the
+                        executor */
     struct carried *carried;
-    const struct ifl_executor_ops *executor; /* NULL: the links carry */
+    const struct ifl_executor_ops *executor; /* NULL: the links carry the K/V */
     void *self;
-    uint32_t n_going;        /* by the executor */
-    struct ifl_copy *copies; /* [n_copies] of what is sent next, where an executor copies */
+    uint32_t n_going;        /* moves under way at the executor */
+    struct ifl_copy *copies; /* [n_copies] blocks of the next load, if the executor copies K/V */
     size_t n_copies, cap_copies;
 };
 
-/* The carrier of that number: n links like `spec`, for a flight with an executor that may really
- * move K/V. Tags of its loads are below 2^32. 0 or IFL_E_NOMEM. Zeroed memory is valid for
- * carrier_destroy. */
+/* Creates the carrier of that number: n links like `spec`, for a flight with an executor that may
+ * really move K/V. Tags of its loads must be below 2^32. Returns 0 or IFL_E_NOMEM. Zeroed memory is
+ * valid for carrier_destroy. */
 int carrier_create(struct carrier *carrier, uint32_t number, struct carried *carried,
                    const struct flight *flight, uint32_t n, const struct link_spec *spec);
 void carrier_destroy(struct carrier *carrier);
 
-/* True: what is sent names its blocks. */
+/* True if loads must name their blocks (carrier_add). */
 static inline bool carrier_copies(const struct carrier *carrier)
 {
     return carrier->executor != NULL;
 }
 
-/* What is sent next has that block, too. 0 or IFL_E_NOMEM. */
+/* Adds a block to the next load. Returns 0 or IFL_E_NOMEM. */
 int carrier_add(struct carrier *carrier, struct ifl_copy copy);
-/* from and to as in struct ifl_kv_move. */
+/* Sends the load; from and to are as in struct ifl_kv_move. */
 int carrier_send(struct carrier *carrier, const struct link_load *load, int32_t from, int32_t to,
                  struct ifl_error *error);
-/* 1: takes what came first by until_ns; 0: nothing has, or another carrier is to take it; negative:
- * an error. */
+/* Takes the load that came first by until_ns. Returns 1 if there is one; 0 if none has come, or if
+ * another carrier is to take it; or a negative code. */
 int carrier_take_sent(struct carrier *carrier, int64_t until_ns, struct link_arrival *arrival,
                       struct ifl_error *error);
 static inline int carrier_take(struct carrier *carrier, int64_t until_ns,
@@ -56,8 +57,8 @@ static inline int carrier_take(struct carrier *carrier, int64_t until_ns,
                ? carrier_take_sent(carrier, until_ns, arrival, error)
                : 0;
 }
-/* When to take: of links as links_next_ns says. When an executor has copied it tells by itself:
- * not before the end of time. */
+/* Time at which carrier_take is to be called. Links: links_next_ns. An executor reports ends by
+ * itself: the end of time while moves are under way. */
 static inline int64_t carrier_next_ns(const struct carrier *carrier)
 {
     return carrier->n_going > 0 ? IFL_LAST_NS : links_next_ns(&carrier->links);

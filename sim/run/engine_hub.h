@@ -21,19 +21,21 @@ struct engine_hub {
     bool has_locks;
     /* under the lock */
     pthread_mutex_t lock;
-    pthread_cond_t submitted, ended; /* there is work; the loop may have something to hear */
+    pthread_cond_t submitted, ended; /* submitted: there is work; ended: the loop may have
+                                        something to take */
     bool closing, has_failed;
 };
 
-/* The condition variables' deadlines follow the clock that the loop reads. 0 or IFL_E_NOMEM. */
+/* Creates the hub. Deadlines of its condition variables follow the clock that the loop reads.
+ * Returns 0 or IFL_E_NOMEM. */
 int engine_hub_create(struct engine_hub *hub);
 void engine_hub_destroy(struct engine_hub *hub);
 /* Time 0 is now. */
 void engine_hub_begin(struct engine_hub *hub);
 int64_t engine_hub_now(const struct engine_hub *hub);
-/* Under the lock: something has ended, for the loop and for work that waits for it. */
+/* Wakes the loop and work that waits, because something has ended. Call it under the lock. */
 void engine_hub_tell(struct engine_hub *hub);
-/* Under the lock: waits until at_ns, or until something has ended, or for a short while. */
+/* Waits until at_ns, until something has ended, or for a short while. Call it under the lock. */
 void engine_hub_wait(struct engine_hub *hub, int64_t now_ns, int64_t at_ns);
 
 #endif

@@ -8,8 +8,8 @@
  *   StreamingLLM  no scores. Positions are not renumbered, as keys are stored with theirs
  *
  * Each KV head of each layer chooses for itself, by the sum over its query heads. Of equal scores
- * the earlier token stays. The loop's thread calls all functions but engine_keep_choose, for a step
- * that is not under way. */
+ * the earlier token stays. The loop's thread calls all functions except engine_keep_choose, and
+ * only for a step that is not running. */
 #ifndef SIM_RUN_ENGINE_KEEP_H
 #define SIM_RUN_ENGINE_KEEP_H
 
@@ -18,7 +18,7 @@
 
 #include "replica/kv/keep.h"
 
-/* What is known of the slots of a request. */
+/* The state of the slots of a request. */
 struct kept_seq {
     int32_t n_slots, cap;
     bool decodes;       /* its prompt is computed */
@@ -35,7 +35,7 @@ struct engine_keep {
     size_t cap;
 };
 
-/* A step's part: arrays that the engine reads, and what becomes of them. */
+/* The part of a job about kept K/V: arrays that the engine reads, and its votes. */
 struct kept_job {
     int32_t *slots, *n_slots, *n_voters;
     bool *ends_prompt;
@@ -52,12 +52,12 @@ void engine_keep_destroy(struct engine_keep *k);
 void engine_keep_forget(struct engine_keep *k, uint64_t serial);
 void kept_job_finish(struct kept_job *job);
 
-/* Adds slots and voters to the step, which has the sequences of the description. 0 or
+/* Adds slots and voters to the step, which must have the sequences of the description. Returns 0 or
  * IFL_E_NOMEM. */
 int engine_keep_write(struct engine_keep *k, struct kept_job *job, const struct ifl_step_desc *desc,
                       struct ifl_engine_step *step);
-/* The step has been computed. Chooses what its sequences keep; returns how many of job->keeps are
- * to be carried out. */
+/* Call it when the step has been computed. Chooses what its sequences keep. Returns how many
+ * entries of job->keeps are to be carried out. */
 size_t engine_keep_choose(const struct engine_keep *k, struct kept_job *job,
                           const struct ifl_engine_step *step);
 

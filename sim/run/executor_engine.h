@@ -2,8 +2,8 @@
  * one replica.
  *
  * `submit` writes a job into the ring of the replica's engine and returns. `next` waits for the
- * first end, or until the clock says until_ns. K/V moves between engines, and between a device and
- * its tier, on threads of its own (engine_lane.h).
+ * first step to end, or until the clock says until_ns. Other threads move K/V between engines, and
+ * between a device and its tier (engine_lane.h).
  *
  * With a source the time is that of its clock, and `next` may answer EXECUTOR_SOURCE_SPEAKS. */
 #ifndef SIM_RUN_EXECUTOR_ENGINE_H
@@ -20,29 +20,34 @@
 
 enum { EXECUTOR_ENGINE_MAX_IN_FLIGHT = STAGES_MOST + 8 };
 
-/* Of one engine; members marked "run" are read of the first alone. */
+/* Options of one engine. Fields marked "run" are read only from the first engine's options. */
 struct executor_engine_options {
     const struct ifl_engine *engine;
     struct ifl_engine_options open;
     uint64_t token_seed;              /* run */
-    size_t n_requests;                /* run: of the whole run */
-    const struct source *source;      /* run: requests come from there; NULL: all are known */
-    bool verifies;                    /* the engine says which guesses hold; else as drawn */
+    size_t n_requests;                /* run: requests of the whole run */
+    const struct source *source;      /* run: the source of requests; NULL: all are known before
+                                         the run */
+    bool verifies;                    /* the engine decides which guesses hold; otherwise they are
+                                         drawn */
     struct proposer_options proposer; /* read if `guesses` */
     bool guesses;
     struct keep keep;            /* zeroed: all K/V is kept */
-    const struct kv_pool *spoil; /* its free blocks are filled with NaN; NULL: left as they are */
+    const struct kv_pool *spoil; /* pool with free blocks to be filled with NaN; NULL: they are
+                                    left as they are */
     uint32_t pipeline;           /* number of open's pipeline, if it has stages, in reports */
     bool receives;               /* K/V comes from other engines, or goes there */
-    size_t n_places;             /* for a block each in the tier below the device; 0: none */
+    size_t n_places;             /* places, of one block each, in the tier below the device; 0: no
+                                    tier */
 };
 
 struct executor_engine;
 
-/* Opens n engines, those of the replicas 0 to n - 1. NULL and an error if that fails. */
+/* Opens n engines, those of the replicas 0 to n - 1. Returns NULL, with `error` set, on failure. */
 struct executor_engine *executor_engine_create(const struct executor_engine_options *options,
                                                uint32_t n, struct ifl_error *error);
-/* Lets what is under way end (soon, if `stop` is set). Accepts NULL. */
+/* Waits for steps under way to end (soon, if `stop` is set), then closes the engines. Accepts NULL.
+ */
 void executor_engine_destroy(struct executor_engine *executor);
 
 extern const struct ifl_executor_ops executor_engine_ops;

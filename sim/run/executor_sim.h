@@ -13,11 +13,11 @@ enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 16 };
 
 /* The steps of a replica in flight, one after the other: a ring. */
 struct lane {
-    struct cost *cost; /* borrowed; not used where steps are replayed */
+    struct cost *cost; /* borrowed; not used if steps are replayed */
     struct ifl_done of[EXECUTOR_SIM_MAX_IN_FLIGHT];
     unsigned first, n;
-    struct pipeline *pipeline; /* then the steps are there, and those of the replicas that share it;
-                                  NULL: there is none */
+    struct pipeline *pipeline; /* if not NULL, it holds the steps of this replica and of all that
+                                  share the pipeline */
 };
 
 /* Each step takes its cost times a lognormal factor of mean 1, keyed by the step's number. */
@@ -36,13 +36,14 @@ struct executor_sim {
     uint32_t n_pipelines;
 };
 
-/* The replicas have that cost, if not NULL. */
+/* Creates the executor. `cost`, if not NULL, is the cost of all replicas. Returns 0 or the code of
+ * `error`. */
 int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
                         struct ifl_error *error);
-/* The cost of n replicas from the first on. */
+/* Sets the cost of n replicas, from number `first` on. */
 void executor_sim_cost(struct executor_sim *sim, struct cost *cost, uint32_t first, uint32_t n);
-/* Of n replicas from the first on n_engines each share a pipeline with these stages, of which there
- * is more than one, and have up to `depth` steps in flight together. */
+/* Lets each n_engines consecutive replicas, of the n from number `first` on, share a pipeline with
+ * these stages (more than one) and have up to `depth` steps in flight together. */
 int executor_sim_pipeline(struct executor_sim *sim, const struct stages *stages, uint32_t first,
                           uint32_t n, uint32_t n_engines, int32_t depth, struct ifl_error *error);
 void executor_sim_destroy(struct executor_sim *sim); /* zeroed memory is valid */

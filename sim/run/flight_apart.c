@@ -1,26 +1,26 @@
-/* Replicas that fly apart.
+/* Replicas that are simulated apart.
  *
- * Between two events that concern it, a replica depends on no other one. So it stays at its last
- * time until an event needs it: an arrival that is sent to it, a request that leaves, a router that
- * reads its load. Then it flies on to that time, through all its steps in a row, as a single
- * replica does.
+ * Between two events that concern it, a replica does not depend on other replicas. It therefore
+ * stays at its last time until an event needs it: an arrival sent to it, a request that leaves, or
+ * a router that reads its load. Then it is simulated up to that time, through all its steps in a
+ * row, as a single replica is.
  *
- * No record depends on the order in which replicas fly apart. If one would, the replicas fly
- * together, in flight.c: with rows of steps, with arrivals that ends of requests cause, and with
- * routers that have hooks for tokens and ends. They also fly together once a request is held at the
- * gateway, since any end of a step may let it go.
+ * The order in which the replicas are simulated must not affect any record. If it would, the
+ * replicas are simulated together, in flight.c: with rows of steps, with arrivals that ends of
+ * requests cause, and with routers that have hooks for tokens and ends. They are also simulated
+ * together once the gateway holds a request, since any end of a step may release it.
  *
  * A request that is sent to a replica without a look at it is put into the replica's mailbox
  * (flight_mail.h). The replica takes it when an event needs the replica, or when the mailboxes are
  * full.
  *
- * A router that reads numbers of requests (counts, least) often needs no flight. The number does
- * not change during steps that are foretold, in which no request ends and behind which nothing is
- * planned (next_end_ns); and a request in the mailbox counts as waiting. The replica then flies
- * about three times a request: as the step ends in which the request came, as its prompt is
- * computed, and as it ends.
+ * A router that reads numbers of requests (counts, least) often needs no simulation. The number
+ * does not change during predicted steps, in which no request ends and after which nothing is
+ * planned (next_end_ns), and a request in the mailbox counts as waiting. The replica is then
+ * simulated about three times per request: when the step ends in which the request arrived, when
+ * its prompt is computed, and when it ends.
  *
- * flight_news.c has the case of old news. */
+ * flight_news.c handles old news. */
 #include "run/flight_apart.h"
 
 #include "inflight/minmax.h"

@@ -1,5 +1,4 @@
-/* Arrivals of a flight: rejected at the door, sent to a replica, held at the gateway, or dropped.
- */
+/* Arrivals of a flight: each is refused, sent to a replica, held at the gateway, or dropped. */
 #include "run/flight_loop.h"
 
 /* Whether a pool takes a request: if not, why, in the order in which it is asked. */

@@ -1,4 +1,4 @@
-/* Steps that are held until the K/V has come that they need. */
+/* Steps that are held until the K/V that they need has arrived. */
 #include "run/flight_loop.h"
 
 static bool awaits(const struct loop *loop, const struct replica *replica)

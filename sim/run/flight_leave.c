@@ -1,5 +1,5 @@
-/* Requests that leave a flight before they are answered, at a time that is known when they arrive.
- */
+/* Requests that leave a flight before they have their answer, at a time that is known when they
+ * arrive. */
 #include "run/flight_loop.h"
 
 /* A request that is to leave, at a replica, or held at the gateway. */

@@ -1,4 +1,4 @@
-/* Requests with two replicas that end, or leave early, and what their rows say of their moves. */
+/* Requests with two replicas that end or leave early, and the fields about moves in their rows. */
 #include "inflight/minmax.h"
 #include "run/flight_moves_parts.h"
 

@@ -1,13 +1,13 @@
-/* Old news of replicas that fly apart.
+/* Old news of replicas that are simulated apart.
  *
- * A router that looks at a load sees the load at a time in the past, which is the same for all
- * replicas. A replica need not fly beyond that time, and it flies there when the router first looks
- * at it. So requests may wait in mailboxes; the router's own count of them is what it has sent
- * since the report.
+ * A router that reads a load sees the load at a time in the past, which is the same for all
+ * replicas. A replica need not be simulated beyond that time, and it is simulated up to it when the
+ * router first reads its load. Requests may therefore wait in mailboxes; the router's own count
+ * includes them, as requests sent since the report.
  *
- * This ends when a replica is needed as it is now: the router reads its cache, a request may leave
- * early, or the replicas land. From then on all replicas fly to each time at which loads are taken.
- */
+ * This ends when the present state of a replica is needed: the router reads its cache, a request
+ * may leave early, or the replicas are simulated together. From then on all replicas are simulated
+ * up to each time at which loads are taken. */
 #include "run/flight_apart.h"
 
 #include "inflight/minmax.h"

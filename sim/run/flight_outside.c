@@ -1,5 +1,4 @@
-/* A flight with a source: requests that come, and clients that leave, while the flight is under
- * way. */
+/* A flight with a source: requests arrive, and clients leave, while the flight is under way. */
 #include "run/executor_paced.h"
 #include "run/flight_loop.h"
 

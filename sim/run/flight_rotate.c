@@ -1,4 +1,4 @@
-/* Steps of a pipeline that begin again as they end, without a plan. */
+/* Steps of a pipeline that begin again when they end, without a plan. */
 #include <string.h>
 
 #include "cost/stages.h"

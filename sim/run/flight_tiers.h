@@ -11,25 +11,28 @@
 struct loop;
 struct tiering;
 
-/* NULL and *error on failure. Everything is borrowed until tiering_destroy. */
+/* Returns NULL, with *error set, on failure. The loop is borrowed until tiering_destroy. */
 struct tiering *tiering_create(struct loop *loop, struct ifl_error *error);
 void tiering_destroy(struct tiering *tiering);
 
-/* When something may come next. */
+/* Returns the next time at which a load or a store may end. */
 int64_t tiering_next_ns(const struct tiering *tiering);
-/* What has come by now. */
+/* Handles the loads and stores that have ended by now. */
 int tiering_end(struct tiering *tiering, struct ifl_error *error);
-/* The replica has made a plan, which a step may follow (submits); a step of it has ended. */
+/* Call them when the replica has made a plan (submits: a step may follow), and when a step of it
+ * has ended. */
 int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool submits,
                       struct ifl_error *error);
 int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct ifl_error *error);
-/* The committed step of the replica begins only when loads have come. */
+/* True if the committed step of the replica must wait for loads. */
 bool tiering_awaited(const struct tiering *tiering, const struct replica *replica);
-/* r has joined the replica: what it needs may come to the first tier while it waits. */
+/* Call it when r has joined the replica: K/V that r needs may be moved to the first tier while r
+ * waits. */
 int tiering_hear_join(struct tiering *tiering, struct replica *replica, struct live_request *r,
                       struct ifl_error *error);
-/* The client of a request has gone, or its time is up. True if its K/V is on its way: it counts as
- * gone, and its blocks are free when that has come. */
+/* Call it when the client of a request has gone, or its deadline has passed. *waits: K/V of the
+ * request is being moved; it counts as gone from now on, and its blocks are free when the move has
+ * ended. */
 int tiering_leave(struct tiering *tiering, struct replica *replica, struct live_request *r,
                   enum ifl_status status, bool *waits, struct ifl_error *error);
 

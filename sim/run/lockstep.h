@@ -1,7 +1,7 @@
 /* Lockstep groups: replicas that are data-parallel ranks of one model with experts, as in vLLM
  * (v1/engine/core.py, DPEngineCoreProc). The ranks of a group wait for each other in every layer,
- * so that their steps begin and end together. A rank without work takes part with a dummy step. A
- * request that comes in the meantime is planned for when the step has ended. */
+ * so that their steps begin and end together. A rank without work takes part with a dummy step.
+ * Requests that arrive during a step are planned when the step has ended. */
 #ifndef SIM_RUN_LOCKSTEP_H
 #define SIM_RUN_LOCKSTEP_H
 
@@ -12,13 +12,13 @@
 
 struct lockstep_group {
     uint32_t first, n; /* replicas */
-    uint32_t n_flying; /* its steps at the executor */
+    uint32_t n_flying; /* steps of the group at the executor */
 };
 
 struct lockstep {
-    struct lockstep_group *groups; /* [n_groups]; 0: each replica flies alone */
+    struct lockstep_group *groups; /* [n_groups]; 0: no replica is in a group */
     size_t n_groups;
-    uint32_t *group_of; /* [replicas] 1 + its group; 0: it flies alone */
+    uint32_t *group_of; /* [replicas] 1 + its group; 0: it is in no group */
     bool *is_ready;     /* [replicas] a step is planned and has not begun */
     uint64_t n_dummies;
 };
@@ -27,7 +27,7 @@ int lockstep_create(struct lockstep *lockstep, const struct fleet_pool *pools, s
                     struct ifl_error *error);
 void lockstep_destroy(struct lockstep *lockstep); /* zeroed memory is valid */
 
-/* NULL: the replica flies alone. */
+/* Returns the group of the replica, or NULL if it is in none. */
 static inline struct lockstep_group *lockstep_group(const struct lockstep *lockstep,
                                                     uint32_t number)
 {
@@ -40,8 +40,8 @@ static inline bool lockstep_flies(const struct lockstep *lockstep, uint32_t numb
     const struct lockstep_group *group = lockstep_group(lockstep, number);
     return group && group->n_flying > 0;
 }
-/* The step of the replica, which does not fly alone, is committed, and begins with those of its
- * group. */
+/* Notes that the step of the replica, which must be in a group, is committed. It begins with the
+ * steps of its group. */
 static inline void lockstep_get_ready(struct lockstep *lockstep, uint32_t number)
 {
     lockstep->is_ready[number] = true;
@@ -51,7 +51,8 @@ static inline void lockstep_get_ready(struct lockstep *lockstep, uint32_t number
 int lockstep_start(struct lockstep *lockstep, const struct replica *replicas,
                    const struct ifl_executor_ops *executor, void *executor_self,
                    struct ifl_error *error);
-/* A step of the replica has ended. True: it was the last of its group. */
+/* Call it when a step of the replica has ended. Returns true if it was the last one of its group.
+ */
 bool lockstep_end(struct lockstep *lockstep, uint32_t number);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "inflight/executor.h"
 
-/* Of the token, and of the n_best likeliest, at most IFL_MOST_LOGPROBS and n_vocab. */
+/* Fills *of for the token and for the n_best likeliest tokens; n_best is at most IFL_MOST_LOGPROBS
+ * and n_vocab. */
 void logprobs_of(const float *logits, int32_t n_vocab, int32_t token, int32_t n_best,
                  struct ifl_logprobs *of);
 

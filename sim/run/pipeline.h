@@ -2,8 +2,8 @@
  *
  *     from  max(end(b, s - 1) + hop, end(b - 1, s))
  *
- * on: as soon as it comes and the step in front of it has left (a flow shop; Narayanan et al., SC
- * 2021, 2.2). */
+ * on, that is, as soon as it arrives there and step b - 1 has left (a flow shop; Narayanan et al.,
+ * SC 2021, 2.2). */
 #ifndef SIM_RUN_PIPELINE_H
 #define SIM_RUN_PIPELINE_H
 
@@ -21,17 +21,19 @@ struct pipeline {
     size_t first, n, cap;
 };
 
-/* At most `cap` steps in flight. 0, or IFL_E_NOMEM; then, too, pipeline_destroy is owed. */
+/* Creates a pipeline with at most `cap` steps in flight. Returns 0 or IFL_E_NOMEM; pipeline_destroy
+ * must be called after an error, too. */
 int pipeline_create(struct pipeline *pipeline, uint32_t number, const struct stages *stages,
                     size_t cap);
 void pipeline_destroy(struct pipeline *pipeline);
-/* Lets the step pass, which is in each stage for so long. Its end, or negative: there is no room
- * for it, or it ends too late. */
+/* Sends a step through the stages: stage_ns is its time in each stage. Returns the end of the step,
+ * or a negative code if there is no room for it or it ends too late. */
 int64_t pipeline_take(struct pipeline *pipeline, const struct ifl_step_desc *desc,
                       const int64_t *stage_ns, int64_t hop_ns, struct ifl_error *error);
-/* The step that entered last; there must be one. */
+/* Returns the step that entered last; there must be one. */
 const struct ifl_done *pipeline_last(const struct pipeline *pipeline);
-/* The oldest step leaves; there must be one. Its times are borrowed until the next call. */
+/* Removes the oldest step, of which there must be one, and returns it. Its times are valid until
+ * the next call. */
 struct ifl_done pipeline_give(struct pipeline *pipeline);
 
 #endif

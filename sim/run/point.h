@@ -1,5 +1,5 @@
 /* One point of a study, from its configuration to its reports: reads the trace, sizes the KV pool,
- * wires policies, cost and recorder together and flies. */
+ * connects policies, cost and recorder, and runs the simulation (the flight). */
 #ifndef SIM_RUN_POINT_H
 #define SIM_RUN_POINT_H
 
@@ -15,17 +15,17 @@
 #include "run/source.h"
 #include "run/trace_shelf.h"
 
-/* A member of an ensemble, flown with costs drawn from what their fit leaves open. */
+/* A member of an ensemble: a run with costs drawn from the uncertainty of their fit. */
 struct point_member {
-    uint64_t number; /* 0: none, the fitted costs themselves */
-    uint64_t seed;   /* of the draws: the same number and seed draw the same costs */
+    uint64_t number; /* 0: no member; the fitted costs */
+    uint64_t seed;   /* seed of the draws: the same number and seed draw the same costs */
 };
 
-/* A flight that stands for another than the configuration says: of requests in memory, on a
- * machine that is changed. Zeroed: it changes nothing. */
+/* Changes of a flight that the configuration does not have: requests in memory, or a changed
+ * machine. Zeroed: no change. */
 struct point_trial {
-    const struct ifl_trace *trace; /* flown in place of workload.trace, whole; borrowed */
-    /* changes the machine before it is flown on */
+    const struct ifl_trace *trace; /* used whole, in place of workload.trace; borrowed */
+    /* changes the machine before the flight */
     void (*change)(void *context, struct machine *machine);
     void *context;
     struct step_noise noise;
@@ -36,16 +36,18 @@ struct point_options {
     int32_t point;
     struct point_member member;
     struct point_trial trial;
-    struct ifl_recorder_options reports; /* the paths; the rest is filled in */
-    const char *intervals_path;          /* written where cost.ensemble asks for members */
-    const char *speculation_path;        /* written where tokens are guessed, or NULL */
+    struct ifl_recorder_options reports; /* only the paths are read; point_fly fills in the rest */
+    const char *intervals_path;          /* written if cost.ensemble is above 0 */
+    const char *speculation_path;        /* written if tokens are guessed, or NULL */
     struct trace_shelf *traces;          /* shared by the points of a study */
-    struct profile_shelf *profiles;      /* shared, too */
-    const struct source *source;         /* of requests, in place of workload.trace; NULL: none */
-    bool by_client;                      /* fill client_attainment_frac; no other then hears of
-                                            requests */
+    struct profile_shelf *profiles;      /* also shared by the points of a study */
+    const struct source *source;         /* source of requests in place of workload.trace; NULL:
+                                            none */
+    bool by_client;                      /* fill client_attainment_frac; then nothing else receives
+                                            the records of requests */
     bool is_last;                        /* no other point will need a trace */
-    struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
+    struct ifl_notes notes;              /* notes about the size of the KV pool and about the
+                                            trace */
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended, *n_requests; /* for a progress line, or NULL */
 };

@@ -1,4 +1,4 @@
-/* Points that are flown again: as members of an ensemble, and beside the checking mode. */
+/* Runs points again: as members of an ensemble, and for comparison in the checking mode. */
 #include <stdlib.h>
 
 #include "run/point_parts.h"

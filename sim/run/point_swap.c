@@ -1,4 +1,4 @@
-/* The links between replicas and their hosts, where swaps overlap steps (fleet/swap_link.h). */
+/* The links between replicas and their hosts, if swaps overlap steps (fleet/swap_link.h). */
 #include <math.h>
 #include <stdlib.h>
 

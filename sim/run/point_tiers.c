@@ -1,5 +1,5 @@
-/* The tiers below the devices of a point's replicas: host and disk are a replica's own, the store
- * is one for its pool. */
+/* The tiers below the devices of a point's replicas: each replica has its own host and disk; a pool
+ * has one store. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* A cache of models and hardware profiles for the points of a study: a sweep parses each file once
- * a process. Callers get copies. Any number of threads may use a shelf; it keeps the SHELF_PROFILES
- * used last. */
+ * per process. Callers get copies. Any number of threads may use a shelf. A shelf keeps the
+ * SHELF_PROFILES entries used last. */
 #ifndef SIM_RUN_PROFILE_SHELF_H
 #define SIM_RUN_PROFILE_SHELF_H
 
@@ -15,7 +15,7 @@ struct shelved_profile;
 
 struct profile_shelf {
     pthread_mutex_t lock;
-    struct shelved_profile *first; /* the one used last */
+    struct shelved_profile *first; /* the entry used last */
 };
 
 void profile_shelf_init(struct profile_shelf *shelf);

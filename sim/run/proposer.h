@@ -14,9 +14,11 @@
 #include "run/token_ids.h"
 
 struct proposer_options {
-    const struct ifl_engine *engine;       /* NULL: a look-up */
-    struct ifl_engine_options open;        /* of the draft model, with the target's limits */
-    int32_t longest_match, shortest_match; /* of a look-up: last tokens that occurred before */
+    const struct ifl_engine *engine;       /* NULL: guesses come from a look-up */
+    struct ifl_engine_options open;        /* options of the draft model, with the target's
+                                              limits */
+    int32_t longest_match, shortest_match; /* look-up: how many last tokens must have occurred
+                                              before */
     size_t n_requests;
 };
 
@@ -26,7 +28,7 @@ struct proposer {
     int32_t longest_match, shortest_match;
     int32_t *n_computed; /* [n_requests] by serial: tokens that have K/V of the draft model */
     struct engine_job pass;
-    int32_t *seq_of; /* of a pass: the sequence of the job */
+    int32_t *seq_of; /* for a pass: which sequence of the job each of its sequences is */
     int32_t *text;
     size_t cap_seqs, cap_text;
 };
@@ -35,8 +37,8 @@ struct proposer {
 int proposer_open(struct proposer *proposer, const struct proposer_options *options,
                   struct ifl_error *error);
 void proposer_close(struct proposer *proposer);
-/* Fills in the guessed tokens of the job; its other tokens are known. Where a look-up finds no
- * occurrence, the guess is the last token again. */
+/* Fills in the guessed tokens of the job, of which all other tokens must be known. If a look-up
+ * finds no occurrence, it guesses the last token again. */
 int proposer_guess(struct proposer *proposer, struct engine_job *job, const struct token_ids *ids,
                    struct ifl_error *error);
 

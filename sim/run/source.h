@@ -20,23 +20,23 @@ struct replica;
 
 enum source_says {
     SOURCE_EMPTY,   /* there may be something later */
-    SOURCE_ARRIVAL, /* of the request in `row` */
+    SOURCE_ARRIVAL, /* the request in `row` arrives */
     SOURCE_LEAVES,  /* the client of the request in `row`, which has arrived before, has gone */
-    SOURCE_CLOSED,  /* no request comes or leaves any more: not asked again */
+    SOURCE_CLOSED,  /* no request comes or leaves any more; `take` is not called again */
     SOURCE_FAILED   /* the flight ends with the error */
 };
 
-/* Leading tokens of the prompt, and of the answer behind them, that have an identity. */
+/* Identities of the leading tokens of the prompt, and of the answer behind it. */
 struct source_ids {
-    const uint64_t *of; /* [n], a number for each token and those before it; as it was when the
-                           request arrived, until it has ended */
+    const uint64_t *of; /* [n], a number for each token together with those before it. Unchanged
+                           from the arrival of the request until it has ended */
     int32_t n;
 };
 
 struct source_token {
     size_t row;
-    int32_t seq, index; /* the answer, from 0 on, and its tokens before this one */
-    int32_t id;         /* -1: the executor has none */
+    int32_t seq, index; /* seq: the answer, from 0 on; index: its tokens before this one */
+    int32_t id;         /* -1: the executor has no token ids */
     uint32_t replica;
     int64_t at_ns; /* the end of the step */
     const struct ifl_logprobs
@@ -44,24 +44,24 @@ struct source_token {
 };
 
 struct source_ops {
-    /* A steady clock, from the beginning of the flight on. */
+    /* Time in ns since the beginning of the flight, from a steady clock. */
     int64_t (*now)(void *self);
-    /* Returns when the clock says until_ns, when `take` has something to say, or after `wake`. Lets
-     * the source do its own work meanwhile, also where until_ns has passed. */
+    /* Returns when the clock says until_ns, when `take` has something to say, or after `wake`. The
+     * source may do its own work meanwhile, even if until_ns has passed. */
     void (*wait)(void *self, int64_t until_ns);
-    /* Called by any thread. */
+    /* Ends `wait`. May be called by any thread. */
     void (*wake)(void *self);
     /* True if `take` would not answer SOURCE_EMPTY. */
     bool (*has)(void *self);
     enum source_says (*take)(void *self, size_t *row, struct ifl_error *error);
-    /* The row's request is sent, or its client leaves, at that time of the flight. */
+    /* The row's request is sent, or its client leaves, at at_ns, a time of the flight. */
     void (*stamp)(void *self, size_t row, enum source_says what, int64_t at_ns);
     struct source_ids (*ids)(void *self, size_t row);
-    /* The tokens of the row's prompt, for an engine to compute, until it has ended; NULL: there are
-     * none. */
+    /* Returns the tokens of the row's prompt, for an engine; valid until the request has ended.
+     * NULL: there are none. */
     const int32_t *(*prompt)(void *self, size_t row);
-    /* How many of the likeliest tokens an engine shall name with each of the answer; -1: it is not
-     * asked for any, nor for how likely the token is. */
+    /* Returns how many of the likeliest tokens an engine is to report with each token of the
+     * answer; -1: no probabilities are asked for. */
     int32_t (*logprobs)(void *self, size_t row);
     void (*token)(void *self, const struct source_token *token);
     /* A step has ended, and its tokens have been told. */
@@ -69,16 +69,16 @@ struct source_ops {
     /* The row's request has left the flight. Its row may be used again once its replica, if any,
      * keeps no request that has ended (leaving.n_ended). */
     void (*ended)(void *self, size_t row, const struct ifl_request_record *record, int64_t at_ns);
-    /* Once, before all others: what is flown, until flight_run returns. */
+    /* Called once, before all other functions. `flight` is valid until flight_run returns. */
     void (*begin)(void *self, const struct flight *flight);
 };
 
 struct source {
     const struct source_ops *ops;
     void *self;
-    struct ifl_trace *trace; /* of the source, with a row a place; its rows change */
-    size_t most_requests;    /* that will ever arrive */
-    int32_t most_samples;    /* of one of them */
+    struct ifl_trace *trace; /* the source's, with a row for each place; its rows change */
+    size_t most_requests;    /* requests that will ever arrive, at most */
+    int32_t most_samples;    /* most samples of a request */
 };
 
 #endif

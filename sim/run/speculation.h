@@ -18,15 +18,16 @@ struct speculation {
     const struct acceptance **of_client; /* [n_clients] or NULL */
 };
 
-/* Reads the keys. Clients that the trace does not have are refused. */
+/* Reads the keys. Returns 0 or the code of `error`; a client that the trace does not have is an
+ * error. */
 int speculation_create(struct speculation *speculation, const struct config *config,
                        const struct ifl_trace *trace, struct ifl_error *error);
 void speculation_destroy(struct speculation *speculation); /* zeroed memory is valid */
-/* For replicas of `config`. Borrows the speculation. */
+/* Returns the options for replicas of `config`. They borrow `speculation`. */
 struct ragged_options speculation_options(const struct speculation *speculation,
                                           const struct config *config);
 
-/* Sums over n replicas; *sums is added to. */
+/* Adds the sums of the replica to *sums. */
 void speculation_add(const struct replica *replica, struct ifl_speculation_record *sums);
 
 #endif

@@ -9,16 +9,19 @@
 struct workload_source {
     const struct workload_config *workload;
     struct trace_shelf *traces;
-    const struct ifl_trace *instead; /* these requests in place of the trace's; NULL: its own */
+    const struct ifl_trace *instead; /* requests used in place of the trace file; NULL: the file is
+                                        read */
     struct ifl_notes notes;
 };
 
-/* Reads the trace, keeps the window's rows and gives them their arrivals. The caller frees it. */
+/* Reads the trace, keeps the rows of the window and sets their arrivals. The caller frees *trace.
+ */
 int workload_load(const struct workload_source *source, struct ifl_trace *trace,
                   struct ifl_error *error);
-/* For workload_create: requests that are under way at a time, 0 in an open loop. */
+/* Returns `concurrency` for workload_create: the number of requests under way at a time, 0 in an
+ * open loop. */
 int32_t workload_concurrency(const struct workload_config *workload);
-/* Sets what the workload's clients do. */
+/* Sets predictions, patience, deadlines and retries of the workload's clients. */
 void workload_configure(struct workload *workload, const struct config *config);
 
 #endif

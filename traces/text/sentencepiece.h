@@ -11,9 +11,9 @@ extern "C" {
 
 struct text_sentencepiece; /* a model */
 
-#define TEXT_BLANK "\xe2\x96\x81" /* U+2581, which pieces have in place of a blank */
+#define TEXT_BLANK "\xe2\x96\x81" /* U+2581, which stands for a blank in pieces */
 
-/* Text.h says what each does. */
+/* The functions are documented in text.h. */
 struct text_sentencepiece_module {
     size_t n_bytes; /* of this struct */
     struct text_sentencepiece *(*open)(const char *bytes, size_t n_bytes, char *why, size_t size);

@@ -45,19 +45,19 @@ struct text_vocab {
     uint32_t id_of_byte[256];
 };
 
-/* Adds a token. Of two with the same bytes the id of the later one counts. */
+/* Adds a token. If two tokens have the same bytes, the id of the later one counts. */
 int text_vocab_add(struct text_vocab *vocab, const char *bytes, size_t n_bytes, uint32_t id,
                    struct ifl_error *error);
-/* After the last one is added. Tokens of one byte must all be there: the first byte without is
- * *missing, and the result 1. */
+/* Call it after the last token is added. All tokens of one byte must exist: otherwise the result is
+ * 1, and *missing the first missing byte. */
 int text_vocab_end(struct text_vocab *vocab, unsigned *missing);
 uint32_t text_vocab_find(const struct text_vocab *vocab, const char *bytes, size_t n_bytes);
 void text_vocab_free(struct text_vocab *vocab);
 
-/* 64 bits of n bytes. */
+/* A 64-bit hash of n bytes. */
 uint64_t text_hash(const char *bytes, size_t n_bytes);
 
-/* ---- merges.c: which two tokens become which one, and how early ---- */
+/* ---- merges.c: which pair of tokens is merged into which token, and its rank ---- */
 
 struct text_merge {
     uint64_t pair; /* left id << 32 | right id; all ones: empty */
@@ -70,11 +70,11 @@ struct text_merges {
 };
 
 int text_merges_begin(struct text_merges *merges, size_t n_expected, struct ifl_error *error);
-/* A pair that is there already takes the later rank, as in `tokenizers`. */
+/* Adds a pair. A pair that exists already takes the later rank, as in `tokenizers`. */
 int text_merges_add(struct text_merges *merges, uint32_t left, uint32_t right, uint32_t rank,
                     uint32_t id, struct ifl_error *error);
-/* All pairs of tokens that are a token when joined; its id is the rank: what tiktoken looks up as
- * it merges. */
+/* Makes the merges of a vocabulary by ranks: every pair of tokens that form a token when joined,
+ * with the id of that token as rank, as tiktoken looks them up while it merges. */
 int text_merges_of_ranks(struct text_merges *merges, const struct text_vocab *vocab,
                          struct ifl_error *error);
 const struct text_merge *text_merges_find(const struct text_merges *merges, uint32_t left,
@@ -97,10 +97,11 @@ struct text_ids {
 };
 
 int text_ids_append(struct text_ids *ids, const uint32_t *of, size_t n, struct ifl_error *error);
-/* The table of short words that were seen: true if this one is there. The ids are its. */
+/* Looks up the word in the table of short words seen so far. Returns true if it is there; the ids
+ * belong to the table. */
 bool text_bpe_known(struct text_bpe *bpe, const char *word, size_t n_bytes, const uint32_t **ids,
                     size_t *n_ids);
-/* Puts it there, if it is short. */
+/* Adds the word to the table, if it is short. */
 void text_bpe_keep(struct text_bpe *bpe, const char *word, size_t n_bytes, const uint32_t *ids,
                    size_t n_ids);
 int text_bpe_open(struct text_bpe *bpe, struct ifl_error *error);
@@ -109,18 +110,19 @@ void text_bpe_close(struct text_bpe *bpe);
 int text_bpe_word(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, const char *word,
                   size_t n_bytes, struct text_ids *ids, struct ifl_error *error);
 
-/* 1: appends the ids of a short word of letters that are tokens, behind the token of a blank. 0: it
- * is another one, and nothing is appended. */
+/* Appends the ids of a short word of letters that are tokens, after the token of a blank, and
+ * returns 1. Returns 0, and appends nothing, for any other word. */
 int text_bpe_letters(struct text_bpe *bpe, const struct ifl_tokenizer *tokenizer, const char *word,
                      size_t n_bytes, struct text_ids *ids, struct ifl_error *error);
 
 /* ---- pattern.c: regular expressions of `tokenizers` and tiktoken, by PCRE2 ---- */
 
-/* Compiles it with JIT. `where` is what errors call it; the file's name is filled in by the caller.
- * A construct that PCRE2 and Oniguruma do not read alike is IFL_E_INPUT. */
+/* Compiles the pattern with JIT. `where` names the pattern in errors; the caller fills in the
+ * file's name. Returns IFL_E_INPUT for a construct that PCRE2 and Oniguruma read differently. */
 int text_pattern(const char *pattern, size_t n_bytes, const char *where, pcre2_code **code,
                  struct ifl_error *error);
-/* One of the splits that tokenizers have without writing it down; NULL: no such name. */
+/* Returns a split pattern that tokenizers use without writing it into their files; NULL: no such
+ * name. */
 const char *text_split_named(const char *name);
 
 struct text_matcher { /* of an encoder */
@@ -131,7 +133,8 @@ struct text_matcher { /* of an encoder */
 
 int text_matcher_open(struct text_matcher *matcher, struct ifl_error *error);
 void text_matcher_close(struct text_matcher *matcher);
-/* 1: the next match from `from` on is [*begin, *end). 0: there is none. The text is UTF-8. */
+/* Finds the next match from `from` on. Returns 1 if there is one, [*begin, *end); 0 if not. The
+ * text must be UTF-8. */
 int text_match(struct text_matcher *matcher, const pcre2_code *code, const char *text, size_t n,
                size_t from, size_t *begin, size_t *end, struct ifl_error *error);
 /* An error that names the byte, if the text is not UTF-8. */
@@ -140,10 +143,10 @@ int text_check_utf8(struct text_matcher *matcher, const pcre2_code *any, const c
 
 /* ---- decode.c: texts of ids ---- */
 
-/* Writes n bytes of SentencePiece's with a blank for each TEXT_BLANK: the length. */
+/* Copies n bytes of a piece with a blank in place of each TEXT_BLANK. Returns the length. */
 size_t text_with_blanks(const char *piece, size_t n, char *text);
 
-/* Ids that are not in the vocabulary. */
+/* Ids beyond the vocabulary. */
 
 struct text_extra {
     size_t at; /* in `bytes` */
@@ -186,13 +189,13 @@ void text_added_free(struct text_added *added);
 /* ---- library.c: the tokenizers of SentencePiece's library, which is a module ---- */
 
 struct text_sentencepiece;
-/* To be called before the others: loads the module, once a program. */
+/* Loads the module, once per program. Call it before the other functions. */
 int text_sentencepiece_load(struct ifl_error *error);
-/* A text, to be freed by the caller, in *why if it fails; NULL: out of memory. */
+/* Opens a model. On failure, *why is a text for the caller to free; NULL: out of memory. */
 struct text_sentencepiece *text_sentencepiece_open(const char *bytes, size_t n_bytes, char *why,
                                                    size_t size);
 void text_sentencepiece_close(struct text_sentencepiece *model);
-/* Calls `take` with the ids; its result, or -1 if the library fails. */
+/* Calls `take` with the ids. Returns its result, or -1 if the library fails. */
 int text_sentencepiece_encode(const struct text_sentencepiece *model, const char *text,
                               size_t n_bytes, int (*take)(void *self, const int *ids, size_t n),
                               void *self);
@@ -204,32 +207,33 @@ int text_sentencepiece_n(const struct text_sentencepiece *model);
  *   - scores are whole numbers, so that their sums do not depend on where they begin.
  * Models of BPE are so unless they were trained across blanks. */
 bool text_sentencepiece_by_words(const struct text_sentencepiece *model);
-/* The piece, U+2581 for blanks; borrowed. */
+/* Returns the piece of an id, with U+2581 for blanks; borrowed. */
 const char *text_sentencepiece_piece(const struct text_sentencepiece *model, int id, size_t *n);
 
-/* True if it has one best segmentation by the sum of scores (unigram). */
+/* True if the model chooses the one best segmentation by the sum of scores (unigram). */
 bool text_sentencepiece_is_unigram(const struct text_sentencepiece *model);
-/* True if each seen letter of ASCII, and each two of them, are in the normal text what they are in
- * the text. Rules of a normaliser for three such letters and more, which no normaliser of the
- * library has, would not be noticed. */
+/* True if the model's normaliser leaves every visible ASCII letter, and every pair of them,
+ * unchanged. Rules for three or more such letters, which no normaliser of the library has, would
+ * not be noticed. */
 bool text_sentencepiece_keeps_ascii(const struct text_sentencepiece *model);
-/* Calls `take` with the text as the model normalises it, U+2581 for blanks; its result, or -1 if
- * the library fails. */
+/* Calls `take` with the text as the model normalises it, with U+2581 for blanks. Returns its
+ * result, or -1 if the library fails. */
 int text_sentencepiece_normal(const struct text_sentencepiece *model, const char *text,
                               size_t n_bytes, int (*take)(void *self, const char *normal, size_t n),
                               void *self);
 
-/* words.c: merges of the pieces of a model of BPE that can be encoded by words; by_merges tells
- * whether that is the order in which its library merges: scores fall from id to id, no piece is a
- * symbol of its own that is cut out before, and ASCII is kept as it is. */
+/* words.c: reads the merges of the pieces of a BPE model that can be encoded by words. by_merges is
+ * set if the library merges in that order: scores fall from id to id, no piece is a user-defined
+ * symbol that is cut out first, and ASCII is not changed. */
 int text_read_pieces(struct ifl_tokenizer *tokenizer, struct ifl_error *error);
 double text_sentencepiece_score(const struct text_sentencepiece *model, int id);
 bool text_sentencepiece_is_unused(const struct text_sentencepiece *model, int id);
 enum text_piece { TEXT_PIECE_TEXT, TEXT_PIECE_CONTROL, TEXT_PIECE_UNKNOWN, TEXT_PIECE_BYTE };
 enum text_piece text_sentencepiece_kind(const struct text_sentencepiece *model, int id);
-/* True if it puts a blank before a text, which it drops where it makes a text of ids. */
+/* True if the model puts a blank before a text, and drops it when it turns ids into a text. */
 bool text_sentencepiece_drops_blank(const struct text_sentencepiece *model);
-int text_sentencepiece_begin(const struct text_sentencepiece *model); /* id of it; -1: none */
+int text_sentencepiece_begin(const struct text_sentencepiece *model); /* id of the token at the
+                                                                         beginning; -1: none */
 
 /* ---- trie.c: texts by their bytes ---- */
 
@@ -252,18 +256,20 @@ struct text_trie {
 
 int text_trie_add(struct text_trie *trie, const char *text, size_t n, uint32_t id, double score,
                   struct ifl_error *error);
-/* The node behind an edge; 0: there is none. The root is 0. */
+/* Returns the node that the edge of a letter leads to; 0: there is no such edge. The root is node
+ * 0. */
 uint32_t text_trie_next(const struct text_trie *trie, uint32_t node, char letter);
 void text_trie_free(struct text_trie *trie);
 
 /* ---- unigram.c: texts by a unigram model of SentencePiece ---- */
 
 struct text_unigram {
-    struct text_trie trie; /* of pieces; a blank for U+2581 */
+    struct text_trie trie; /* trie of pieces, with a blank for U+2581 */
     uint32_t unknown;
     float unknown_score;
-    uint32_t n_bytes, id_of_byte[256]; /* of bytes that stand for an unknown letter; 0: none do */
-    bool joins[128]; /* letters of which any number, between two that are seen, is one blank */
+    uint32_t n_bytes, id_of_byte[256]; /* ids of bytes that stand for an unknown letter; n_bytes 0:
+                                          there are none */
+    bool joins[128]; /* any number of these letters between two visible letters is one blank */
     bool keeps[128]; /* letters that the normal text has as they are */
 };
 
@@ -273,15 +279,17 @@ struct text_unigram_room { /* of an encoder */
     size_t cap_best, n_normal, cap_normal;
 };
 
-/* Leaves NULL in tokenizer->unigram if the model is of another kind, or has what only its library
- * knows: pieces across blanks, symbols of its own, bytes, rules for letters of ASCII. */
+/* Reads a unigram model. tokenizer->unigram stays NULL if the model is of another kind, or has
+ * features that only its library handles: pieces across blanks, user-defined symbols, bytes, rules
+ * for ASCII letters. */
 int text_read_unigram(struct ifl_tokenizer *tokenizer, struct ifl_error *error);
 void text_unigram_free(struct text_unigram *unigram);
-/* 1: appends the ids. 0: most of the text is for the library alone, and nothing is appended. */
+/* Appends the ids and returns 1. Returns 0, and appends nothing, if most of the text needs the
+ * library. */
 int text_unigram_encode(const struct ifl_tokenizer *tokenizer, struct text_unigram_room *room,
                         const char *text, size_t n, struct text_ids *ids, struct ifl_error *error);
 
-/* A letter of ASCII that is seen. */
+/* True for a visible ASCII letter. */
 static inline bool text_is_seen(char letter)
 {
     return letter > ' ' && letter < 0x7f;
@@ -298,23 +306,24 @@ int text_nfc(const char *text, size_t n, enum text_nfc_tables tables, char **nor
 /* ---- the tokenizer ---- */
 
 enum text_stage_kind {
-    TEXT_ISOLATE, /* matches are pieces, and what is between them */
-    TEXT_KEEP,    /* matches alone */
-    TEXT_REMOVE,  /* what is between matches alone */
-    TEXT_PREFIX   /* a piece begins with a blank: one is put before it */
+    TEXT_ISOLATE, /* matches are pieces, and so are the parts between them */
+    TEXT_KEEP,    /* only matches are pieces */
+    TEXT_REMOVE,  /* only the parts between matches are pieces */
+    TEXT_PREFIX   /* a blank is put before a piece that does not begin with one */
 };
 
 struct text_stage {
     enum text_stage_kind kind;
-    pcre2_code *code; /* not of TEXT_PREFIX */
+    pcre2_code *code; /* pattern of the stage; not for TEXT_PREFIX */
 };
 
 struct ifl_tokenizer {
-    struct text_sentencepiece *sentencepiece; /* NULL: all below counts */
+    struct text_sentencepiece *sentencepiece; /* NULL: the fields below are used */
     bool by_words;                            /* text_sentencepiece_by_words */
-    bool by_merges; /* plain words need no library: `blank`, vocab and merges are of its pieces */
-    uint32_t blank; /* id of U+2581 */
-    bool merges_blanks;           /* plain words may hold several blanks in a row */
+    bool by_merges;     /* plain words need no library: `blank`, vocab and merges are made from its
+                           pieces */
+    uint32_t blank;     /* id of U+2581 */
+    bool merges_blanks; /* plain words may hold several blanks in a row */
     struct text_unigram *unigram; /* NULL: `by_words`, or texts are the library's */
     struct text_added added, added_normalized;
     enum text_nfc_tables nfc;
@@ -325,21 +334,20 @@ struct ifl_tokenizer {
     struct text_merges merges;
     struct text_extras extras;
     struct ifl_token_frame frame;
-    char odd_frame[64]; /* a post_processor that is not known; "": none */
+    char odd_frame[64]; /* name of an unknown post_processor; "": none */
     uint32_t shift;     /* what is added to ids (Tekken: behind its special tokens) */
     pcre2_code *any;    /* matches everything: checks UTF-8 */
 };
 
-/* encode.c: the text as the tokenizer normalises it. *normal is `text` itself, or memory that is to
- * be freed. */
+/* encode.c: normalises the text. *normal is `text` itself, or memory that the caller frees. */
 int text_normal(const struct ifl_tokenizer *tokenizer, const char *text, size_t n, char **normal,
                 size_t *n_normal, struct ifl_error *error);
 const struct ifl_tokenizer *text_tokenizer_of(const struct ifl_encoder *encoder);
 struct text_words; /* of make_text.c */
 struct text_words **text_words_of(struct ifl_encoder *encoder);
 
-/* open.c: ifl_tokenizer_open from memory. `path` is what errors call it, and names the split of a
- * file of ranks. */
+/* open.c: as ifl_tokenizer_open, from memory. `path` names the file in errors; it also selects the
+ * split of a file of ranks. */
 int text_open_memory(const char *path, const char *bytes, size_t n_bytes,
                      struct ifl_tokenizer **tokenizer, struct ifl_error *error);
 
@@ -354,22 +362,22 @@ struct text_file {
 
 int text_read_hf(const struct text_file *file, const json_t *root, struct ifl_tokenizer *tokenizer,
                  struct ifl_error *error);
-/* post.c: reads the post_processor; what it does not know is no error until the frame is asked for.
- */
+/* post.c: reads the post_processor. An unknown post_processor is an error only when the frame is
+ * asked for. */
 void text_read_frame(const json_t *post_processor, struct ifl_tokenizer *tokenizer);
 int text_read_tekken(const struct text_file *file, const json_t *root,
                      struct ifl_tokenizer *tokenizer, struct ifl_error *error);
 int text_read_ranks(const struct text_file *file, struct ifl_tokenizer *tokenizer,
                     struct ifl_error *error);
-/* Adds a stage that the pattern makes. */
+/* Adds a stage with the pattern. */
 int text_add_stage(struct ifl_tokenizer *tokenizer, enum text_stage_kind kind, const char *pattern,
                    size_t n_bytes, const char *where, struct ifl_error *error);
-/* Vocabulary and merges of ranks are whole: what tekken.c and ranks.c share. */
+/* Completes vocabulary and merges of ranks; shared by tekken.c and ranks.c. */
 int text_end_ranks(const struct text_file *file, struct ifl_tokenizer *tokenizer,
                    struct ifl_error *error);
 
-/* base64.c. Returns how many bytes `text` is in RFC 4648's alphabet, written to `out` of 3/4 n + 3
- * bytes; -1: it is not. */
+/* base64.c: decodes `text` in RFC 4648's alphabet to `out`, which has 3/4 n + 3 bytes. Returns the
+ * number of bytes; -1 if the text is not in that alphabet. */
 long text_base64(const char *text, size_t n, char *out);
 
 #endif

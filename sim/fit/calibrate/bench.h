@@ -30,11 +30,12 @@ struct measurement {
     const struct batch *batch;
     double n_blocks;
     struct timed timed;
-    double bytes, flops; /* that have to be moved and computed */
-    enum ceiling of;     /* to compare with: FLOPs with CEILING_GEMM, else bytes */
+    double bytes, flops; /* bytes to be moved, FLOPs to be computed */
+    enum ceiling of;     /* the ceiling to compare with: FLOPs with CEILING_GEMM, bytes with all
+                            others */
 };
 
-/* What one run took on the device, and as its caller sees it; 0: not measured. */
+/* Time of one run on the device, and as measured by its caller; 0: not measured. */
 struct lasted {
     double device_s, wall_s;
 };
@@ -42,8 +43,9 @@ struct timings {
     struct timed device, wall, host; /* host: wall less device */
 };
 
-/* Times run(context, round, &lasted, error), after one run that does not count: max_runs times, or
- * fewer, at least five, if the runs together exceed a third of a second on the device. */
+/* Times run(context, round, &lasted, error), after one run that does not count. It runs max_runs
+ * times; or, if the runs together exceed a third of a second on the device, fewer times, but at
+ * least five. */
 typedef int bench_run_fn(void *context, uint32_t round, struct lasted *lasted,
                          struct ifl_error *error);
 int bench_time(struct bench *bench, bench_run_fn *run, void *context, struct timings *timings,

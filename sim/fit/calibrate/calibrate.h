@@ -33,11 +33,12 @@ struct calibration {
     const struct model *model;
     enum ifl_engine_dtype dtype;
     int32_t n_threads, max_runs;
-    int32_t n_blocks; /* of 16 tokens; 0: as many as the engine's kind of machine has room for */
+    int32_t n_blocks; /* blocks of 16 tokens; 0: as many as the engine's kind of machine has room
+                         for */
     const volatile sig_atomic_t *stop;
 };
 
-/* Takes minutes. The sheet goes to `out`. */
+/* Measures and writes the sheet to `out`; this takes minutes. Returns 0 or the code of `error`. */
 int calibrate(const struct calibration *calibration, FILE *out, struct ifl_error *error);
 
 #endif

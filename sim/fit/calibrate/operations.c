@@ -1,5 +1,5 @@
-/* Operations by themselves: the ceilings of the machine, and the time of each class of operations
- * of the cost model. Shapes are not powers of two, since libraries are at their best on those. */
+/* Measures single operations: the ceilings of the machine, and the time of each class of operations
+ * of the cost model. Shapes are not powers of two, since libraries are fastest on those. */
 #include "fit/calibrate/bench.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))

@@ -1,4 +1,4 @@
-/* Whole steps, as a replay runs them, and what a step does to blocks. */
+/* Measures whole steps, as a replay runs them, and the operations of a step on blocks. */
 #include <time.h>
 
 #include "fit/calibrate/bench.h"

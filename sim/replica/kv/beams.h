@@ -23,11 +23,11 @@
 /* How a search continues. Parents are drawn, since no token is really sampled. */
 struct beam_search {
     bool search;      /* the samples of a request are the beams of a search */
-    double fork_frac; /* share of the beams that continue from a beam drawn at random */
+    double fork_frac; /* probability that a beam continues from a beam drawn at random */
     uint64_t seed;
 };
 
-/* The parent of beam seq: the beam with the table that seq continues after the request's n_out-th
+/* Returns the parent of beam seq: the beam whose table seq continues after the request's n_out-th
  * token. */
 int32_t beam_parent(const struct beam_search *search, uint64_t request, int32_t n_out, int32_t seq,
                     int32_t n_seqs);
@@ -36,12 +36,13 @@ struct kv_beams {
     int32_t n_seqs; /* 0: the beams have not begun */
     int32_t n_common, n_columns, n_used;
     int32_t n_added; /* blocks that the last step took */
-    int32_t *at;     /* scratch, then [n_columns][n_seqs]; kept for the next request */
+    int32_t *at;     /* scratch, then [n_columns][n_seqs]; the memory is kept for the next
+                        request */
     int32_t cap;
 };
 
-/* Begins with the layout of kv/group.h: n_common blocks, then n_columns columns of one block per
- * sequence. 0 or IFL_E_NOMEM. */
+/* Begins a search with the layout of kv/group.h: n_common blocks, then n_columns columns of one
+ * block per sequence. Returns 0 or IFL_E_NOMEM. */
 int kv_beams_begin(struct kv_beams *beams, int32_t n_seqs, int32_t n_common, int32_t n_columns);
 void kv_beams_end(struct kv_beams *beams);
 
@@ -53,13 +54,13 @@ static inline int32_t kv_beams_saved(const struct kv_beams *beams)
     return beams->n_seqs * (beams->n_common + beams->n_columns) - beams->n_used;
 }
 
-/* Blocks that one more token of each sequence takes.
- * full: the last blocks are full, so each sequence takes a new one. Otherwise each table that
- * shares its last block, except the first to share it, takes a copy. */
+/* Blocks that one more token of each sequence takes. full: the last blocks are full, so each
+ * sequence takes a new one. Otherwise each table that shares its last block, except the first of
+ * these tables, takes a copy. */
 int32_t kv_beams_need(const struct kv_beams *beams, bool full);
-/* Takes these blocks from the reserve: they are at places n_used - n_added to n_used - 1
- * afterwards. 0 or IFL_E_NOMEM. kv_beams_copied returns the place that a new place is a copy
- * of. */
+/* step: takes the blocks of kv_beams_need from the reserve; afterwards they are at places n_used -
+ * n_added to n_used - 1. Returns 0 or IFL_E_NOMEM. copied: the place of which a new place is a
+ * copy. */
 int kv_beams_step(struct kv_beams *beams, bool full);
 int32_t kv_beams_copied(const struct kv_beams *beams, int32_t place);
 /* Undoes the last step. Blocks may change places. */
@@ -74,7 +75,7 @@ struct kv_beams_lost kv_beams_fork(struct kv_beams *beams, const int32_t *parent
                                    uint32_t *blocks);
 /* The place of a sequence's i-th block. */
 int32_t kv_beams_at(const struct kv_beams *beams, int32_t seq, int32_t i);
-/* [n_seqs] for the caller of kv_beams_fork. */
+/* Returns an array [n_seqs] for the caller of kv_beams_fork to fill. */
 int32_t *kv_beams_parents(struct kv_beams *beams);
 
 #endif

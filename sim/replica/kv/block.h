@@ -17,7 +17,7 @@
 #include "inflight/assert.h"
 
 struct kv_block {
-    int32_t tokens; /* that a block holds, at least 1 */
+    int32_t tokens; /* tokens that a block holds, at least 1 */
     uint64_t inverse;
 };
 
@@ -34,7 +34,7 @@ static inline uint32_t kv_full_blocks(uint32_t n_tokens, struct kv_block block)
     return (uint32_t)((__extension__(unsigned __int128) n_tokens * block.inverse) >> 63);
 }
 
-/* Tokens in the last block, 0 where it is full. */
+/* Tokens in the last block if it is partial; 0 if it is full. */
 static inline uint32_t kv_tail_tokens(uint32_t n_tokens, struct kv_block block)
 {
     return n_tokens - kv_full_blocks(n_tokens, block) * (uint32_t)block.tokens;

@@ -22,7 +22,7 @@ struct kv_buddy {
     int8_t *order;                 /* [n_blocks] of the free run that begins there, or -1 */
 };
 
-/* 0 or IFL_E_NOMEM. A zeroed allocator is valid and empty. */
+/* Returns 0 or IFL_E_NOMEM. A zeroed allocator is valid and empty. */
 int kv_buddy_create(struct kv_buddy *buddy, int32_t n_blocks);
 void kv_buddy_destroy(struct kv_buddy *buddy);
 
@@ -30,7 +30,7 @@ void kv_buddy_destroy(struct kv_buddy *buddy);
 int64_t kv_buddy_rounded(int32_t n);
 /* True if some free run has room for n > 0 blocks. */
 bool kv_buddy_fits(const struct kv_buddy *buddy, int32_t n);
-/* The first block of a run for n blocks, which must fit. */
+/* Takes a run for n blocks, which must fit, and returns its first block. */
 int32_t kv_buddy_take(struct kv_buddy *buddy, int32_t n);
 /* Gives back the run that was taken for n blocks. */
 void kv_buddy_give(struct kv_buddy *buddy, int32_t first, int32_t n);

@@ -1,9 +1,9 @@
 /* The prefix cache: blocks with known K/V that requests can find by identity and use again.
  *
- * Flat, as in vLLM: a table from identities to blocks.
+ * As a flat table, as in vLLM, from identities to blocks.
  *   - A block that is published twice is kept twice.
  *   - Unused blocks are evicted one by one.
- * As a tree, as SGLang's radix tree: a page is a block, an edge leads to the next block.
+ * As a tree, as SGLang's radix tree: a page is a block, and an edge leads to the next block.
  *   - A node is a run of blocks that were published or matched together. It ends where another
  *     publication or match began.
  *   - A block that is published twice is merged.
@@ -28,8 +28,9 @@ enum prefix_cache { PREFIX_CACHE_NONE, PREFIX_CACHE_HASH, PREFIX_CACHE_RADIX };
 
 /* What happens to free blocks that hold no cached K/V. */
 enum kv_unhashed {
-    KV_UNHASHED_FIRST,   /* they are used before any cached block is evicted */
-    KV_UNHASHED_IN_ORDER /* they wait in the same queue as cached blocks */
+    KV_UNHASHED_FIRST,   /* free blocks without cached K/V are used before any cached block is
+                            evicted */
+    KV_UNHASHED_IN_ORDER /* they are in the same eviction queue as cached blocks */
 };
 
 /* When other requests can find a block of a prompt. */
@@ -47,35 +48,40 @@ struct kv_cache_options {
     const void *evict_self;
     const struct ifl_view *view;
     int32_t block_tokens;
-    struct kv_tier *below; /* gets what is evicted; NULL: none. Borrowed */
+    struct kv_tier *below; /* the tier that gets evicted blocks; NULL: none. Borrowed */
 };
 
-/* All that is known of a block, or of a run: 56 bytes. A fleet has as many of them as its replicas
- * have ever cached blocks, so that what is never needed at the same time has the same place. */
+/* The state of a block, or of a run of blocks: 56 bytes. A fleet has as many entries as its
+ * replicas have ever cached blocks, so fields that are never needed at the same time share their
+ * place. */
 struct kv_entry {
     union {
         struct kv_seat seat; /* while the evictor has the block */
         struct {
-            uint32_t n_refs; /* while the evictor does not have it, in place of its key; it has */
-            int32_t n_children;   /* no block with references, and of a tree none with children */
-            uint64_t last_used;   /* from here on at any time, in the places of the seat's rank */
-            int32_t depth_tokens; /* of the prefix that ends with these blocks */
+            uint32_t n_refs; /* references, while the evictor does not have the block; in the place
+                                of the seat's key. No block that the evictor has is referenced */
+            int32_t n_children;   /* in a tree: children; no block that the evictor has has any */
+            uint64_t last_used;   /* this field and the next are valid at any time, in the places
+                                     of the seat's rank */
+            int32_t depth_tokens; /* tokens of the prefix that ends with these blocks */
             int32_t of_evictor[2];
-            uint16_t n_uses;     /* modulo 2^16. The flags are no part of its word: to read a */
-            uint8_t n_uses_high; /* word of which a part was just written takes long */
+            uint16_t n_uses;     /* uses modulo 2^16 */
+            uint8_t n_uses_high; /* upper bits of the uses; the flags are in another word than
+                                    n_uses, since reading a word of which a part was just written
+                                    is slow */
             bool cached : 1;     /* kept for its K/V */
             bool listed : 1;     /* in its bucket, so a lookup can find it */
-            bool ends_node : 1;  /* tree: last entry of its node */
-            bool asked : 1;      /* part of a hit that a waiting request was told of */
-            bool wanted : 1;     /* part of the hit that a waiting request would start on */
+            bool ends_node : 1;  /* in a tree: last entry of its node */
+            bool asked : 1;      /* part of a hit that was shown for a waiting request */
+            bool wanted : 1;     /* part of the hit on which a waiting request would start */
         };
     };
-    uint64_t identity; /* beside `next`, since lookups read both */
+    uint64_t identity; /* placed beside `next`, since lookups read both */
     union {
-        int32_t next;  /* listed: in its bucket, its number + 1; 0: it is the last */
-        int32_t n_run; /* not listed: blocks of the entry, more than 1 for a run */
+        int32_t next;  /* if listed: 1 + the next entry in the bucket; 0: none */
+        int32_t n_run; /* if not listed: blocks of the entry, more than 1 for a run */
     };
-    int32_t parent; /* tree: the entry before this one, -1: none */
+    int32_t parent; /* in a tree: the entry before this one, -1: none */
     int64_t last_used_ns;
 };
 
@@ -85,19 +91,19 @@ _Static_assert(offsetof(struct kv_entry, last_used) == offsetof(struct kv_seat, 
                    offsetof(struct kv_entry, identity) == sizeof(struct kv_seat),
                "an entry has the rank of its seat, and its flags where the seat has room");
 
-/* Uses of the entry, 2^24 - 1: so many, or more. */
+/* Number of uses of the entry; 2^24 - 1 means that or more. */
 static inline uint32_t kv_entry_uses(const struct kv_entry *entry)
 {
     return (uint32_t)entry->n_uses_high << 16 | entry->n_uses;
 }
 
-/* Blocks of the entry. */
+/* Number of blocks of the entry. */
 static inline int32_t kv_entry_blocks(const struct kv_entry *entry)
 {
     return entry->listed ? 1 : entry->n_run;
 }
 
-/* Called when lookups can find a block, and when they no longer can. */
+/* Calls on_list when lookups can find a block, and on_strike when they no longer can. */
 struct kv_listener {
     void *self;
     void (*on_list)(void *self, uint32_t of, uint64_t identity);
@@ -107,54 +113,60 @@ struct kv_listener {
 struct kv_cache {
     struct kv_cache_options options;
     const struct kv_listener *listener; /* borrowed; NULL: none */
-    uint32_t listener_of;               /* as what the listener knows this cache */
-    struct kv_entry *entries;           /* [cap] that of the last block first: see kv_entry */
+    uint32_t listener_of;               /* the number by which the listener knows this cache */
+    struct kv_entry *entries;           /* [cap], the entry of the last block first (see
+                                           kv_entry) */
     int32_t n_blocks, last_block, cap;
-    int32_t free_name; /* 1 + the name that was given back last, 0: none; its entry has the next */
-    int32_t *buckets;  /* [mask + 1] the number of the first entry + 1; 0: none */
+    int32_t free_name; /* 1 + the name that was given back last, 0: none; its entry links to the
+                          next free name */
+    int32_t *buckets;  /* [mask + 1] 1 + the number of the first entry; 0: none */
     uint64_t mask, n_listed; /* n_listed: entries in the buckets */
     struct kv_evictor evictor;
     int32_t n_asked;  /* entries with `asked` set */
     uint32_t *wanted; /* [n_wanted] entries with `wanted` set */
     size_t n_wanted, cap_wanted;
-    bool joins_runs;  /* see kv_cache_tally */
+    bool joins_runs;  /* runs are joined, as in kv_cache_tally */
     bool asks_wanted; /* the evict module reads `wanted`, so the caller has to set it */
     int32_t n_idle;   /* blocks that are free and not on the pool's stack */
-    uint64_t clock;   /* counts uses */
-    uint64_t epoch;   /* rises when the hit of a waiting request may have changed */
+    uint64_t clock;   /* number of uses so far */
+    uint64_t epoch;   /* number that rises when the hit of a waiting request may have changed */
     bool asked_lost;  /* an entry with `asked` set was lost; the caller clears the flag */
 };
 
-/* An empty cache, in which nothing is found. Zeroed memory is valid for kv_cache_destroy. */
+/* Creates an empty cache, in which nothing is found. Zeroed memory is valid for kv_cache_destroy.
+ */
 void kv_cache_create(struct kv_cache *cache, const struct kv_cache_options *options);
-/* Once, before any block is published: 0 or IFL_E_NOMEM. There is no memory for entries yet. */
+/* Allocates the buckets; there is no memory for entries yet. Call it once, before any block is
+ * published. Returns 0 or IFL_E_NOMEM. */
 int kv_cache_open_blocks(struct kv_cache *cache, int32_t n_blocks);
-/* Memory for all entries, zeroed. None backs those that are never used. */
+/* Allocates zeroed memory for all entries; no physical memory backs those that are never used.
+ * Returns 0 or IFL_E_NOMEM. */
 int kv_cache_reserve_all(struct kv_cache *cache);
-/* Memory for the entries of the last n blocks, of which the last n_used may be in use. A few take
- * as much as they are, since a fleet has thousands of caches. Where there are more, all get theirs,
- * of which none backs what is never used: small arrays that grow would leave holes as large as they
- * are. Pointers to entries are void then. An entry must be written before it is read. 0 or
- * IFL_E_NOMEM. */
+/* Makes room for the entries of the last n blocks, of which the last n_used may be in use. Up to
+ * FEW_ENTRIES (cache.c) entries get as much memory as they need, since a fleet has thousands of
+ * caches. Beyond that, memory for all entries is allocated, of which no physical memory backs what
+ * is never used: small arrays that grow would leave holes as large as themselves. Pointers to
+ * entries become invalid. An entry must be written before it is read. Returns 0 or IFL_E_NOMEM. */
 int kv_cache_reserve(struct kv_cache *cache, int32_t n_used, int32_t n);
 void kv_cache_destroy(struct kv_cache *cache);
-/* From here on blocks are counted, and only entries have numbers. If blocks are evicted in the
- * order in which they became unused, those that no lookup asks for need no entry of their own
- * (joins_runs): one run in the queue stands for all that became unused one after the other, since
- * only their number tells when a block behind them is evicted. */
+/* From now on blocks are only counted, and only entries have numbers. joins_runs is set if blocks
+ * are evicted in the order in which they became unused: then blocks that no lookup asks for need no
+ * entry of their own. One run in the queue stands for all blocks that became unused one after the
+ * other, since only their number decides when a block behind them is evicted. */
 void kv_cache_tally(struct kv_cache *cache);
 
-/* Blocks are used from the last to the first. */
+/* Entries lie in reverse order of the blocks, since blocks are used from the last to the first. */
 static inline struct kv_entry *kv_entry(const struct kv_cache *cache, int32_t block)
 {
     ifl_assert(block >= cache->n_blocks - cache->cap && block < cache->n_blocks);
     return &cache->entries[(uint32_t)(cache->last_block - block)];
 }
 
-/* From now on the listener is called for this cache; at once for each block that it lists. */
+/* From now on the listener is called for this cache, and at once for each block that is listed
+ * already. of: the number by which the listener knows the cache. */
 void kv_cache_listen(struct kv_cache *cache, const struct kv_listener *listener, uint32_t of);
 
-/* The first block that was listed under that identity, -1: none. */
+/* Returns the block that was listed first under that identity, or -1. */
 int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity);
 /* Which lookups may ask for a block. */
 enum kv_seekers {
@@ -163,22 +175,21 @@ enum kv_seekers {
     KV_SOUGHT_BY_NONE     /* no request: the block is kept until it is evicted */
 };
 
-/* The cache keeps the block from now on. before: the entry in front of it, -1: none. */
+/* The cache keeps the block from now on. before: the entry in front of the block, -1: none. */
 void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
                       int32_t depth_tokens, enum kv_seekers seekers);
 /* Publishes n_blocks blocks that no lookup will ask for as one entry. */
 void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
                           int32_t depth_tokens);
-/* Divides a run: every block gets an entry of its own. names: [n_blocks - 1] for all blocks but the
+/* Divides a run into one entry per block. names: [n_blocks - 1] the names of all blocks but the
  * last, which keeps `name`. */
 void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names);
-/* The cache does not keep the block any more, because it will not be computed. Its owner keeps it.
- */
+/* The cache no longer keeps the block, because it will not be computed. Its owner keeps it. */
 void kv_cache_withdraw(struct kv_cache *cache, uint32_t block);
 /* From now on a lookup can find the block under that identity. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity);
 
-/* Notes that the block is part of a hit that a waiting request is told of. */
+/* Notes that the block is part of a hit that is shown for a waiting request. */
 static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
 {
     struct kv_entry *entry = kv_entry(cache, block);
@@ -186,14 +197,15 @@ static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
     entry->asked = true;
 }
 
-/* An unused block has an owner again. */
+/* Call it when an unused block gets an owner again. */
 void kv_cache_revive(struct kv_cache *cache, uint32_t block);
-/* The last owner has given the block up. True if the block waits for its eviction in the cache,
- * false if it belongs on the pool's stack. */
+/* Call it when the last owner has given the block up. Returns true if the block stays in the cache
+ * until it is evicted, false if it belongs on the pool's stack. */
 bool kv_cache_retire(struct kv_cache *cache, uint32_t block);
-/* Queues a run of free blocks for eviction that no lookup asks for. */
+/* Queues for eviction a run of free blocks that no lookup asks for. */
 void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks);
-/* The same without a name, as part of the run that is last in the queue. False: there is none. */
+/* As kv_cache_queue, but without a name: the blocks are added to the last run in the queue. Returns
+ * false if the last entry is no such run. */
 static inline bool kv_cache_join(struct kv_cache *cache, int32_t n_blocks)
 {
     const int32_t last = cache->evictor.last;
@@ -207,19 +219,19 @@ static inline bool kv_cache_join(struct kv_cache *cache, int32_t n_blocks)
     return true;
 }
 
-/* A name without blocks: its entry waits for kv_cache_take_name, the last one first. */
+/* Gives back a name without blocks; kv_cache_take_name returns the name given back last. */
 void kv_cache_give_name(struct kv_cache *cache, uint32_t name);
-/* The name that was given back last, -1: none. */
+/* Takes the name that was given back last; -1: none. */
 int32_t kv_cache_take_name(struct kv_cache *cache);
 
 struct kv_loss {
     int32_t n_blocks, n_names;
 };
-/* Evicts the blocks that are next in line and returns how many:
+/* Evicts the blocks that are next in line and returns their number:
  *   - a run in a table loses at most n_most blocks;
  *   - a tree loses the whole leaf node, which may be more than n_most;
  *   - {0} if no block can be evicted.
- * lost: receives the names that are free afterwards, with room for n_blocks names. NULL: they are
+ * lost: receives the names that become free; it has room for n_blocks names. NULL: the names are
  * given back. */
 struct kv_loss kv_cache_evict(struct kv_cache *cache, int32_t n_most, uint32_t *lost);
 
@@ -230,8 +242,8 @@ static inline uint32_t kv_cache_refs(const struct kv_cache *cache, uint32_t bloc
     return kv_seat_is_taken(&entry->seat) ? 0 : entry->n_refs;
 }
 
-/* Marks the block as part of the hit of a waiting request. kv_cache_want_none clears all marks.
- * Both ask the evict module again for the keys of blocks that change. */
+/* want: marks the block as part of the hit of a waiting request. want_none: clears all marks. Both
+ * ask the evict module again for the keys of blocks that change. */
 void kv_cache_want(struct kv_cache *cache, uint32_t block);
 void kv_cache_want_none(struct kv_cache *cache);
 
@@ -242,7 +254,7 @@ static inline uint64_t kv_cache_tick(struct kv_cache *cache)
     return ++cache->clock;
 }
 
-/* A plan begins: no hit that it is told of was lost. */
+/* Call it when a plan begins: no hit shown in this plan has been lost yet. */
 static inline void kv_cache_open(struct kv_cache *cache)
 {
     cache->asked_lost = false;

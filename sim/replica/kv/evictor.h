@@ -1,11 +1,11 @@
 /* Unused cached blocks, in the order in which they are evicted.
  *
- * The order: the smallest key first; of equal keys the deepest block, then the one touched first,
- * then the lowest number. Most blocks are put in rising order, as under LRU; these form a list. The
- * others go to a heap.
+ * The block with the smallest key is first; of equal keys the deepest block, then the block touched
+ * first, then the lowest number. Most blocks are added in rising order, as under LRU; these form a
+ * list. The other blocks are in a heap.
  *
- * Each block has a seat. Seats may lie in larger records of the caller, which may read and write
- * them while their blocks are not here. */
+ * Each block has a seat. Seats may be part of larger records of the caller. While the evictor does
+ * not have a block, the caller may use its seat. */
 #ifndef SIM_REPLICA_KV_EVICTOR_H
 #define SIM_REPLICA_KV_EVICTOR_H
 
@@ -25,28 +25,29 @@ struct kv_seat {
     int64_t key;
     uint64_t touched;
     int32_t depth_tokens;
-    int32_t at;   /* KV_NOT_UNUSED; in the list 2 + the block before it, 1: none; in the heap minus
-                     its place, from 1 on */
-    int32_t next; /* in the list, -1: none */
-    uint32_t spare; /* for the owner of the seat */
+    int32_t at;     /* KV_NOT_UNUSED: the evictor does not have the block. In the list: 2 + the
+                       previous block, 1: none. In the heap: minus its place, counted from 1 */
+    int32_t next;   /* the next block in the list, -1: none */
+    uint32_t spare; /* free for the owner of the seat */
 };
 
 enum { KV_NOT_UNUSED = 0 };
 
 struct kv_evictor {
-    char *seats; /* seat_bytes apart, that of the last block first */
+    char *seats; /* the seats, seat_bytes apart, the seat of the last block first */
     size_t seat_bytes;
     int32_t last_block;
-    int32_t first, last;   /* of the list, -1: empty */
-    int32_t *heap, n_heap; /* grows as it is used */
+    int32_t first, last;   /* first and last block of the list, -1: empty */
+    int32_t *heap, n_heap; /* [n_heap]; its memory grows on demand */
     size_t cap_heap;
 };
 
-/* Of seats that are the caller's: it needs none but of blocks that are asked about. Zeroed seats
- * are those of blocks that are not unused. Zeroed memory is valid for kv_evictor_destroy. */
+/* Creates an evictor without blocks. The caller owns the seats; only the seats of blocks that are
+ * passed in must exist. A zeroed seat is that of a block that the evictor does not have. Zeroed
+ * memory is valid for kv_evictor_destroy. */
 void kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks, void *seats,
                        size_t seat_bytes);
-/* The same seats are elsewhere from now on. */
+/* Notes that the seats have been moved to another address. */
 static inline void kv_evictor_move(struct kv_evictor *evictor, void *seats)
 {
     evictor->seats = seats;
@@ -55,12 +56,12 @@ void kv_evictor_destroy(struct kv_evictor *evictor);
 
 void kv_evictor_put(struct kv_evictor *evictor, uint32_t block, struct kv_rank rank);
 void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block);
-/* The block that is evicted next; -1 if there is none. */
+/* Returns the block that is evicted next, or -1. */
 int32_t kv_evictor_first(const struct kv_evictor *evictor);
 /* Gives the first block another rank, which must not be before its old one. */
 void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank);
-/* Reduces the depth of `block`, which must be the first. True if it stays the first for certain.
- * Otherwise false, and nothing has changed. */
+/* Reduces the depth of `block`, which must be the first. Returns true if it surely stays the first;
+ * otherwise returns false and changes nothing. */
 bool kv_evictor_shorten_first(struct kv_evictor *evictor, uint32_t block, int32_t depth_tokens);
 
 static inline struct kv_seat *kv_seat(const struct kv_evictor *evictor, int32_t block)

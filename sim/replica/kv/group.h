@@ -4,7 +4,7 @@
  *
  *     [shared 0 .. S-1] [column 0: sequences 0 .. n-1] [column 1: sequences 0 .. n-1] ...
  *
- * Until the prompt is computed there is only sequence 0. The last block of its prompt may be
+ * Until the prompt is computed there is only sequence 0. The last block of the prompt may be
  * partial. The sequences part with the first token behind the prompt: each sequence but the first
  * takes a copy of that block. (In vLLM's copy on write the last to write keeps the original.) */
 #ifndef SIM_REPLICA_KV_GROUP_H
@@ -21,7 +21,7 @@ static inline int32_t group_shared_blocks(const struct ifl_request *r, struct kv
     return (int32_t)kv_full_blocks((uint32_t)r->n_prompt, block);
 }
 
-/* Tokens of the prompt's last block, 0 where it is full. */
+/* Tokens of the prompt's last block if it is partial; 0 if it is full. */
 static inline int32_t group_tail_tokens(const struct ifl_request *r, struct kv_block block)
 {
     return (int32_t)kv_tail_tokens((uint32_t)r->n_prompt, block);
@@ -43,7 +43,7 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
  * token (beams.h), so the step at which their blocks are full means nothing. */
 #define GROUP_NO_CAPACITY ((int64_t)1 << 40)
 
-/* Tokens of each sequence for which the group's blocks have room. */
+/* Number of tokens of each sequence for which the group's blocks have room. */
 static inline int64_t group_capacity(const struct ifl_request *r, struct kv_block block)
 {
     const int64_t n_slots = (int64_t)r->stale.n_blocks * block.tokens;
@@ -69,7 +69,8 @@ static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens,
     return n_shared_tokens + r->n_seqs * (n_tokens - n_shared_tokens);
 }
 
-/* Blocks saved by sharing the prompt: what its copies for the other sequences would take. */
+/* Blocks saved by sharing the prompt: those that copies of it for the other sequences would take.
+ */
 static inline int32_t group_saved_blocks(const struct ifl_request *r, struct kv_block block)
 {
     return (r->n_seqs - 1) * group_shared_blocks(r, block);

@@ -15,15 +15,15 @@
 
 #include "replica/live_request.h"
 
-/* The identity of the request's block `block`. before: the identity of the block in front of it, 0
- * for the first. */
+/* Returns the identity of the request's block number `block`. before: the identity of the previous
+ * block, 0 for the first. */
 uint64_t kv_identity(const struct live_request *r, uint64_t before, int32_t block,
                      int32_t block_tokens);
 
-/* Leading tokens of the request, prompt and answer, that other requests may have, too. */
+/* Number of leading tokens of the request, prompt and answer, that other requests may have, too. */
 int32_t kv_shareable_tokens(const struct live_request *r);
 
-/* Leading tokens that two prompts have in common. */
+/* Number of leading tokens that two prompts have in common. */
 int32_t kv_common_tokens(const struct ifl_request *a, const struct ifl_request *b);
 
 #endif

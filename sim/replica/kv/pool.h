@@ -2,9 +2,9 @@
  *
  * Paged: the free list is a stack, as in vLLM v0. The block freed last is used first; a fresh pool
  * of N blocks hands out block N-1 first. With a prefix cache (cache.h) a free block may still hold
- * K/V that a lookup can find. Contiguous: every taking is one run of a buddy allocator, given back
- * whole. Host blocks, for swapped requests, are a second, paged pool. A pool has no requests: the
- * caller keeps the numbers of the blocks that it takes.
+ * K/V that a lookup can find. Contiguous: the blocks taken by one call are one run of a buddy
+ * allocator, and are given back together. Host blocks, for swapped requests, are a second, paged
+ * pool. A pool knows no requests: the caller keeps the numbers of the blocks that it takes.
  *
  * Tallied: the pool only counts its blocks, for runs in which no module or report needs block
  * numbers. Then
@@ -22,42 +22,44 @@
 #include "replica/kv/cache.h"
 
 enum kv_allocator { KV_PAGED, KV_BUDDY };
-/* What becomes of a victim that is to be swapped out where the host has no room for it. */
+/* What happens to a victim that is to be swapped out if the host has no room for it. */
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct kv_pool {
     int32_t n_blocks, n_free;
     int32_t n_shared;     /* references to blocks beyond the first */
-    uint32_t *free_stack; /* the top at n_free - 1, with a cache further down. The lowest n_fresh
-                             numbers are not written there: see kv_place */
-    int32_t n_fresh;      /* that were never taken: number i lies at i */
-    int32_t n_free_names; /* tallied with a cache: names that were never taken or are given back
-                             (cache.h), in place of the stack */
-    uint32_t *n_refs;     /* [n_blocks]; like free_stack NULL where no block has a number. With a
-                             cache NULL: the entries have them */
+    uint32_t *free_stack; /* the top is at n_free - 1, with a cache further down. The lowest
+                             n_fresh numbers are not stored: see kv_place */
+    int32_t n_fresh;      /* blocks that were never taken: block i is at place i */
+    int32_t n_free_names; /* tallied with a cache, in place of the stack: names that were never
+                             taken or were given back (cache.h) */
+    uint32_t *n_refs;     /* [n_blocks]; NULL if no block has a number, as is free_stack, and with
+                             a cache, whose entries count the references */
     bool contiguous, cached, tallied;
-    bool numbers;          /* blocks have numbers, or names */
-    bool plain;            /* tallied and neither of the others: taking n blocks is counting them */
+    bool numbers;          /* blocks have numbers or names */
+    bool plain;            /* tallied, neither contiguous nor cached: taking n blocks only counts
+                              them */
     struct kv_buddy buddy; /* contiguous: in place of the stack */
     struct kv_cache cache; /* cached: beside the stack */
 };
 
-/* 0 or IFL_E_NOMEM. A zeroed pool is valid and empty. A contiguous pool has no cache. The pool has
- * no memory before kv_pool_open, which may come any number of times, and must come before a block
- * is taken. */
+/* create and open return 0 or IFL_E_NOMEM. A zeroed pool is valid and empty. A contiguous pool has
+ * no cache. kv_pool_open allocates the pool's memory. It must be called before a block is taken,
+ * and may be called any number of times. */
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
 int kv_pool_open(struct kv_pool *pool);
-/* A paged pool without a cache that only counts, in no memory of its own. */
+/* Creates a paged pool without a cache that only counts its blocks and needs no memory of its own.
+ */
 void kv_pool_count(struct kv_pool *pool, int32_t n_blocks);
 void kv_pool_destroy(struct kv_pool *pool);
-/* From here on the pool only counts. To be called before any block is taken. */
+/* From now on the pool only counts its blocks. Call it before any block is taken. */
 void kv_pool_tally(struct kv_pool *pool);
 
 /* kv_take and kv_release of a pool that is not plain. */
 void kv_take_any(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_any(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
-/* The same of a contiguous pool. */
+/* kv_take and kv_release of a contiguous pool. */
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
 /* kv_take and kv_release of a pool with a cache. Blocks without cached K/V are taken first, then
@@ -67,20 +69,21 @@ void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
 /* Taking and releasing in a tallied pool with a cache. kv_take_tallied takes n blocks in all.
  * kv_release_tallied releases n blocks without names and the blocks of n_names names. n_filled: of
- * the n, those that the cache keeps all the same (joins_runs). */
+ * the n blocks, those with computed K/V, which the cache keeps as part of a run (joins_runs). */
 void kv_take_tallied(struct kv_pool *pool, int32_t n);
 void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_filled, int32_t n_names,
                         const uint32_t *names);
-/* Releases n blocks that hold no K/V, of any pool but a contiguous one; in a tallied one `blocks`
- * is not read. With a cache they were used just now. */
+/* Releases n blocks that hold no K/V, in any pool but a contiguous one; in a tallied pool `blocks`
+ * is not read. With a cache the blocks count as used just now. */
 void kv_release_plain(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
-/* Memory for n names more than there are: 0 or IFL_E_NOMEM. Names are what tallied pools have of
- * them: no other pool needs it. */
+/* Makes room for n more names. Returns 0 or IFL_E_NOMEM. Only tallied pools have names: other pools
+ * need no call. */
 int kv_reserve_names(struct kv_pool *pool, int32_t n);
-/* Names an entry of blocks that were taken from a tallied pool, and for which there is memory. */
+/* Returns a name for an entry of blocks that were taken from a tallied pool. There must be memory
+ * for it (kv_reserve_names). */
 uint32_t kv_name(struct kv_pool *pool);
-/* The cache does not keep the block any more. The block stays taken; in a tallied pool its name
- * becomes free. */
+/* The cache no longer keeps the block. The block stays taken; in a tallied pool its name becomes
+ * free. */
 void kv_withdraw(struct kv_pool *pool, uint32_t block);
 
 /* True if the pool has its memory, or needs none. */
@@ -108,14 +111,15 @@ static inline int32_t kv_numbers(const struct kv_pool *pool, int32_t n)
     return !pool->tallied ? n : pool->contiguous && n > 0;
 }
 
-/* A place of the stack, which was taken before. */
+/* The entry at that place of the stack. The place must not be below n_fresh: such entries are not
+ * stored. */
 static inline uint32_t *kv_place(const struct kv_pool *pool, int32_t place)
 {
     ifl_assert(place >= pool->n_fresh);
     return pool->free_stack + (place - pool->n_fresh);
 }
 
-/* The number at that place of the stack, which is the top one, is taken. */
+/* Takes the number at that place of the stack, which must be the top, and returns it. */
 static inline uint32_t kv_pop(struct kv_pool *pool, int32_t place)
 {
     if (place >= pool->n_fresh)
@@ -124,7 +128,8 @@ static inline uint32_t kv_pop(struct kv_pool *pool, int32_t place)
     return (uint32_t)place;
 }
 
-/* Takes n blocks, which must fit, into out[0 .. kv_numbers), each with one reference. */
+/* Takes n blocks, which must fit, each with one reference. Writes their numbers to out[0 ..
+ * kv_numbers). */
 static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_assert(n >= 0 && kv_fits(pool, n));
@@ -135,13 +140,13 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
         kv_take_any(pool, n, out);
 }
 
-/* The count of a block that the evictor does not have. */
+/* The reference count of a block that the evictor does not have. */
 static inline uint32_t *kv_ref_count(const struct kv_pool *pool, uint32_t block)
 {
     return pool->cached ? &kv_entry(&pool->cache, block)->n_refs : &pool->n_refs[block];
 }
 
-/* One more owner for a block that is in use, or that the cache keeps. */
+/* Adds an owner to a block that is in use or that the cache keeps. */
 static inline void kv_share(struct kv_pool *pool, uint32_t block)
 {
     if (kv_refs(pool, block) > 0) {
@@ -154,7 +159,7 @@ static inline void kv_share(struct kv_pool *pool, uint32_t block)
     ++*kv_ref_count(pool, block);
 }
 
-/* Gives up one reference. True if it was the last. */
+/* Gives up one reference. Returns true if it was the last. */
 static inline bool kv_unshare(struct kv_pool *pool, uint32_t block)
 {
     ifl_require(kv_refs(pool, block) > 0);
@@ -186,7 +191,7 @@ static inline bool kv_is_live(const struct kv_pool *pool, uint32_t block)
     return kv_refs(pool, block) > 0 || (pool->cached && kv_entry(&pool->cache, block)->cached);
 }
 
-/* Used blocks beyond those asked for: what contiguous runs are rounded up by. */
+/* Used blocks beyond those asked for: contiguous runs are rounded up by as many. */
 static inline int32_t kv_slack(const struct kv_pool *pool)
 {
     return pool->buddy.n_slack;

@@ -2,11 +2,11 @@
  *
  * A tier stores units of K/V. A unit is one or more whole blocks. Its name is the identity of its
  * last block, which covers all tokens before it (identity.h). A unit can be found once its K/V has
- * come; until then it is not evicted. enum tier_evict says which unit is evicted if there is no
- * room. A request uses a unit when it loads it, and when it offers a unit that the tier has. Of the
- * units of one prompt those at the end count as used before those at the beginning (vLLM's
- * lru_manager.py and LMCache's touch_cache go through them from the last to the first). Memory of
- * units that were never stored is not touched. */
+ * arrived; until then it is not evicted. enum tier_evict says which unit is evicted if there is no
+ * room. A unit counts as used when a request loads it, and when a request offers it although the
+ * tier has it. Of the units of one prompt, those at the end count as used before those at the
+ * beginning (vLLM's lru_manager.py and LMCache's touch_cache go through the units from the last to
+ * the first). Memory of units that were never stored is not touched. */
 #ifndef SIM_REPLICA_KV_TIER_H
 #define SIM_REPLICA_KV_TIER_H
 
@@ -20,15 +20,22 @@
 
 enum { TIER_HOST, TIER_DISK, TIER_STORE, N_TIERS };
 
-/* When K/V is stored: as it is computed; as it is evicted from the tier above, of which the device
- * is the first. */
+/* When K/V is stored in a tier: as it is computed; or as it is evicted from the tier above, where
+ * the device is the first tier. */
 enum tier_store { TIER_STORES_COMPUTED, TIER_STORES_EVICTED };
-/* While steps go on; before the step that starts the request begins; beside it, layer by layer. */
+/* When K/V is loaded: while steps run; before the step that starts the request begins; or during
+ * this step, layer by layer. */
 enum tier_load { TIER_LOADS_APART, TIER_LOADS_BEFORE, TIER_LOADS_BY_LAYER };
-/* The unit that goes first: used least recently; had by the fewest requests, of these used least
- * recently; stored first; used most recently; stored last; as LRU, those that one request has had
- * before all others (LMCache 0.5.6, cache_policy/: LRU, LFU, FIFO, MRU; SGLang 0.5.23,
- * mem_cache/evict_policy.py: all of them). */
+/* Which unit is evicted first.
+ * - LRU: the one used least recently
+ * - LFU: the one used by the fewest requests; of several, the one used least recently
+ * - FIFO: the one stored first
+ * - MRU: the one used most recently
+ * - FILO: the one stored last
+ * - SLRU: as LRU, but units that only one request has used go before all others
+ *
+ * LMCache 0.5.6, cache_policy/: LRU, LFU, FIFO, MRU; SGLang 0.5.23, mem_cache/evict_policy.py: all
+ * of them. */
 enum tier_evict {
     TIER_EVICTS_LRU,
     TIER_EVICTS_LFU,
@@ -38,11 +45,15 @@ enum tier_evict {
     TIER_EVICTS_SLRU
 };
 
-/* How a waiting request gets what lies in a tier below the first: as it starts; or by way of the
- * first tier, from its arrival on. When its turn comes it makes do with what has come; is passed
- * over until all has come; or until then and at most for prefetch_ns and prefetch_token_ns a token
- * (SGLang 0.5.23, mem_cache/unified_radix_cache.py, _can_terminate_prefetch; LMCache 0.5.6,
- * storage_manager.py, async_lookup_and_prefetch, waits). */
+/* How a waiting request gets K/V that is in a tier below the first. LOADS_ITSELF: the request loads
+ * the K/V when it starts. PREFETCH: the K/V is moved to the first tier, from the request's arrival
+ * on. When a plan reaches a request before all its K/V has come, then
+ * - BEST_EFFORT: the request starts on what has come
+ * - WAIT: the plan passes over the request until all has come
+ * - TIMEOUT: the same, but at most for prefetch_ns plus prefetch_token_ns a token
+ *
+ * SGLang 0.5.23, mem_cache/unified_radix_cache.py, _can_terminate_prefetch; LMCache 0.5.6,
+ * storage_manager.py, async_lookup_and_prefetch, waits. */
 enum tier_prefetch {
     TIER_LOADS_ITSELF,
     TIER_PREFETCH_BEST_EFFORT,
@@ -52,35 +63,36 @@ enum tier_prefetch {
 
 struct tier_rules {
     bool on;
-    int32_t n_units;     /* that it holds */
+    int32_t n_units;     /* units that the tier holds */
     int32_t unit_blocks; /* blocks of a unit */
-    int32_t min_tokens;  /* fewer are computed rather than loaded */
-    int32_t store_after; /* requests that had a unit before it is stored */
+    int32_t min_tokens;  /* fewer tokens than this are computed, not loaded */
+    int32_t store_after; /* number of requests that must have offered a unit before it is stored */
     enum tier_store stores;
     enum tier_load loads;
     enum tier_evict evicts;
     enum tier_prefetch prefetch;
-    int32_t prefetch_tokens; /* fewer are not prefetched */
+    int32_t prefetch_tokens; /* fewer tokens than this are not prefetched */
     int64_t prefetch_ns;
     double prefetch_token_ns;
-    bool begin_older; /* what is stored together is as old as if the beginning of its prompt had
-                         come first; else as if the end had */
+    bool begin_older; /* units stored together are ordered as if the beginning of their prompt had
+                         been stored first; otherwise as if the end had */
     bool answers;     /* K/V of answers is stored, too */
-    bool keeps;       /* what is loaded stays in the tier */
+    bool keeps;       /* loaded units stay in the tier */
     bool linked;      /* loads and stores take time */
-    double hit_frac;  /* of each prompt that is there from the beginning */
+    double hit_frac;  /* share of each prompt that the tier has from the beginning of the run */
 };
 
 enum { TIER_NONE = -1 };
 
 struct tier_unit {
     uint64_t identity;
-    int32_t next;           /* in its bucket, or of the free ones */
-    int32_t older, younger; /* in the order of use; in a chain of units to come: the next one */
-    int32_t n_uses;         /* requests that have had it, the one that stored it included; of a unit
-                               that is only counted, those that have offered it */
-    bool stored, there;     /* it has room; its K/V has come */
-    int32_t place;          /* of its K/V, if the tier has places */
+    int32_t next;           /* next unit in its bucket, or in the list of free units */
+    int32_t older, younger; /* neighbours in the order of use; in a chain of units to come,
+                               `younger` is the next one */
+    int32_t n_uses;         /* requests that have used the unit, including the one that stored it;
+                               for a unit that is only counted: requests that have offered it */
+    bool stored, there;     /* the unit has room in the tier; its K/V has arrived */
+    int32_t place;          /* place of its K/V, if the tier has places (tier_places.h) */
 };
 
 /* Units in order of use; the counted ones of store_after are a second list of this kind. */
@@ -93,55 +105,60 @@ struct kv_tier {
     struct tier_unit *units; /* [n_slots] */
     int32_t *buckets;        /* [mask + 1] first unit + 1, 0: none */
     uint64_t mask;
-    int32_t free, n_slots, n_ever;  /* n_ever: that were ever taken */
-    int32_t touched_last;           /* of the prompt under way; TIER_NONE: none yet */
-    int32_t n_held;                 /* stored units, those that come included */
-    struct tier_list kept, counted; /* that are there, under LRU; that were offered too rarely */
-    struct kv_evictor order;        /* of those that are there, under any other rule */
-    struct kv_seat *seats;          /* [n_slots], of it */
-    uint64_t clock;                 /* of uses */
-    uint32_t n_touched;             /* of the prompt under way */
+    int32_t free, n_slots, n_ever;  /* n_ever: units that were ever taken */
+    int32_t touched_last;           /* unit of the current prompt that was used last; TIER_NONE:
+                                       none yet */
+    int32_t n_held;                 /* stored units, including those whose K/V is to come */
+    struct tier_list kept, counted; /* kept: units whose K/V is there, under LRU; counted: units
+                                       offered too rarely to be stored */
+    struct kv_evictor order;        /* units whose K/V is there, under any other rule */
+    struct kv_seat *seats;          /* [n_slots], the seats of `order` */
+    uint64_t clock;                 /* number of uses so far */
+    uint32_t n_touched;             /* units of the current prompt that were used */
     int32_t n_most_counted;
-    uint64_t n_changes;       /* of what can be found */
-    struct kv_tier *below;    /* gets what this one evicts; NULL: none */
-    int32_t coming, n_coming; /* put since kv_tier_take_coming was last called */
+    uint64_t n_changes;       /* changes of what can be found */
+    struct kv_tier *below;    /* the tier that gets what this one evicts; NULL: none */
+    int32_t coming, n_coming; /* units stored since kv_tier_take_coming was last called: the head
+                                 of their chain, and their number */
     uint64_t n_anonymous;
-    struct tier_places *places; /* owned; NULL: nothing is really stored */
+    struct tier_places *places; /* owned; NULL: the run only simulates the tier */
 };
 
-/* 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_tier_destroy. */
+/* Returns 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_tier_destroy. */
 int kv_tier_create(struct kv_tier *tier, const struct tier_rules *rules);
 void kv_tier_destroy(struct kv_tier *tier);
 
 /* True if the unit can be found. */
 bool kv_tier_has(const struct kv_tier *tier, uint64_t identity);
-/* From here on units of another prompt are used or offered, from its beginning. */
+/* Call it before the units of another prompt are used or offered, from its beginning on. */
 static inline void kv_tier_begin(struct kv_tier *tier)
 {
     tier->touched_last = TIER_NONE;
     tier->clock += UINT64_C(1) << 32; /* more than a prompt has units */
     tier->n_touched = 0;
 }
-/* A request loads the unit, which can be found: it was used now, or, with keeps false, is gone. */
+/* A request loads the unit, which could be found when the plan began: counts as a use, or, if
+ * `keeps` is false, removes the unit. Does nothing if the unit has been evicted since. */
 void kv_tier_use(struct kv_tier *tier, uint64_t identity);
-/* A request has computed the unit, or found it on the device. It is stored if it was offered often
- * enough and is not there, and then comes. Without room it is not. blocks: of the device, that it
- * is in; not read unless the tier has places. */
+/* A request has computed the unit, or found it on the device. If the tier has the unit, this counts
+ * as a use. Otherwise the unit is stored, as a unit to come, if it was offered often enough and
+ * there is room. blocks: the device blocks of the unit; read only if the tier has places. */
 void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks);
-/* The same of a unit that was evicted from the tier above. known: requests may look for it. */
+/* As kv_tier_offer, for a unit that was evicted from the tier above. known: requests may look for
+ * the unit. */
 void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks);
-/* Where the K/V of a unit is that can be found, or could be when the plan began. */
+/* Returns the place of the K/V of a unit that can be found now, or could be when the plan began. */
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
 
-/* Room for a unit that comes from another tier. False: there is none. One that is not there yet is
- * put in front of the chain. */
+/* Makes room for a unit that comes from another tier. Returns false if there is none. A unit that
+ * is not in the tier yet is put in front of the chain. */
 bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain);
-/* The units put since the last call, in a chain that kv_tier_land takes, the end of a prompt before
- * its beginning; TIER_NONE: none. */
+/* Returns the units stored since the last call, as a chain for kv_tier_land, the end of a prompt
+ * before its beginning; TIER_NONE: none. */
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
-/* Their K/V has come: they can be found from now on. */
+/* The K/V of the units in the chain has arrived: the units can be found from now on. */
 void kv_tier_land(struct kv_tier *tier, int32_t chain);
-/* It will not come. */
+/* The K/V of the units in the chain will not come: forgets the units. */
 void kv_tier_drop(struct kv_tier *tier, int32_t chain);
 
 #endif
