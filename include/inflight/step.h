@@ -4,10 +4,10 @@
  * records and step totals are live. A plan acts only through the step. The functions of the step
  * come in a table, so that a plug-in has no undefined symbol.
  *
- * A refusal is an answer and changes nothing. A breach of the contract ends the run with the
- * policy's name: for example, tokens for a request that is not on the device. From the breach until
- * the plan returns, ifl_next and every call that gives a verdict or changes the step return NULL,
- * false, IFL_WAIT or IFL_NO_BLOCKS. Other questions are still answered.
+ * A refusal is an answer and changes nothing. A breach of the contract, for example tokens for a
+ * request that is not on the device, ends the run with the policy's name. Until the plan returns,
+ * ifl_next and each call that gives a verdict or changes the step then return NULL, false, IFL_WAIT
+ * or IFL_NO_BLOCKS. Other questions are still answered.
  *
  * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt, and
  * bring swapped requests back (ifl_start with 0 tokens). All other functions of modules, including
@@ -39,9 +39,8 @@ struct ifl_limits {
      *   - ifl_next skips waiting requests that have arrived since;
      *   - a request that got its last token in the previous step still runs, with its blocks and
      *     its seat, and may be preempted. Tokens that the plan gives it cost time, like padding,
-     *     and yield nothing. It leaves when the plan has been made. If it is preempted, its state
-     *     is IFL_DONE; step->n_preempted counts it, but no report does, and on_preempt is not
-     *     called.
+     *     and yield nothing. It leaves when the plan has been made. Preempted, its state is
+     *     IFL_DONE: step->n_preempted counts it, no report does, on_preempt is not called.
      * Hooks have been called for the previous step, and all counts are current; ifl_out_before
      * returns the tokens that were known. If the plan gives no token, another plan follows, which
      * is shown everything. */

@@ -122,8 +122,8 @@ static inline bool workload_is_retry(const struct workload *workload, size_t row
     return IFL_RARE(attempt > 0) ||
            (IFL_RARE(workload->trace->retry_of != NULL) && workload->trace->retry_of[row] >= 0);
 }
-/* Returns true if a request enters the front end at workload_next_ns, and nothing else happens. Call
- * it before workload_take. */
+/* Returns true if a request enters the front end at workload_next_ns, and nothing else happens.
+ * Call it before workload_take. */
 bool workload_enters_front(struct workload *workload);
 /* Takes the request of workload_next_ns. Returns false if instead its client leaves then, while the
  * request is still in the front end. */
