@@ -183,8 +183,9 @@ static inline double least_forward_s(const struct host_times *host,
                                      const struct ifl_step_totals *totals, double floor_s,
                                      int32_t layers)
 {
-    const double prompts_s = totals->n_prefill_tokens > 0 ? host->prompt_floor_layer_s * layers : 0;
-    return floor_s > prompts_s ? floor_s : prompts_s;
+    if (!IFL_RARE(host->prompt_floor_layer_s > 0) || totals->n_prefill_tokens == 0)
+        return floor_s;
+    return fmax(floor_s, host->prompt_floor_layer_s * layers);
 }
 
 /* matrices_s: the time of all products and element-wise operations. */
