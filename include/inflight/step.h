@@ -328,8 +328,8 @@ struct ifl_step_ops {
                                         int32_t n_draft, int32_t hold_tokens);
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
      * serving.kv.keep, and gives back the blocks of the others. With n_slots of all its tokens it
-     * does nothing. In this version any other n_slots is not implemented and ends the run with the
-     * module's name: serving.kv.keep alone decides which K/V is given up. */
+     * does nothing. Any other n_slots ends the run with the module's name: serving.kv.keep alone
+     * decides which K/V is given up. */
     void (*keep)(struct ifl_step *, const struct ifl_request *, int32_t n_slots);
     /* Brings the n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the
      * device, and takes their blocks now, without asking a module: the request is MOVING, then

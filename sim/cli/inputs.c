@@ -47,13 +47,11 @@ static void take(struct taking *taking, const char *path)
     checksum_add(&taking->sum, path);
 }
 
-enum { MAX_BASES = 8 }; /* more are refused when the deployment is read */
-
 static void take_deployment(struct taking *taking, const char *path)
 {
     char of[MAX_PATH_BYTES];
     snprintf(of, sizeof of, "%s", path);
-    for (int i = 0; *of && i < MAX_BASES; i++) {
+    for (int i = 0; *of && i <= DEPLOYMENT_BASES; i++) {
         char base[MAX_PATH_BYTES];
         take(taking, of);
         deployment_find_base(of, base);

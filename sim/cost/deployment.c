@@ -251,9 +251,8 @@ static int lay_map(const struct node *map, const char *where, bool is_whole,
     return code < 0 ? code : deployment_lay_intervals(map, where, deployment, error);
 }
 
-enum { MAX_FILES = 8 }; /* that a file and its bases are */
-
-static int load_document(const struct document *document, int n_files,
+/* `n_bases`: how many files the document is the base of, in turn. */
+static int load_document(const struct document *document, int n_bases,
                          struct deployment *deployment, struct ifl_error *error);
 
 /* Finds the file that the `base` of the file `path` names, relative to its folder. */
@@ -261,34 +260,39 @@ static int find_base(const struct node *base, const char *path, struct document 
                      struct ifl_error *error)
 {
     char folder[sizeof document->path];
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
+    snprintf(folder, sizeof folder, "%.*s", document_folder_bytes(path), path);
     return find_document(base, "base", folder, document, error);
 }
 
-static int load_base(const struct node *base, const struct document *document, int n_files,
+static int load_base(const struct node *base, const struct document *document, int n_bases,
                      struct deployment *deployment, struct ifl_error *error)
 {
     struct document of;
-    if (n_files > MAX_FILES)
+    if (n_bases > DEPLOYMENT_BASES)
         return tree_fail(base, error,
                          "base is one of more than %d files that name each other, expected an end",
-                         MAX_FILES);
+                         DEPLOYMENT_BASES);
     if (find_base(base, document->path, &of, error) < 0)
         return error->code;
-    return load_document(&of, n_files, deployment, error);
+    return load_document(&of, n_bases, deployment, error);
 }
 
-static int load_document(const struct document *document, int n_files,
+/* What the `base` of a deployment's file names; NULL for none. */
+static const struct node *base_of_file(const struct node *root)
+{
+    return root->kind == NODE_MAP ? base_of(root) : NULL;
+}
+
+static int load_document(const struct document *document, int n_bases,
                          struct deployment *deployment, struct ifl_error *error)
 {
     struct node *root;
     int code = 0;
     if (tree_load(document->path, &root, error) < 0)
         return error->code;
-    const struct node *base = root->kind == NODE_MAP ? base_of(root) : NULL;
+    const struct node *base = base_of_file(root);
     if (base)
-        code = load_base(base, document, n_files + 1, deployment, error);
+        code = load_base(base, document, n_bases + 1, deployment, error);
     else
         *deployment = (struct deployment){.name = ""};
     memcpy(deployment->name, document->stem, sizeof deployment->name);
@@ -303,8 +307,8 @@ void deployment_find_base(const char *path, char base_path[512])
     struct document document = {.path = ""};
     struct node *root = NULL;
     struct ifl_error error;
-    if (tree_load(path, &root, &error) == 0 && root->kind == NODE_MAP && base_of(root) &&
-        find_base(base_of(root), path, &document, &error) < 0)
+    if (tree_load(path, &root, &error) == 0 && base_of_file(root) &&
+        find_base(base_of_file(root), path, &document, &error) < 0)
         document.path[0] = '\0';
     memcpy(base_path, document.path, sizeof document.path);
     tree_free(root);

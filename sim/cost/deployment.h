@@ -201,6 +201,8 @@ int deployment_lay(const struct node *map, const char *where, const char *beside
  * in deployment_lay; "" for NULL or without a base. */
 int deployment_find(const struct node *map, const char *beside, char path[512],
                     struct ifl_error *error);
+
+enum { DEPLOYMENT_BASES = 8 }; /* most files in turn that a deployment's file is laid over */
 /* The file that the `base` of a deployment's file names; "" without one, or if either cannot be
  * read. */
 void deployment_find_base(const char *path, char base_path[512]);

@@ -220,7 +220,7 @@ static int read_deployment(const struct node *root, const char *profile, struct 
 {
     char folder[HARDWARE_PATH_BYTES];
     const struct node *map = tree_child(root, "deployment"), *old = old_section(root);
-    const char *name = tree_text(map), *slash = strrchr(profile, '/');
+    const char *name = tree_text(map);
     struct deployment *deployment = &platform->deployment;
     const bool is_given = map && !tree_is_null(map);
     if (is_given && old)
@@ -230,7 +230,7 @@ static int read_deployment(const struct node *root, const char *profile, struct 
     if (!is_given && !old)
         return tree_fail(root, error,
                          "deployment is missing, expected the name of one, a path or a map");
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - profile) : 0, profile);
+    snprintf(folder, sizeof folder, "%.*s", document_folder_bytes(profile), profile);
     int code = is_given ? deployment_lay(map, "deployment", folder, deployment, error)
                         : deployment_read_old(root, deployment, error);
     if (code == 0)
@@ -255,8 +255,8 @@ static int read_profile(const struct node *root, const char *path, struct platfo
 bool hardware_corrections(const char *profile, const struct hardware *hardware,
                           char path[HARDWARE_PATH_BYTES])
 {
-    const char *name = hardware->corrections_path, *slash = strrchr(profile, '/');
-    const int n_folder = *name == '/' || !slash ? 0 : (int)(slash + 1 - profile);
+    const char *name = hardware->corrections_path;
+    const int n_folder = *name == '/' ? 0 : document_folder_bytes(profile);
     snprintf(path, HARDWARE_PATH_BYTES, "%.*s%s", n_folder, profile, name);
     return *name;
 }

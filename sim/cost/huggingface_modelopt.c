@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cost/document.h"
 #include "cost/huggingface_kinds.h"
 #include "inflight/error.h"
 #include "inflight/inputs.h"
@@ -15,9 +16,8 @@ enum { MOST_BYTES = 1 << 20 };
 /* The path of that file in the folder of config.json. False: it is too long. */
 static bool path_beside(const char *path, char beside[4096])
 {
-    const char *slash = strrchr(path, '/');
-    const int n_folder = slash ? (int)(slash + 1 - path) : 0;
-    return snprintf(beside, 4096, "%.*shf_quant_config.json", n_folder, path) < 4096;
+    return snprintf(beside, 4096, "%.*shf_quant_config.json", document_folder_bytes(path), path) <
+           4096;
 }
 
 static void fail(struct ifl_hf_config *config, const char *path, const char *found)

@@ -15,8 +15,7 @@ static bool has_shared_deployment(struct settled *s)
 
 void settle_deployment(struct settled *s, const char *name, const char *says)
 {
-    if (s->code == 0 && has_shared_deployment(s))
-        settle_assume(s, "deployment", name, says);
+    settle_host_time(s, "deployment", name, says);
 }
 
 void settle_host_time(struct settled *s, const char *key, const char *value, const char *says)

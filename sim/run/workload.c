@@ -348,8 +348,7 @@ static int64_t look_through_front(struct workload *workload)
  * sent at it, in front of one that the trace has later. */
 static bool feeds_back(const struct workload *workload)
 {
-    return !workload->source &&
-           (workload->closed || workload->next_turn || workload->retries.most > 0);
+    return !workload->source && !workload_is_open(workload);
 }
 
 static int64_t next_through_front_ns(struct workload *workload)

@@ -110,7 +110,8 @@ static inline bool workload_is_open(const struct workload *workload)
            !workload->source;
 }
 
-/* Returns when the next request reaches the engine; IFL_NEVER: none is known to. */
+/* Returns when the next request reaches the engine or, where ends of requests cause others to be
+ * sent, enters the front end; IFL_NEVER: none is known to. */
 static inline int64_t workload_next_ns(const struct workload *workload)
 {
     return workload->next_ns;
