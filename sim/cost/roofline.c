@@ -113,7 +113,7 @@ static double prefill_s(const struct roofline_rank *rank, const struct ifl_step_
 static double decode_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
     const struct decode_shape shape = {totals->n_decode_seqs,
-                                       (double)totals->decode_context / rank->parallel.context};
+                                       roofline_context(rank, totals->decode_context)};
     if (totals->n_prefill_tokens > 0 && rank->latent_layers == 0)
         return decode_attention_mixed_s(rank->hardware, &rank->decode_heads, &shape);
     return decode_attention_s(rank->hardware, &rank->decode_heads, &shape);
@@ -403,8 +403,8 @@ IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_to
         .host_s = host_s(rank, first),
         .floor_s = rank->host->floor_s,
         .layers = rank->model->layers,
-        .context_tokens = (double)first->decode_context / rank->parallel.context,
-        .growth_tokens = (double)growth_tokens / rank->parallel.context,
+        .context_tokens = roofline_context(rank, first->decode_context),
+        .growth_tokens = roofline_context(rank, growth_tokens),
     };
     if (IFL_RARE(is_sparse(rank)))
         sparse_run_s(rank, first, growth_tokens, &run, n, s);

@@ -45,6 +45,14 @@ struct roofline_rank {
     enum product_format product_format, attention_format; /* of its products; of attention's */
 };
 
+/* Of context tokens, those of one rank. Nearly always there is one: a division takes longer than
+ * the question. */
+static inline double roofline_context(const struct roofline_rank *rank, int64_t tokens)
+{
+    const int32_t ranks = rank->parallel.context;
+    return IFL_RARE(ranks > 1) ? (double)tokens / ranks : (double)tokens;
+}
+
 /* Requires that the ranks can share the model (model_check_parallel), which is spread over them
  * (model_spread). */
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,

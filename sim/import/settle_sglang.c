@@ -382,6 +382,16 @@ static void settle_prompts(struct settled *s)
                          "runs of 0.4 to 0.5, hosts differ");
 }
 
+/* Requests and tokens pass three processes, and kernels of prompts are launched one by one. */
+static void settle_front_end(struct settled *s)
+{
+    settle_host_time(s, "deployment.front_end.request_s", "0.03",
+                     "HTTP, the tokenizer and what the first step lacks, as found in published "
+                     "runs of 0.4 to 0.5");
+    settle_host_time(s, "deployment.intervals.front_end.request_s", "[0.01, 0.07]",
+                     "hosts of these runs differ as much");
+}
+
 void settle_sglang(struct settled *s)
 {
     settle_ranks(s, "tp_size");
@@ -407,5 +417,6 @@ void settle_sglang(struct settled *s)
     settle_tiers_sglang(s);
     settle_role_sglang(s);
     settle_prompts(s);
+    settle_front_end(s);
     report_kinds(s);
 }

@@ -303,6 +303,8 @@ serves Qwen/Qwen3-Next-80B-A3B-Instruct
 printed "$floor"
 serves Qwen/Qwen3-235B-A22B
 ! grep -q prompt_floor logs/out || complain 'a floor for prompts of Qwen3-235B'
+printed 'assumed       deployment.front_end.request_s=0.03'
+printed 'assumed       deployment.intervals.front_end.request_s=[0.01, 0.07]'
 
 sglang_serves() {
     succeeds "$inflight" import -c "python -m sglang.launch_server --model-path Qwen/Qwen3-8B $1"
