@@ -82,7 +82,8 @@ static const struct ifl_param kv_fields[] = {
         "blocks of num_blocks that no request gets: vLLM's null block"),
     CHOICE("sizing", serving.kv.sizing,
            "memory|whole-requests|free-share|vllm-0.1|vllm-0.2.5|vllm-0.2.6|vllm-0.3.1|vllm-0.6.4|"
-           "vllm-0.6.5|vllm-0.7|vllm-0.8|vllm-0.9.1|vllm-0.14|vllm-0.17|vllm-0.20|"
+           "vllm-0.6.5|vllm-0.7|vllm-0.8|vllm-0.9.1|vllm-0.12|vllm-0.14|vllm-0.17|"
+           "vllm-0.20|"
            "sglang",
            KV_SIZING_MEMORY,
            "how num_blocks 0 is computed: the memory that weights, activations and workspace "

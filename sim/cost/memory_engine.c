@@ -23,6 +23,8 @@ enum {
     HAS_LATENT = 1 << 10,     /* releases that compute latent attention as such */
     SORTS = 1 << 11,          /* the logits, unless FlashInfer's kernel samples */
     COUNTS_ENCODER = 1 << 12, /* of images, which the profile run computes */
+    TRITON_KERNELS =
+        1 << 13, /* come with the release: Hopper computes experts in mxfp4 with them */
 };
 
 static const struct engine_rule {
@@ -41,12 +43,17 @@ static const struct engine_rule {
                          COUNTS_CONTEXT | NULL_BLOCK | HAS_LATENT | SORTS | COUNTS_ENCODER},
     [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13,
                            NULL_BLOCK | HAS_LATENT | SORTS | COUNTS_ENCODER},
+    [MEMORY_VLLM_0_12] = {"vllm-0.12", 37, 0.13,
+                          NULL_BLOCK | HAS_LATENT | SORTS | COUNTS_ENCODER | TRITON_KERNELS},
     [MEMORY_VLLM_0_14] = {"vllm-0.14", 37, 0.13,
-                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | SORTS | COUNTS_ENCODER},
+                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | SORTS | COUNTS_ENCODER |
+                              TRITON_KERNELS},
     [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25,
-                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | COUNTS_ENCODER},
+                          NULL_BLOCK | KEEPS_EXPERTS | HAS_LATENT | COUNTS_ENCODER |
+                              TRITON_KERNELS},
     [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25,
-                          NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT | COUNTS_ENCODER},
+                          NULL_BLOCK | KEEPS_EXPERTS | COUNTS_GRAPHS | HAS_LATENT | COUNTS_ENCODER |
+                              TRITON_KERNELS},
     [MEMORY_SGLANG] = {"sglang", 0, 0, COUNTS_CONTEXT | IS_STATIC | HAS_LATENT},
 };
 
@@ -243,13 +250,15 @@ static double rounded_up(double n, double to)
 
 /* Experts in mxfp4 are padded to what the kernels take (vLLM 0.11's quantization/mxfp4.py,
  * create_weights): the hidden state to a multiple of 256; a rank's columns to one of 128 with
- * Marlin, below 9.0, and of 256 with FlashInfer, from 10.0 on. */
+ * Marlin, and of 256 with FlashInfer, from 10.0 on. Marlin is for capabilities below 9.0, and for
+ * 9.0 where triton_kernels is not installed: it comes with vLLM since pull request 28788. */
 static int64_t padded_bytes(const struct model *model, const struct platform *platform,
-                            int32_t tensor_parallel)
+                            const struct engine_rule *rule, int32_t tensor_parallel)
 {
     const double capability = platform->hardware.gpu.compute_capability;
+    const double past_marlin = rule->flags & TRITON_KERNELS ? 9 : 10;
     const double columns = (double)model->d_ffn / tensor_parallel, hidden = model->d_model;
-    const double to = capability < 9 ? 128 : capability < 10 ? 1 : 256;
+    const double to = capability < past_marlin ? 128 : capability < 10 ? 1 : 256;
     const double frac = rounded_up(hidden, 256) / hidden * rounded_up(columns, to) / columns;
     return (int64_t)((frac - 1) * (double)model_experts_bytes(model, tensor_parallel));
 }
@@ -259,7 +268,7 @@ static int64_t weight_bytes(const struct model *model, const struct platform *pl
 {
     const bool pads = model->quantization == MODEL_MXFP4 && !(rule->flags & IS_STATIC);
     return model_weight_bytes(model, tensor_parallel) +
-           (pads ? padded_bytes(model, platform, tensor_parallel) : 0);
+           (pads ? padded_bytes(model, platform, rule, tensor_parallel) : 0);
 }
 
 /* ---- a block ---- */

@@ -22,7 +22,8 @@
  *     rule        l     libraries, GiB  counts the CUDA context (0.53)  counts graphs
  *     vllm-0.7    b     0.13            yes                             no     0.7.0 to 0.7.3
  *     vllm-0.8    37    0.13            yes                             no     0.8.0 to 0.9.0
- *     vllm-0.9.1  37    0.13            no                              no     to 0.13
+ *     vllm-0.9.1  37    0.13            no                              no     to 0.11
+ *     vllm-0.12   37    0.13            no                              no     to 0.13
  *     vllm-0.14   37    0.13            no                              no     to 0.16
  *     vllm-0.17   14.4  0.25            no                              no     to 0.19
  *     vllm-0.20   14.4  0.25            no                              yes    to 0.33
@@ -95,6 +96,7 @@ enum memory_rule {
     MEMORY_VLLM_0_7,
     MEMORY_VLLM_0_8,
     MEMORY_VLLM_0_9_1,
+    MEMORY_VLLM_0_12,
     MEMORY_VLLM_0_14,
     MEMORY_VLLM_0_17,
     MEMORY_VLLM_0_20,

@@ -66,7 +66,8 @@ static void settle_sizing(struct vllm *v)
                !v->v1              ? sizing_of_v0(v->version)
                : v->version < 800  ? "vllm-0.7"
                : v->version < 901  ? "vllm-0.8"
-               : v->version < 1400 ? "vllm-0.9.1"
+               : v->version < 1200 ? "vllm-0.9.1"
+               : v->version < 1400 ? "vllm-0.12"
                : v->version < 1700 ? "vllm-0.14"
                : v->version < 2000 ? "vllm-0.17"
                                    : "vllm-0.20");

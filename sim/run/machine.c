@@ -193,8 +193,8 @@ static int plan_engine(const struct config *config, const struct machine *machin
         config->data_parallel, config->serving.kv.flashinfer_sampler, config->serving.kv.encoder};
     if (run.flashinfer_sampler && !memory_rule_sorts_logits(rule))
         return ifl_fail_at(error, config->path, 0, 0,
-                           "serving.kv.flashinfer_sampler is true, expected with sizing vllm-0.8, "
-                           "vllm-0.9.1 or vllm-0.14 only: the other rules sort no logits");
+                           "serving.kv.flashinfer_sampler is true, expected with sizing vllm-0.8 "
+                           "to vllm-0.14 only: the other rules sort no logits");
     if (memory_rule_profiles(rule) && (run.max_batched_tokens < 1 || run.max_seqs < 1))
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.sizing goes by serving.batching.max_batched_tokens and "

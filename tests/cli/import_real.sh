@@ -294,7 +294,7 @@ done
 
 # ---- the rule of memory ----
 
-for rule in 0.8.5=vllm-0.8 0.9.0=vllm-0.8 0.9.1=vllm-0.9.1 0.13.0=vllm-0.9.1 0.14.0=vllm-0.14 0.16.0=vllm-0.14 0.17.0=vllm-0.17 0.19.1=vllm-0.17 0.20.0=vllm-0.20 0.33.0=vllm-0.20; do
+for rule in 0.8.5=vllm-0.8 0.9.0=vllm-0.8 0.9.1=vllm-0.9.1 0.11.2=vllm-0.9.1 0.12.0=vllm-0.12 0.13.0=vllm-0.12 0.14.0=vllm-0.14 0.16.0=vllm-0.14 0.17.0=vllm-0.17 0.19.1=vllm-0.17 0.20.0=vllm-0.20 0.33.0=vllm-0.20; do
     succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B' --hardware h100-sxm --engine-version ${rule%=*} -o rule.yaml
     same "$(sed -n 's/^    sizing: //p' rule.yaml)" ${rule#*=} "the rule of ${rule%=*}"
 done
@@ -305,7 +305,7 @@ for version in 0.10.1 0.17.0; do
     same "$(grep -c 'flashinfer_sampler: true' rule.yaml)" $([ $version = 0.10.1 ] && echo 1 || echo 0) "the sampler of $version"
     succeeds "$inflight" run rule.yaml --dry-run --set workload.trace=one.csv
 done
-refuses 'serving.kv.flashinfer_sampler is true, expected with sizing vllm-0.8, vllm-0.9.1 or vllm-0.14 only' \
+refuses 'serving.kv.flashinfer_sampler is true, expected with sizing vllm-0.8 to vllm-0.14 only' \
     "$inflight" run rule.yaml --dry-run --set workload.trace=one.csv --set serving.kv.flashinfer_sampler=true
 # engine V0, and V1 before 0.8: worker/worker.py and v1/worker/gpu_worker.py of each
 for rule in 0.6.0=vllm-0.3.1 0.6.3.post1=vllm-0.3.1 0.6.4.post1=vllm-0.6.4 0.6.5=vllm-0.6.5 0.7.3=vllm-0.6.5 0.10.0=vllm-0.6.5; do

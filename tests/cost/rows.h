@@ -71,8 +71,8 @@ static inline enum memory_rule rule_of(const struct row *row)
 {
     const char *const names[] = {"vllm-0.1",   "vllm-0.2.5", "vllm-0.2.6", "vllm-0.3.1",
                                  "vllm-0.6.4", "vllm-0.6.5", "vllm-0.7",   "vllm-0.8",
-                                 "vllm-0.9.1", "vllm-0.14",  "vllm-0.17",  "vllm-0.20",
-                                 "sglang"};
+                                 "vllm-0.9.1", "vllm-0.12",  "vllm-0.14",  "vllm-0.17",
+                                 "vllm-0.20",  "sglang"};
     int i = 0;
     while (i < MEMORY_SGLANG && strcmp(names[i], word(row, "rule")) != 0)
         i++;

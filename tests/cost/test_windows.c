@@ -161,6 +161,32 @@ Test(windows, a_block_holds_a_group)
     cr_expect_leq(abs(groups.n_blocks - 2 * all.n_blocks), 2);
 }
 
+static double weights_gib(const char *hardware, enum memory_rule rule)
+{
+    const struct model model = load_model("gpt-oss-120b");
+    static struct platform platform;
+    const struct memory_profile_run run = {2048, 6, 1, false};
+    const struct memory_options options = {1, 16, 0.96, 1, true};
+    struct memory_plan plan;
+    struct ifl_error error;
+    cr_assert_eq(hardware_load(hardware, &platform, &error), 0, "%s", error.text);
+    cr_assert_eq(memory_plan_engine(&model, &platform, &options, rule, &run, &plan, &error), 0,
+                 "%s", error.text);
+    return (double)plan.weight_bytes / (1 << 30);
+}
+
+/* On H100 vLLM 0.10.1 and 0.11.2 log "Model loading took 65.9651 GiB" (issue 23278: Marlin, whose
+ * columns are padded), 0.14.1 logs 64.38 (issue 33155: "Using Triton backend"). */
+Test(windows, experts_are_padded_for_marlin)
+{
+    const double marlin = weights_gib("h100-sxm", MEMORY_VLLM_0_9_1),
+                 triton = weights_gib("h100-sxm", MEMORY_VLLM_0_12);
+    cr_expect_float_eq(marlin, 65.9651, 0.1, "%g", marlin);
+    cr_expect_float_eq(triton, 64.38, 0.2, "%g", triton);
+    cr_expect_eq(weights_gib("h100-sxm", MEMORY_VLLM_0_20), triton);
+    cr_expect_eq(weights_gib("a100-80gb-sxm", MEMORY_VLLM_0_12), marlin);
+}
+
 /* ---- states ---- */
 
 /* 48 layers of 512 experts of 512 and a shared one, of which 12 attend: 16 heads of 256 with gates,
