@@ -32,9 +32,14 @@ enum { PROFILE_FEW = 7, PROFILE_COARSE = 12, PROFILE_FINE = 13 };
  * the least loss lies at an end. */
 int profile_search(struct fit *fit, enum parameter parameter, size_t n, double low, double high,
                    bool refit, struct ifl_error *error);
-/* The score test of PROMPT_FRAC at its present value: by how many standard deviations (those of
- * sums of spans) the loss falls along the profile as the parameter grows. */
-int profile_test(struct fit *fit, enum parameter parameter, double *sds, struct ifl_error *error);
+/* The score test of a parameter that is not free, along its profile. */
+struct profile_test {
+    double sds; /* by how many standard deviations (those of sums of spans) the loss falls as the
+                   parameter grows from its present value */
+    double along[N_PARAMETERS]; /* distances that the best values of the others move, per unit */
+};
+int profile_test(struct fit *fit, enum parameter parameter, struct profile_test *test,
+                 struct ifl_error *error);
 /* The lower end of a profile with an upper end that does not limit anything. */
 struct profile_end {
     double low, best; /* low: the least value that the recordings allow */

@@ -93,9 +93,10 @@ static int settle(struct quest *quest, struct ifl_error *error)
 
 /* Prompts' kernels are the profile's unless the run says otherwise in a score test of 5%. The rate
  * of all-reduces acts on steps with prompts as they do: no run tells the two apart. */
-static int ask_prompts(struct quest *quest, bool *asks, struct ifl_error *error)
+static int ask_prompts(struct quest *quest, struct profile_test *test, bool *asks,
+                       struct ifl_error *error)
 {
-    double sds = 0;
+    *test = (struct profile_test){0};
     *asks = false;
     if (fit_followed(&quest->fit) < N_PARAMETERS || quest->options->hold[PROMPT_FRAC] ||
         quest->fit.is_free[ALLREDUCE_RATE])
@@ -107,10 +108,32 @@ static int ask_prompts(struct quest *quest, bool *asks, struct ifl_error *error)
     int rc = 0;
     for (int i = 0; rc == 0 && !explains && i < 2; i++)
         rc = judge_explained(&runs, values[i], &explains, error);
-    if (rc == 0 && !explains)
-        rc = profile_test(&quest->fit, PROMPT_FRAC, &sds, error);
-    *asks = fabs(sds) > gsl_cdf_tdist_Pinv(0.975, (double)(quest->residuals.n_spans - 1));
+    if (rc == 0 && (!explains || quest->fit.is_free[EXCHANGE_RATE]))
+        rc = profile_test(&quest->fit, PROMPT_FRAC, test, error);
+    *asks = !explains &&
+            fabs(test->sds) > gsl_cdf_tdist_Pinv(0.975, (double)(quest->residuals.n_spans - 1));
     return rc;
+}
+
+/* The standard deviation of the logarithm of prompts' kernels: tables of two years differ by 11%
+ * (reports/reproductions/validation/intervals), two standard deviations. */
+static const double kernels_sd = 0.055;
+
+/* The exchange acts on steps with prompts as their kernels do, so that a rate that was found with
+ * the profile's kernels is at most as sure as they are. */
+static void widen_exchange(struct quest *quest, const struct profile_test *prompts)
+{
+    struct fit *fit = &quest->fit;
+    double *const ends[] = {&fit->low[EXCHANGE_RATE], &fit->high[EXCHANGE_RATE]};
+    const double value = fit->value[EXCHANGE_RATE];
+    const double per_log = prompts->along[EXCHANGE_RATE] / fit_unit(fit, PROMPT_FRAC);
+    const double doubt = gsl_cdf_ugaussian_Pinv(0.95) * kernels_sd * per_log;
+    if (!fit->is_free[EXCHANGE_RATE] || fit->is_free[PROMPT_FRAC])
+        return;
+    for (int i = 0; i < 2; i++) {
+        const double by = parameter_distance(EXCHANGE_RATE, value, *ends[i]);
+        *ends[i] = parameter_moved(EXCHANGE_RATE, value, copysign(hypot(by, doubt), by));
+    }
 }
 
 /* Versions of kernels on one GPU differ by less: products by 11%, between the tables of two years
@@ -166,17 +189,21 @@ static int settle_pool(struct quest *quest, struct ifl_error *error)
 
 static int solve(struct quest *quest, struct ifl_error *error)
 {
+    struct profile_test prompts = {0};
     bool asks = false;
     int rc = quest_probe_exchange(quest, error);
     if (rc == 0)
         rc = settle(quest, error);
     if (rc == 0)
-        rc = ask_prompts(quest, &asks, error);
+        rc = ask_prompts(quest, &prompts, &asks, error);
     if (rc == 0 && asks)
         rc = settle_prompts(quest, error);
     if (rc == 0)
         quest_leave_pool(quest);
-    return rc == 0 ? settle_pool(quest, error) : rc;
+    if (rc == 0)
+        rc = settle_pool(quest, error);
+    widen_exchange(quest, &prompts);
+    return rc;
 }
 
 int quest_search(struct quest *quest, const struct identify_options *options,

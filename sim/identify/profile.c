@@ -395,7 +395,8 @@ static double sds_of(const struct fit *fit, const struct profile_point points[2]
     return squares > 0 ? kept(fit) * sum / sqrt(squares * (double)n / (double)(n - 1)) : 0;
 }
 
-int profile_test(struct fit *fit, enum parameter p, double *sds, struct ifl_error *error)
+int profile_test(struct fit *fit, enum parameter p, struct profile_test *test,
+                 struct ifl_error *error)
 {
     const double reach = 0.5;
     struct profile_point points[PROFILE_FINE] = {{0}};
@@ -410,7 +411,10 @@ int profile_test(struct fit *fit, enum parameter p, double *sds, struct ifl_erro
         points[side].at = parameter_moved(p, value[p], (side ? reach : -reach) * fit_unit(fit, p));
         rc = visit(fit, p, &weights, &points[side], true, error);
     }
-    *sds = rc == 0 ? sds_of(fit, points) : 0;
+    *test = (struct profile_test){.sds = rc == 0 ? sds_of(fit, points) : 0};
+    for (enum parameter q = 0; rc == 0 && q < N_PARAMETERS; q++)
+        test->along[q] =
+            parameter_distance(q, points[0].value[q], points[1].value[q]) / (2 * reach);
     memcpy(fit->value, value, sizeof value);
     close_points(points, &weights);
     return rc == 0 ? fit_predict(fit, fit->value, error) : rc;
