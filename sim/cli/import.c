@@ -172,7 +172,7 @@ static const struct option_spec options[] = {
     {"--engine-version", NULL, OPTION_TEXT, offsetof(struct request, sources.version), "VERSION",
      "engine version, if the log lacks it", COMPLETE_NOTHING},
     {"--model", NULL, OPTION_TEXT, offsetof(struct request, sources.model), "NAME",
-     "model, if the log lacks it", COMPLETE_MODEL},
+     "profile, checkpoint or path of the model, if the log lacks it", COMPLETE_MODEL},
     {"--hardware", NULL, OPTION_TEXT, offsetof(struct request, sources.hardware), "NAME",
      "hardware, if the log lacks it", COMPLETE_HARDWARE},
 };

@@ -110,6 +110,25 @@ printed 'assumed       sglang.log:1: qwen3-8b for poolside/Laguna-S-2.1-INT4: --
 succeeds "$inflight" import -c "$serve" --hardware h100-sxm --model llama-3-8b # the same
 unsaid ': --model'
 
+# ---- a checkpoint that --model names ----
+
+# It counts as one that the server was started with: its profile, its length and its width.
+start "$ranges" | sed "s|Qwen/Qwen3-8B|/models/1|" >path.log
+succeeds "$inflight" import path.log --hardware h100-sxm --model Qwen/Qwen3-14B
+printed 'maps          --model: Qwen/Qwen3-14B -> model=qwen3-14b'
+printed 'assumed       path.log:2: qwen3-14b for /models/1: --model'
+succeeds "$inflight" import --hardware h100-sxm --model /srv/Qwen3-30B-A3B-Instruct-2507-FP8 -c 'vllm serve --tensor-parallel-size 2'
+printed 'model: qwen3-30b-a3b'
+printed 'dtype: fp8'
+printed 'serving.max_model_len=262144: the checkpoint'
+succeeds "$inflight" import --hardware h100-sxm --model Qwen/Qwen3-14B -c 'vllm serve /models/q14-AWQ' # the folder says the width
+printed 'maps          /models/q14-AWQ -> dtype=int4'
+for name in Qwen/Qwen3-15B Foo/Bar /models/1; do
+    wrong "--model is $name, expected a file, a folder with a config.json, or a name of configs/models or of a checkpoint of one" \
+        path.log --hardware h100-sxm --model $name
+done
+wrong 'unknown model qwen3-15b' path.log --hardware h100-sxm --model qwen3-15b
+
 # ---- devices that are no CUDA GPU ----
 
 foreign='no CUDA GPU, so neither memory nor kernels here are those of this server'
