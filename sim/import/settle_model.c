@@ -37,14 +37,17 @@ static bool is_checkpoint(const char *model)
     return strchr(model, '/') && access(path, R_OK) == 0;
 }
 
+/* A model that is set after the import comes too late: blocks are counted by its layers. */
+#define GIVE_MODEL                                                                                 \
+    "import again with --model (a name or a config.json), because the number of blocks and other " \
+    "keys depend on the model"
+
 static void report_unknown(struct settled *s, const char *model)
 {
     const char *says =
         model && model_has_other_size(model)
-            ? "the model of configs/models with a name that begins so has another size: set "
-              "model, `inflight model` reads a config.json"
-            : "no model of configs/models has this name: set model, `inflight model` "
-              "reads a config.json";
+            ? "the model of configs/models with a name that begins so has another size: " GIVE_MODEL
+            : "no model of configs/models has this name: " GIVE_MODEL;
     if (!model || !facts_decide(s->facts, facts_model_name(s->facts), FOUND_UNKNOWN, NULL, says))
         settle_find(s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named",
                     NULL, says);

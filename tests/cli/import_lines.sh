@@ -129,6 +129,20 @@ for name in Qwen/Qwen3-15B Foo/Bar /models/1; do
 done
 wrong 'unknown model qwen3-15b' path.log --hardware h100-sxm --model qwen3-15b
 
+# Blocks of layers with a window are counted by the model: 130,960 / 16 = 8,185 of each of two groups
+# (https://blog.huikang.dev/2025/12/28/vllm-logs.html).
+cat >windows.log <<'END'
+(APIServer pid=90) INFO 11-28 11:45:51 [api_server.py:1977] vLLM API server version 0.11.2
+(APIServer pid=90) INFO 11-28 11:45:51 [utils.py:253] non-default args: {'model': '/kaggle/input/gpt-oss-120b/transformers/default/1', 'max_model_len': 98304, 'gpu_memory_utilization': 0.96, 'max_num_seqs': 6}
+(EngineCore_DP0 pid=120) INFO 11-28 11:56:30 [kv_cache_utils.py:1229] GPU KV cache size: 130,960 tokens
+END
+succeeds "$inflight" import windows.log --hardware h100-sxm
+printed 'no model of configs/models has this name: import again with --model (a name or a config.json), because the number of blocks'
+unsaid 'set model'
+succeeds "$inflight" import windows.log --hardware h100-sxm --model openai/gpt-oss-120b
+printed 'num_blocks: 16370'
+printed 'windows: groups'
+
 # ---- devices that are no CUDA GPU ----
 
 foreign='no CUDA GPU, so neither memory nor kernels here are those of this server'
