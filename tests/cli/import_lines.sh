@@ -55,6 +55,29 @@ echo 'WARNING [vllm.py:1648] max_num_scheduled_tokens is set to 1600 based on th
 succeeds "$inflight" import drafts.log -c 'vllm serve Qwen/Qwen3-8B --max-num-seqs 8'
 printed 'max_num_scheduled_tokens is set to 1600 -> serving.batching.max_batched_tokens=1600'
 
+# ---- arguments of an engine that a program starts ----
+
+# https://github.com/runpod-workers/worker-vllm/issues/276 and https://github.com/vllm-project/vllm/issues/15744
+cat >worker.log <<'END'
+2026-03-11T17:57:27.811674918Z engine.py           :28   2026-03-11 17:57:27,811 Engine args: AsyncEngineArgs(model='openai/gpt-oss-120b', enable_return_routed_experts=False, model_weights='', served_model_name=None, dtype='auto', seed=2026, max_model_len=8192, tensor_parallel_size=2, max_num_batched_tokens=4096, max_num_seqs=17, gpu_memory_utilization=0.95)
+INFO 03-11 17:58:27 [kv_cache_utils.py:1307] GPU KV cache size: 130,960 tokens
+END
+for named in 'Engine args: AsyncEngineArgs' 'Starting with engine args: AsyncEngineArgs' 'engine_args=EngineArgs'; do
+    sed "s/Engine args: AsyncEngineArgs/$named/" worker.log >args.log
+    succeeds "$inflight" import args.log --engine-version 0.16.0 --hardware h100-sxm
+    printed 'args.log:1: model=openai/gpt-oss-120b -> model=gpt-oss-120b'
+    printed 'args.log:1: max_model_len=8192 -> serving.max_model_len=8192'
+    printed 'args.log:1: tensor_parallel_size=2 -> parallel.tensor=2'
+    printed 'args.log:1: max_num_batched_tokens=4096 -> serving.batching.max_batched_tokens=4096'
+    printed 'args.log:1: max_num_seqs=17 -> serving.batching.max_seqs=17'
+    printed 'args.log:1: gpu_memory_utilization=0.95 -> serving.kv.memory_utilization=0.95'
+    printed 'num_blocks: 16370'
+    unsaid 'not read'
+    unsaid 'unknown'
+done
+wrong 'args.log:1: max_num_seqs is 17, but the command line says 16' args.log --engine-version 0.16.0 --hardware h100-sxm \
+    -c 'vllm serve openai/gpt-oss-120b --max-num-seqs 16'
+
 # ---- the number of blocks ----
 
 # Before memory is measured, a run without K/V of its own has a number that does not last.
