@@ -27,6 +27,26 @@
         server, LINE_UNMODELLED, part, pattern, {NULL}, {NULL}, says, false                        \
     }
 
+/* What servers say of memory where it does not suffice to start, as one group: vLLM's
+ * v1/worker/gpu_worker.py and v1/core/kv_cache_utils.py, SGLang's model_runner.py, PyTorch. */
+#define MEMORY_LACKS                                                                               \
+    "(Available KV cache memory: -[0-9.]+ GiB|No available memory for the cache blocks|"           \
+    "[0-9.]+ Gi?B KV cache is needed, which is larger than the available KV cache memory "         \
+    "\\([0-9.]+ Gi?B\\)|Free memory on device \\([^)]*\\) on startup is less than desired GPU "    \
+    "memory utilization \\([^)]*\\)|Not enough memory\\. Please try to increase "                  \
+    "--mem-fraction-static|CUDA out of memory\\. Tried to allocate [0-9.]+ [KMG]iB)"
+
+#define LACKS_MEMORY(server)                                                                       \
+    {                                                                                              \
+        server, LINE_UNREAD, "memory", MEMORY_LACKS, {"memory_lacks"}, {NULL},                     \
+            "memory did not suffice", true                                                         \
+    }
+#define FAILS(server, part, pattern)                                                               \
+    {                                                                                              \
+        server, LINE_UNREAD, part, pattern, {"start_failed"}, {NULL}, "the server did not start",  \
+            false                                                                                  \
+    }
+
 const struct log_line log_lines[] = {
     /* vLLM: vllm/engine/llm_engine.py (V0), vllm/v1/engine/core.py (V1) */
     {SERVER_VLLM,
@@ -246,6 +266,11 @@ const struct log_line log_lines[] = {
      {"serving.kv.encoder"},
      NULL,
      false},
+    /* v1/engine/core.py and utils.py; engine/multiprocessing/engine.py of V0 */
+    FAILS(SERVER_VLLM, "Engine",
+          "(EngineCore failed to start|EngineCore hit an exception|Engine core initialization "
+          "failed|Engine process failed to start)"),
+    LACKS_MEMORY(SERVER_VLLM),
     VLLM("Overriding num_gpu_blocks=0 with"), /* of a run that measures graphs (gpu_worker.py) */
     VLLM("CUDA graph"),
     VLLM("Available KV cache memory"),
@@ -318,6 +343,8 @@ const struct log_line log_lines[] = {
      {BLOCKS},
      NULL,
      false},
+    FAILS(SERVER_SGLANG, "Scheduler hit an exception", "(Scheduler hit an exception)"),
+    LACKS_MEMORY(SERVER_SGLANG),
     SGLANG("KV Cache is allocated"),
     SGLANG("Memory pool end"),
     SGLANG("Load weight "),

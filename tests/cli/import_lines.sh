@@ -21,6 +21,9 @@ start() {
     printf '%s\n' "$@" '(EngineCore pid=9) INFO [kv_cache_utils.py:1319] GPU KV cache size: 94,784 tokens'
 }
 budget='max_num_batched_tokens is not said, and its default goes by the GPU'
+sglang_start() {
+    echo "[2026-08-01 23:33:00] server_args=ServerArgs(model_path='poolside/Laguna-S-2.1-INT4', tp_size=1)"
+}
 
 # ---- the budget of a step ----
 
@@ -87,6 +90,44 @@ printed 'num_blocks: 5924'
 start "$ranges" 'INFO [kv_cache_utils.py:829] Overriding num_gpu_blocks=900 with num_gpu_blocks_override=512' >measure.log
 wrong 'num_gpu_blocks_override is 512, but the log says 5924 blocks' measure.log
 
+# ---- servers that did not start ----
+
+# failed LINE...: a log of V1 without a size of the K/V
+failed() {
+    start "$ranges" | head -2
+    printf '%s\n' "$@"
+}
+lacks='(EngineCore_0 pid=5839) INFO 08-20 18:04:22 [gpu_worker.py:276] Available KV cache memory: -2.14 GiB'
+fails='(EngineCore_0 pid=5839) ERROR 08-20 18:04:22 [core.py:700] EngineCore failed to start.'
+failed "$lacks" "$fails" >failed.log # https://github.com/vllm-project/vllm/issues/23278
+wrong 'failed.log:4: the server did not start: EngineCore failed to start (line 3 of failed.log: Available KV cache memory: -2.14 GiB), expected the log of one that did' failed.log
+failed "$fails" >failed.log
+wrong 'failed.log:3: the server did not start: EngineCore failed to start, expected' failed.log
+failed "$lacks" >failed.log
+wrong 'failed.log:3: the server did not start: Available KV cache memory: -2.14 GiB, expected' failed.log
+failed 'ERROR [core.py:9] ValueError: No available memory for the cache blocks. Try increasing' \
+    'RuntimeError: Engine core initialization failed. See root cause above.' >failed.log
+wrong 'failed.log:4: the server did not start: Engine core initialization failed (line 3 of failed.log: No available memory' failed.log
+for lack in '4.00 GiB KV cache is needed, which is larger than the available KV cache memory (0.65 GiB)' \
+    'Free memory on device (59.32/79.15 GiB) on startup is less than desired GPU memory utilization (0.9, 71.24 GiB)' \
+    'CUDA out of memory. Tried to allocate 2.00 GiB'; do
+    failed "ValueError: $lack. Try" "$fails" >failed.log
+    wrong "failed.log:4: the server did not start: EngineCore failed to start (line 3 of failed.log: $lack)" failed.log
+done
+{
+    sglang_start
+    echo '[2026-08-01 23:40:01] Scheduler hit an exception: Traceback (most recent call last):'
+    echo 'RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.'
+} >failed.log
+wrong 'failed.log:2: the server did not start: Scheduler hit an exception (line 3 of failed.log: Not enough memory.' failed.log --hardware h100-sxm
+# What fails behind the size of the K/V is said in the report; memory alone names no server.
+start "$ranges" 'CUDA out of memory. Tried to allocate 2.00 GiB' "$fails" >later.log
+succeeds "$inflight" import later.log
+printed 'unknown       later.log:3: CUDA out of memory. Tried to allocate 2.00 GiB: memory did not suffice'
+printed 'unknown       later.log:4: EngineCore failed to start: the server did not start'
+echo "$lacks" >memory.log
+wrong 'memory.log: no line is of a server that is known' memory.log
+
 # ---- a profile by its path ----
 
 # profile NAME GIB: NAME.yaml, of a GPU with that memory
@@ -117,7 +158,7 @@ wrong 'broken.yaml:1:' -c "$serve" --hardware broken.yaml
 # ---- SGLang's pools, and a model in place of the server's ----
 
 sglang_log() {
-    echo "[2026-08-01 23:33:00] server_args=ServerArgs(model_path='poolside/Laguna-S-2.1-INT4', tp_size=1)"
+    sglang_start
     echo '[2026-08-01 23:40:01] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 148717, K size: 10.21 GB, V size: 10.21 GB'
     echo '[2026-08-01 23:40:01] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 185897, K size: 4.25 GB, V size: 4.25 GB'
     echo "[2026-08-01 23:43:42] max_total_num_tokens=$1, chunked_prefill_size=8192, max_running_requests=48"
