@@ -162,7 +162,7 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--command", "-c", OPTION_TEXT, offsetof(struct request, sources.command), "TEXT",
-     "the command line, as \"vllm serve ...\"", COMPLETE_NOTHING},
+     "the command line, as \"vllm serve ...\", or the manifest of a container", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "CONFIG.yaml",
      "file for the configuration (standard output)", COMPLETE_FILE},
     {"--server", "-s", OPTION_TEXT, offsetof(struct request, server), "URL",
