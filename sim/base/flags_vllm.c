@@ -323,6 +323,7 @@ static const struct server_flag flags[] = {
     HARMLESS("mm_tensor_ipc", VALUE),
     HARMLESS("model_impl", VALUE),
     HARMLESS("model_loader_extra_config", JSON),
+    HARMLESS("model_weights", VALUE),
     HARMLESS("multi_step_stream_outputs", NOTHING),
     HARMLESS("num_gpu_blocks", VALUE),
     HARMLESS("num_redundant_experts", VALUE),

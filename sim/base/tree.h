@@ -1,8 +1,9 @@
 /* A YAML document as a tree. Every node has its place in the file.
  *
- * libyaml parses. Maps keep their order. A key given twice, an anchor that recurses and a document
- * after the first are errors. A parent owns its children. One tree may have nodes of several files
- * (a preset, the file over it, an edit of the command line), so each node names its file. */
+ * libyaml parses. Maps keep their order. A key given twice, an anchor that recurses and, but for
+ * tree_parse_all, a document after the first are errors. A parent owns its children. One tree may
+ * have nodes of several files (a preset, the file over it, an edit of the command line), so each
+ * node names its file. */
 #ifndef SIM_BASE_TREE_H
 #define SIM_BASE_TREE_H
 
@@ -35,6 +36,9 @@ int tree_append(struct node *parent, const char *key, struct node *child, struct
 int tree_load(const char *path, struct node **root, struct ifl_error *error);
 int tree_parse(const char *text, size_t n_bytes, const char *name, struct node **root,
                struct ifl_error *error);
+/* As tree_parse, of all documents of the text: *roots is the list of them. */
+int tree_parse_all(const char *text, size_t n_bytes, const char *name, struct node **roots,
+                   struct ifl_error *error);
 void tree_free(struct node *root);
 struct node *tree_copy(const struct node *node);
 /* Prints YAML text, maps in block style and lists in flow style. Parsing it gives the same tree. */

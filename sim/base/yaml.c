@@ -242,6 +242,51 @@ int tree_parse(const char *text, size_t n_bytes, const char *name, struct node *
     return code;
 }
 
+/* Appends documents up to the end of the text. */
+static int read_documents(struct reading *reading, yaml_parser_t *parser, const char *text,
+                          size_t n_bytes, struct node *list, struct ifl_error *error)
+{
+    int code = 0;
+    for (bool more = true; more && code == 0;) {
+        struct node *root = NULL;
+        if (!yaml_parser_load(parser, &reading->document))
+            return fail_in_parser(reading, parser, text, n_bytes, error);
+        const yaml_node_t *top = yaml_document_get_root_node(&reading->document);
+        more = top;
+        if (more)
+            code = read_node(reading, top, top->start_mark, &root, error);
+        if (more && code == 0)
+            code = tree_append(list, NULL, root, error);
+        yaml_document_delete(&reading->document);
+    }
+    return code;
+}
+
+int tree_parse_all(const char *text, size_t n_bytes, const char *name, struct node **roots,
+                   struct ifl_error *error)
+{
+    const struct node start = {.file = (char *)name, .line = 1, .column = 1};
+    struct reading reading = {.name = name};
+    yaml_parser_t parser;
+    *roots = NULL;
+    int code = check_size(&reading, text, n_bytes, error);
+    if (code < 0)
+        return code;
+    struct node *list = tree_node(NODE_LIST, &start);
+    if (!list || !yaml_parser_initialize(&parser)) {
+        tree_free(list);
+        return ifl_fail_nomem(error);
+    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
+    code = read_documents(&reading, &parser, text, n_bytes, list, error);
+    yaml_parser_delete(&parser);
+    if (code < 0)
+        tree_free(list);
+    else
+        *roots = list;
+    return code;
+}
+
 int tree_load(const char *path, struct node **root, struct ifl_error *error)
 {
     *root = NULL;

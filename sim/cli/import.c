@@ -162,7 +162,7 @@ static int run_command(int argc, char **argv)
 
 static const struct option_spec options[] = {
     {"--command", "-c", OPTION_TEXT, offsetof(struct request, sources.command), "TEXT",
-     "the command line, as \"vllm serve ...\"", COMPLETE_NOTHING},
+     "the command line, as \"vllm serve ...\", or the manifest of a container", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "CONFIG.yaml",
      "file for the configuration (standard output)", COMPLETE_FILE},
     {"--server", "-s", OPTION_TEXT, offsetof(struct request, server), "URL",
@@ -172,7 +172,7 @@ static const struct option_spec options[] = {
     {"--engine-version", NULL, OPTION_TEXT, offsetof(struct request, sources.version), "VERSION",
      "engine version, if the log lacks it", COMPLETE_NOTHING},
     {"--model", NULL, OPTION_TEXT, offsetof(struct request, sources.model), "NAME",
-     "model, if the log lacks it", COMPLETE_MODEL},
+     "profile, checkpoint or path of the model, if the log lacks it", COMPLETE_MODEL},
     {"--hardware", NULL, OPTION_TEXT, offsetof(struct request, sources.hardware), "NAME",
      "hardware, if the log lacks it", COMPLETE_HARDWARE},
 };

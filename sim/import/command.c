@@ -7,106 +7,22 @@
 #include "inflight/nearest.h"
 
 #include "base/flag_rows.h"
+#include "import/manifest.h"
 #include "import/objects.h"
 #include "import/secrets.h"
-#include "import/words.h"
+#include "import/start.h"
 
 static const struct place here = {NULL, 0};
 
 enum { MAX_FLAGS = 1024 };
 
-/* ---- what a word names ---- */
-
-/* Parts of words that only one server's command has, and how many words it is long. */
-static const struct program {
-    const char *part;
-    const char *next; /* the word behind it; NULL: any */
-    enum server server;
-    const char *backend; /* NULL: what its flag says */
-} programs[] = {
-    {"vllm", "serve", SERVER_VLLM, NULL},
-    {"vllm.entrypoints.openai.api_server", NULL, SERVER_VLLM, NULL},
-    {"vllm.entrypoints.api_server", NULL, SERVER_VLLM, NULL},
-    {"vllm-openai", NULL, SERVER_VLLM, NULL},
-    {"sglang", "serve", SERVER_SGLANG, NULL},
-    {"sglang.launch_server", NULL, SERVER_SGLANG, NULL},
-    {"trtllm-serve", NULL, SERVER_TRTLLM, NULL},
-    {"trtllm-serve", "serve", SERVER_TRTLLM, NULL}, /* the later row of one word counts */
-    {"trtllm-build", NULL, SERVER_TRTLLM, "tensorrt"},
-};
-enum { N_PROGRAMS = sizeof programs / sizeof *programs };
-
-/* The part of a path or an image name behind the last slash, up to a tag. */
-static bool is_program(const char *word, const char *part)
-{
-    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
-    const size_t n_chars = strlen(part);
-    return strncmp(name, part, n_chars) == 0 && (!name[n_chars] || strchr(":@", name[n_chars]));
-}
-
-static bool is_one_of(const char *word, const char *const *names)
-{
-    while (*names && !is_program(word, *names))
-        names++;
-    return *names;
-}
-
-/* Commands that name a program, an image or a container without starting it. */
-static bool starts_nothing(const struct words *words, size_t begin, size_t end)
-{
-    static const char *const commands[] = {"echo",  "printf",  "pkill", "pgrep",
-                                           "which", "killall", "grep",  NULL};
-    static const char *const seconds[] = {"pull", "push", "rm",   "rmi", "stop",
-                                          "kill", "logs", "wait", NULL};
-    begin += begin < end && is_program(words->of[begin], "sudo");
-    return (begin < end && is_one_of(words->of[begin], commands)) ||
-           (begin + 1 < end && is_one_of(words->of[begin + 1], seconds));
-}
-
-/* Where a server starts in a script. */
-struct start {
-    const struct program *program; /* NULL: nowhere */
-    size_t at, end;                /* its word, and the first one behind its command */
-};
-
-/* The last program that a word of a command is: an image may hold a program of its own. */
-static struct start find_program(const struct words *words, size_t begin, size_t end)
-{
-    struct start found = {NULL, begin, end};
-    for (size_t i = starts_nothing(words, begin, end) ? end : begin; i < end; i++)
-        for (size_t k = 0; k < N_PROGRAMS; k++) {
-            const struct program *program = &programs[k];
-            if (!is_program(words->of[i], program->part) ||
-                (program->next && (i + 1 == end || strcmp(words->of[i + 1], program->next) != 0)))
-                continue;
-            found.program = program;
-            found.at = i + (program->next != NULL);
-        }
-    return found;
-}
-
-static int find_start(const struct words *words, struct start *start, struct ifl_error *error)
-{
-    *start = (struct start){NULL, 0, words->n};
-    for (size_t begin = 0, end; begin < words->n; begin = end + 1) {
-        for (end = begin; end < words->n && !words->is_break[end];)
-            end++;
-        const struct start found = find_program(words, begin, end);
-        if (found.program && start->program)
-            return ifl_fail(error, IFL_E_INPUT,
-                            "the command line starts a second server (%s), expected one",
-                            found.program->part);
-        if (found.program)
-            *start = found;
-    }
-    return 0;
-}
+/* ---- the image ---- */
 
 /* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. */
 static const char *tag_of(const char *word)
 {
     const char *tag = strrchr(word, ':');
-    if (!tag || strchr(word, '@') || tag[1] == '/' || !strpbrk(tag, "0123456789"))
+    if (!tag || strchr(word, '@') || strchr(tag, '/') || !strpbrk(tag, "0123456789"))
         return NULL;
     tag += 1 + (tag[1] == 'v');
     return *tag < '0' || *tag > '9' ? NULL : tag;
@@ -138,6 +54,20 @@ static int take_variable(const char *word, const char *fact, const char *value, 
     return code < 0 ? code : facts_find(facts, FOUND_MAPS, here, word, key, NULL, error);
 }
 
+/* A variable that an engine, or what it computes and communicates with, reads. */
+static bool is_of_engine(const char *word)
+{
+    static const char *const starts[] = {"VLLM_",  "SGLANG_", "SGL_",  "TRTLLM_",  "TLLM_",
+                                         "NCCL_",  "CUDA_",   "TORCH", "PYTORCH_", "LMCACHE_",
+                                         "TRITON", "CUBLAS",  "OMP_"};
+    if (strncmp(word, "CUDA_VISIBLE_DEVICES=", 21) == 0)
+        return false;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(word, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
 static int read_variable(char *word, struct facts *facts, struct ifl_error *error)
 {
     char *value = strchr(word, '=') + 1;
@@ -154,9 +84,8 @@ static int read_variable(char *word, struct facts *facts, struct ifl_error *erro
         if (strncmp(word, lmcache[i].name, (size_t)(value - 1 - word)) == 0 &&
             !lmcache[i].name[value - 1 - word])
             return facts_argument(facts, &lmcache[i], value, word, here, false, error);
-    const bool known = strncmp(word, "CUDA_VISIBLE_DEVICES=", 21) == 0 ||
-                       strncmp(word, "HF_", 3) == 0 || strncmp(word, "HUGGING_FACE_", 13) == 0;
-    return facts_find(facts, known ? FOUND_HARMLESS : FOUND_UNKNOWN, here, word, NULL, NULL, error);
+    return facts_find(facts, is_of_engine(word) ? FOUND_UNKNOWN : FOUND_HARMLESS, here, word, NULL,
+                      NULL, error);
 }
 
 static bool is_variable(const char *word)
@@ -379,18 +308,6 @@ static int read_words(const struct words *words, const struct start *start, stru
     return code == 0 ? read_comment(words, end, facts, error) : code;
 }
 
-/* The command that a shell is started with, as in bash -lc "vllm serve ..."; 0: none. */
-static size_t find_inner(const struct words *words)
-{
-    for (size_t i = 1; i < words->n; i++) {
-        const char *flag = words->of[i - 1];
-        if (flag[0] == '-' && flag[1] != '-' && flag[strlen(flag) - 1] == 'c' &&
-            strpbrk(words->of[i], " \t\n"))
-            return i;
-    }
-    return 0;
-}
-
 /* A shell's command is read in its place, if it starts a server. */
 static int read_inner(const struct words *words, size_t at, struct facts *facts, bool *is_read,
                       struct ifl_error *error)
@@ -399,7 +316,7 @@ static int read_inner(const struct words *words, size_t at, struct facts *facts,
     struct start start = {0};
     if (words_split(words->of[at], &inner, error) < 0)
         return 0; /* no command of a shell */
-    int code = find_start(&inner, &start, error);
+    int code = start_find(&inner, &start, error);
     *is_read = code == 0 && start.program;
     if (*is_read)
         code = read_before(words, at, facts, error);
@@ -409,72 +326,17 @@ static int read_inner(const struct words *words, size_t at, struct facts *facts,
     return code;
 }
 
-/* ---- a list of words, as Kubernetes has it ---- */
-
-/* Where the text of a line's item begins, NULL if it is none; a line with the list's name alone, a
- * comment or nothing has an empty one. */
-static const char *item_of(const char *line, size_t n)
+/* A manifest within other text, as `kubectl apply` may have it, is not read: its flags are no words
+ * behind the image. */
+static int check_image(const struct words *words, const struct start *start,
+                       struct ifl_error *error)
 {
-    const size_t n_blank = strspn(line, " \t");
-    const char *item = line + n_blank;
-    const bool is_end = n_blank >= n || *item == '#' || strncmp(item, "---", 3) == 0;
-    const bool is_name = strncmp(item, "command:", 8) == 0 || strncmp(item, "args:", 5) == 0;
-    if (is_end)
-        return line + n;
-    if (is_name && item[strcspn(item, ":") + 1 + strspn(strchr(item, ':') + 1, " \r")] == '\n')
-        return line + n;
-    return item[0] == '-' && item[1] == ' ' && item[2] != '|' && item[2] != '>' ? item + 2 : NULL;
-}
-
-/* Up to a comment behind the item. */
-static size_t item_chars(const char *item, const char *end)
-{
-    char quote = '\0';
-    for (const char *at = item; at < end; at++) {
-        if (quote ? *at == quote : *at == '\'' || *at == '"')
-            quote = quote ? '\0' : *at;
-        else if (!quote && *at == '#' && at > item && at[-1] == ' ')
-            return (size_t)(at - item);
-    }
-    return (size_t)(end - item);
-}
-
-/* The words of "- python3", "- -m", ... one behind the other; NULL: the command is no such list, or
- * memory ran out. The caller owns it. */
-static char *unlist(const char *command)
-{
-    char *text = malloc(strlen(command) + 2), *out = text;
-    size_t n_items = 0;
-    bool is_list = text;
-    for (const char *line = command; is_list && *line;) {
-        const size_t n = strcspn(line, "\n");
-        const char *item = item_of(line, n);
-        is_list = item;
-        if (is_list && item < line + n) {
-            const size_t n_chars = item_chars(item, line + n);
-            memcpy(out, item, n_chars);
-            out += n_chars;
-            *out++ = ' ';
-            n_items++;
-        }
-        line += n + (line[n] == '\n');
-    }
-    if (is_list && n_items > 1) {
-        *out = '\0';
-        return text;
-    }
-    free(text);
-    return NULL;
-}
-
-static int read_command(const char *command, struct facts *facts, struct ifl_error *error);
-
-int command_read(const char *command, struct facts *facts, struct ifl_error *error)
-{
-    char *list = unlist(command);
-    const int code = read_command(list ? list : command, facts, error);
-    free(list);
-    return code;
+    if (!start->program || start->at == 0 || strcmp(words->of[start->at - 1], "image:") != 0)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "the command line: image: %.200s is of a manifest within other text, expected "
+                    "the manifest alone",
+                    words->of[start->at]);
 }
 
 static int read_command(const char *command, struct facts *facts, struct ifl_error *error)
@@ -484,12 +346,24 @@ static int read_command(const char *command, struct facts *facts, struct ifl_err
     bool is_read = false;
     if (words_split(command, &words, error) < 0)
         return error->code;
-    const size_t inner = find_inner(&words);
+    const size_t inner = start_inner(&words);
     int code = inner > 0 ? read_inner(&words, inner, facts, &is_read, error) : 0;
     if (code == 0 && !is_read)
-        code = find_start(&words, &start, error);
+        code = start_find(&words, &start, error);
+    if (code == 0 && !is_read)
+        code = check_image(&words, &start, error);
     if (code == 0 && !is_read)
         code = read_words(&words, &start, facts, error);
     words_free(&words);
+    return code;
+}
+
+int command_read(const char *command, struct facts *facts, struct ifl_error *error)
+{
+    char *of_container;
+    int code = manifest_read(command, &of_container, facts, error);
+    if (code == 0)
+        code = read_command(of_container ? of_container : command, facts, error);
+    free(of_container);
     return code;
 }

@@ -5,7 +5,8 @@
 #include "import/facts.h"
 
 /* Reads "vllm serve MODEL --flag value ...", with what a shell or a container stands in front of
- * it. A comment behind it may name the version: "# version 0.9.1". */
+ * it, or a manifest with such a command (manifest.h). A comment behind it may name the version: "#
+ * version 0.9.1". */
 int command_read(const char *command, struct facts *facts, struct ifl_error *error);
 
 #endif

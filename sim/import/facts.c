@@ -90,6 +90,12 @@ const char *facts_model_name(const struct facts *facts)
     return facts->server == SERVER_SGLANG ? "model_path" : "model";
 }
 
+const struct fact *facts_checkpoint(const struct facts *facts)
+{
+    const struct fact *chosen = facts_get(facts, "chosen_checkpoint");
+    return chosen ? chosen : facts_get(facts, facts_model_name(facts));
+}
+
 bool facts_true(const struct facts *facts, const char *name, bool dflt)
 {
     const char *text = facts_text(facts, name);

@@ -80,6 +80,9 @@ const char *facts_text(const struct facts *facts, const char *name);
 /* Returns the name of the fact about the model: vLLM's argument is called model, SGLang's
  * model_path. */
 const char *facts_model_name(const struct facts *facts);
+/* Returns the fact with the name of the checkpoint: that of --model, if it names one, else that of
+ * the server's argument; NULL if there is neither. */
+const struct fact *facts_checkpoint(const struct facts *facts);
 bool facts_true(const struct facts *facts, const char *name, bool dflt);
 
 /* Adds an argument with its value, from a command line or a list of arguments in a log: a fact if

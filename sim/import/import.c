@@ -16,22 +16,38 @@
 
 /* ---- reading ---- */
 
+/* --model takes what the key `model` takes, or the name of a checkpoint as a server takes it. */
+static int choose_model(const char *name, struct facts *facts, struct ifl_error *error)
+{
+    static const struct place at = {"--model", 0};
+    char path[512];
+    if (data_resolve("models", name, path, error) == 0)
+        return facts_say(facts, "chosen_model", name, at, false, error);
+    const char *profile = model_profile(name);
+    if (!profile && data_is_path(name))
+        return ifl_fail(error, IFL_E_INPUT,
+                        "--model is %.200s, expected a file, a folder with a config.json, or a "
+                        "name of configs/models or of a checkpoint of one",
+                        name);
+    if (!profile)
+        return error->code;
+    const int code = facts_say(facts, "chosen_model", profile, at, false, error);
+    return code == 0 ? facts_say(facts, "chosen_checkpoint", name, at, false, error) : code;
+}
+
 /* What a log says otherwise does not count against --engine-version: it may be newer than what is
  * known. */
 static int choose(const struct import_sources *sources, struct facts *facts,
                   struct ifl_error *error)
 {
-    static const struct place version = {"--engine-version", 0}, model = {"--model", 0},
-                              hardware = {"--hardware", 0};
+    static const struct place version = {"--engine-version", 0}, hardware = {"--hardware", 0};
     char path[512];
     const struct gpu_name *gpu = sources->hardware ? gpu_name_find(sources->hardware) : NULL;
     int code = 0;
     if (sources->version)
         code = facts_say(facts, "version", sources->version, version, true, error);
     if (code == 0 && sources->model)
-        code = data_resolve("models", sources->model, path, error);
-    if (code == 0 && sources->model)
-        code = facts_say(facts, "chosen_model", sources->model, model, false, error);
+        code = choose_model(sources->model, facts, error);
     if (code == 0 && sources->hardware)
         code = data_resolve("hardware", sources->hardware, path, error);
     if (code == 0 && sources->hardware)

@@ -9,7 +9,7 @@
 #include "import/facts.h"
 
 struct import_sources {
-    const char *command; /* a command line; NULL: none */
+    const char *command; /* a command line or a manifest; NULL: none */
     const char *const *logs;
     size_t n_logs; /* files, parts of the log of one server */
     const struct import_answer *answers;

@@ -144,7 +144,7 @@ static int take_first(struct reader *r, const struct log_line *line, const regma
 
 static int take_unread(struct reader *r, const struct log_line *line, const regmatch_t *groups)
 {
-    char what[256], value[64];
+    char what[256], value[256];
     snprintf(what, sizeof what, "%.*s", (int)(groups[0].rm_eo - groups[0].rm_so),
              r->line + groups[0].rm_so);
     snprintf(value, sizeof value, "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),

@@ -21,6 +21,8 @@
  *   memory_measured   TensorRT-LLM: that run is over
  *   other_model_len   vLLM: max_model_len of a further model, as of a draft
  *   tp_ranks          vLLM, SGLang: tensor-parallel ranks that log
+ *   start_failed      vLLM, SGLang: the server says that it did not start
+ *   memory_lacks      vLLM, SGLang: what it says of memory that does not suffice
  *   api_server        vLLM: it was started as a server, not as a library
  *   library           vLLM: it was started as a library */
 #ifndef SIM_IMPORT_LOG_H

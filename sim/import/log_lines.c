@@ -22,6 +22,31 @@
         SERVER_TRTLLM, LINE_HARMLESS, part, NULL, {NULL}, {NULL}, NULL, false                      \
     }
 
+#define UNMODELLED(server, part, pattern, says)                                                    \
+    {                                                                                              \
+        server, LINE_UNMODELLED, part, pattern, {NULL}, {NULL}, says, false                        \
+    }
+
+/* What servers say of memory where it does not suffice to start, as one group: vLLM's
+ * v1/worker/gpu_worker.py and v1/core/kv_cache_utils.py, SGLang's model_runner.py, PyTorch. */
+#define MEMORY_LACKS                                                                               \
+    "(Available KV cache memory: -[0-9.]+ GiB|No available memory for the cache blocks|"           \
+    "[0-9.]+ Gi?B KV cache is needed, which is larger than the available KV cache memory "         \
+    "\\([0-9.]+ Gi?B\\)|Free memory on device \\([^)]*\\) on startup is less than desired GPU "    \
+    "memory utilization \\([^)]*\\)|Not enough memory\\. Please try to increase "                  \
+    "--mem-fraction-static|CUDA out of memory\\. Tried to allocate [0-9.]+ [KMG]iB)"
+
+#define LACKS_MEMORY(server)                                                                       \
+    {                                                                                              \
+        server, LINE_UNREAD, "memory", MEMORY_LACKS, {"memory_lacks"}, {NULL},                     \
+            "memory did not suffice", true                                                         \
+    }
+#define FAILS(server, part, pattern)                                                               \
+    {                                                                                              \
+        server, LINE_UNREAD, part, pattern, {"start_failed"}, {NULL}, "the server did not start",  \
+            false                                                                                  \
+    }
+
 const struct log_line log_lines[] = {
     /* vLLM: vllm/engine/llm_engine.py (V0), vllm/v1/engine/core.py (V1) */
     {SERVER_VLLM,
@@ -58,6 +83,15 @@ const struct log_line log_lines[] = {
      {NULL},
      NULL,
      false},
+    /* programs around the engine, such as RunPod's worker (src/engine.py) */
+    {SERVER_VLLM,
+     LINE_LIST,
+     "EngineArgs(",
+     "ngine[ _]args[:=] ?(Async)?EngineArgs\\(",
+     {NULL},
+     {NULL},
+     NULL,
+     false},
     /* executor/gpu_executor.py, executor_base.py; v1/core/kv_cache_utils.py of 0.7 */
     {SERVER_VLLM,
      LINE_FACTS,
@@ -75,14 +109,8 @@ const struct log_line log_lines[] = {
      {BLOCKS},
      NULL,
      false},
-    {SERVER_VLLM,
-     LINE_UNMODELLED,
-     "# CPU blocks: ",
-     "# CPU blocks: ([0-9]+)",
-     {NULL},
-     {NULL},
-     "blocks in host memory: serving.kv.swap_gib counts GiB, as --swap-space does",
-     false},
+    UNMODELLED(SERVER_VLLM, "# CPU blocks: ", "# CPU blocks: ([0-9]+)",
+               "blocks in host memory: serving.kv.swap_gib counts GiB, as --swap-space does"),
     {SERVER_VLLM,
      LINE_FACTS,
      "Overriding num_gpu_blocks=",
@@ -218,22 +246,9 @@ const struct log_line log_lines[] = {
      {NULL, "serving.kv.memory_utilization"},
      NULL,
      false},
-    {SERVER_VLLM,
-     LINE_UNMODELLED,
-     " backend",
-     "Using ([A-Za-z0-9_-]+ ){1,3}(attention )?backend",
-     {NULL},
-     {NULL},
-     KERNELS,
-     false},
-    {SERVER_VLLM,
-     LINE_UNMODELLED,
-     "ustom allreduce is disabled",
-     NULL,
-     {NULL},
-     {NULL},
-     KERNELS,
-     false},
+    UNMODELLED(SERVER_VLLM, " backend", "Using ([A-Za-z0-9_-]+ ){1,3}(attention )?backend",
+               KERNELS),
+    UNMODELLED(SERVER_VLLM, "ustom allreduce is disabled", NULL, KERNELS),
     /* v1/worker/gpu_model_runner.py, profile_run: once a rank */
     {SERVER_VLLM,
      LINE_LATEST,
@@ -251,6 +266,11 @@ const struct log_line log_lines[] = {
      {"serving.kv.encoder"},
      NULL,
      false},
+    /* v1/engine/core.py and utils.py; engine/multiprocessing/engine.py of V0 */
+    FAILS(SERVER_VLLM, "Engine",
+          "(EngineCore failed to start|EngineCore hit an exception|Engine core initialization "
+          "failed|Engine process failed to start)"),
+    LACKS_MEMORY(SERVER_VLLM),
     VLLM("Overriding num_gpu_blocks=0 with"), /* of a run that measures graphs (gpu_worker.py) */
     VLLM("CUDA graph"),
     VLLM("Available KV cache memory"),
@@ -263,14 +283,8 @@ const struct log_line log_lines[] = {
     VLLM("Resolved architecture"),
     VLLM("Memory profiling takes"),
     VLLM("model weights take"),
-    {SERVER_VLLM,
-     LINE_UNMODELLED,
-     "Automatically detected platform ",
-     "platform ([abd-z]|c[a-tv-z])[a-z_]*",
-     {NULL},
-     {NULL},
-     OTHER_DEVICE,
-     false},
+    UNMODELLED(SERVER_VLLM, "Automatically detected platform ",
+               "platform ([abd-z]|c[a-tv-z])[a-z_]*", OTHER_DEVICE),
     VLLM("Automatically detected platform"),
     VLLM("supports multiple tasks"),
     VLLM("Starting to load model"),
@@ -317,15 +331,9 @@ const struct log_line log_lines[] = {
      {BLOCK},
      NULL,
      true},
-    {SERVER_SGLANG, LINE_UNMODELLED, "ttention backend not ", NULL, {NULL}, {NULL}, KERNELS, false},
-    {SERVER_SGLANG,
-     LINE_UNMODELLED,
-     "ttention backend",
-     "Using [A-Za-z0-9_ -]+ attention backend",
-     {NULL},
-     {NULL},
-     KERNELS,
-     false},
+    UNMODELLED(SERVER_SGLANG, "ttention backend not ", NULL, KERNELS),
+    UNMODELLED(SERVER_SGLANG, "ttention backend", "Using [A-Za-z0-9_ -]+ attention backend",
+               KERNELS),
     /* srt/mem_cache/memory_pool.py: once a rank, and once more for a draft model */
     {SERVER_SGLANG,
      LINE_FIRST,
@@ -335,6 +343,8 @@ const struct log_line log_lines[] = {
      {BLOCKS},
      NULL,
      false},
+    FAILS(SERVER_SGLANG, "Scheduler hit an exception", "(Scheduler hit an exception)"),
+    LACKS_MEMORY(SERVER_SGLANG),
     SGLANG("KV Cache is allocated"),
     SGLANG("Memory pool end"),
     SGLANG("Load weight "),
@@ -387,30 +397,12 @@ const struct log_line log_lines[] = {
      {MODEL_LEN},
      NULL,
      false},
-    {SERVER_TRTLLM,
-     LINE_UNMODELLED,
-     "TRTGptModel maxBeamWidth: ",
-     "maxBeamWidth: ([2-9]|1[0-9])",
-     {NULL},
-     {NULL},
-     "beams: see workload.beams",
-     false},
-    {SERVER_TRTLLM,
-     LINE_UNMODELLED,
-     "TRTGptModel maxDraftLen: ",
-     "maxDraftLen: [1-9]",
-     {NULL},
-     {NULL},
-     "speculative decoding",
-     false},
-    {SERVER_TRTLLM,
-     LINE_UNMODELLED,
-     "TRTGptModel enableTrtOverlap: ",
-     "enableTrtOverlap: 1",
-     {NULL},
-     {NULL},
-     "two batches at a time",
-     false},
+    UNMODELLED(SERVER_TRTLLM, "TRTGptModel maxBeamWidth: ", "maxBeamWidth: ([2-9]|1[0-9])",
+               "beams: see workload.beams"),
+    UNMODELLED(SERVER_TRTLLM, "TRTGptModel maxDraftLen: ", "maxDraftLen: [1-9]",
+               "speculative decoding"),
+    UNMODELLED(SERVER_TRTLLM, "TRTGptModel enableTrtOverlap: ", "enableTrtOverlap: 1",
+               "two batches at a time"),
     {SERVER_TRTLLM,
      LINE_FACTS,
      "Capacity Scheduler Policy: ",
@@ -459,14 +451,8 @@ const struct log_line log_lines[] = {
      {BLOCKS},
      NULL,
      false},
-    {SERVER_TRTLLM,
-     LINE_UNMODELLED,
-     "KV cache secondary pool: ",
-     "KV cache secondary pool: [1-9][0-9]*",
-     {NULL},
-     {NULL},
-     "K/V outside the GPU",
-     false},
+    UNMODELLED(SERVER_TRTLLM, "KV cache secondary pool: ", "KV cache secondary pool: [1-9][0-9]*",
+               "K/V outside the GPU"),
     {SERVER_TRTLLM,
      LINE_FACTS,
      "[TensorRT-LLM][INFO] MPI size: ",
@@ -525,14 +511,8 @@ const struct log_line log_lines[] = {
      {"engine.kv_dtype"},
      NULL,
      false},
-    {SERVER_TRTLLM,
-     LINE_UNMODELLED,
-     "kv_cache_quant_algo=",
-     "kv_cache_quant_algo=(INT8|NVFP4)",
-     {NULL},
-     {NULL},
-     "the width of K/V: a step takes as long as with the dtype of the weights",
-     false},
+    UNMODELLED(SERVER_TRTLLM, "kv_cache_quant_algo=", "kv_cache_quant_algo=(INT8|NVFP4)",
+               "the width of K/V: a step takes as long as with the dtype of the weights"),
     {SERVER_TRTLLM,
      LINE_FORCED,
      "max_num_requests=",

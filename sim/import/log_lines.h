@@ -11,7 +11,7 @@ enum line_form {
     LINE_FORCED,   /* as LINE_FACTS; the values replace those requested from the server */
     LINE_LATEST,   /* as LINE_FACTS; the values replace those of an earlier such line */
     LINE_FIRST,    /* as LINE_FACTS for the first such line; a later line gives the second fact */
-    LINE_UNREAD,   /* the line has a fact in a form that is not read */
+    LINE_UNREAD,   /* as LINE_ALSO for one fact; the report has the line as unknown */
     LINE_ANEW,     /* removes the earlier values of the facts */
     LINE_LIST,     /* a list of arguments follows the pattern */
     LINE_RESOLVED, /* as LINE_LIST; the values replace those requested from the server */
@@ -32,7 +32,7 @@ struct log_line {
     const char *pattern; /* extended regular expression, with a group a fact */
     const char *facts[MAX_LINE_FACTS];
     const char *keys[MAX_LINE_FACTS]; /* keys that the facts map to; NULL: none */
-    const char *says;                 /* why it is not modelled */
+    const char *says;                 /* why it is not modelled, or unknown */
     bool is_shared; /* other servers print the line, too: it does not show which server this is */
 };
 

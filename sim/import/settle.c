@@ -181,6 +181,32 @@ void settle_ranks(struct settled *s, const char *tensor)
                 "node");
 }
 
+static bool has_pool(const struct facts *facts)
+{
+    static const char *const names[] = {"num_gpu_blocks", "kv_tokens", "unread_tokens",
+                                        "num_tokens", "pool_tokens"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        has = has || facts_get(facts, names[i]);
+    return has;
+}
+
+void settle_started(struct settled *s)
+{
+    const struct fact *failed = facts_get(s->facts, "start_failed");
+    const struct fact *memory = facts_get(s->facts, "memory_lacks");
+    const struct fact *fact = failed ? failed : memory;
+    char more[512] = "";
+    if (s->code < 0 || !fact || has_pool(s->facts))
+        return;
+    if (failed && memory)
+        snprintf(more, sizeof more, " (line %ld of %.200s: %.200s)", memory->at.line,
+                 memory->at.file, memory->value);
+    s->code = facts_fail(fact->at, s->error,
+                         "the server did not start: %.200s%s, expected the log of one that did",
+                         fact->value, more);
+}
+
 /* tokens / block_tokens blocks where `num_gpu_blocks` is not said; 0: neither is said. */
 static long long count_blocks(struct settled *s, long long block_tokens)
 {

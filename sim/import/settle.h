@@ -99,6 +99,9 @@ struct pool_names {
 /* Sets serving.kv.block_tokens and num_blocks. */
 void settle_pool(struct settled *s, const struct pool_names *names);
 
+/* Stops if the log is of a server that did not start, and has no size of its K/V. */
+void settle_started(struct settled *s);
+
 /* Sets the deployment, with what it rests on, unless the profile has host times of its own. */
 void settle_deployment(struct settled *s, const char *name, const char *says);
 /* As settle_deployment, for one of its keys, such as "deployment.host.step_s". */

@@ -10,15 +10,19 @@
 
 static const char *name_of(const struct settled *s)
 {
-    return facts_text(s->facts, facts_model_name(s->facts));
+    const struct fact *fact = facts_checkpoint(s->facts);
+    return fact ? fact->value : NULL;
 }
 
-/* A model that --model names in place of the server's. */
+/* A model that --model names, in place of the server's or where that names none. */
 static void report_chosen(struct settled *s, const char *chosen)
 {
     const struct fact *fact = facts_get(s->facts, facts_model_name(s->facts));
+    const struct fact *checkpoint = facts_get(s->facts, "chosen_checkpoint");
     const char *profile = fact ? model_profile(fact->value) : NULL;
     char what[320];
+    if (checkpoint)
+        settle_find(s, FOUND_MAPS, checkpoint->at, checkpoint->value, "model", NULL);
     if (!fact || (profile && strcmp(profile, chosen) == 0))
         return;
     snprintf(what, sizeof what, "%.100s for %.200s", chosen, fact->value);
@@ -33,14 +37,17 @@ static bool is_checkpoint(const char *model)
     return strchr(model, '/') && access(path, R_OK) == 0;
 }
 
+/* A model that is set after the import comes too late: blocks are counted by its layers. */
+#define GIVE_MODEL                                                                                 \
+    "import again with --model (a name or a config.json), because the number of blocks and other " \
+    "keys depend on the model"
+
 static void report_unknown(struct settled *s, const char *model)
 {
     const char *says =
         model && model_has_other_size(model)
-            ? "the model of configs/models with a name that begins so has another size: set "
-              "model, `inflight model` reads a config.json"
-            : "no model of configs/models has this name: set model, `inflight model` "
-              "reads a config.json";
+            ? "the model of configs/models with a name that begins so has another size: " GIVE_MODEL
+            : "no model of configs/models has this name: " GIVE_MODEL;
     if (!model || !facts_decide(s->facts, facts_model_name(s->facts), FOUND_UNKNOWN, NULL, says))
         settle_find(s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named",
                     NULL, says);
@@ -119,8 +126,7 @@ void settle_length(struct settled *s, const char *name)
     if (tree_at(s->root, "serving.max_model_len"))
         check_length(s, name, is_vague ? 0 : len > 0 ? len : profile_len(model));
     else if (is_vague)
-        settle_find(s, FOUND_UNKNOWN, facts_get(s->facts, facts_model_name(s->facts))->at, model,
-                    NULL,
+        settle_find(s, FOUND_UNKNOWN, facts_checkpoint(s->facts)->at, model, NULL,
                     "the name may tell a length beyond the profile's, which counts here: set "
                     "serving.max_model_len to that of its config.json");
     else if (len > 0)
@@ -263,10 +269,18 @@ static void unpack_own_fp8(struct settled *s)
         put_width(s, "fp8");
 }
 
+/* The name that says the width: --model's, or, where that says none, the server's. */
+static const struct fact *name_with_width(const struct settled *s)
+{
+    const struct fact *chosen = facts_checkpoint(s->facts);
+    const struct fact *said = facts_get(s->facts, facts_model_name(s->facts));
+    return said && !model_width(chosen->value) ? said : chosen;
+}
+
 void settle_weights(struct settled *s)
 {
-    const char *model = name_of(s), *format = facts_text(s->facts, "quantization");
-    const struct fact *fact = facts_get(s->facts, facts_model_name(s->facts));
+    const struct fact *fact = name_with_width(s);
+    const char *model = fact ? fact->value : NULL, *format = facts_text(s->facts, "quantization");
     const char *width = width_of_format(format);
     if (!width && model)
         width = model_width(model);
@@ -290,11 +304,11 @@ void settle_weights(struct settled *s)
     if (format)
         facts_decide(s->facts, "quantization", is_known ? FOUND_MAPS : FOUND_UNMODELLED,
                      is_known ? "dtype" : NULL, says);
-    else
+    else if (fact)
         settle_find(s, is_known ? FOUND_MAPS : FOUND_UNMODELLED, fact->at, model,
                     is_known ? "dtype" : NULL, says);
     const struct fact *of = format ? facts_get(s->facts, "quantization") : fact;
-    if (fp4)
+    if (fp4 && of)
         settle_find(s, FOUND_UNMODELLED, of->at, format ? format : model, NULL, fp4);
 }
 

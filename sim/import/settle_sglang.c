@@ -394,6 +394,7 @@ static void settle_front_end(struct settled *s)
 
 void settle_sglang(struct settled *s)
 {
+    settle_started(s);
     settle_ranks(s, "tp_size");
     check_version(s);
     settle_put(s, "serving.preset", "sglang"); /* in front of the other keys */

@@ -532,6 +532,7 @@ static void check_lengths(struct settled *s)
 void settle_vllm(struct settled *s)
 {
     struct vllm v = {.s = s};
+    settle_started(s);
     settle_ranks(s, "tensor_parallel_size");
     check_lengths(s);
     read_version(&v);

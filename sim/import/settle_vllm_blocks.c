@@ -136,8 +136,8 @@ static bool is_size_of(const struct vllm *v, long long tokens, long long blocks)
 static bool has_one_kind(const struct vllm *v)
 {
     const struct facts *facts = v->s->facts;
-    const char *name = facts_text(facts, "model");
-    const char *profile = name ? model_profile(name) : NULL;
+    const struct fact *name = facts_checkpoint(facts);
+    const char *profile = name ? model_profile(name->value) : NULL;
     struct ifl_error wrong;
     struct model model;
     return profile && !facts_get(facts, "speculative_config") &&

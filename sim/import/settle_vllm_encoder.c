@@ -198,10 +198,10 @@ static bool is_named_so(const struct settled *s)
         "gemma-3-4b",        "gemma-3-12b",       "gemma-3-27b", "llama-4-",
         "mistral-small-3.1", "mistral-small-3.2", "pixtral",     "-vl-",
         "internvl",          "glm-4.5v",          "kimi-vl"};
-    const char *model = facts_text(s->facts, facts_model_name(s->facts));
+    const struct fact *model = facts_checkpoint(s->facts);
     char name[256] = "";
-    for (size_t i = 0; model && model[i] && i + 1 < sizeof name; i++)
-        name[i] = (char)tolower((unsigned char)model[i]);
+    for (size_t i = 0; model && model->value[i] && i + 1 < sizeof name; i++)
+        name[i] = (char)tolower((unsigned char)model->value[i]);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (strstr(name, marks[i]))
             return true;

@@ -21,6 +21,9 @@ start() {
     printf '%s\n' "$@" '(EngineCore pid=9) INFO [kv_cache_utils.py:1319] GPU KV cache size: 94,784 tokens'
 }
 budget='max_num_batched_tokens is not said, and its default goes by the GPU'
+sglang_start() {
+    echo "[2026-08-01 23:33:00] server_args=ServerArgs(model_path='poolside/Laguna-S-2.1-INT4', tp_size=1)"
+}
 
 # ---- the budget of a step ----
 
@@ -55,6 +58,29 @@ echo 'WARNING [vllm.py:1648] max_num_scheduled_tokens is set to 1600 based on th
 succeeds "$inflight" import drafts.log -c 'vllm serve Qwen/Qwen3-8B --max-num-seqs 8'
 printed 'max_num_scheduled_tokens is set to 1600 -> serving.batching.max_batched_tokens=1600'
 
+# ---- arguments of an engine that a program starts ----
+
+# https://github.com/runpod-workers/worker-vllm/issues/276 and https://github.com/vllm-project/vllm/issues/15744
+cat >worker.log <<'END'
+2026-03-11T17:57:27.811674918Z engine.py           :28   2026-03-11 17:57:27,811 Engine args: AsyncEngineArgs(model='openai/gpt-oss-120b', enable_return_routed_experts=False, model_weights='', served_model_name=None, dtype='auto', seed=2026, max_model_len=8192, tensor_parallel_size=2, max_num_batched_tokens=4096, max_num_seqs=17, gpu_memory_utilization=0.95)
+INFO 03-11 17:58:27 [kv_cache_utils.py:1307] GPU KV cache size: 130,960 tokens
+END
+for named in 'Engine args: AsyncEngineArgs' 'Starting with engine args: AsyncEngineArgs' 'engine_args=EngineArgs'; do
+    sed "s/Engine args: AsyncEngineArgs/$named/" worker.log >args.log
+    succeeds "$inflight" import args.log --engine-version 0.16.0 --hardware h100-sxm
+    printed 'args.log:1: model=openai/gpt-oss-120b -> model=gpt-oss-120b'
+    printed 'args.log:1: max_model_len=8192 -> serving.max_model_len=8192'
+    printed 'args.log:1: tensor_parallel_size=2 -> parallel.tensor=2'
+    printed 'args.log:1: max_num_batched_tokens=4096 -> serving.batching.max_batched_tokens=4096'
+    printed 'args.log:1: max_num_seqs=17 -> serving.batching.max_seqs=17'
+    printed 'args.log:1: gpu_memory_utilization=0.95 -> serving.kv.memory_utilization=0.95'
+    printed 'num_blocks: 16370'
+    unsaid 'not read'
+    unsaid 'unknown'
+done
+wrong 'args.log:1: max_num_seqs is 17, but the command line says 16' args.log --engine-version 0.16.0 --hardware h100-sxm \
+    -c 'vllm serve openai/gpt-oss-120b --max-num-seqs 16'
+
 # ---- the number of blocks ----
 
 # Before memory is measured, a run without K/V of its own has a number that does not last.
@@ -63,6 +89,44 @@ succeeds "$inflight" import measure.log
 printed 'num_blocks: 5924'
 start "$ranges" 'INFO [kv_cache_utils.py:829] Overriding num_gpu_blocks=900 with num_gpu_blocks_override=512' >measure.log
 wrong 'num_gpu_blocks_override is 512, but the log says 5924 blocks' measure.log
+
+# ---- servers that did not start ----
+
+# failed LINE...: a log of V1 without a size of the K/V
+failed() {
+    start "$ranges" | head -2
+    printf '%s\n' "$@"
+}
+lacks='(EngineCore_0 pid=5839) INFO 08-20 18:04:22 [gpu_worker.py:276] Available KV cache memory: -2.14 GiB'
+fails='(EngineCore_0 pid=5839) ERROR 08-20 18:04:22 [core.py:700] EngineCore failed to start.'
+failed "$lacks" "$fails" >failed.log # https://github.com/vllm-project/vllm/issues/23278
+wrong 'failed.log:4: the server did not start: EngineCore failed to start (line 3 of failed.log: Available KV cache memory: -2.14 GiB), expected the log of one that did' failed.log
+failed "$fails" >failed.log
+wrong 'failed.log:3: the server did not start: EngineCore failed to start, expected' failed.log
+failed "$lacks" >failed.log
+wrong 'failed.log:3: the server did not start: Available KV cache memory: -2.14 GiB, expected' failed.log
+failed 'ERROR [core.py:9] ValueError: No available memory for the cache blocks. Try increasing' \
+    'RuntimeError: Engine core initialization failed. See root cause above.' >failed.log
+wrong 'failed.log:4: the server did not start: Engine core initialization failed (line 3 of failed.log: No available memory' failed.log
+for lack in '4.00 GiB KV cache is needed, which is larger than the available KV cache memory (0.65 GiB)' \
+    'Free memory on device (59.32/79.15 GiB) on startup is less than desired GPU memory utilization (0.9, 71.24 GiB)' \
+    'CUDA out of memory. Tried to allocate 2.00 GiB'; do
+    failed "ValueError: $lack. Try" "$fails" >failed.log
+    wrong "failed.log:4: the server did not start: EngineCore failed to start (line 3 of failed.log: $lack)" failed.log
+done
+{
+    sglang_start
+    echo '[2026-08-01 23:40:01] Scheduler hit an exception: Traceback (most recent call last):'
+    echo 'RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.'
+} >failed.log
+wrong 'failed.log:2: the server did not start: Scheduler hit an exception (line 3 of failed.log: Not enough memory.' failed.log --hardware h100-sxm
+# What fails behind the size of the K/V is said in the report; memory alone names no server.
+start "$ranges" 'CUDA out of memory. Tried to allocate 2.00 GiB' "$fails" >later.log
+succeeds "$inflight" import later.log
+printed 'unknown       later.log:3: CUDA out of memory. Tried to allocate 2.00 GiB: memory did not suffice'
+printed 'unknown       later.log:4: EngineCore failed to start: the server did not start'
+echo "$lacks" >memory.log
+wrong 'memory.log: no line is of a server that is known' memory.log
 
 # ---- a profile by its path ----
 
@@ -94,7 +158,7 @@ wrong 'broken.yaml:1:' -c "$serve" --hardware broken.yaml
 # ---- SGLang's pools, and a model in place of the server's ----
 
 sglang_log() {
-    echo "[2026-08-01 23:33:00] server_args=ServerArgs(model_path='poolside/Laguna-S-2.1-INT4', tp_size=1)"
+    sglang_start
     echo '[2026-08-01 23:40:01] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 148717, K size: 10.21 GB, V size: 10.21 GB'
     echo '[2026-08-01 23:40:01] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 185897, K size: 4.25 GB, V size: 4.25 GB'
     echo "[2026-08-01 23:43:42] max_total_num_tokens=$1, chunked_prefill_size=8192, max_running_requests=48"
@@ -109,6 +173,39 @@ printed 'num_blocks: 185897'
 printed 'assumed       sglang.log:1: qwen3-8b for poolside/Laguna-S-2.1-INT4: --model'
 succeeds "$inflight" import -c "$serve" --hardware h100-sxm --model llama-3-8b # the same
 unsaid ': --model'
+
+# ---- a checkpoint that --model names ----
+
+# It counts as one that the server was started with: its profile, its length and its width.
+start "$ranges" | sed "s|Qwen/Qwen3-8B|/models/1|" >path.log
+succeeds "$inflight" import path.log --hardware h100-sxm --model Qwen/Qwen3-14B
+printed 'maps          --model: Qwen/Qwen3-14B -> model=qwen3-14b'
+printed 'assumed       path.log:2: qwen3-14b for /models/1: --model'
+succeeds "$inflight" import --hardware h100-sxm --model /srv/Qwen3-30B-A3B-Instruct-2507-FP8 -c 'vllm serve --tensor-parallel-size 2'
+printed 'model: qwen3-30b-a3b'
+printed 'dtype: fp8'
+printed 'serving.max_model_len=262144: the checkpoint'
+succeeds "$inflight" import --hardware h100-sxm --model Qwen/Qwen3-14B -c 'vllm serve /models/q14-AWQ' # the folder says the width
+printed 'maps          /models/q14-AWQ -> dtype=int4'
+for name in Qwen/Qwen3-15B Foo/Bar /models/1; do
+    wrong "--model is $name, expected a file, a folder with a config.json, or a name of configs/models or of a checkpoint of one" \
+        path.log --hardware h100-sxm --model $name
+done
+wrong 'unknown model qwen3-15b' path.log --hardware h100-sxm --model qwen3-15b
+
+# Blocks of layers with a window are counted by the model: 130,960 / 16 = 8,185 of each of two groups
+# (https://blog.huikang.dev/2025/12/28/vllm-logs.html).
+cat >windows.log <<'END'
+(APIServer pid=90) INFO 11-28 11:45:51 [api_server.py:1977] vLLM API server version 0.11.2
+(APIServer pid=90) INFO 11-28 11:45:51 [utils.py:253] non-default args: {'model': '/kaggle/input/gpt-oss-120b/transformers/default/1', 'max_model_len': 98304, 'gpu_memory_utilization': 0.96, 'max_num_seqs': 6}
+(EngineCore_DP0 pid=120) INFO 11-28 11:56:30 [kv_cache_utils.py:1229] GPU KV cache size: 130,960 tokens
+END
+succeeds "$inflight" import windows.log --hardware h100-sxm
+printed 'no model of configs/models has this name: import again with --model (a name or a config.json), because the number of blocks'
+unsaid 'set model'
+succeeds "$inflight" import windows.log --hardware h100-sxm --model openai/gpt-oss-120b
+printed 'num_blocks: 16370'
+printed 'windows: groups'
 
 # ---- devices that are no CUDA GPU ----
 

@@ -96,6 +96,27 @@ Test(tree, broken_yaml_is_named_with_its_place)
     expect_wrong("a: \"x\\0y\"\n", 1, 1, "text with a NUL character");
 }
 
+Test(tree, all_documents_are_a_list)
+{
+    static const char twice[] = "a: 1\n---\nb: 1\nb: 2\n";
+    static const char text[] = "# none\n---\na: &x 1\nb: *x\n---\n- c\n---\n";
+    struct node *roots;
+    struct ifl_error error = {0};
+    cr_assert_eq(tree_parse_all(text, strlen(text), "f.yaml", &roots, &error), 0, "%s", error.text);
+    cr_assert_eq(roots->n, 3);
+    cr_expect_str_eq(tree_text(tree_child(roots->of[0], "b")), "1");
+    cr_expect_eq(roots->of[1]->line, 6);
+    cr_expect_str_eq(roots->of[1]->of[0]->text, "c");
+    cr_expect(tree_is_null(roots->of[2]));
+    tree_free(roots);
+    cr_assert_eq(tree_parse_all("", 0, "f.yaml", &roots, &error), 0);
+    cr_expect_eq(roots->n, 0);
+    tree_free(roots);
+    cr_expect_eq(tree_parse_all(twice, strlen(twice), "f.yaml", &roots, &error), IFL_E_INPUT);
+    cr_expect_null(roots);
+    cr_expect_eq(error.line, 4);
+}
+
 Test(tree, nesting_and_unfolding_are_bounded)
 {
     char deep[256] = "a: ";

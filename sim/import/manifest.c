@@ -1,0 +1,337 @@
+#include "import/manifest.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tree.h"
+
+#include "import/start.h"
+
+static const struct place here = {NULL, 0};
+
+/* ---- what a text is ---- */
+
+/* Behind comments and the marks of documents, a manifest begins with an item, with a key, or, as
+ * JSON, with a list or an object. No command of a shell does. */
+#define TEXT "(\"[^\"\n]*\"|'[^'\n]*'|[A-Za-z0-9_./-]+)"
+#define GAP "[ \t\r\n]*"
+static const char first_line[] = "^([ \t]*([#%][^\n]*|---[^\n]*)?\r?\n)*[ \t]*"
+                                 "(-[ \t\r\n]|" TEXT ":([ \t\r\n]|$)|"
+                                 "\\[" GAP "(\\{|" TEXT GAP ",)|"
+                                 "\\{" GAP "(\"[^\"\n]*\"|'[^'\n]*')" GAP ":)";
+
+static bool is_manifest(const char *text)
+{
+    regex_t pattern;
+    ifl_require(regcomp(&pattern, first_line, REG_EXTENDED | REG_NOSUB) == 0);
+    const bool is = regexec(&pattern, text, 0, NULL, 0) == 0;
+    regfree(&pattern);
+    return is;
+}
+
+/* ---- containers ---- */
+
+struct container {
+    const struct node *map;      /* or, of a command without a container, the list of its words */
+    bool is_item;                /* of a list, as in Kubernetes */
+    const struct node *replicas; /* how many there are of it; NULL: one */
+};
+
+/* The value of a key, or that of a map that is merged into this one under "<<". */
+static const struct node *member(const struct node *map, const char *key)
+{
+    const struct node *value = tree_child(map, key), *merged = tree_child(map, "<<");
+    if (value || !merged)
+        return value && !tree_is_null(value) ? value : NULL;
+    if (merged->kind == NODE_MAP)
+        return member(merged, key);
+    for (size_t i = 0; i < merged->n && !value; i++)
+        value = member(merged->of[i], key);
+    return value;
+}
+
+static bool is_words(const struct node *node)
+{
+    return node && (node->kind == NODE_SCALAR ||
+                    (node->kind == NODE_LIST && node->n > 0 && node->of[0]->kind == NODE_SCALAR));
+}
+
+static bool has_words(const struct node *map)
+{
+    return is_words(member(map, "entrypoint")) || is_words(member(map, "command")) ||
+           is_words(member(map, "args"));
+}
+
+/* ---- words ---- */
+
+static void put_escaped(const char *text, FILE *out)
+{
+    for (; *text; text++)
+        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, out);
+}
+
+static void put_quoted(const char *word, FILE *out)
+{
+    fputc('\'', out);
+    put_escaped(word, out);
+    fputs("' ", out);
+}
+
+/* The words of one text, as Compose splits them: a line's end is a blank. */
+static int put_text(const struct node *text, FILE *out, struct ifl_error *error)
+{
+    struct words words;
+    struct ifl_error wrong;
+    if (words_split(text->text, &words, &wrong) < 0)
+        return wrong.code == IFL_E_INPUT ? tree_fail(text, error, "a quote is not closed")
+                                         : ifl_fail_nomem(error);
+    for (size_t i = 0; i < words.n; i++)
+        if (!words.is_break[i])
+            put_quoted(words.of[i], out);
+    words_free(&words);
+    return 0;
+}
+
+/* An item is one word, whatever it has in it: servers refuse "--flag value" as one. */
+static int put_item(const struct node *item, FILE *out, struct ifl_error *error)
+{
+    char found[128];
+    if (item->kind != NODE_SCALAR)
+        return tree_fail(item, error, "an item of a command is %s, expected text in quotes",
+                         tree_describe(item, found));
+    const size_t n_chars = strcspn(item->text, "= \t\n");
+    if (item->text[0] == '-' && item->text[n_chars] && item->text[n_chars] != '=')
+        return tree_fail(item, error,
+                         "%.*s and what follows are one word, expected a flag and its value as two "
+                         "items, or with = between them",
+                         (int)(n_chars < 100 ? n_chars : 100), item->text);
+    put_quoted(item->text, out);
+    return 0;
+}
+
+static int put_words(const struct node *words, FILE *out, struct ifl_error *error)
+{
+    int code = 0;
+    if (words && words->kind == NODE_MAP)
+        return tree_fail(words, error, "a command is a map, expected words");
+    if (words && words->kind == NODE_SCALAR)
+        return put_text(words, out, error);
+    for (size_t i = 0; words && i < words->n && code == 0; i++)
+        code = put_item(words->of[i], out, error);
+    return code;
+}
+
+/* An item "NAME=value", a map of name and value, or a key with its value. A variable whose value is
+ * elsewhere is its name. */
+static void put_variable(const struct node *variable, FILE *out)
+{
+    const bool is_item = variable->kind == NODE_SCALAR && !variable->key;
+    const char *key = is_item ? variable->text : variable->key;
+    const char *name = key ? key : tree_text(member(variable, "name"));
+    const char *value = is_item ? NULL : tree_text(key ? variable : member(variable, "value"));
+    if (!name)
+        return;
+    fputc('\'', out);
+    put_escaped(name, out);
+    if (value)
+        fputc('=', out);
+    put_escaped(value ? value : "", out);
+    fputs("' ", out);
+}
+
+static void put_variables(const struct node *map, FILE *out)
+{
+    static const char *const keys[] = {"environment", "env"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const struct node *variables = member(map, keys[k]);
+        for (size_t i = 0; variables && i < variables->n; i++)
+            put_variable(variables->of[i], out);
+    }
+}
+
+/* ---- the command of a container ---- */
+
+/* The image's own program, where the container does not replace it: `command` does in Kubernetes,
+ * `entrypoint` in Compose. lmsysorg/sglang has none, so that flags alone are meant for a server. */
+static const char *image_program(const struct container *c, const char *own)
+{
+    const char *image = tree_text(member(c->map, "image"));
+    const bool is_pod = c->is_item || member(c->map, "args");
+    if (!image || !*own || member(c->map, is_pod ? "command" : "entrypoint"))
+        return NULL;
+    if (start_names(image, "vllm-openai"))
+        return "";
+    return start_names(image, "sglang") && strncmp(own, "'-", 2) == 0
+               ? "python3 -m sglang.launch_server "
+               : NULL;
+}
+
+/* The words of entrypoint, command and args; the caller owns them. */
+static int own_words(const struct container *c, char **own, struct ifl_error *error)
+{
+    static const char *const keys[] = {"entrypoint", "command", "args"};
+    size_t n_bytes;
+    FILE *out = open_memstream(own, &n_bytes);
+    if (!out)
+        return ifl_fail_nomem(error);
+    int code = c->map->kind == NODE_LIST ? put_words(c->map, out, error) : 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && code == 0; i++)
+        code = put_words(member(c->map, keys[i]), out, error);
+    return fclose(out) == 0 || code < 0 ? code : ifl_fail_nomem(error);
+}
+
+static int put_command(const struct container *c, const char *program, const char *own,
+                       char **command, struct ifl_error *error)
+{
+    const char *image = tree_text(member(c->map, "image"));
+    size_t n_bytes;
+    FILE *out = open_memstream(command, &n_bytes);
+    if (!out)
+        return ifl_fail_nomem(error);
+    put_variables(c->map, out);
+    if (image)
+        put_quoted(image, out);
+    fprintf(out, "%s%s", program, own);
+    return fclose(out) == 0 ? 0 : ifl_fail_nomem(error);
+}
+
+/* *command is NULL if the container starts no server. */
+static int container_command(const struct container *c, char **command, struct ifl_error *error)
+{
+    char *own = NULL;
+    *command = NULL;
+    int code = own_words(c, &own, error);
+    const char *program = code < 0 ? NULL : start_is_in(own) ? "" : image_program(c, own);
+    if (program)
+        code = put_command(c, program, own, command, error);
+    free(own);
+    return code;
+}
+
+/* ---- the container of a manifest ---- */
+
+struct search {
+    struct container found;   /* map NULL: none */
+    char *command;            /* of it */
+    const struct node *first; /* container, whatever it starts; NULL: there is none */
+    struct ifl_error *error;
+};
+
+static int take_container(struct search *search, const struct container *c)
+{
+    char *command;
+    if (!search->first)
+        search->first = c->map;
+    int code = container_command(c, &command, search->error);
+    if (code == 0 && command && search->command)
+        code = tree_fail(c->map, search->error,
+                         "a second container starts a server, the first on line %d: expected one",
+                         search->found.map->line);
+    if (code < 0 || !command) {
+        free(command);
+        return code;
+    }
+    search->found = *c;
+    search->command = command;
+    return 0;
+}
+
+/* A part of a file that is used elsewhere in it. */
+static bool is_template(const struct node *node)
+{
+    return node->key && (strncmp(node->key, "x-", 2) == 0 || strcmp(node->key, "<<") == 0);
+}
+
+/* What a container has in it, such as a probe of its health, is no server. */
+static int walk(struct search *search, const struct container *at)
+{
+    const struct node *node = at->map, *replicas = member(node, "replicas");
+    int code = 0;
+    if (node->kind == NODE_LIST && is_words(node) && !node->key)
+        return take_container(search, at);
+    if (node->kind == NODE_MAP && has_words(node))
+        return take_container(search, at);
+    for (size_t i = 0; i < node->n && code == 0; i++) {
+        const struct container inner = {node->of[i], node->kind == NODE_LIST,
+                                        replicas ? replicas : at->replicas};
+        if (inner.map->kind != NODE_SCALAR && !is_template(inner.map))
+            code = walk(search, &inner);
+    }
+    return code;
+}
+
+static int fail_without(const struct search *search, struct ifl_error *error)
+{
+    if (!search->first)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "the command line: this YAML has no container with a command or args, "
+                        "expected one that starts a server");
+    return tree_fail(search->first, error,
+                     "no command and no args start a server that is known, expected vllm serve, "
+                     "python -m vllm.entrypoints.openai.api_server, python -m "
+                     "sglang.launch_server, trtllm-serve, or the image vllm/vllm-openai");
+}
+
+/* ---- the report ---- */
+
+static int find_replicas(const struct container *c, struct facts *facts, struct ifl_error *error)
+{
+    const struct node *deployed = tree_child(member(c->map, "deploy"), "replicas");
+    const char *n = tree_text(deployed ? deployed : c->replicas);
+    char what[64];
+    if (!n || strcmp(n, "1") == 0)
+        return 0;
+    snprintf(what, sizeof what, "replicas: %.40s", n);
+    return facts_find(facts, FOUND_UNMODELLED, here, what, NULL,
+                      "this is the configuration of one server: cluster.replicas says how many",
+                      error);
+}
+
+static bool is_one_of(const char *key, const char *const *keys)
+{
+    while (*keys && strcmp(key, *keys) != 0)
+        keys++;
+    return *keys;
+}
+
+/* Keys that neither start the server nor set a variable. */
+static int find_keys(const struct container *c, struct facts *facts, struct ifl_error *error)
+{
+    static const char *const read[] = {"entrypoint",  "command", "args", "image",
+                                       "environment", "env",     "<<",   NULL};
+    static const char *const files[] = {"env_file", "envFrom", NULL};
+    int code = find_replicas(c, facts, error);
+    for (size_t i = 0; c->map->kind == NODE_MAP && i < c->map->n && code == 0; i++) {
+        const char *key = c->map->of[i]->key;
+        const bool hides = is_one_of(key, files);
+        if (!is_one_of(key, read))
+            code = facts_find(facts, hides ? FOUND_UNKNOWN : FOUND_HARMLESS, here, key, NULL,
+                              hides ? "variables of another file" : NULL, error);
+    }
+    return code;
+}
+
+int manifest_read(const char *text, char **command, struct facts *facts, struct ifl_error *error)
+{
+    struct search search = {.error = error};
+    struct node *roots;
+    *command = NULL;
+    if (!is_manifest(text))
+        return 0;
+    if (tree_parse_all(text, strlen(text), "the command line", &roots, error) < 0)
+        return error->code;
+    int code = 0;
+    for (size_t i = 0; i < roots->n && code == 0; i++)
+        code = walk(&search, &(struct container){.map = roots->of[i]});
+    if (code == 0)
+        code = search.found.map ? find_keys(&search.found, facts, error)
+                                : fail_without(&search, error);
+    tree_free(roots);
+    *command = search.command;
+    if (code < 0) {
+        free(search.command);
+        *command = NULL;
+    }
+    return code;
+}
