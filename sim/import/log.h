@@ -20,7 +20,9 @@
  *   measures_memory   TensorRT-LLM: the K/V is that of a run which measures memory
  *   memory_measured   TensorRT-LLM: that run is over
  *   other_model_len   vLLM: max_model_len of a further model, as of a draft
- *   tp_ranks          vLLM, SGLang: tensor-parallel ranks that log
+ *   tp_ranks          vLLM, SGLang: tensor-parallel ranks that log; of SGLang, too: dp_ranks,
+ *                     ep_ranks, pp_ranks, and ranks_share_attention: whether the dp_ranks are parts
+ *                     of the tp_ranks
  *   api_server        vLLM: it was started as a server, not as a library
  *   library           vLLM: it was started as a library */
 #ifndef SIM_IMPORT_LOG_H

@@ -354,6 +354,49 @@ static void settle_parallel(struct settled *s)
         settle_put(s, "parallel.expert", "%lld", experts);
 }
 
+/* True if the log shows that the data-parallel ranks are parts of the tensor-parallel ones
+ * (log_ranks.h) in all files. */
+static bool logs_shared_attention(const struct facts *facts)
+{
+    bool shares = false;
+    for (size_t i = 0; i < facts->n; i++) {
+        if (strcmp(facts->of[i].name, "ranks_share_attention") != 0)
+            continue;
+        shares = strcmp(facts->of[i].value, "True") == 0;
+        if (!shares)
+            return false;
+    }
+    return shares;
+}
+
+/* What no argument says of the ranks is what the log shows. That experts have fewer ranks than log
+ * is no error: --moe-a2a-backend deals them out over all GPUs, whatever --ep-size says. */
+static void settle_all_ranks(struct settled *s)
+{
+    static const char *const attention = "enable_dp_attention";
+    const struct rank_names tensor = tensor_ranks("tp_size");
+    const bool shares = facts_true(s->facts, attention, logs_shared_attention(s->facts));
+    const struct rank_names groups = {
+        "dp_ranks", "DP", "dp_size", "cluster.replicas",
+        shares ? "no argument says how many groups compute attention: as many log here, each with "
+                 "ranks of the model that are its own"
+               : "no argument says how many replicas there are: as many log here"};
+    const struct rank_names stages = {"pp_ranks", "PP", "pp_size", "parallel.pipeline",
+                                      "no argument says how many stages there are: as many log "
+                                      "here"};
+    const struct rank_names experts = {"ep_ranks", "EP", "ep_size", "parallel.expert",
+                                       "no argument says over how many GPUs experts are dealt out: "
+                                       "as many ranks log here"};
+    settle_ranks(s, &tensor);
+    settle_ranks(s, &groups);
+    settle_ranks(s, &stages);
+    if (!facts_get(s->facts, "ep_size"))
+        settle_ranks(s, &experts);
+    const struct fact *fact = facts_get(s->facts, "dp_ranks");
+    if (s->code == 0 && shares && fact && !facts_get(s->facts, attention))
+        s->code = facts_also(s->facts, attention, "True", fact->at, s->error);
+}
+
 /* A second pool of layers with a window, of 0.8 of the tokens, since 0.5.8 for some models
  * (ServerArgs.swa_full_tokens_ratio), and one of states (mamba_full_memory_ratio). */
 static void report_kinds(struct settled *s)
@@ -394,7 +437,7 @@ static void settle_front_end(struct settled *s)
 
 void settle_sglang(struct settled *s)
 {
-    settle_ranks(s, "tp_size");
+    settle_all_ranks(s);
     check_version(s);
     settle_put(s, "serving.preset", "sglang"); /* in front of the other keys */
     const bool guesses = settle_drafts_sglang(s);

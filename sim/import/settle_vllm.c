@@ -531,7 +531,8 @@ static void check_lengths(struct settled *s)
 void settle_vllm(struct settled *s)
 {
     struct vllm v = {.s = s};
-    settle_ranks(s, "tensor_parallel_size");
+    const struct rank_names ranks = tensor_ranks("tensor_parallel_size");
+    settle_ranks(s, &ranks);
     check_lengths(s);
     read_version(&v);
     if (s->code == 0)

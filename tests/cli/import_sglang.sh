@@ -1,0 +1,70 @@
+#!/bin/sh
+# What only lines of SGLang's logs say: ranks, the memory of a GPU, its kind; and SGLang's share of memory for models with
+# images. Sources of the logs: import/README.md.
+. "$(dirname "$0")/expect.sh"
+logs=$scripts/import
+
+# unsaid TEXT: the last command did not print it.
+unsaid() {
+    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
+}
+# keys: what the last command wrote, without the report
+keys() { grep -v '^#' logs/out; }
+
+# ---- ranks ----
+
+# With attention in parallel, each TP rank belongs to one DP rank; K and V are 94.24 GB of 1,029,388 tokens, 98,304 bytes
+# a token, so that each rank has all four heads of the 48 layers: 2 x 48 x 4 x 128 x 2 bytes.
+succeeds "$inflight" import "$logs/sglang-dp4.log" --model qwen3-30b-a3b --hardware h200-sxm
+printed 'parallel.data=4: no argument says how many groups compute attention'
+printed 'parallel.expert=4: no argument says over how many GPUs experts are dealt out'
+printed '    num_blocks: 1029388'
+printed '    chunk_tokens: 2048'
+unsaid '  tensor: '
+unsaid 'replicas'
+keys >by_log.yaml
+dp4='sglang serve x --tp 4 --dp 4 --ep-size 4'
+succeeds "$inflight" import -c "$dp4 --enable-dp-attention --max-total-tokens 1029388" --model qwen3-30b-a3b --hardware h200-sxm
+keys >by_command.yaml
+same_bytes by_log.yaml by_command.yaml
+succeeds "$inflight" import "$logs/sglang-dp4.log" -c "$dp4 --enable-dp-attention" --model qwen3-30b-a3b --hardware h200-sxm
+keys >by_both.yaml
+same_bytes by_log.yaml by_both.yaml
+succeeds "$inflight" import "$logs/sglang-dp4.log" -c 'sglang serve x --tp 8 --dp 8 --enable-dp-attention' --model qwen3-30b-a3b
+printed 'maps          --dp 8 -> parallel.data=8'
+refuses 'rank DP3 logs, but dp_size is 2' "$inflight" import "$logs/sglang-dp4.log" -c 'sglang serve x --tp 4 --dp 2'
+
+# rank_log PREFIX...: each of these ranks allocates its pool
+rank_log() {
+    for prefix in "$@"; do echo "[2026-05-07 13:39:15 $prefix] KV Cache is allocated. #tokens: 100, K size: 47.12 GB, V size: 47.12 GB"; done
+}
+# has KEYS RANK...: what the log of these ranks has under parallel and cluster
+has() {
+    by_hand=$1
+    shift
+    rank_log "$@" >ranks.log
+    succeeds "$inflight" import ranks.log --hardware h200-sxm
+    same "$(keys | sed -n 's/^  \(tensor\|data\|expert\|pipeline\|replicas\): /\1=/p' | tr '\n' ' ')" "$by_hand" "ranks $*"
+}
+has 'tensor=2 data=2 ' 'DP0 TP0' 'DP0 TP1' 'DP1 TP2' 'DP1 TP3' # no EP: ep_size is 1
+has 'tensor=2 data=3 ' 'DP1 TP3' 'DP2 TP4' 'DP0 TP1'           # TP5 has not logged
+has 'tensor=2 replicas=2 ' 'DP0 TP0' 'DP0 TP1' 'DP1 TP0' 'DP1 TP1'
+has 'replicas=2 ' 'DP0 TP0' 'DP1 TP0' # up to 0.4.5 TP is always there
+has 'replicas=3 ' DP0 DP2 DP1
+has 'tensor=2 pipeline=2 ' 'TP0 PP0' 'TP1 PP0' 'TP0 PP1' 'TP1 PP1'
+has 'tensor=4 expert=4 ' 'TP0 EP0' 'TP1 EP1' 'TP2 EP2' 'TP3 EP3'
+has 'tensor=2 ' 'DP0 PP0 ATTN_CP3 MOE_DP3 TP1 EP0' # other ranks than DP and CP
+has '' 'DP0 TP0'
+# Files of two nodes, and an argument that says that attention is not in parallel.
+rank_log 'DP0 TP0' 'DP1 TP1' >node0.log
+rank_log 'DP2 TP2' 'DP3 TP3' >node1.log
+succeeds "$inflight" import node0.log node1.log
+printed '  data: 4'
+{
+    echo "[2026-05-07 13:39:00] server_args=ServerArgs(model_path='x', tp_size=2, dp_size=2, enable_dp_attention=False)"
+    rank_log 'DP0 TP0' 'DP1 TP1'
+} >said.log
+succeeds "$inflight" import said.log
+printed '  replicas: 2'
+
+finish
