@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "import/log_lines.h"
+#include "import/log_pools.h"
 #include "import/log_ranks.h"
 #include "import/log_text.h"
 #include "import/names.h"
@@ -31,6 +32,7 @@ struct reader {
     struct unread unread;
     bool shares_attention; /* the list of arguments says so */
     struct log_ranks ranks;
+    struct log_pools pools;
 };
 
 /* ---- lines that say nothing ---- */
@@ -385,6 +387,10 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
         return take_unread(r, line, groups);
     case LINE_ANEW:
         return take_anew(r, line);
+    case LINE_POOL:
+        return log_pools_take(&r->pools, r->facts, line, r->line, groups, r->at, r->error) < 0
+                   ? r->error->code
+                   : take_facts(r, line, groups);
     case LINE_LIST:
         return take_list(r, line->form, r->line + groups[0].rm_eo);
     case LINE_WHOLE:
@@ -492,6 +498,7 @@ static int read_line(struct reader *r)
     if (note_gpu(r, gpu) < 0 || note_front_end(r) < 0)
         return r->error->code;
     log_ranks_note(&r->ranks, r->line, r->at);
+    log_pools_see(&r->pools, r->line);
     if (take_known(r, &known) < 0)
         return r->error->code;
     if (!known && !gpu && !is_blank)

@@ -13,6 +13,7 @@ enum line_form {
     LINE_FIRST,    /* as LINE_FACTS for the first such line; a later line gives the second fact */
     LINE_UNREAD,   /* the line has a fact in a form that is not read */
     LINE_ANEW,     /* removes the earlier values of the facts */
+    LINE_POOL,     /* as LINE_FACTS, of a pool, which may replace an earlier one (log_pools.h) */
     LINE_LIST,     /* a list of arguments follows the pattern */
     LINE_RESOLVED, /* as LINE_LIST; the values replace those requested from the server */
     LINE_WHOLE,    /* a list of arguments begins with the pattern */

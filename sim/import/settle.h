@@ -141,5 +141,7 @@ void settle_role_sglang(struct settled *s);
 void settle_vllm(struct settled *s);
 void settle_sglang(struct settled *s);
 void settle_trtllm(struct settled *s);
+/* True if the server is TensorRT-LLM's PyTorch executor, not the C++ one. */
+bool trtllm_is_pytorch(const struct facts *facts, bool from_log);
 
 #endif
