@@ -28,7 +28,7 @@ struct reader {
     char *line; /* of `text` */
     regex_t patterns[MAX_PATTERNS];
     bool compiled[MAX_PATTERNS];
-    bool told[MAX_PATTERNS]; /* once a file: harmless ones, and LINE_FIRST */
+    bool told[MAX_PATTERNS]; /* once a file: harmless ones, LINE_FIRST and LINE_DEVICE */
     struct unread unread;
     bool shares_attention; /* the list of arguments says so */
     struct log_ranks ranks;
@@ -403,6 +403,11 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
             return 0;
         r->told[line - log_lines] = true;
         return facts_find(r->facts, FOUND_HARMLESS, r->at, line->part, NULL, NULL, r->error);
+    case LINE_DEVICE:
+        if (r->told[line - log_lines])
+            return 0;
+        r->told[line - log_lines] = true;
+        break;
     case LINE_UNMODELLED:
         break;
     }

@@ -13,6 +13,8 @@
  *   compiled_tokens   vLLM: where a range of tokens ends that it compiles for
  *   num_tokens        SGLang, TensorRT-LLM: tokens of K/V
  *   pool_tokens       SGLang: of the first pool that is allocated; other_pool_tokens: of later ones
+ *   free_gib          SGLang: memory of a GPU that is free before it has weights
+ *   loaded_gib        SGLang: what is free with them, and what they take
  *   session_tokens    TensorRT-LLM: tokens of K/V, of which the last block may have but a part
  *   gpu, gpu_gib      what a GPU is called, its memory in GiB
  *   world_size        TensorRT-LLM: processes, one a GPU

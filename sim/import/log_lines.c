@@ -17,6 +17,11 @@
     {                                                                                              \
         SERVER_SGLANG, LINE_HARMLESS, part, NULL, {NULL}, {NULL}, NULL, false                      \
     }
+/* What servers on AMD's GPUs alone print: aiter is AMD's library of kernels. */
+#define SGLANG_DEVICE(part, pattern)                                                               \
+    {                                                                                              \
+        SERVER_SGLANG, LINE_DEVICE, part, pattern, {NULL}, {NULL}, OTHER_DEVICE, true              \
+    }
 #define TRTLLM_FACT(part, pattern, fact, key)                                                      \
     {                                                                                              \
         SERVER_TRTLLM, LINE_FACTS, part, pattern, {fact}, {key}, NULL, false                       \
@@ -341,7 +346,27 @@ const struct log_line log_lines[] = {
      false},
     SGLANG("KV Cache is allocated"),
     SGLANG("Memory pool end"),
+    /* srt/model_executor/model_runner.py, load_model: once a rank, and again for a draft model */
+    {SERVER_SGLANG,
+     LINE_FIRST,
+     "Load weight begin",
+     "Load weight begin\\. avail mem=([0-9.]+) GB",
+     {"free_gib", "other_free_gib"},
+     {NULL},
+     NULL,
+     false},
+    {SERVER_SGLANG,
+     LINE_FIRST,
+     "Load weight end",
+     "Load weight end\\..* avail mem=([0-9.]+ GB, mem usage=[0-9.]+) GB",
+     {"loaded_gib", "other_loaded_gib"},
+     {NULL},
+     NULL,
+     false},
     SGLANG("Load weight "),
+    SGLANG_DEVICE("aiter", "\\[aiter\\]|(Use|Using) aiter[a-z_]*"),
+    SGLANG_DEVICE("(ROCm)", "[A-Za-z0-9_]+ \\(ROCm\\)"),
+    SGLANG_DEVICE("AiterCustomAllreduce", "Using AiterCustomAllreduce"),
     SGLANG("Init torch distributed"),
     SGLANG("Tree cache initialized"),
     SGLANG("apture cuda graph"),

@@ -19,7 +19,8 @@ enum line_form {
     LINE_WHOLE,    /* a list of arguments begins with the pattern */
     LINE_START,    /* a server starts: facts, then a list of arguments */
     LINE_HARMLESS, /* the pattern is not used */
-    LINE_UNMODELLED
+    LINE_UNMODELLED,
+    LINE_DEVICE /* as LINE_UNMODELLED, once a file: of a device that no hardware profile is of */
 };
 
 enum { MAX_LINE_FACTS = 3 };

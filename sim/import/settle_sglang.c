@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cost/model.h"
 
@@ -252,6 +251,21 @@ static void settle_front_end(struct settled *s)
                      "hosts of these runs differ as much");
 }
 
+/* aiter is AMD's library of kernels. */
+static void report_device(struct settled *s)
+{
+    static const char *const names[] = {"attention_backend", "prefill_attention_backend",
+                                        "decode_attention_backend"};
+    char what[64];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct fact *fact = facts_get(s->facts, names[i]);
+        if (!fact || strcmp(fact->value, "aiter") != 0)
+            continue;
+        snprintf(what, sizeof what, "%s=aiter", names[i]);
+        settle_find(s, FOUND_UNMODELLED, fact->at, what, NULL, OTHER_DEVICE);
+    }
+}
+
 void settle_sglang(struct settled *s)
 {
     settle_all_ranks(s);
@@ -279,4 +293,5 @@ void settle_sglang(struct settled *s)
     settle_prompts(s);
     settle_front_end(s);
     report_kinds(s);
+    report_device(s);
 }

@@ -100,17 +100,41 @@ static void read_graphs(struct settled *s, struct sglang_server *server)
     server->deepep = exchange && strcmp(exchange, "deepep") == 0;
 }
 
-/* What the server was asked for, before attention in parallel divides it. */
-static struct sglang_server server_of(struct settled *s, long long groups)
+/* GiB of a GPU, as far as the log tells them: what is free before the weights are loaded, which is
+ * a little less than the whole; 0: it does not tell. The classes of memory lie so far apart that no
+ * GPU changes its class by that. A GPU that the log names is known better; the one of --hardware
+ * may be another than the server's. *fact is what the log says. */
+static double logged_gib(const struct settled *s, const struct fact **fact)
+{
+    const struct fact *gpu = facts_get(s->facts, "gpu");
+    const struct fact *unloaded = facts_get(s->facts, "free_gib");
+    const struct fact *loaded = facts_get(s->facts, "loaded_gib");
+    double gib = 0, weights_gib = 0;
+    *fact = unloaded ? unloaded : loaded;
+    if (!*fact || (gpu && gpu->at.line > 0))
+        return 0;
+    sscanf((*fact)->value, unloaded ? "%lf" : "%lf GB, mem usage=%lf", &gib, &weights_gib);
+    return gib + weights_gib;
+}
+
+static double gpu_mib(const struct settled *s)
 {
     static const struct gpu_name usual = {.name = "NVIDIA H100 80GB HBM3", .smi_mib = 81559};
     const struct gpu_name *gpu = settle_gpu(s);
+    const struct fact *fact;
+    const double gib = logged_gib(s, &fact);
+    return gib > 0 ? 1024 * gib : (gpu ? gpu : &usual)->smi_mib;
+}
+
+/* What the server was asked for, before attention in parallel divides it. */
+static struct sglang_server server_of(struct settled *s, long long groups)
+{
     const struct fact *chunk = facts_get(s->facts, "chunked_prefill_size");
     const char *profile = tree_text(tree_at(s->root, "model"));
     bool is_known;
     struct sglang_server server = {
         .version = version_of(s, &is_known),
-        .gpu_mib = (gpu ? gpu : &usual)->smi_mib,
+        .gpu_mib = gpu_mib(s),
         .tensor = settle_number(s, "tp_size", 1),
         .pipeline = settle_number(s, "pp_size", 1),
         .groups = groups,
@@ -131,25 +155,35 @@ static struct sglang_server server_of(struct settled *s, long long groups)
     return server;
 }
 
+static void assume_chunk(struct settled *s, long long groups)
+{
+    static const char *const key = "serving.batching.chunk_tokens";
+    const struct sglang_server server = server_of(s, groups);
+    const long long dflt = sglang_chunk_tokens(&server) / groups;
+    const struct fact *fact;
+    const double gib = logged_gib(s, &fact);
+    char what[64] = "";
+    if (gib > 0)
+        snprintf(what, sizeof what, "a GPU with %.2f GB before the weights", gib);
+    settle_put(s, key, "%lld", dflt > 1 ? dflt : 1);
+    settle_find(s, FOUND_ASSUMED, gib > 0 ? fact->at : (struct place){0}, what, key,
+                gib > 0 || settle_gpu(s) ? groups > 1
+                                               ? "SGLang's default on this GPU, a group's part"
+                                               : "SGLang's default on this GPU"
+                : groups > 1 ? "SGLang's default on GPUs of 80 to 160 GB, a group's part"
+                             : "SGLang's default on GPUs of 80 to 160 GB");
+}
+
 /* chunked_prefill_size -1: prompts run whole. */
 void sglang_settle_chunk(struct settled *s, long long groups)
 {
     const char *chunk = facts_text(s->facts, "chunked_prefill_size");
-    if (chunk && strcmp(chunk, "-1") == 0)
+    if (!chunk)
+        assume_chunk(s, groups);
+    else if (strcmp(chunk, "-1") == 0)
         settle_put(s, "serving.batching.chunk_tokens", "0");
-    else if (chunk && strcmp(chunk, "0") != 0)
+    else if (strcmp(chunk, "0") != 0)
         sglang_settle_part(s, "chunked_prefill_size", "serving.batching.chunk_tokens", groups);
-    if (chunk)
-        return;
-    const struct sglang_server server = server_of(s, groups);
-    const long long dflt = sglang_chunk_tokens(&server) / groups;
-    char text[32];
-    snprintf(text, sizeof text, "%lld", dflt > 1 ? dflt : 1);
-    settle_assume(s, "serving.batching.chunk_tokens", text,
-                  settle_gpu(s) ? groups > 1 ? "SGLang's default on this GPU, a group's part"
-                                             : "SGLang's default on this GPU"
-                  : groups > 1  ? "SGLang's default on GPUs of 80 to 160 GB, a group's part"
-                                : "SGLang's default on GPUs of 80 to 160 GB");
 }
 
 /* The share that SGLang takes by default, and by which release and GPU. */

@@ -67,4 +67,45 @@ printed '  data: 4'
 succeeds "$inflight" import said.log
 printed '  replicas: 2'
 
+# ---- the memory of a GPU, and its kind ----
+
+# chunk TOKENS LOG ARGUMENT...: the default by the classes of server_args.py, _handle_gpu_memory_settings: 2048 below 35 GiB,
+# 4096 below 60, 8192 below 160, else 16384
+chunk() {
+    by_hand=$1
+    shift
+    try "$inflight" import "$@"
+    same "$code" 0 "$ran"
+    same "$(keys | sed -n 's/^    chunk_tokens: //p')" "$by_hand" "the chunk of $*"
+}
+chunk 16384 "$logs/sglang-mi355x.log"
+printed 'sglang-mi355x.log:1: a GPU with 283.68 GB before the weights -> serving.batching.chunk_tokens=16384'
+chunk 16384 "$logs/sglang-mi355x.log" --hardware h100-sxm # to run it there changes no default of the server
+chunk 2048 "$logs/sglang-16gb.log"
+printed 'a GPU with 15.24 GB before the weights -> serving.batching.chunk_tokens=2048'
+chunk 4096 "$logs/sglang-16gb.log" -c 'sglang serve x --chunked-prefill-size 4096'
+sed 's/15.24/44.10/' "$logs/sglang-16gb.log" >l40s.log
+chunk 4096 l40s.log
+sed 1d "$logs/sglang-mi355x.log" | sed '/begin/d' >loaded.log # 209.98 + 73.58
+chunk 16384 loaded.log
+printed 'a GPU with 283.56 GB before the weights'
+{
+    echo 'GPU: NVIDIA H100 80GB HBM3'
+    cat "$logs/sglang-16gb.log" # shared with another server
+} >named.log
+chunk 8192 named.log
+
+note='no CUDA GPU, so neither memory nor kernels here are those of this server'
+expect 0 "note: Using aiter_attn: $note" "$inflight" import "$logs/sglang-mi355x.log"
+printed 'sglang-mi355x.log:4: CompressedTensorsWNA16TritonMoE (ROCm): the server'
+{
+    for module in rmsnorm gemm; do echo "[aiter] import [module_$module] under /sgl-workspace/aiter/aiter/jit/module_$module.so"; done
+    grep -v -e aiter -e ROCm "$logs/sglang-mi355x.log"
+} >aiter.log
+expect 0 "note: [[]aiter]: $note" "$inflight" import aiter.log
+same "$(grep -c 'not modelled' logs/out)" 1 'lines about the device'
+expect 0 "note: attention_backend=aiter: $note" "$inflight" import -c 'sglang serve x --attention-backend aiter'
+succeeds "$inflight" import "$logs/sglang-16gb.log"
+unsaid 'CUDA GPU'
+
 finish
