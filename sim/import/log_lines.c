@@ -326,6 +326,17 @@ const struct log_line log_lines[] = {
      {BLOCK},
      NULL,
      true},
+    /* Of a model with images: srt/model_executor/model_runner.py to 0.4.8, once a rank;
+     * srt/server_args.py to 0.4.10 */
+    {SERVER_SGLANG,
+     LINE_FORCED,
+     " --mem-fraction-static ",
+     "(Automatically reduce --mem-fraction-static|Dynamically adjusted --mem-fraction-static "
+     "from: [0-9.]+) to:? ([0-9.]*[0-9])",
+     {NULL, "mem_fraction_static"},
+     {NULL, "serving.kv.memory_utilization"},
+     NULL,
+     false},
     {SERVER_SGLANG, LINE_UNMODELLED, "ttention backend not ", NULL, {NULL}, {NULL}, KERNELS, false},
     {SERVER_SGLANG,
      LINE_UNMODELLED,

@@ -21,11 +21,13 @@ void sglang_settle_part(struct settled *s, const char *name, const char *key, lo
 
 /* The newest release where none is said; one that is not known is counted as the nearest that is,
  * and *is_known is false. */
-static int version_of(const struct settled *s, bool *is_known)
+static int version_of(const struct settled *s, int *post, bool *is_known)
 {
     const char *text = facts_text(s->facts, "version");
     int major = -1, minor = 0, patch = 0;
-    const bool is_read = text && sscanf(text, "%d.%d.%d", &major, &minor, &patch) >= 2 &&
+    *post = 0;
+    const bool is_read = text &&
+                         sscanf(text, "%d.%d.%d.post%d", &major, &minor, &patch, post) >= 2 &&
                          major == 0 && minor >= 0 && minor <= 99 && patch >= 0 && patch <= 99;
     const int version = is_read ? 100 * minor + patch : SGLANG_NEWEST;
     *is_known = is_read && version >= SGLANG_OLDEST && version <= SGLANG_NEWEST;
@@ -39,7 +41,8 @@ void sglang_check_version(struct settled *s)
 {
     const struct fact *fact = facts_get(s->facts, "version");
     bool is_known;
-    const int version = version_of(s, &is_known);
+    int post;
+    const int version = version_of(s, &post, &is_known);
     char what[96];
     if (!fact || is_known)
         return;
@@ -100,6 +103,90 @@ static void read_graphs(struct settled *s, struct sglang_server *server)
     server->deepep = exchange && strcmp(exchange, "deepep") == 0;
 }
 
+/* ---- images ---- */
+
+/* The encoder that the checkpoint's name tells, or that of its profile, which is of the text part.
+ */
+static const struct encoder_name *named_encoder(const struct settled *s)
+{
+    const char *checkpoint = facts_text(s->facts, facts_model_name(s->facts));
+    const char *profile = tree_text(tree_at(s->root, "model"));
+    const struct encoder_name *encoder = checkpoint ? model_encoder(checkpoint) : NULL;
+    return !encoder && profile ? model_encoder(profile) : encoder;
+}
+
+/* What there is of an encoder: a folder's config.json says it, else the name does. */
+static bool find_words(const struct settled *s, struct vision_words *words, bool *is_sized)
+{
+    const char *profile = tree_text(tree_at(s->root, "model"));
+    struct model model;
+    *words = (struct vision_words){.has_config = true};
+    *is_sized = true;
+    if (profile && strchr(profile, '/') && settle_known_model(s, &model)) {
+        *words = model.vision.words;
+        return model.vision.kind != VISION_NONE;
+    }
+    const struct encoder_name *encoder = named_encoder(s);
+    if (!encoder)
+        return false;
+    snprintf(words->model_type, sizeof words->model_type, "%s",
+             encoder->model_type ? encoder->model_type : "");
+    words->layers = (int32_t)encoder->n_layers;
+    words->width = (int32_t)encoder->n_width;
+    *is_sized = encoder->n_width > 0;
+    return true;
+}
+
+static bool is_one_of(const char *model_type, const char *const *families)
+{
+    while (*families && strcmp(model_type, *families) != 0)
+        families++;
+    return *families;
+}
+
+static struct sglang_images images_of(const struct settled *s)
+{
+    static const char *const optional[] = {"gemma3", "llama4", "step3_vl", NULL};
+    static const char *const with_graphs[] = {"kimi_k25", "qwen3_5", "qwen3_5_moe", NULL};
+    struct vision_words words;
+    bool is_sized;
+    if (!find_words(s, &words, &is_sized))
+        return (struct sglang_images){.is_there = false};
+    return (struct sglang_images){
+        .is_there = true,
+        .is_optional = is_one_of(words.model_type, optional),
+        .is_asked = facts_true(s->facts, "enable_multimodal", false),
+        .is_left_out = facts_true(s->facts, "language_only", false),
+        .is_off = facts_true(s->facts, "language_model_only", false),
+        .keeps_prompt_graphs = is_one_of(words.model_type, with_graphs),
+        .has_config = words.has_config,
+        .layers = words.layers,
+        .width = words.width,
+    };
+}
+
+/* What a model with images keeps of the share, and a line of the report about it. */
+static double image_frac(struct settled *s, const struct sglang_server *server, bool is_given)
+{
+    struct vision_words words;
+    bool is_sized = true;
+    char what[64];
+    find_words(s, &words, &is_sized);
+    const bool is_unknown = !is_given && !is_sized && sglang_images_go_by_size(server);
+    const double frac = is_unknown ? 1 : sglang_image_frac(server, is_given);
+    snprintf(what, sizeof what, "image encoder: %.4g of the share", frac);
+    if (is_unknown)
+        settle_find(s, FOUND_UNMODELLED, s->facts->server_at, "image encoder", NULL,
+                    "SGLang's default share of memory is less by its size, which no config.json "
+                    "says: there are fewer K/V blocks than computed");
+    else if (frac < 1)
+        settle_find(s, FOUND_ASSUMED, (struct place){0}, what, NULL,
+                    "SGLang leaves memory for the images of this model");
+    return frac;
+}
+
+/* ---- memory ---- */
+
 /* GiB of a GPU, as far as the log tells them: what is free before the weights are loaded, which is
  * a little less than the whole; 0: it does not tell. The classes of memory lie so far apart that no
  * GPU changes its class by that. A GPU that the log names is known better; the one of --hardware
@@ -132,8 +219,11 @@ static struct sglang_server server_of(struct settled *s, long long groups)
     const struct fact *chunk = facts_get(s->facts, "chunked_prefill_size");
     const char *profile = tree_text(tree_at(s->root, "model"));
     bool is_known;
+    int post;
+    const int version = version_of(s, &post, &is_known);
     struct sglang_server server = {
-        .version = version_of(s, &is_known),
+        .version = version,
+        .post = post,
         .gpu_mib = gpu_mib(s),
         .tensor = settle_number(s, "tp_size", 1),
         .pipeline = settle_number(s, "pp_size", 1),
@@ -145,6 +235,7 @@ static struct sglang_server server_of(struct settled *s, long long groups)
         .role = role_of(s),
         .is_llama_2 = profile && strncmp(profile, "llama-2-", 8) == 0,
         .is_latent = profile && model_is_latent_profile(profile),
+        .images = images_of(s),
     };
     if (chunk && strcmp(chunk->value, "-1") == 0)
         server.chunk_tokens = -1;
@@ -192,12 +283,14 @@ static void assume_share(struct settled *s, long long groups)
     const struct sglang_server server = server_of(s, groups);
     const struct gpu_name *gpu = settle_gpu(s);
     bool is_named; /* the release, and it is known */
-    version_of(s, &is_named);
+    int post;
+    version_of(s, &post, &is_named);
     const bool is_told = is_named || !facts_get(s->facts, "version");
     char what[96];
     snprintf(what, sizeof what, "SGLang %d.%d.%d, %.40s", 0, server.version / 100,
              server.version % 100, gpu ? gpu->name : "NVIDIA H100 80GB HBM3");
-    settle_put(s, "serving.kv.memory_utilization", "%.15g", sglang_static_share(&server));
+    const double frac = image_frac(s, &server, false);
+    settle_put(s, "serving.kv.memory_utilization", "%.15g", frac * sglang_static_share(&server));
     settle_find(s, FOUND_ASSUMED, (struct place){0}, what, "serving.kv.memory_utilization",
                 !is_told          ? gpu ? "the default of the nearest release that is known"
                                         : "the default of the nearest release that is known on an "
@@ -210,16 +303,31 @@ static void assume_share(struct settled *s, long long groups)
                              "known on an H100; give --hardware or --mem-fraction-static");
 }
 
+/* Up to 0.4.8 images take their part of what is given, too, unless a line of the log says what was
+ * left. */
+static void settle_given_share(struct settled *s, long long groups)
+{
+    const struct fact *fact = facts_get(s->facts, "mem_fraction_static");
+    const struct sglang_server server = server_of(s, groups);
+    const double share = settle_real_or(s, "mem_fraction_static", 0);
+    const double frac = fact->forced ? 1 : image_frac(s, &server, true);
+    settle_put(s, "serving.kv.memory_utilization", "%.15g", frac * share);
+}
+
 /* --mem-fraction-static is the share of the rule `sglang`. Blocks that are known need none. */
 void sglang_settle_memory(struct settled *s, long long groups)
 {
+    static const char *const flags[] = {"enable_multimodal", "language_model_only", "language_only",
+                                        NULL};
     const bool is_known = tree_at(s->root, "serving.kv.num_blocks");
     const bool is_said = facts_get(s->facts, "mem_fraction_static");
+    if (s->code < 0 || is_said || is_known || !images_of(s).is_there)
+        settle_decide(s, flags, FOUND_HARMLESS, NULL, NULL);
     if (s->code < 0 || (!is_said && is_known))
         return;
     settle_put(s, "serving.kv.sizing", "sglang");
     if (is_said)
-        settle_real(s, "mem_fraction_static", "serving.kv.memory_utilization");
+        settle_given_share(s, groups);
     else
         assume_share(s, groups);
 }

@@ -108,4 +108,74 @@ expect 0 "note: attention_backend=aiter: $note" "$inflight" import -c 'sglang se
 succeeds "$inflight" import "$logs/sglang-16gb.log"
 unsaid 'CUDA GPU'
 
+# ---- images ----
+
+# share FRACTION VERSION HARDWARE COMMAND: what of SGLang's memory is for weights and K/V
+share() {
+    succeeds "$inflight" import -c "sglang serve $4" --engine-version "$2" --hardware "$3"
+    same "$(keys | sed -n 's/^    memory_utilization: //p')" "$1" "the share of $4 in $2"
+}
+# sgl-project/sglang #4826, 0.4.4: 131.08 GB free with the weights, 8.13 of weights, 108.24 of K/V: 1 - (131.08 - 108.24) / 139.21
+share 0.836 0.4.4 h200-sxm google/gemma-3-4b-it # 0.95 x 0.88
+printed 'assumed       image encoder: 0.95 of the share: SGLang leaves memory for the images of this model'
+share 0.792 0.4.4.post4 h200-sxm google/gemma-3-4b-it # 0.9
+share 0.88 0.4.4 h200-sxm google/gemma-3-1b-it        # no images
+share 0.88 0.5.5 a100-80gb-sxm 'Qwen/Qwen3-8B --mem-fraction-static 0.88 --enable-multimodal'
+printed 'harmless      --enable-multimodal'
+# Gemma 3 has no images by default since 0.4.6: 27 x 1152^2 are 1.4238 of a ViT-L's 24 x 1024^2, 0.95 (1 - 0.04238) x 0.907
+share 0.907 0.5.5 h200-sxm google/gemma-3-4b-it
+share 0.825130849609375 0.5.5 h200-sxm 'google/gemma-3-4b-it --enable-multimodal'
+printed 'maps          --enable-multimodal -> serving.kv.memory_utilization=0.825130849609375'
+
+# vision FILE MEMBERS: a checkpoint of Qwen2.5-VL's shapes with that vision_config
+vision() {
+    mkdir -p "$1"
+    printf '{"model_type": "qwen2_5_vl", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
+        "num_hidden_layers": 28, "num_key_value_heads": 4, "vocab_size": 152064, "max_position_embeddings": 128000%s}\n' "$2" >"$1/config.json"
+}
+vision "$work/qwen" ', "vision_config": {"depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "out_hidden_size": 3584}'
+vision "$work/text" ''
+# #11830, 0.5.5: 0.76297 is 0.851 x 0.95 (1 - 0.05625), since the layers are not called num_hidden_layers; graphs of up to
+# 1024 sequences make 0.851 of 0.857.
+share 0.7629746875 0.5.5 b200-sxm "$work/qwen --cuda-graph-max-bs 1024"
+printed 'assumed       image encoder: 0.8966 of the share'
+share 0.7683540625 0.5.5 b200-sxm "$work/qwen"
+share 0.857 0.5.5 b200-sxm "$work/text" # adjust_mem_fraction_for_vlm: without a vision_config
+mkdir text-gemma-3-4b
+sed 's/qwen2_5_vl/gemma3_text/; s/}$/, "head_dim": 128}/' "$work/text/config.json" >text-gemma-3-4b/config.json
+share 0.88 0.4.4 h200-sxm "$work/text-gemma-3-4b" # whatever its name is
+share 0.7389 0.4.9 b200-sxm "$work/qwen"
+# The encoder is elsewhere, or not loaded; 0.835 since there are no graphs of prompts beside images.
+share 0.7486296875 0.5.12 h100-sxm "$work/qwen"
+share 0.835 0.5.12 h100-sxm "$work/qwen --language-only"
+printed 'maps          --language-only -> serving.kv.memory_utilization=0.835'
+share 0.83 0.5.18 h100-sxm "$work/qwen --language-model-only"
+# --mem-fraction-static is what it says from 0.4.9 on.
+share 0.665 0.4.3 h100-sxm "$work/qwen --mem-fraction-static 0.7"
+share 0.63 0.4.8 h100-sxm "$work/qwen --mem-fraction-static 0.7"
+share 0.7 0.4.9 h100-sxm "$work/qwen --mem-fraction-static 0.7"
+# An encoder of a size that is not known.
+share 0.835 0.5.5 h100-sxm OpenGVLab/InternVL3-8B
+printed 'not modelled  image encoder: SGLang'
+unsaid 'of the share'
+share 0.792 0.4.5 h100-sxm OpenGVLab/InternVL3-8B
+# What the log says was left counts: sgl-project/sglang #3605, and the line of 0.4.9.post3 to 0.4.10.
+reduced='Automatically reduce --mem-fraction-static to 0.665 because this is a multimodal model.'
+adjusted='Multimodal model: Dynamically adjusted --mem-fraction-static from: 0.700 to: 0.665.'
+for line in "$reduced" "$adjusted"; do
+    {
+        echo "[2025-02-16 10:00:00] server_args=ServerArgs(model_path='Qwen/Qwen2.5-VL-7B-Instruct', mem_fraction_static=0.7, tp_size=1)"
+        echo "[2025-02-16 10:00:01 TP0] $line"
+        rank_log TP0
+    } >reduced.log
+    for version in 0.4.3 0.5.5; do
+        succeeds "$inflight" import reduced.log --engine-version $version --hardware h100-sxm
+        printed ' 0.665 -> serving.kv.memory_utilization=0.665'
+        same "$(keys | sed -n 's/^    memory_utilization: //p')" 0.665 "the share of: $line"
+    done
+done
+sed -i 2d reduced.log
+succeeds "$inflight" import reduced.log --engine-version 0.5.5 --hardware h100-sxm
+printed 'mem_fraction_static=0.7 -> serving.kv.memory_utilization=0.7'
+
 finish
