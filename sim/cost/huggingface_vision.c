@@ -2,6 +2,7 @@
  * configuration classes of transformers. The values of a preprocessor_config.json are not in that
  * file: the largest image is that of the published preprocessor configurations. */
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cost/huggingface_kinds.h"
@@ -114,11 +115,27 @@ static bool is_sound(const struct model_vision *v)
            v->image_tokens > 0;
 }
 
+static int32_t word_of(const struct json_t *object, const char *key)
+{
+    const json_int_t n = json_integer_value(json_object_get(object, key));
+    return n > 0 && n <= IFL_MODEL_MAX_D_FFN ? (int32_t)n : 0;
+}
+
+static void read_words(const char *model_type, const struct json_t *object,
+                       struct vision_words *words)
+{
+    snprintf(words->model_type, sizeof words->model_type, "%s", model_type);
+    words->has_config = json_is_object(object);
+    words->layers = word_of(object, "num_hidden_layers");
+    words->width = word_of(object, "hidden_size");
+}
+
 void hf_read_vision(struct ifl_hf_config *config, const char *model_type, struct json_t *object,
                     struct model *model)
 {
     struct ifl_hf_config part = *config;
     struct model_vision vision = {.kind = VISION_UNKNOWN};
+    read_words(model_type, object, &vision.words);
     model->vision = vision;
     part.root = object;
     for (size_t i = 0; i < sizeof families / sizeof *families && json_is_object(object); i++)

@@ -527,9 +527,8 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                         parallel->pipeline;
 }
 
-/* The profile has the times of the messages between ranks. */
-static int check_links(const struct platform *platform, const struct parallel *parallel,
-                       struct ifl_error *error)
+int roofline_check_links(const struct platform *platform, const struct parallel *parallel,
+                         struct ifl_error *error)
 {
     const struct hardware *hardware = &platform->hardware;
     struct lines_profile lines;
@@ -558,7 +557,8 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
     const struct hardware *hardware = &platform->hardware;
     struct model spread;
     if (model_check_parallel(model, parallel->tensor, error) ||
-        model_spread(model, parallel, &spread, error) || check_links(platform, parallel, error))
+        model_spread(model, parallel, &spread, error) ||
+        roofline_check_links(platform, parallel, error))
         return NULL;
     if (model->quantization == MODEL_FP8 && !products_are_known(hardware, PRODUCT_FP8)) {
         ifl_fail(error, IFL_E_INPUT,

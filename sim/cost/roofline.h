@@ -58,6 +58,9 @@ static inline double roofline_context(const struct roofline_rank *rank, int64_t 
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct platform *platform, const struct parallel *parallel,
                        int32_t block_tokens);
+/* Fails if the profile has no times of the messages between these ranks. */
+int roofline_check_links(const struct platform *platform, const struct parallel *parallel,
+                         struct ifl_error *error);
 /* The attention of one layer with latents: its products, norms, rotary embedding and attention. */
 double roofline_latent_module_s(const struct roofline_rank *rank,
                                 const struct ifl_step_totals *totals);

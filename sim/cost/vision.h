@@ -32,6 +32,14 @@ enum vision_kind {
     VISION_PIXTRAL
 };
 
+/* What a config.json says of the encoder, in the words that servers look for. */
+struct vision_words {
+    char model_type[32];   /* of the whole checkpoint; empty: there is no config.json */
+    bool has_config;       /* there is a vision_config */
+    int32_t layers, width; /* its num_hidden_layers and hidden_size, whatever they are in this
+                              family; 0: it has none */
+};
+
 struct model_vision {
     int32_t kind; /* enum vision_kind */
     int32_t layers, d_model, d_ffn, d_out;
@@ -44,6 +52,7 @@ struct model_vision {
     /* Rows that vLLM's multimodal rotary embedding has for each position of the text (mrope.py): 4;
      * 0: positions have one number, and the table counts nowhere. */
     int32_t rotary_rows;
+    struct vision_words words;
 };
 
 static inline bool vision_is_known(const struct model_vision *vision)

@@ -6,8 +6,10 @@
 #include "config/config.h"
 #include "config/layers.h"
 #include "config/read.h"
+#include "cost/cost.h"
 #include "cost/hardware.h"
 #include "cost/model.h"
+#include "cost/roofline.h"
 
 #include "import/command.h"
 #include "import/log.h"
@@ -158,16 +160,46 @@ static int check_ranks(const struct config *config, struct ifl_error *error)
                : model_check_parallel(&model, config->tensor_parallel, error);
 }
 
+/* As a run prices steps: the card's profile has times for this model and these ranks. */
+static int check_times(const struct config *config, struct ifl_error *error)
+{
+    const struct parallel parallel = config_parallel(config);
+    struct platform platform;
+    struct ifl_error unknown;
+    struct model model;
+    if (hardware_load(config->hardware, &platform, error) < 0 ||
+        deployment_lay(config->deployment, "deployment", NULL, &platform.deployment, error) < 0)
+        return error->code;
+    if (!config->model[0] || model_load(config->model, &model, &unknown) < 0)
+        return roofline_check_links(&platform, &parallel, error);
+    model_set_dtype(&model, (enum model_dtype)config->dtype);
+    struct cost *cost =
+        cost_create_roofline(&model, &platform, &parallel, config->serving.kv.block_tokens, error);
+    cost_destroy(cost);
+    return cost ? 0 : error->code;
+}
+
+/* No error here: another profile may be set. */
+static int find_refused(const struct config *config, struct facts *facts, struct ifl_error *error)
+{
+    struct ifl_error wrong;
+    if (!config->hardware[0] || check_times(config, &wrong) == 0)
+        return 0;
+    return facts_find(facts, FOUND_UNMODELLED, (struct place){0}, wrong.text, NULL,
+                      "`inflight run` refuses this", error);
+}
+
 /* What a server cannot have had is refused here, in the words of the keys. */
-static int check(const struct node *root, struct ifl_error *error)
+static int check(const struct node *root, struct facts *facts, struct ifl_error *error)
 {
     struct config config = {0};
     struct ifl_error wrong;
     if (import_resolve(root, &config, &wrong) == 0) {
         wrong.code = check_ranks(&config, &wrong);
+        const int code = wrong.code == 0 ? find_refused(&config, facts, error) : 0;
         config_finish(&config);
         if (wrong.code == 0)
-            return 0;
+            return code;
     }
     return ifl_fail(error, wrong.code, "what is imported is no configuration: %.600s", wrong.text);
 }
@@ -206,7 +238,7 @@ int import_read(const struct import_sources *sources, struct facts *facts, struc
         return ifl_fail_nomem(error);
     settle[facts->server](&s);
     if (s.code == 0)
-        s.code = check(s.root, error);
+        s.code = check(s.root, facts, error);
     if (s.code < 0)
         tree_free(s.root);
     else

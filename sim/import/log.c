@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "import/log_lines.h"
+#include "import/log_pools.h"
+#include "import/log_ranks.h"
 #include "import/log_text.h"
 #include "import/names.h"
 #include "import/words.h"
@@ -26,11 +28,11 @@ struct reader {
     char *line; /* of `text` */
     regex_t patterns[MAX_PATTERNS];
     bool compiled[MAX_PATTERNS];
-    bool told[MAX_PATTERNS]; /* once a file: harmless ones, and LINE_FIRST */
+    bool told[MAX_PATTERNS]; /* once a file: harmless ones, LINE_FIRST and LINE_DEVICE */
     struct unread unread;
     bool shares_attention; /* the list of arguments says so */
-    long n_ranks;          /* of the tensor-parallel ones that log, and the line that shows it */
-    struct place rank_at;
+    struct log_ranks ranks;
+    struct log_pools pools;
 };
 
 /* ---- lines that say nothing ---- */
@@ -385,6 +387,10 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
         return take_unread(r, line, groups);
     case LINE_ANEW:
         return take_anew(r, line);
+    case LINE_POOL:
+        return log_pools_take(&r->pools, r->facts, line, r->line, groups, r->at, r->error) < 0
+                   ? r->error->code
+                   : take_facts(r, line, groups);
     case LINE_LIST:
         return take_list(r, line->form, r->line + groups[0].rm_eo);
     case LINE_WHOLE:
@@ -397,6 +403,11 @@ static int take(struct reader *r, const struct log_line *line, const regmatch_t 
             return 0;
         r->told[line - log_lines] = true;
         return facts_find(r->facts, FOUND_HARMLESS, r->at, line->part, NULL, NULL, r->error);
+    case LINE_DEVICE:
+        if (r->told[line - log_lines])
+            return 0;
+        r->told[line - log_lines] = true;
+        break;
     case LINE_UNMODELLED:
         break;
     }
@@ -434,23 +445,6 @@ static bool is_of_request(const char *line)
         if (strstr(line, parts[i]))
             return true;
     return false;
-}
-
-/* The rank in front of a line, as in "[2026-02-01 10:00:00 DP0 TP3]" and "(Worker_TP1 pid=7)". */
-static void note_rank(struct reader *r)
-{
-    static const char *const separators = " _(";
-    const char close = *r->line == '(' ? ')' : *r->line == '[' ? ']' : '\0';
-    const char *end = close ? strchr(r->line, close) : NULL;
-    for (const char *at = r->line; end && (at = strstr(at, "TP")) && at < end; at++) {
-        const size_t n = strspn(at + 2, "0123456789");
-        const long rank = strtol(at + 2, NULL, 10);
-        if (n == 0 || n > 5 || !strchr(separators, at[-1]) || !strchr(" _])", at[2 + n]))
-            continue;
-        if (rank + 1 > r->n_ranks)
-            r->rank_at = r->at;
-        r->n_ranks = rank + 1 > r->n_ranks ? rank + 1 : r->n_ranks;
-    }
 }
 
 /* gpu: its name in the line, or NULL. */
@@ -508,7 +502,8 @@ static int read_line(struct reader *r)
     const char *gpu = gpu_name_in(r->line);
     if (note_gpu(r, gpu) < 0 || note_front_end(r) < 0)
         return r->error->code;
-    note_rank(r);
+    log_ranks_note(&r->ranks, r->line, r->at);
+    log_pools_see(&r->pools, r->line);
     if (take_known(r, &known) < 0)
         return r->error->code;
     if (!known && !gpu && !is_blank)
@@ -549,13 +544,6 @@ static int each_line(struct reader *r, int (*read)(struct reader *))
     return code;
 }
 
-static int note_ranks(struct reader *r)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%ld", r->n_ranks);
-    return r->n_ranks > 1 ? facts_also(r->facts, "tp_ranks", text, r->rank_at, r->error) : 0;
-}
-
 static int note_zeros(struct reader *r)
 {
     const struct place at = {r->at.file, r->text.zeros_at};
@@ -574,7 +562,7 @@ static int read_all(struct reader *r)
     log_text_rewind(&r->text);
     code = each_line(r, read_line);
     if (code == 0)
-        code = note_ranks(r);
+        code = log_ranks_say(&r->ranks, r->facts, r->error);
     if (code == 0)
         code = note_zeros(r);
     return code < 0 ? code : report_unread(r);
@@ -588,6 +576,7 @@ int log_read(const char *path, struct facts *facts, struct ifl_error *error)
     r->facts = facts;
     r->error = error;
     r->at.file = path;
+    log_ranks_init(&r->ranks);
     int code = log_text_open(&r->text, path, error);
     if (code == 0)
         code = read_all(r);

@@ -13,6 +13,8 @@
  *   compiled_tokens   vLLM: where a range of tokens ends that it compiles for
  *   num_tokens        SGLang, TensorRT-LLM: tokens of K/V
  *   pool_tokens       SGLang: of the first pool that is allocated; other_pool_tokens: of later ones
+ *   free_gib          SGLang: memory of a GPU that is free before it has weights
+ *   loaded_gib        SGLang: what is free with them, and what they take
  *   session_tokens    TensorRT-LLM: tokens of K/V, of which the last block may have but a part
  *   gpu, gpu_gib      what a GPU is called, its memory in GiB
  *   world_size        TensorRT-LLM: processes, one a GPU
@@ -20,7 +22,9 @@
  *   measures_memory   TensorRT-LLM: the K/V is that of a run which measures memory
  *   memory_measured   TensorRT-LLM: that run is over
  *   other_model_len   vLLM: max_model_len of a further model, as of a draft
- *   tp_ranks          vLLM, SGLang: tensor-parallel ranks that log
+ *   tp_ranks          vLLM, SGLang: tensor-parallel ranks that log; of SGLang, too: dp_ranks,
+ *                     ep_ranks, pp_ranks, and ranks_share_attention: whether the dp_ranks are parts
+ *                     of the tp_ranks
  *   start_failed      vLLM, SGLang: the server says that it did not start
  *   memory_lacks      vLLM, SGLang: what it says of memory that does not suffice
  *   api_server        vLLM: it was started as a server, not as a library

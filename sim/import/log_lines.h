@@ -13,12 +13,14 @@ enum line_form {
     LINE_FIRST,    /* as LINE_FACTS for the first such line; a later line gives the second fact */
     LINE_UNREAD,   /* as LINE_ALSO for one fact; the report has the line as unknown */
     LINE_ANEW,     /* removes the earlier values of the facts */
+    LINE_POOL,     /* as LINE_FACTS, of a pool, which may replace an earlier one (log_pools.h) */
     LINE_LIST,     /* a list of arguments follows the pattern */
     LINE_RESOLVED, /* as LINE_LIST; the values replace those requested from the server */
     LINE_WHOLE,    /* a list of arguments begins with the pattern */
     LINE_START,    /* a server starts: facts, then a list of arguments */
     LINE_HARMLESS, /* the pattern is not used */
-    LINE_UNMODELLED
+    LINE_UNMODELLED,
+    LINE_DEVICE /* as LINE_UNMODELLED, once a file: of a device that no hardware profile is of */
 };
 
 enum { MAX_LINE_FACTS = 3 };

@@ -349,6 +349,31 @@ bool model_is_latent_profile(const char *profile)
            strcmp(profile, "kimi-k2") == 0;
 }
 
+/* Sizes by the published config.json of each; of the last ones they differ from size to size. */
+static const struct encoder_name encoders[] = {
+    {"gemma-3-4b", "gemma3", 27, 1152},
+    {"gemma-3-12b", "gemma3", 27, 1152},
+    {"gemma-3-27b", "gemma3", 27, 1152},
+    {"llama-4-", "llama4", 34, 1408},
+    {"mistral-small-3.1", "mistral3", 24, 1024},
+    {"mistral-small-3.2", "mistral3", 24, 1024},
+    {"pixtral", NULL, 24, 1024},
+    {"qwen2.5-vl-", "qwen2_5_vl", 0, 1280},
+    {"-vl-", NULL, 0, 0},
+    {"internvl", NULL, 0, 0},
+    {"glm-4.5v", NULL, 0, 0},
+    {"kimi-vl", NULL, 0, 0},
+};
+
+const struct encoder_name *model_encoder(const char *name)
+{
+    for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++)
+        for (const char *at = name; *at; at++)
+            if (strncasecmp(at, encoders[i].part, strlen(encoders[i].part)) == 0)
+                return &encoders[i];
+    return NULL;
+}
+
 const char *model_checkpoint(const char *profile)
 {
     for (size_t i = 0; i < N_MODELS; i++)

@@ -38,6 +38,16 @@ bool model_named_len(const char *name, double *thousands, long long *n_tokens);
 const char *model_width(const char *name);
 /* True if the profile has latent attention. */
 bool model_is_latent_profile(const char *profile);
+/* An image encoder, by a part of a checkpoint's name. */
+struct encoder_name {
+    const char *part;
+    const char *model_type;      /* of the checkpoint's config.json; NULL: not known */
+    long long n_layers, n_width; /* num_hidden_layers and hidden_size of its vision_config; 0: it
+                                    has none */
+};
+/* Finds the encoder of a checkpoint that has one, by its name: the profiles of configs/models are
+ * text parts. NULL: none is known. */
+const struct encoder_name *model_encoder(const char *name);
 /* The checkpoint that a profile of configs/models describes; NULL if none is known. */
 const char *model_checkpoint(const char *profile);
 

@@ -156,29 +156,41 @@ void settle_common(struct settled *s, const char *tensor, const char *pipeline,
         settle_count(s, replicas, "cluster.replicas");
 }
 
-void settle_ranks(struct settled *s, const char *tensor)
+struct rank_names tensor_ranks(const char *argument)
 {
-    const struct fact *fact = NULL;
-    for (size_t i = 0; i < s->facts->n; i++)
-        if (strcmp(s->facts->of[i].name, "tp_ranks") == 0 &&
-            (!fact || atol(s->facts->of[i].value) > atol(fact->value)))
-            fact = &s->facts->of[i];
+    return (struct rank_names){"tp_ranks", "TP", argument, "parallel.tensor",
+                               "no argument says how many GPUs share the model: as many ranks log "
+                               "here, on one node"};
+}
+
+/* The highest number of several logs; NULL: none says it. */
+static const struct fact *most_ranks(const struct facts *facts, const char *name)
+{
+    const struct fact *most = NULL;
+    for (size_t i = 0; i < facts->n; i++)
+        if (strcmp(facts->of[i].name, name) == 0 &&
+            (!most || atol(facts->of[i].value) > atol(most->value)))
+            most = &facts->of[i];
+    return most;
+}
+
+void settle_ranks(struct settled *s, const struct rank_names *names)
+{
+    const struct fact *fact = most_ranks(s->facts, names->fact);
     const long n_ranks = fact ? atol(fact->value) : 0;
-    const long long asked = settle_at_least_1(s, tensor, n_ranks);
+    const long long asked = settle_at_least_1(s, names->argument, n_ranks);
     const struct place at = fact ? fact->at : (struct place){0};
     char value[32];
     if (s->code < 0 || !fact)
         return;
     if (n_ranks > asked)
-        s->code =
-            facts_fail(at, s->error, "rank TP%ld logs, but %s is %lld", n_ranks - 1, tensor, asked);
-    if (s->code < 0 || facts_get(s->facts, tensor))
+        s->code = facts_fail(at, s->error, "rank %s%ld logs, but %s is %lld", names->name,
+                             n_ranks - 1, names->argument, asked);
+    if (s->code < 0 || facts_get(s->facts, names->argument))
         return;
     snprintf(value, sizeof value, "%ld", n_ranks);
-    s->code = facts_also(s->facts, tensor, value, at, s->error);
-    settle_find(s, FOUND_ASSUMED, at, "", "parallel.tensor",
-                "no argument says how many GPUs share the model: as many ranks log here, on one "
-                "node");
+    s->code = facts_also(s->facts, names->argument, value, at, s->error);
+    settle_find(s, FOUND_ASSUMED, at, "", names->key, names->says);
 }
 
 static bool has_pool(const struct facts *facts)

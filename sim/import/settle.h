@@ -83,9 +83,18 @@ void settle_kv_scales(struct settled *s, bool modelopt, bool compressed_tensors)
 void settle_common(struct settled *s, const char *tensor, const char *pipeline,
                    const char *replicas);
 
-/* Compares the number of ranks that write the log with the argument `tensor`: more ranks are an
- * error; if the argument is not given, their number is used. */
-void settle_ranks(struct settled *s, const char *tensor);
+/* Ranks that write the log. */
+struct rank_names {
+    const char *fact, *name; /* the fact with their number, and what the log calls one */
+    const char *argument;    /* the fact: as many are asked for */
+    const char *key;
+    const char *says; /* what the number rests on if the argument is not given */
+};
+/* Compares the number of ranks that write the log with the argument: more ranks are an error; if
+ * the argument is not given, their number is used. */
+void settle_ranks(struct settled *s, const struct rank_names *names);
+/* Those that share the model, by the argument of that name. */
+struct rank_names tensor_ranks(const char *argument);
 
 /* The names of a server's settings about K/V. */
 struct pool_names {
@@ -135,5 +144,7 @@ void settle_role_sglang(struct settled *s);
 void settle_vllm(struct settled *s);
 void settle_sglang(struct settled *s);
 void settle_trtllm(struct settled *s);
+/* True if the server is TensorRT-LLM's PyTorch executor, not the C++ one. */
+bool trtllm_is_pytorch(const struct facts *facts, bool from_log);
 
 #endif

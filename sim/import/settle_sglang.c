@@ -2,13 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cost/model.h"
 
 #include "import/names.h"
-#include "import/settle.h"
-#include "import/sglang_memory.h"
+#include "import/settle_sglang.h"
 
 const struct sglang_order sglang_orders[] = {{"fcfs", "fcfs"},
                                              {"lpm", "longest-prefix"},
@@ -55,157 +53,13 @@ static long long attention_groups(struct settled *s)
                                                               : 1;
 }
 
-/* A count that the server was asked for, of which a group gets its part; what it says that it took
- * is a group's already. */
-static void settle_share(struct settled *s, const char *name, const char *key, long long groups)
-{
-    const struct fact *fact = facts_get(s->facts, name);
-    const long long count = settle_at_least_1(s, name, 1) / (fact->forced ? 1 : groups);
-    settle_put(s, key, "%lld", count > 1 ? count : 1);
-}
-
-/* ---- defaults that go by the GPU ---- */
-
-/* The newest release where none is said; one that is not known is counted as the nearest that is,
- * and *is_known is false. */
-static int version_of(const struct settled *s, bool *is_known)
-{
-    const char *text = facts_text(s->facts, "version");
-    int major = -1, minor = 0, patch = 0;
-    const bool is_read = text && sscanf(text, "%d.%d.%d", &major, &minor, &patch) >= 2 &&
-                         major == 0 && minor >= 0 && minor <= 99 && patch >= 0 && patch <= 99;
-    const int version = is_read ? 100 * minor + patch : SGLANG_NEWEST;
-    *is_known = is_read && version >= SGLANG_OLDEST && version <= SGLANG_NEWEST;
-    return version < SGLANG_OLDEST   ? SGLANG_OLDEST
-           : version > SGLANG_NEWEST ? SGLANG_NEWEST
-                                     : version;
-}
-
-/* A release that is named and not known. */
-static void check_version(struct settled *s)
-{
-    const struct fact *fact = facts_get(s->facts, "version");
-    bool is_known;
-    const int version = version_of(s, &is_known);
-    char what[96];
-    if (!fact || is_known)
-        return;
-    snprintf(what, sizeof what, "SGLang %.60s, counted as 0.%d.%d", fact->value, version / 100,
-             version % 100);
-    settle_find(s, FOUND_ASSUMED, fact->at, what, NULL,
-                "this release is not known: its memory and its chunk are those of the nearest one "
-                "that is");
-}
-
-static enum sglang_drafts drafts_of(const struct settled *s)
-{
-    const char *name = facts_text(s->facts, "speculative_algorithm");
-    if (!name)
-        return SGLANG_NO_DRAFTS;
-    return strcasecmp(name, "NGRAM") == 0        ? SGLANG_NGRAMS
-           : strcasecmp(name, "STANDALONE") == 0 ? SGLANG_DRAFT_MODEL
-                                                 : SGLANG_HEAD;
-}
-
-static enum sglang_role role_of(const struct settled *s)
-{
-    const char *name = facts_text(s->facts, "disaggregation_mode");
-    return name && strcmp(name, "prefill") == 0  ? SGLANG_PREFILL
-           : name && strcmp(name, "decode") == 0 ? SGLANG_DECODE
-                                                 : SGLANG_BOTH;
-}
-
-static bool has_any(const struct settled *s, const char *const *names)
-{
-    for (; *names; names++)
-        if (facts_get(s->facts, *names))
-            return true;
-    return false;
-}
-
-static void read_graphs(struct settled *s, struct sglang_server *server)
-{
-    static const char *const off[] = {"disable_cuda_graph", "disable_decode_cuda_graph", NULL};
-    static const char *const prompts_off[] = {"disable_piecewise_cuda_graph",
-                                              "disable_prefill_cuda_graph", NULL};
-    static const char *const against[] = {"enable_torch_compile",
-                                          "enable_lora",
-                                          "lora_paths",
-                                          "enable_hierarchical_cache",
-                                          "enable_deterministic_inference",
-                                          "enable_symm_mem",
-                                          "enable_eplb",
-                                          NULL};
-    const char *exchange = facts_text(s->facts, "moe_a2a_backend");
-    const bool exchanges = exchange && strcmp(exchange, "none") != 0;
-    server->graph_seqs = settle_number(s, "cuda_graph_max_bs", 0);
-    if (server->graph_seqs == 0)
-        server->graph_seqs = settle_number(s, "cuda_graph_max_bs_decode", 0);
-    server->no_graphs = has_any(s, off);
-    server->no_prompt_graphs = has_any(s, prompts_off);
-    server->no_fused_prompts = server->groups > 1 || exchanges || has_any(s, against);
-    server->deepep = exchange && strcmp(exchange, "deepep") == 0;
-}
-
-/* What the server was asked for, before attention in parallel divides it. */
-static struct sglang_server server_of(struct settled *s, long long groups)
-{
-    static const struct gpu_name usual = {.name = "NVIDIA H100 80GB HBM3", .smi_mib = 81559};
-    const struct gpu_name *gpu = settle_gpu(s);
-    const struct fact *chunk = facts_get(s->facts, "chunked_prefill_size");
-    const char *profile = tree_text(tree_at(s->root, "model"));
-    bool is_known;
-    struct sglang_server server = {
-        .version = version_of(s, &is_known),
-        .gpu_mib = (gpu ? gpu : &usual)->smi_mib,
-        .tensor = settle_number(s, "tp_size", 1),
-        .pipeline = settle_number(s, "pp_size", 1),
-        .groups = groups,
-        .max_prefill_tokens = settle_number(s, "max_prefill_tokens", 16384),
-        .max_seqs = settle_number(s, "max_running_requests", 0),
-        .draft_tokens = settle_number(s, "speculative_num_draft_tokens", 1),
-        .drafts = drafts_of(s),
-        .role = role_of(s),
-        .is_llama_2 = profile && strncmp(profile, "llama-2-", 8) == 0,
-        .is_latent = profile && model_is_latent_profile(profile),
-    };
-    if (chunk && strcmp(chunk->value, "-1") == 0)
-        server.chunk_tokens = -1;
-    else if (chunk)
-        server.chunk_tokens =
-            settle_number(s, "chunked_prefill_size", 0) * (chunk->forced ? groups : 1);
-    read_graphs(s, &server);
-    return server;
-}
-
-/* chunked_prefill_size -1: prompts run whole. */
-static void settle_chunk(struct settled *s, long long groups)
-{
-    const char *chunk = facts_text(s->facts, "chunked_prefill_size");
-    if (chunk && strcmp(chunk, "-1") == 0)
-        settle_put(s, "serving.batching.chunk_tokens", "0");
-    else if (chunk && strcmp(chunk, "0") != 0)
-        settle_share(s, "chunked_prefill_size", "serving.batching.chunk_tokens", groups);
-    if (chunk)
-        return;
-    const struct sglang_server server = server_of(s, groups);
-    const long long dflt = sglang_chunk_tokens(&server) / groups;
-    char text[32];
-    snprintf(text, sizeof text, "%lld", dflt > 1 ? dflt : 1);
-    settle_assume(s, "serving.batching.chunk_tokens", text,
-                  settle_gpu(s) ? groups > 1 ? "SGLang's default on this GPU, a group's part"
-                                             : "SGLang's default on this GPU"
-                  : groups > 1  ? "SGLang's default on GPUs of 80 to 160 GB, a group's part"
-                                : "SGLang's default on GPUs of 80 to 160 GB");
-}
-
 static void settle_seats(struct settled *s, bool guesses, long long groups)
 {
     char dflt[32];
     const long long seats = guesses ? 48 / groups : 4096;
     snprintf(dflt, sizeof dflt, "%lld", seats > 1 ? seats : 1);
     if (facts_get(s->facts, "max_running_requests"))
-        settle_share(s, "max_running_requests", "serving.batching.max_seqs", groups);
+        sglang_settle_part(s, "max_running_requests", "serving.batching.max_seqs", groups);
     else
         settle_assume(s, "serving.batching.max_seqs", dflt,
                       guesses ? "SGLang's default with guesses"
@@ -221,44 +75,6 @@ static void settle_conservativeness(struct settled *s, long long groups)
         settle_put(s, "serving.admit.conservativeness", "%.15g", 0.3 * asked);
     else if (fact)
         settle_put(s, "serving.admit.conservativeness", "%.15g", asked);
-}
-
-/* The share that SGLang takes by default, and by which release and GPU. */
-static void assume_share(struct settled *s, long long groups)
-{
-    const struct sglang_server server = server_of(s, groups);
-    const struct gpu_name *gpu = settle_gpu(s);
-    bool is_named; /* the release, and it is known */
-    version_of(s, &is_named);
-    const bool is_told = is_named || !facts_get(s->facts, "version");
-    char what[96];
-    snprintf(what, sizeof what, "SGLang %d.%d.%d, %.40s", 0, server.version / 100,
-             server.version % 100, gpu ? gpu->name : "NVIDIA H100 80GB HBM3");
-    settle_put(s, "serving.kv.memory_utilization", "%.15g", sglang_static_share(&server));
-    settle_find(s, FOUND_ASSUMED, (struct place){0}, what, "serving.kv.memory_utilization",
-                !is_told          ? gpu ? "the default of the nearest release that is known"
-                                        : "the default of the nearest release that is known on an "
-                                          "H100; give --hardware or --mem-fraction-static"
-                : gpu && is_named ? "the default of this release on this GPU"
-                : gpu             ? "no version is named: the default of the newest that is known"
-                : is_named        ? "no GPU is named: the default of this release on an H100; give "
-                                    "--hardware or --mem-fraction-static"
-                           : "no GPU and no version is named: the default of the newest that is "
-                             "known on an H100; give --hardware or --mem-fraction-static");
-}
-
-/* --mem-fraction-static is the share of the rule `sglang`. Blocks that are known need none. */
-static void settle_memory(struct settled *s, long long groups)
-{
-    const bool is_known = tree_at(s->root, "serving.kv.num_blocks");
-    const bool is_said = facts_get(s->facts, "mem_fraction_static");
-    if (s->code < 0 || (!is_said && is_known))
-        return;
-    settle_put(s, "serving.kv.sizing", "sglang");
-    if (is_said)
-        settle_real(s, "mem_fraction_static", "serving.kv.memory_utilization");
-    else
-        assume_share(s, groups);
 }
 
 static void settle_cache(struct settled *s)
@@ -354,6 +170,49 @@ static void settle_parallel(struct settled *s)
         settle_put(s, "parallel.expert", "%lld", experts);
 }
 
+/* True if the log shows that the data-parallel ranks are parts of the tensor-parallel ones
+ * (log_ranks.h) in all files. */
+static bool logs_shared_attention(const struct facts *facts)
+{
+    bool shares = false;
+    for (size_t i = 0; i < facts->n; i++) {
+        if (strcmp(facts->of[i].name, "ranks_share_attention") != 0)
+            continue;
+        shares = strcmp(facts->of[i].value, "True") == 0;
+        if (!shares)
+            return false;
+    }
+    return shares;
+}
+
+/* What no argument says of the ranks is what the log shows. That experts have fewer ranks than log
+ * is no error: --moe-a2a-backend deals them out over all GPUs, whatever --ep-size says. */
+static void settle_all_ranks(struct settled *s)
+{
+    static const char *const attention = "enable_dp_attention";
+    const struct rank_names tensor = tensor_ranks("tp_size");
+    const bool shares = facts_true(s->facts, attention, logs_shared_attention(s->facts));
+    const struct rank_names groups = {
+        "dp_ranks", "DP", "dp_size", "cluster.replicas",
+        shares ? "no argument says how many groups compute attention: as many log here, each with "
+                 "ranks of the model that are its own"
+               : "no argument says how many replicas there are: as many log here"};
+    const struct rank_names stages = {"pp_ranks", "PP", "pp_size", "parallel.pipeline",
+                                      "no argument says how many stages there are: as many log "
+                                      "here"};
+    const struct rank_names experts = {"ep_ranks", "EP", "ep_size", "parallel.expert",
+                                       "no argument says over how many GPUs experts are dealt out: "
+                                       "as many ranks log here"};
+    settle_ranks(s, &tensor);
+    settle_ranks(s, &groups);
+    settle_ranks(s, &stages);
+    if (!facts_get(s->facts, "ep_size"))
+        settle_ranks(s, &experts);
+    const struct fact *fact = facts_get(s->facts, "dp_ranks");
+    if (s->code == 0 && shares && fact && !facts_get(s->facts, attention))
+        s->code = facts_also(s->facts, attention, "True", fact->at, s->error);
+}
+
 /* A second pool of layers with a window, of 0.8 of the tokens, since 0.5.8 for some models
  * (ServerArgs.swa_full_tokens_ratio), and one of states (mamba_full_memory_ratio). */
 static void report_kinds(struct settled *s)
@@ -392,11 +251,26 @@ static void settle_front_end(struct settled *s)
                      "hosts of these runs differ as much");
 }
 
+/* aiter is AMD's library of kernels. */
+static void report_device(struct settled *s)
+{
+    static const char *const names[] = {"attention_backend", "prefill_attention_backend",
+                                        "decode_attention_backend"};
+    char what[64];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct fact *fact = facts_get(s->facts, names[i]);
+        if (!fact || strcmp(fact->value, "aiter") != 0)
+            continue;
+        snprintf(what, sizeof what, "%s=aiter", names[i]);
+        settle_find(s, FOUND_UNMODELLED, fact->at, what, NULL, OTHER_DEVICE);
+    }
+}
+
 void settle_sglang(struct settled *s)
 {
     settle_started(s);
-    settle_ranks(s, "tp_size");
-    check_version(s);
+    settle_all_ranks(s);
+    sglang_check_version(s);
     settle_put(s, "serving.preset", "sglang"); /* in front of the other keys */
     const bool guesses = settle_drafts_sglang(s);
     settle_loop(s, guesses);
@@ -404,7 +278,7 @@ void settle_sglang(struct settled *s)
     const long long groups = attention_groups(s);
     if (s->code < 0)
         return;
-    settle_chunk(s, groups);
+    sglang_settle_chunk(s, groups);
     settle_cache(s);
     settle_parallel(s);
     settle_length(s, "context_length");
@@ -414,10 +288,11 @@ void settle_sglang(struct settled *s)
     settle_seats(s, guesses, groups);
     settle_pool_lines(s);
     settle_pool(s, &pool);
-    settle_memory(s, groups);
+    sglang_settle_memory(s, groups);
     settle_tiers_sglang(s);
     settle_role_sglang(s);
     settle_prompts(s);
     settle_front_end(s);
     report_kinds(s);
+    report_device(s);
 }

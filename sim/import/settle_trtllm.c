@@ -9,16 +9,21 @@
 /* The PyTorch executor plans a step ahead. trtllm-serve takes it since 1.0
  * (tensorrt_llm/commands/serve.py), unless it is told --backend tensorrt; trtllm-build builds for
  * the other one. A log without a version is of the C++ executor's time. */
-static bool is_pytorch(const struct settled *s)
+bool trtllm_is_pytorch(const struct facts *facts, bool from_log)
 {
-    const char *backend = facts_text(s->facts, "backend");
-    const char *logged = facts_text(s->facts, "llm_backend");
-    const char *version = facts_text(s->facts, "version");
+    const char *backend = facts_text(facts, "backend");
+    const char *logged = facts_text(facts, "llm_backend");
+    const char *version = facts_text(facts, "version");
     if (backend || logged)
         return strcasecmp(logged ? logged : backend, "pytorch") == 0;
-    if (facts_get(s->facts, "memory_measured"))
+    if (facts_get(facts, "memory_measured"))
         return true; /* the PyTorch backend alone measures memory by a run */
-    return version ? strtol(version, NULL, 10) >= 1 : !s->from_log;
+    return version ? strtol(version, NULL, 10) >= 1 : !from_log;
+}
+
+static bool is_pytorch(const struct settled *s)
+{
+    return trtllm_is_pytorch(s->facts, s->from_log);
 }
 
 /* The newest release with a preset of its scheduler. */

@@ -532,8 +532,9 @@ static void check_lengths(struct settled *s)
 void settle_vllm(struct settled *s)
 {
     struct vllm v = {.s = s};
+    const struct rank_names ranks = tensor_ranks("tensor_parallel_size");
     settle_started(s);
-    settle_ranks(s, "tensor_parallel_size");
+    settle_ranks(s, &ranks);
     check_lengths(s);
     read_version(&v);
     if (s->code == 0)

@@ -1,12 +1,12 @@
 /* The image encoder of a vision-language model under vLLM's V1: what the profile run does with it,
  * by version (v1/worker/gpu_model_runner.py, profile_run; v1/worker/utils.py, MultiModalBudget;
  * v1/core/encoder_cache_manager.py; model_executor/models, get_mm_max_tokens_per_item). */
-#include <ctype.h>
 #include <string.h>
 
 #include "cost/memory_encoder.h"
 #include "inflight/minmax.h"
 
+#include "import/names.h"
 #include "import/objects.h"
 #include "import/settle_vllm.h"
 
@@ -190,22 +190,10 @@ static void put_ranks(struct vllm *v)
         settle_put(s, "serving.kv.encoder_replicated", "true");
 }
 
-/* A checkpoint with an image encoder, by its name: the profiles of configs/models are text parts.
- */
 static bool is_named_so(const struct settled *s)
 {
-    static const char *const marks[] = {
-        "gemma-3-4b",        "gemma-3-12b",       "gemma-3-27b", "llama-4-",
-        "mistral-small-3.1", "mistral-small-3.2", "pixtral",     "-vl-",
-        "internvl",          "glm-4.5v",          "kimi-vl"};
     const struct fact *model = facts_checkpoint(s->facts);
-    char name[256] = "";
-    for (size_t i = 0; model && model->value[i] && i + 1 < sizeof name; i++)
-        name[i] = (char)tolower((unsigned char)model->value[i]);
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (strstr(name, marks[i]))
-            return true;
-    return false;
+    return model && model_encoder(model->value);
 }
 
 /* Nothing to count it with. A log that has the number of blocks needs none. */

@@ -24,6 +24,7 @@ enum {
     BY_PARTS = 503,
     PROMPT_GRAPHS = 510,
     GRAPHS_MAY_BE_OFF = 516,
+    GRAPHS_WITH_IMAGES = 516, /* at the latest */
     BRIDGES_ARE_COUNTED = 520,
     GRAPHS_OF_SEATS = 523
 };
@@ -40,6 +41,19 @@ static const struct era *era_of(const struct sglang_server *server)
 static bool is_below(const struct sglang_server *server, double gib)
 {
     return server->gpu_mib < gib * mib_of_gib;
+}
+
+static bool is_since(const struct sglang_server *server, int version, int post)
+{
+    return server->version > version || (server->version == version && server->post >= post);
+}
+
+/* ModelConfig.is_multimodal */
+static bool takes_images(const struct sglang_server *server)
+{
+    const struct sglang_images *images = &server->images;
+    const bool is_optional = images->is_optional && server->version >= 406;
+    return images->is_there && !images->is_off && (images->is_asked || !is_optional);
 }
 
 /* ---- chunks ---- */
@@ -143,7 +157,10 @@ static long long prompt_graphs(long long most_tokens)
 
 static bool has_prompt_graphs(const struct sglang_server *server)
 {
-    if (server->version < PROMPT_GRAPHS || server->no_prompt_graphs || server->pipeline > 1)
+    const bool is_against = takes_images(server) && !(server->images.keeps_prompt_graphs &&
+                                                      server->version >= GRAPHS_WITH_IMAGES);
+    if (server->version < PROMPT_GRAPHS || server->no_prompt_graphs || server->pipeline > 1 ||
+        is_against)
         return false;
     if (server->version < 514)
         return server->role == SGLANG_BOTH && !server->no_fused_prompts;
@@ -217,4 +234,38 @@ double sglang_static_share(const struct sglang_server *server)
     char text[64]; /* rounded as Python's round does, by the decimals of the very number */
     snprintf(text, sizeof text, "%.3f", (server->gpu_mib - mib) / server->gpu_mib);
     return strtod(text, NULL);
+}
+
+/* ---- images ---- */
+
+static bool has_encoder(const struct sglang_server *server)
+{
+    const bool is_left_out = (server->images.is_left_out && server->version >= 509) ||
+                             (server->role == SGLANG_DECODE && server->version >= 517);
+    return takes_images(server) && !is_left_out;
+}
+
+bool sglang_images_go_by_size(const struct sglang_server *server)
+{
+    return has_encoder(server) && is_since(server, 409, 3);
+}
+
+/* adjust_mem_fraction_for_vlm */
+static double frac_by_size(const struct sglang_images *images)
+{
+    const double layers = images->layers > 0 ? (double)images->layers : 24;
+    const double width = images->width > 0 ? (double)images->width : 1024;
+    const double ratio = layers * width * width / (24 * 1024.0 * 1024);
+    return 0.95 * fmax(0.8, fmin(1.05, 1 - 0.1 * (ratio - 1)));
+}
+
+double sglang_image_frac(const struct sglang_server *server, bool is_given)
+{
+    if (!has_encoder(server) || (is_given && server->version >= 409))
+        return 1;
+    if (!is_since(server, 404, 4))
+        return 0.95;
+    if (!is_since(server, 409, 3))
+        return 0.9;
+    return server->images.has_config ? frac_by_size(&server->images) : 1;
 }

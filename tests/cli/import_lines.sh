@@ -258,4 +258,24 @@ for n in 3 7; do
 done
 succeeds "$inflight" import -c "$serve -tp 4" --hardware h100-sxm
 succeeds "$inflight" import -c 'vllm serve /models/mine -tp 3' --hardware h100-sxm # a model that is not known
+
+# ---- what the card's profile has no times for ----
+
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n' >one.csv
+# refused_later MESSAGE FLAGS HARDWARE: imported, with the words in which `run` refuses it
+refused_later() {
+    succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B $2" --engine-version 0.20.0 --hardware "$3" -o later.yaml
+    printed "not modelled  $1: \`inflight run\` refuses this"
+    try "$inflight" run later.yaml --dry-run --set workload.trace=one.csv
+    same "$code" 2 "$ran"
+    same "$(grep -cF "$1" logs/err)" 1 "$ran"
+}
+refused_later 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which l4 lacks' '-pp 2' l4
+refused_later 'parallel.tensor is 4, expected 1 or a profile with an all-reduce (allreduce_2, allreduce_4, allreduce_8), which a10g lacks, or a deployment with all_reduce' '-tp 4' a10g
+succeeds "$inflight" import -c 'vllm serve /models/mine -pp 2' --engine-version 0.20.0 --hardware l4
+printed "which l4 lacks: \`inflight run\` refuses this"
+for whole in '-tp 4:l4' '-pp 2:h100-sxm'; do
+    succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B ${whole%:*}" --engine-version 0.20.0 --hardware "${whole#*:}"
+    unsaid 'refuses this'
+done
 finish

@@ -80,6 +80,30 @@ refuses 'measuring.log:3: the K/V blocks of this run are those of a run that mea
 head -9 pools.log >measured.log
 refuses 'measured.log: no line says how many K/V blocks there are' "$inflight" import measured.log
 
+# Where the worker prints no lines of Python, the pool behind a whole one of the same server counts.
+pools=$scripts/import/trtllm-two-pools.log
+succeeds "$inflight" import "$pools" --model qwen3-8b --hardware rtx-5090
+printed 'num_blocks: 1444'
+printed "harmless      $pools:7: tokens per block=32, primary blocks=257: of the run that measures memory"
+sed '/primary blocks=/p; /Allocated/p' "$pools" >ranks.log # two ranks
+succeeds "$inflight" import ranks.log
+printed 'num_blocks: 1444'
+grep -v 'primary blocks=' "$pools" >allocated.log
+succeeds "$inflight" import allocated.log
+printed 'num_blocks: 1444'
+sed 's/primary blocks=1444/primary blocks=2000/; s/46208/64000/' "$pools" >other.log
+cat "$pools" other.log >servers.log
+refuses 'servers.log:21: num_gpu_blocks is 257, but servers.log:12 says 1444' "$inflight" import servers.log
+refuses "other.log:7: num_gpu_blocks is 257, but $pools:12 says 1444" "$inflight" import "$pools" other.log
+cat "$pools" >third.log # a third pool is of no run that is known
+sed -n 12,14p other.log >>third.log
+refuses 'third.log:15: num_gpu_blocks is 2000, but third.log:12 says 1444' "$inflight" import third.log
+# Pools of two windows are allocated together, and the C++ executor measures nothing.
+grep -v ' 0.56 GiB ' "$pools" >windows.log
+refuses 'windows.log:11: num_gpu_blocks is 1444, but windows.log:7 says 257' "$inflight" import windows.log
+sed 's/1.2.0rc2/0.12.0/; /PyTorch/d' "$pools" >engine.log
+refuses 'engine.log:11: num_gpu_blocks is 1444, but engine.log:6 says 257' "$inflight" import engine.log
+
 # ---- lists that a terminal broke ----
 
 cat >wrapped.log <<'END'
