@@ -89,15 +89,26 @@ static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int
     return r->state == IFL_RUNNING;
 }
 
+/* True if a token in flight is the last that the request may have, of a model of max_model_tokens.
+ */
+static inline bool ifl_has_last(const struct ifl_request *r, int32_t max_model_tokens)
+{
+    const int32_t n_pending = ifl_n_pending(r);
+    return ifl_n_out(r) + n_pending >= r->n_max_new ||
+           ifl_n_tokens(r) + n_pending >= max_model_tokens;
+}
+
 /* Gives one token, and those guessed after it, to each running request that decodes, in order of
- * start, each by ifl_give. The plan must not have given them tokens before: a second `schedule` is
- * a breach of the contract. */
+ * start, each by ifl_give; none to those whose last token is in flight. The plan must not have
+ * given them tokens before: a second `schedule` is a breach of the contract. */
 static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_blocks)
 {
     const struct ifl_requests running = ifl_running(s);
-    for (size_t i = 0; i < running.n; i++)
-        if (running.of[i]->state == IFL_RUNNING && ifl_decodes(running.of[i]))
-            ifl_give(s, running.of[i], 1 + ifl_drafts(s, running.of[i]), spare_blocks);
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        if (r->state == IFL_RUNNING && ifl_decodes(r) && !ifl_has_last(r, s->max_model_tokens))
+            ifl_give(s, r, 1 + ifl_drafts(s, r), spare_blocks);
+    }
 }
 
 /* The batching module's verdict on a request that it could never start, for ifl_settled. `why` is
@@ -159,9 +170,7 @@ static inline int32_t ifl_known_out(const struct ifl_view *view, const struct if
 /* False if a token in flight is the last that the request may have. */
 static inline bool ifl_may_go_on(const struct ifl_view *view, const struct ifl_request *r)
 {
-    const int32_t n_pending = ifl_n_pending(r);
-    return ifl_n_out(r) + n_pending < r->n_max_new &&
-           ifl_n_tokens(r) + n_pending < view->limits->max_model_tokens;
+    return !ifl_has_last(r, view->limits->max_model_tokens);
 }
 
 /* Starts swapped requests with one token each, in rank order, until one of them must wait or

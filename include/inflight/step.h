@@ -260,8 +260,9 @@ struct ifl_step_ops {
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
     /* Gives one token, and the tokens guessed after it (see drafts), to every running request that
-     * decodes and is not scheduled yet, in order of start. Does the same as `schedule` of each,
-     * faster. It serves all of them or none:
+     * decodes and is not scheduled yet, in order of start, but for those whose last token is in
+     * flight (ifl_may_go_on). Does the same as `schedule` of each, faster. It serves all of them or
+     * none:
      *   - all if spare_blocks blocks are still free afterwards, and returns true; also true if no
      *     request is left;
      *   - none otherwise, and returns false.
@@ -376,6 +377,7 @@ struct ifl_step {
     int32_t max_drafts; /* as limits->max_drafts */
     int32_t n_adapters; /* different adapters of requests on the device, after the changes so far */
     int32_t n_adapter_blocks; /* KV blocks that they take */
+    int32_t max_model_tokens; /* as limits->max_model_tokens */
 };
 
 /* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */

@@ -11,6 +11,7 @@ void plan_create(struct plan *plan, const struct ifl_limits *limits, const struc
 {
     plan->step.ops = ops;
     plan->step.max_drafts = limits->max_drafts;
+    plan->step.max_model_tokens = limits->max_model_tokens;
     plan->slot = -1;
     plan->known_ns = IFL_NEVER;
 }

@@ -181,16 +181,6 @@ IFL_HOT bool replica_only_ticks(const struct replica *replica)
            step->n_preempted == 0 && step->n_swapped_in == 0 && replica->plan.n_rejected == 0;
 }
 
-bool replica_ticks_again(const struct replica *replica)
-{
-    if (!replica_only_ticks(replica))
-        return false;
-    if (replica->plan.ready_all)
-        return true;
-    return replica->plan.n_members == replica->plan.n_planned &&
-           replica->plan.n_members == replica->here.cohort.n;
-}
-
 /* The batching module makes the promise and is asked nothing. */
 static bool was_asked(const struct replica *replica, enum ifl_kind kind)
 {

@@ -222,11 +222,12 @@ bool replica_skip_blind_plan(struct replica *replica);
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);
 /* Turns the checking mode on or off: every promised step is planned all the same. */
 void replica_check(struct replica *replica, bool checks);
-/* What a promised step must look like, apart from its requests. */
+/* What a promised step must look like. */
 struct promised_step {
     struct ifl_padding padding;
     int32_t n_free_blocks; /* free blocks once the step has taken its own; -1: not compared, since
                               ended requests take blocks, too */
+    uint64_t members;      /* print of the requests that compute, in any order */
 };
 /* Call it before a promised step is planned in the checking mode. */
 struct promised_step replica_promised_step(const struct replica *replica);
@@ -236,9 +237,6 @@ int replica_check_promised(const struct replica *replica, const struct promised_
                            struct ifl_error *error);
 /* True if the last plan's promise covers one more step at now_ns. */
 bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
-/* True if the plan gives one token to each member of the cohort and does nothing else: what a
- * promise says. */
-bool replica_ticks_again(const struct replica *replica);
 /* Builds the step at now_ns without a plan, if the promise covers it. Returns false if a plan is
  * needed. */
 bool replica_repeat(struct replica *replica, int64_t now_ns);

@@ -171,12 +171,39 @@ static const struct said *first_other_guess(const struct said_list *said)
     return NULL;
 }
 
+/* The same in any order. */
+static uint64_t print_of_row(const struct live_request *r)
+{
+    return fingerprint(1, &r->row, sizeof r->row);
+}
+
+static uint64_t print_of_cohort(const struct replica *replica)
+{
+    uint64_t print = 0;
+    FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
+        print += print_of_row(r);
+    return print;
+}
+
+/* Those of the cohort that a plan passes over leave it only as the plan is settled. */
+static uint64_t print_of_plan(const struct replica *replica)
+{
+    uint64_t print = 0;
+    if (replica->plan.ready_all)
+        return print_of_cohort(replica);
+    for (size_t i = 0; i < replica->plan.n_planned; i++)
+        if (replica->plan.planned[i].r)
+            print += print_of_row(replica->plan.planned[i].r);
+    return print;
+}
+
 struct promised_step replica_promised_step(const struct replica *replica)
 {
     const int32_t n_new = replica_growing_blocks(replica);
     const bool counts = replica->leaving.n_ended == 0;
     return (struct promised_step){replica->plan.padding,
-                                  counts ? replica->kv.device.n_free - n_new : -1};
+                                  counts ? replica->kv.device.n_free - n_new : -1,
+                                  print_of_cohort(replica)};
 }
 
 /* Member by member: the bytes between members are anything. */
@@ -190,9 +217,10 @@ static bool same_padding(const struct ifl_padding *a, const struct ifl_padding *
 int replica_check_promised(const struct replica *replica, const struct promised_step *promised,
                            struct ifl_error *error)
 {
-    const bool same = same_padding(&replica->plan.padding, &promised->padding);
+    const bool same = same_padding(&replica->plan.padding, &promised->padding) &&
+                      replica_only_ticks(replica) && print_of_plan(replica) == promised->members;
     const struct said *guess = first_other_guess(&replica->said);
-    if (!same || !replica_ticks_again(replica))
+    if (!same)
         return blame(replica, first_other_answer(&replica->said), error);
     if (guess)
         return blame(replica, guess, error);
