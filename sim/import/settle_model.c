@@ -37,6 +37,23 @@ static bool is_checkpoint(const char *model)
     return strchr(model, '/') && access(path, R_OK) == 0;
 }
 
+/* Profiles are text parts: a folder with an image encoder says more than the profile of its name.
+ */
+static bool has_encoder(const char *folder)
+{
+    struct ifl_error wrong;
+    struct model model;
+    return is_checkpoint(folder) && model_load(folder, &model, &wrong) == 0 &&
+           model.vision.words.has_config;
+}
+
+/* The name that may be that of a profile. */
+static const char *listed_name(const struct settled *s)
+{
+    const char *model = name_of(s);
+    return model && has_encoder(model) ? NULL : model;
+}
+
 /* A model that is set after the import comes too late: blocks are counted by its layers. */
 #define GIVE_MODEL                                                                                 \
     "import again with --model (a name or a config.json), because the number of blocks and other " \
@@ -55,9 +72,9 @@ static void report_unknown(struct settled *s, const char *model)
 
 void settle_model(struct settled *s)
 {
-    const char *model = name_of(s);
+    const char *model = name_of(s), *listed = listed_name(s);
     const char *chosen = facts_text(s->facts, "chosen_model");
-    const char *profile = chosen ? chosen : model ? model_profile(model) : NULL;
+    const char *profile = chosen ? chosen : listed ? model_profile(listed) : NULL;
     if (chosen)
         report_chosen(s, chosen);
     if (profile)
@@ -94,7 +111,7 @@ static long long checkpoint_len(const char *name, bool *is_vague)
 
 long long settle_checkpoint_len(const struct settled *s)
 {
-    const char *model = name_of(s);
+    const char *model = listed_name(s);
     bool is_vague;
     return model ? checkpoint_len(model, &is_vague) : 0;
 }
@@ -115,7 +132,7 @@ static void check_length(struct settled *s, const char *name, long long len)
 
 void settle_length(struct settled *s, const char *name)
 {
-    const char *model = name_of(s);
+    const char *model = listed_name(s);
     char text[32];
     bool is_vague = false;
     settle_count(s, name, "serving.max_model_len");

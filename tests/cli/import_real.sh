@@ -462,6 +462,25 @@ printf '{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "n
     "num_key_value_heads": 4, "vocab_size": 1000, "max_position_embeddings": 2048}' >checkpoints/tiny/config.json
 succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/tiny" --engine-version 0.11.0 --hardware h100-sxm -o tiny.yaml
 printed "assumed       model=$PWD/checkpoints/tiny: the folder has a config.json"
+# With an image encoder, which profiles lack, also where a profile has its name.
+vl=$PWD/checkpoints/Qwen3-VL-8B-Instruct
+mkdir "$vl"
+printf '{"model_type": "qwen3_vl", "text_config": {"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936, "max_position_embeddings": 262144},
+    "vision_config": {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "out_hidden_size": 4096, "patch_size": 16}}' >"$vl/config.json"
+for size in '' ' --max-model-len 8192'; do
+    succeeds "$inflight" import -c "vllm serve $vl$size" --engine-version 0.11.0 --hardware h100-sxm
+    printed "assumed       model=$vl: the folder has a config.json"
+    unsaid 'not counted'
+    unsaid 'not that of the profile'
+done
+sed -i 's/qwen3_vl/qwen3_vl_text/' "$vl/config.json" # no type that is read
+for name in "$vl" Qwen/Qwen3-VL-8B-Instruct; do
+    succeeds "$inflight" import -c "vllm serve $name" --engine-version 0.11.0 --hardware h100-sxm
+    printed "maps          $name -> model=qwen3-8b"
+    printed 'assumed       serving.max_model_len=262144'
+    printed 'not modelled  image encoder: the image encoder is not counted'
+done
 succeeds "$inflight" import -c "vllm serve $PWD/checkpoints/none" --engine-version 0.11.0 --hardware h100-sxm
 printed "unknown       $PWD/checkpoints/none: no model of configs/models has this name"
 printf 'model: nosuch\nserving: {preset: vllm-v1}\n' >nosuch.yaml

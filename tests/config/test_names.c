@@ -94,8 +94,8 @@ Test(names, a_family_is_offered_as_a_whole)
                 "a100-80gb-sxm-vidur2024");
     expect_near("models", "gemma-3", "gemma-3-12b, gemma-3-27b or gemma-3-4b");
     expect_near("models", "qwen3-max",
-                "qwen3-1.7b, qwen3-14b, qwen3-235b-a22b, qwen3-30b-a3b, qwen3-32b, qwen3-8b or "
-                "qwen3-next-80b-a3b");
+                "qwen3-0.6b, qwen3-1.7b, qwen3-14b, qwen3-235b-a22b, qwen3-30b-a3b, qwen3-32b, "
+                "qwen3-4b, qwen3-8b, qwen3-coder-480b-a35b or qwen3-next-80b-a3b");
 }
 
 Test(names, a_misspelt_name_is_offered_alone)

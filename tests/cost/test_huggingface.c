@@ -24,15 +24,27 @@ static void expect_same(const char *name)
     for (size_t i = 0; i < sizeof us / sizeof *us; i++)
         cr_expect_eq(them[i], us[i], "%s: field %zu is %d and %d", name, i, them[i], us[i]);
     cr_expect_eq(model_parameters(&theirs), model_parameters(&ours));
+    cr_expect_eq(model_active_parameters(&theirs), model_active_parameters(&ours), "%s", name);
+    cr_expect_eq(theirs.quantization, ours.quantization, "%s", name);
+    cr_expect_eq(theirs.window_tokens, ours.window_tokens, "%s", name);
+    cr_expect_eq(theirs.window_layers, ours.window_layers, "%s", name);
 }
 
 Test(huggingface, equals_our_yaml)
 {
-    expect_same("llama-3-70b");
-    expect_same("mistral-7b");
-    expect_same("qwen3-8b");
-    expect_same("opt-13b");
-    expect_same("bloom-176b");
+    static const char *const names[] = {"llama-3-70b",       "mistral-7b",
+                                        "qwen3-8b",          "opt-13b",
+                                        "bloom-176b",        "qwen2.5-1.5b",
+                                        "qwen2.5-7b",        "qwen2.5-32b",
+                                        "qwen2.5-72b",       "qwen3-0.6b",
+                                        "mistral-7b-v0.3",   "mistral-nemo-12b",
+                                        "mistral-small-24b", "phi-4",
+                                        "llama-3.2-1b",      "llama-3.2-3b",
+                                        "gemma-2-27b",       "qwen3-coder-480b-a35b",
+                                        "glm-4.5",           "glm-4.5-air",
+                                        "minimax-m2",        "deepseek-r1-distill-qwen-1.5b"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        expect_same(names[i]);
 }
 
 /* Phi-3-mini has 3,821,079,552 parameters (Abdin et al. 2024, microsoft/Phi-3-mini-4k-instruct). */

@@ -11,14 +11,22 @@ static const struct published {
     const char *name;
     int64_t parameters, kv_bytes_per_token;
 } published[] = {
-    {"llama-2-7b", 6738415616, 524288},   {"llama-2-13b", 13015864320, 819200},
-    {"llama-2-70b", 68976648192, 327680}, {"llama-3-8b", 8030261248, 131072},
-    {"llama-3-70b", 70553706496, 327680}, {"codellama-34b", 33743970304, 196608},
-    {"mistral-7b", 7241732096, 131072},   {"qwen3-8b", 8190735360, 147456},
-    {"qwen3-32b", 32762123264, 262144},   {"falcon-180b", 179522565120, 163840},
-    {"yi-34b", 34388917248, 245760},      {"bloom-176b", 176247271424, 4014080},
-    {"opt-13b", 12853473280, 819200},     {"opt-66b", 65719701504, 2359296},
-    {"opt-175b", 174604468224, 4718592},  {"gpt3-175b", 174604259328, 4718592},
+    {"llama-2-7b", 6738415616, 524288},        {"llama-2-13b", 13015864320, 819200},
+    {"llama-2-70b", 68976648192, 327680},      {"llama-3-8b", 8030261248, 131072},
+    {"llama-3-70b", 70553706496, 327680},      {"codellama-34b", 33743970304, 196608},
+    {"mistral-7b", 7241732096, 131072},        {"qwen3-8b", 8190735360, 147456},
+    {"qwen3-32b", 32762123264, 262144},        {"falcon-180b", 179522565120, 163840},
+    {"yi-34b", 34388917248, 245760},           {"bloom-176b", 176247271424, 4014080},
+    {"opt-13b", 12853473280, 819200},          {"opt-66b", 65719701504, 2359296},
+    {"opt-175b", 174604468224, 4718592},       {"gpt3-175b", 174604259328, 4718592},
+    {"qwen2.5-1.5b", 1543714304, 28672},       {"qwen2.5-7b", 7615616512, 57344},
+    {"qwen2.5-14b", 14770033664, 196608},      {"qwen2.5-32b", 32763876352, 262144},
+    {"qwen2.5-72b", 72706203648, 327680},      {"deepseek-r1-distill-qwen-1.5b", 1777088000, 28672},
+    {"qwen3-0.6b", 596049920, 114688},         {"qwen3-4b", 4022468096, 147456},
+    {"mistral-7b-v0.3", 7248023552, 131072},   {"mistral-small-24b", 23572403200, 163840},
+    {"mistral-nemo-12b", 12247782400, 163840}, {"phi-4", 14659507200, 204800},
+    {"llama-3.2-1b", 1235814400, 32768},       {"llama-3.2-3b", 3212749824, 114688},
+    {"gemma-2-27b", 27227128320, 376832},      {"qwen3-coder-480b-a35b", 480154875392, 253952},
 };
 
 Test(model, parameters_and_kv_are_the_published_ones)
@@ -31,6 +39,33 @@ Test(model, parameters_and_kv_are_the_published_ones)
                      model.name);
         cr_expect_str_eq(model.name, published[i].name);
         cr_expect_gt(strlen(model.about), 20);
+    }
+}
+
+/* The hub's counts have a bias for each expert, too; those of GLM-4.5 and 4.5-Air a layer for
+ * multi-token prediction, with embeddings of its own and, beside what a layer has, a matrix of
+ * 2 d x d and three norms; those of MiniMax-M2 norms of all 48 + 8 heads of 128, of which one
+ * head's two count here. */
+Test(model, counts_of_the_hub_have_parts_that_are_not_modelled)
+{
+    static const struct {
+        const char *name;
+        int64_t hub, biases, layer, norms, kv_bytes_per_token;
+    } of[] = {{"glm-4.5", 358337791296, 90 * 160,
+               2 * 5120LL * (151552 + 5120) + 3 * 5120 + 5120LL * (2 * 96 + 2 * 8) * 128 +
+                   (96 + 2 * 8 + 2) * 128 + 2 * 5120 + 161 * 3LL * 5120 * 1536 + 160 * 5120,
+               0, 376832},
+              {"glm-4.5-air", 110468824832, 46 * 128,
+               2 * 4096LL * (151552 + 4096) + 3 * 4096 + 4096LL * (2 * 96 + 2 * 8) * 128 +
+                   (96 + 2 * 8) * 128 + 2 * 4096 + 129 * 3LL * 4096 * 1408 + 128 * 4096,
+               0, 188416},
+              {"minimax-m2", 228689764864, 62 * 256, 0, 62 * (48 + 8 - 2) * 128, 253952}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct model model = load_model(of[i].name);
+        cr_expect_eq(model_parameters(&model), of[i].hub - of[i].biases - of[i].layer - of[i].norms,
+                     "%s: %lld", model.name, (long long)model_parameters(&model));
+        cr_expect_eq(model_kv_bytes_per_token(&model, 1), of[i].kv_bytes_per_token, "%s",
+                     model.name);
     }
 }
 

@@ -164,7 +164,7 @@ Test(names, models_and_gpus)
         {"qwen3-8b", "qwen3-8b"}};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         cr_expect_str_eq(model_profile(models[i][0]), models[i][1], "%s", models[i][0]);
-    static const char *const others[] = {"Qwen/Qwen3-80B", "mistralai/Mistral-7B-v0.3", "x", ""};
+    static const char *const others[] = {"Qwen/Qwen3-80B", "mistralai/Mistral-7B-v0.2", "x", ""};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         cr_expect_null(model_profile(others[i]), "%s", others[i]);
     cr_expect_eq(model_checkpoint_len("Qwen/Qwen3-30B-A3B-Instruct-2507"), 262144);
@@ -197,8 +197,7 @@ Test(words, names_of_models_with_latent_attention)
         {"DeepSeek-Coder-V2-Instruct", "deepseek-v2"},
         {"DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
         {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"}};
-    static const char *const others[] = {"deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
-                                         "deepseek-ai/DeepSeek-V4", "moonshotai/Kimi-K2.5"};
+    static const char *const others[] = {"deepseek-ai/DeepSeek-V4", "moonshotai/Kimi-K2.5"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const char *profile = model_profile(models[i][0]);
         cr_assert_not_null(profile, "%s", models[i][0]);
@@ -208,5 +207,7 @@ Test(words, names_of_models_with_latent_attention)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         cr_expect_null(model_profile(others[i]), "%s", others[i]);
     cr_expect_not(model_is_latent_profile("llama-3-8b"));
+    cr_expect_not(
+        model_is_latent_profile(model_profile("deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B")));
     cr_expect_str_eq(model_checkpoint("deepseek-v2-lite"), "deepseek-ai/DeepSeek-V2-Lite");
 }
