@@ -3,7 +3,8 @@
  * level with a quantum that covers its prefill. A request that has run at its level for longer than
  * the quantum goes to the front of the level below. Every `starve_steps` steps requests that have
  * not run for `starve_s` return to the front of the top level. policies/order/mlfq.c gives the same
- * answers faster. */
+ * answers faster, but where plans are made ahead: there ifl_next does not show on_step_start the
+ * requests that arrived since the step before began. */
 #include <inflight/policy.h>
 
 struct mlfq {

@@ -157,6 +157,33 @@ static const struct ifl_batching_ops padded = {.plan = plan_padded};
 static const struct ifl_batching_ops tenth = {.plan = plan_tenth};
 static const struct ifl_preempt_ops ahead = {.pick = pick_last, .ahead = preempt_ahead};
 static const struct ifl_batching_ops wrong_rest = {.plan = plan};
+static void plan_ready(struct ifl_step *step, bool at_once)
+{
+    struct ifl_cursor cursor = {{0}};
+    if (!at_once)
+        ifl_decode_one_by_one(step, 0);
+    else if (!ifl_schedule_ready(step, 0))
+        ifl_decode_one_by_one(step, 0);
+    const struct ifl_request *r = ifl_next(step, IFL_IN_WAITING, &cursor);
+    if (r)
+        ifl_settled(step, r, ifl_start(step, r, ifl_todo(r)));
+}
+
+static void plan_at_once(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    plan_ready(step, true);
+}
+
+static void plan_one_by_one(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    plan_ready(step, false);
+}
+
+static const struct ifl_batching_ops at_once = {plan_at_once}, one_by_one = {plan_one_by_one};
 static const struct ifl_order_ops plain_order = {.rank = rank};
 static const struct ifl_order_ops own_order = {.rank = rank, .keys = ifl_own_keys};
 static const struct ifl_order_ops plain_attained = {.rank = rank_attained};
@@ -215,5 +242,11 @@ static const struct ifl_policy wrong_ahead = {.kind = IFL_PREEMPT,
                                               .steady = ifl_always_steady,
                                               .ops.preempt = &ahead};
 
+static const struct ifl_policy ready_at_once = {
+    .kind = IFL_BATCHING, .name = "ready-at-once", .doc = "all", .ops.batching = &at_once};
+static const struct ifl_policy ready_one_by_one = {
+    .kind = IFL_BATCHING, .name = "ready-one-by-one", .doc = "each", .ops.batching = &one_by_one};
+
 IFL_POLICIES(&turns, &wrong_keys, &wrong_steady, &attained, &attained_own, &halves, &wrong_halves,
-             &restless, &wrong_guesses, &wrong_padding, &wrong_count, &right_count, &wrong_ahead);
+             &restless, &wrong_guesses, &wrong_padding, &wrong_count, &right_count, &wrong_ahead,
+             &ready_at_once, &ready_one_by_one);
