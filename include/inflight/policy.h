@@ -59,8 +59,8 @@ struct ifl_param {
     const char *name; /* of the key: by custom the field's name; a time's ends in _s, not _ns */
     enum ifl_type type;
     size_t offset;         /* of the field in the module's parameter struct */
-    double dflt, min, max; /* inclusive; for IFL_TIME in seconds; a choice ignores min and max;
-                              dflt NAN: the field must be given */
+    double dflt, min, max; /* inclusive; for IFL_TIME in seconds; a choice ignores min and max,
+                              a text all three; dflt NAN: the field must be given */
     const char *choices;   /* "one|two|three" for IFL_CHOICE; the default of an IFL_TEXT; or NULL */
     const char *unit;      /* "tokens", "s", ... or "" */
     const char *doc;       /* one line */
