@@ -13,7 +13,7 @@ struct prefix {
 
 static const struct ifl_param params[] = {
     {"min_match_frac", IFL_REAL, offsetof(struct prefix, min_match_frac), 0.5, 0, 1, NULL, "",
-     "least cached share of the prompt for which its replica is chosen"},
+     "least cached share of the prompt for which its replica is chosen; 0: any hit"},
     {"balance_abs", IFL_INT, offsetof(struct prefix, balance_abs), 32, 0, 1 << 30, NULL, "requests",
      "out of balance: the most and the least loaded differ by more than this, ..."},
     {"balance_rel", IFL_REAL, offsetof(struct prefix, balance_rel), 1.0001, 1, 1e6, NULL, "",
