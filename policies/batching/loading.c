@@ -5,7 +5,9 @@
  * DistServe (82831f1, decoding_stage_scheduler.py): loads come before a step, which waits for them,
  * also for those of prompts that end during the loads. They go on while loaded requests that have
  * not started hold less than a share of all blocks (waiting_block_prop_threshold). Requests in host
- * memory come back before others start.
+ * memory come back before others start, the first that was preempted first, perhaps in the plan
+ * that preempts (swapped_queue). A loaded request starts only if free blocks would do for all its
+ * tokens: _check_add_to_cur_batch counts it among those that wait and once more.
  *
  * SGLang (0.5.23, disaggregation/decode.py): loads go on beside steps. A request is loaded if
  *
@@ -28,6 +30,14 @@ struct loading {
     double loaded_frac;
     int32_t reserved_tokens;
     int32_t declared_tokens;
+    int32_t returns;
+    bool counts_again;
+};
+
+enum returns { RETURNS_RANKED, RETURNS_PREEMPTED };
+
+struct state {
+    uint64_t n_preempted; /* so far */
 };
 
 static const struct ifl_param params[] = {
@@ -43,6 +53,13 @@ static const struct ifl_param params[] = {
      "tokens", "tokens kept free per request when another is loaded (SGLang); 0: none"},
     {"declared_tokens", IFL_INT, offsetof(struct loading, declared_tokens), 4096, 0, 1 << 30, NULL,
      "tokens", "with reserved_tokens: limit of the declared output that counts"},
+    {"returns", IFL_CHOICE, offsetof(struct loading, returns), RETURNS_RANKED, 0, 0,
+     "ranked|preempted", "",
+     "requests in host memory come back by rank, in a plan that preempts none; or in the order in "
+     "which they were preempted, also in such a plan (DistServe)"},
+    {"counts_again", IFL_BOOL, offsetof(struct loading, counts_again), 0, 0, 1, NULL, "",
+     "a loaded request starts only if as many blocks are free as it has tokens for: those that it "
+     "holds count twice (DistServe)"},
 };
 
 /* ---- what may be loaded ---- */
@@ -85,9 +102,14 @@ static bool may_load(const struct loading *p, struct ifl_step *step, const struc
     return true;
 }
 
+static int32_t blocks_for(const struct ifl_view *view, int32_t n_tokens)
+{
+    return (n_tokens + view->limits->block_tokens - 1) / view->limits->block_tokens;
+}
+
 static int32_t blocks_of(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return (r->n_prompt + view->limits->block_tokens - 1) / view->limits->block_tokens;
+    return blocks_for(view, r->n_prompt);
 }
 
 /* Loads requests in order until one may not be loaded, and returns how many were. A request without
@@ -138,16 +160,56 @@ static bool decode(struct ifl_step *step)
     return false;
 }
 
-static void start_loaded(const struct loading *p, struct ifl_step *step)
+/* The request in host memory that was preempted first, or NULL. */
+static const struct ifl_request *first_preempted(const struct loading *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r, *first = NULL;
+    while ((r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
+        const uint64_t *place = ifl_mine(p, r);
+        if (!first || *place < *(const uint64_t *)ifl_mine(p, first))
+            first = r;
+    }
+    return first;
+}
+
+static void return_swapped(const struct loading *p, struct ifl_step *step)
+{
+    const struct ifl_request *r;
+    if (p->returns == RETURNS_RANKED) {
+        if (step->n_preempted == 0)
+            ifl_return_swapped(step, p->max_seqs);
+        return;
+    }
+    while (step->n_swapped > 0 && step->n_running_seqs < p->max_seqs &&
+           (r = first_preempted(p, step))) {
+        const enum ifl_verdict verdict = ifl_start(step, r, 1);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static bool may_begin(const struct loading *p, const struct ifl_view *view, struct ifl_step *step,
+                      const struct ifl_request *r)
+{
+    if (step->n_running_seqs + r->n_seqs > p->max_seqs)
+        return false;
+    if (!p->counts_again || blocks_for(view, ifl_n_tokens(r)) <= step->n_free_blocks)
+        return true;
+    ifl_refuse(step, r, "it counts the blocks of a loaded request twice");
+    return false;
+}
+
+static void start_loaded(const struct loading *p, const struct ifl_view *view,
+                         struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (step->n_tokens < p->max_batched_tokens && (r = ifl_next(step, IFL_IN_LOADED, &cursor))) {
-        if (step->n_running_seqs + r->n_seqs > p->max_seqs)
+    while (step->n_tokens < p->max_batched_tokens && (r = ifl_next(step, IFL_IN_LOADED, &cursor)))
+        if (!may_begin(p, view, step, r) || !ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
             return;
-        if (!ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
-            return;
-    }
 }
 
 IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -157,15 +219,22 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
     if (p->before_step && load_waiting(p, view, step, &refused) > 0)
         return;
     const bool ready = decode(step);
-    if (step->n_preempted == 0)
-        ifl_return_swapped(step, p->max_seqs);
+    return_swapped(p, step);
     if (step->n_swapped == 0 && step->n_preempted == 0)
-        start_loaded(p, step);
+        start_loaded(p, view, step);
     if (!p->before_step && step->n_preempted == 0)
         load_waiting(p, view, step, &refused);
     const bool asks_next_time = p->before_step && step->n_waiting > 0;
     if (ready && step->n_swapped_in == 0 && !refused && !asks_next_time)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static void on_preempt(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct state *state = ifl_state(self);
+    uint64_t *place = ifl_mine(self, r);
+    (void)view;
+    *place = state->n_preempted++;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -177,6 +246,9 @@ const struct ifl_policy policy_batching_loading = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct loading),
+    .state_bytes = sizeof(struct state),
+    .request_bytes = sizeof(uint64_t),
+    .on_preempt = on_preempt,
     .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

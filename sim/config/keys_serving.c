@@ -26,7 +26,7 @@ static const struct ifl_param serving_fields[] = {
            "arrival's (SGLang with priorities)"),
     CHOICE("leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
            "an aborted or timed out request on the device leaves at the end of the step in flight "
-           "(vLLM), or of the step behind it (SGLang)"),
+           "(vLLM), or of its next step (SGLang)"),
     CHOICE("swap", serving.swap, "step|overlap", SWAP_IN_STEP,
            "step: swaps take place at the beginning of the step that plans them; overlap, with "
            "batching prefill-first and preempt tail: beside steps, on one link per direction; a "

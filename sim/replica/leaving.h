@@ -6,7 +6,7 @@
 #include "replica/live_request.h"
 
 /* When a running request that leaves early (aborted, timed out) is removed: at the end of the step
- * in flight, or one step later (replica_leave.c). */
+ * in flight, or of its next step (replica_leave.c). */
 enum leave { LEAVE_STEP_END, LEAVE_NEXT_STEP };
 
 struct leaving {

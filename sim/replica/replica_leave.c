@@ -1,14 +1,14 @@
 /* Requests that leave before they are answered: the client has gone, or a deadline has passed.
  *
  *   waits, or is in host memory       leaves at once
- *   on the device, no step in flight  leaves at once, or (serving.leave: next_step) when the next
+ *   on the device, no step in flight  leaves at once, or (serving.leave: next_step) when its next
  *                                     step ends
- *   on the device, a step in flight   leaves when that step ends, or when the next one does
+ *   on the device, a step in flight   leaves when that step ends, or when its next one does
  *
  * The step with which a request leaves computes for the request, but the token is not counted. vLLM
  * (v1/engine/core.py, v0.33) handles aborts before it processes the outputs of a step: step_end.
  * SGLang (managers/scheduler.py, abort_request, v0.5) marks a running request, which leaves after
- * its next forward pass: next_step. */
+ * its next forward pass: next_step. Steps without it, of the chunks of another prompt, pass by. */
 #include "replica/replica_parts.h"
 
 #include "inflight/minmax.h"
@@ -71,6 +71,23 @@ static void detach(struct replica *replica, struct live_request *r)
     replica_stir_keys(replica);
 }
 
+/* True if the step that ends has tokens of r. */
+static bool takes_part(const struct replica *replica, const struct live_request *r)
+{
+    size_t i = 0;
+    if (r->in_cohort && replica->in_flight.ticks)
+        return true;
+    while (i < replica->plan.n_planned && replica->plan.planned[i].r != r)
+        i++;
+    return i < replica->plan.n_planned;
+}
+
+static bool awaits_its_step(const struct replica *replica, const struct live_request *r)
+{
+    return replica->fixed.leave == LEAVE_NEXT_STEP && r->pub.state == IFL_RUNNING &&
+           !takes_part(replica, r);
+}
+
 IFL_APART void replica_detach_early(struct replica *replica)
 {
     const struct leaving *leaving = &replica->leaving;
@@ -78,6 +95,10 @@ IFL_APART void replica_detach_early(struct replica *replica)
         struct live_request *r = leaving->early[i];
         if (r->stays_steps > 1)
             continue;
+        if (awaits_its_step(replica, r)) {
+            r->stays_steps++; /* this step does not count */
+            continue;
+        }
         leave_step(replica, r);
         detach(replica, r);
     }
