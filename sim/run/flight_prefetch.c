@@ -175,6 +175,7 @@ int prefetching_hear_join(struct prefetching *prefetching, struct replica *repli
                                               .replica = replica->fixed.number,
                                               .next = NO_SLOT,
                                               .ask = ask,
+                                              .chain = TIER_NONE,
                                               .sent_ns = prefetching->loop->now_ns};
     if (line->first != NO_SLOT) {
         prefetching->of[line->last].next = slot;
@@ -216,20 +217,37 @@ static int record(const struct prefetching *prefetching, const struct prefetch *
     return ifl_record_move(prefetching->flight->recorder, &move, error);
 }
 
+static void drop_batch(struct prefetch *p, struct replica *replica)
+{
+    kv_tier_drop(replica->tiers.of[TIER_HOST], p->chain);
+    p->chain = TIER_NONE;
+}
+
+/* Only the first in line has a batch under way. */
+void prefetching_drop_left(struct prefetching *prefetching, struct replica *replica)
+{
+    for (int t = TIER_HOST + 1; t < N_TIERS; t++) {
+        const uint32_t slot = prefetching->lines[line_of(replica->fixed.number, t)].first;
+        if (slot != NO_SLOT && !still_waits(&prefetching->of[slot]))
+            drop_batch(&prefetching->of[slot], replica);
+    }
+}
+
 static int end_batch(struct prefetching *prefetching, const struct link_arrival *arrival,
                      struct ifl_error *error)
 {
     const uint32_t slot = (uint32_t)arrival->tag;
-    const struct prefetch *p = &prefetching->of[slot];
+    struct prefetch *p = &prefetching->of[slot];
     struct replica *replica = replica_at(prefetching, p->replica);
     struct line *line = &prefetching->lines[line_of(p->replica, p->ask.tier)];
     ifl_assert(line->first == slot);
     if (!still_waits(p)) {
-        kv_tier_drop(replica->tiers.of[TIER_HOST], p->chain);
+        drop_batch(p, replica);
         finish(prefetching, line);
         return begin_next(prefetching, line, error);
     }
     kv_tier_land(replica->tiers.of[TIER_HOST], p->chain);
+    p->chain = TIER_NONE;
     replica_prefetched(p->r, p->n_batch_blocks);
     if (record(prefetching, p, arrival, error) < 0)
         return error->code;

@@ -338,6 +338,13 @@ static int begin_load(struct tiering *tiering, struct replica *replica, const st
     return rc;
 }
 
+/* A request of it may have started, or left, before a batch for it arrived. */
+static void drop_left(struct tiering *tiering, struct replica *replica)
+{
+    if (tiering->prefetching)
+        prefetching_drop_left(tiering->prefetching, replica);
+}
+
 int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool submits,
                       struct ifl_error *error)
 {
@@ -356,6 +363,7 @@ int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool sub
     for (size_t i = 0; i < tiers->n_asked && rc == 0; i++)
         rc = begin_load(tiering, replica, &tiers->asked[i], submits, hides, error);
     tiers_clear_asked(tiers);
+    drop_left(tiering, replica);
     if (rc == 0)
         rc = flush(tiering, replica, error);
     tell_changes(tiering, replica);
@@ -364,6 +372,7 @@ int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool sub
 
 int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct ifl_error *error)
 {
+    drop_left(tiering, replica);
     const int rc = flush(tiering, replica, error);
     tell_changes(tiering, replica);
     return rc;

@@ -304,6 +304,7 @@ void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *bloc
     if (at != TIER_NONE && tier->units[at].stored) {
         if (tier->units[at].there)
             touch(tier, at, tier->rules.stores == TIER_STORES_COMPUTED);
+        tier->units[at].offered = !tier->units[at].there;
         return;
     }
     if (is_due(tier, at, identity) && make_room(tier))
@@ -368,11 +369,18 @@ void kv_tier_land(struct kv_tier *tier, int32_t chain)
     }
 }
 
+/* What is offered again is put in the order in which such a tier puts it: what was computed from
+ * the beginning of its prompt on, what was evicted from the end on. */
 void kv_tier_drop(struct kv_tier *tier, int32_t chain)
 {
+    if (tier->rules.stores == TIER_STORES_COMPUTED)
+        chain = reversed(tier, chain);
     for (int32_t next; chain != TIER_NONE; chain = next) {
-        next = tier->units[chain].younger;
+        const struct tier_unit unit = tier->units[chain];
+        next = unit.younger;
         tier->n_held--;
         discard(tier, chain);
+        if (unit.offered)
+            kv_tier_offer(tier, unit.identity, NULL);
     }
 }

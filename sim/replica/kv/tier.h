@@ -92,6 +92,7 @@ struct tier_unit {
     int32_t n_uses;         /* requests that have used the unit, including the one that stored it;
                                for a unit that is only counted: requests that have offered it */
     bool stored, there;     /* the unit has room in the tier; its K/V has arrived */
+    bool offered;           /* the unit was offered while its K/V was to come */
     int32_t place;          /* place of its K/V, if the tier has places (tier_places.h) */
 };
 
@@ -158,7 +159,8 @@ bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain);
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
 /* The K/V of the units in the chain has arrived: the units can be found from now on. */
 void kv_tier_land(struct kv_tier *tier, int32_t chain);
-/* The K/V of the units in the chain will not come: forgets the units. */
+/* The K/V of the units in the chain, which kv_tier_expect has made, will not come: forgets the
+ * units. Those that were offered meanwhile are offered again. */
 void kv_tier_drop(struct kv_tier *tier, int32_t chain);
 
 #endif
