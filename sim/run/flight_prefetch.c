@@ -158,34 +158,6 @@ static int begin_next(struct prefetching *prefetching, struct line *line, struct
     return rc < 0 ? rc : 0;
 }
 
-int prefetching_hear_join(struct prefetching *prefetching, struct replica *replica,
-                          struct live_request *r, struct ifl_error *error)
-{
-    struct prefetch_ask ask;
-    if (!replica_ask_prefetch(replica, r, &ask))
-        return 0;
-    if (slots_reserve(&prefetching->slots, &prefetching->of, sizeof *prefetching->of) < 0)
-        return ifl_fail_nomem(error);
-    const uint32_t slot = slots_take(&prefetching->slots);
-    struct line *line = &prefetching->lines[line_of(replica->fixed.number, ask.tier)];
-    prefetching->of[slot] = (struct prefetch){.r = r,
-                                              .serial = r->pub.serial,
-                                              .row = r->row,
-                                              .attempt = r->attempt,
-                                              .replica = replica->fixed.number,
-                                              .next = NO_SLOT,
-                                              .ask = ask,
-                                              .chain = TIER_NONE,
-                                              .sent_ns = prefetching->loop->now_ns};
-    if (line->first != NO_SLOT) {
-        prefetching->of[line->last].next = slot;
-        line->last = slot;
-        return 0;
-    }
-    line->first = line->last = slot;
-    return begin_next(prefetching, line, error);
-}
-
 /* ---- what has come ---- */
 
 int64_t prefetching_next_ns(const struct prefetching *prefetching)
@@ -264,4 +236,36 @@ int prefetching_end(struct prefetching *prefetching, struct ifl_error *error)
         if (end_batch(prefetching, &arrival, error) < 0)
             return error->code;
     return rc < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+/* ---- requests that come ---- */
+
+/* A batch that takes no time has arrived before the next plan. */
+int prefetching_hear_join(struct prefetching *prefetching, struct replica *replica,
+                          struct live_request *r, struct ifl_error *error)
+{
+    struct prefetch_ask ask;
+    if (!replica_ask_prefetch(replica, r, &ask))
+        return 0;
+    if (slots_reserve(&prefetching->slots, &prefetching->of, sizeof *prefetching->of) < 0)
+        return ifl_fail_nomem(error);
+    const uint32_t slot = slots_take(&prefetching->slots);
+    struct line *line = &prefetching->lines[line_of(replica->fixed.number, ask.tier)];
+    prefetching->of[slot] = (struct prefetch){.r = r,
+                                              .serial = r->pub.serial,
+                                              .row = r->row,
+                                              .attempt = r->attempt,
+                                              .replica = replica->fixed.number,
+                                              .next = NO_SLOT,
+                                              .ask = ask,
+                                              .chain = TIER_NONE,
+                                              .sent_ns = prefetching->loop->now_ns};
+    if (line->first != NO_SLOT) {
+        prefetching->of[line->last].next = slot;
+        line->last = slot;
+        return 0;
+    }
+    line->first = line->last = slot;
+    return begin_next(prefetching, line, error) < 0 ? error->code
+                                                    : prefetching_end(prefetching, error);
 }
