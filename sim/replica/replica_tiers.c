@@ -49,10 +49,16 @@ static int32_t longest_unit(const struct replica *replica)
     return longest;
 }
 
+/* The request has found K/V there, and its load takes time. */
+static bool loads_from(const struct replica *replica, const struct live_request *r, int t)
+{
+    return r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked;
+}
+
 /* The first n blocks are there. Finds the units behind them, and counts their blocks by tier; uses:
  * they are loaded now. Returns how many blocks are there in all. */
-static int32_t walk(const struct replica *replica, const struct live_request *r, int32_t n,
-                    int32_t limit, bool uses, int32_t n_blocks[N_TIERS])
+static int32_t walk(struct replica *replica, const struct live_request *r, int32_t n, int32_t limit,
+                    bool uses, int32_t n_blocks[N_TIERS])
 {
     const int32_t longest = longest_unit(replica);
     uint64_t identity = r->identity;
@@ -65,6 +71,8 @@ static int32_t walk(const struct replica *replica, const struct live_request *r,
         n = i + 1;
         if (uses)
             kv_tier_use(replica->tiers.of[t], identity);
+        if (uses && loads_from(replica, r, t))
+            tiers_pin(&replica->tiers, t, identity);
     }
     return n;
 }
@@ -106,8 +114,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
 IFL_APART bool replica_loads_apart(const struct replica *replica, const struct live_request *r)
 {
     for (int t = 0; t < N_TIERS; t++)
-        if (r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked &&
-            replica->tiers.of[t]->rules.loads == TIER_LOADS_APART)
+        if (loads_from(replica, r, t) && replica->tiers.of[t]->rules.loads == TIER_LOADS_APART)
             return true;
     return false;
 }
@@ -115,7 +122,7 @@ IFL_APART bool replica_loads_apart(const struct replica *replica, const struct l
 static bool loads_over_link(const struct replica *replica, const struct live_request *r)
 {
     for (int t = 0; t < N_TIERS; t++)
-        if (r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked)
+        if (loads_from(replica, r, t))
             return true;
     return false;
 }

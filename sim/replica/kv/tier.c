@@ -151,11 +151,33 @@ static void leave(struct kv_tier *tier, int32_t at)
         tier->touched_last = TIER_NONE;
 }
 
-/* TIER_NONE: all that is held is still on its way. */
-static int32_t first_to_go(const struct kv_tier *tier)
+/* Units that loads read are taken off the order, and put back, on the way to the first that may go.
+ */
+static int32_t first_in_order(struct kv_tier *tier)
 {
-    return tier->rules.evicts == TIER_EVICTS_LRU ? tier->kept.oldest
-                                                 : kv_evictor_first(&tier->order);
+    int32_t passed = TIER_NONE, first;
+    while ((first = kv_evictor_first(&tier->order)) >= 0 && tier->units[first].n_loads > 0) {
+        kv_evictor_remove(&tier->order, (uint32_t)first);
+        tier->units[first].older = passed;
+        passed = first;
+    }
+    for (; passed != TIER_NONE; passed = tier->units[passed].older) {
+        const struct kv_seat *seat = kv_seat(&tier->order, passed);
+        kv_evictor_put(&tier->order, (uint32_t)passed,
+                       (struct kv_rank){.key = seat->key, .touched = seat->touched});
+    }
+    return first < 0 ? TIER_NONE : first;
+}
+
+/* TIER_NONE: all that is held is on its way, to the tier or from it. */
+static int32_t first_to_go(struct kv_tier *tier)
+{
+    int32_t at = tier->kept.oldest;
+    if (tier->rules.evicts != TIER_EVICTS_LRU)
+        return first_in_order(tier);
+    while (at != TIER_NONE && tier->units[at].n_loads > 0)
+        at = tier->units[at].younger;
+    return at;
 }
 
 /* Used now, but before what stands in front of it in its prompt. */
@@ -226,9 +248,23 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity)
         lose(tier, at);
 }
 
+int32_t kv_tier_pin(struct kv_tier *tier, uint64_t identity)
+{
+    const int32_t at = find(tier, identity);
+    if (at == TIER_NONE || !tier->units[at].there)
+        return TIER_NONE;
+    tier->units[at].n_loads++;
+    return at;
+}
+
+void kv_tier_let_go(struct kv_tier *tier, int32_t slot)
+{
+    tier->units[slot].n_loads--;
+}
+
 /* ---- storing ---- */
 
-/* Room for one more unit; false: all that is held is still on its way. */
+/* Room for one more unit; false: all that is held is on its way. */
 static bool make_room(struct kv_tier *tier)
 {
     if (tier->n_held < tier->rules.n_units)

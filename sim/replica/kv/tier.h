@@ -2,11 +2,11 @@
  *
  * A tier stores units of K/V. A unit is one or more whole blocks. Its name is the identity of its
  * last block, which covers all tokens before it (identity.h). A unit can be found once its K/V has
- * arrived; until then it is not evicted. enum tier_evict says which unit is evicted if there is no
- * room. A unit counts as used when a request loads it, and when a request offers it although the
- * tier has it. Of the units of one prompt, those at the end count as used before those at the
- * beginning (vLLM's lru_manager.py and LMCache's touch_cache go through the units from the last to
- * the first). Memory of units that were never stored is not touched. */
+ * arrived. It is not evicted before that, and while a load reads it. enum tier_evict says which
+ * unit is evicted if there is no room. A unit counts as used when a request loads it, and when a
+ * request offers it although the tier has it. Of the units of one prompt, those at the end count as
+ * used before those at the beginning (vLLM's lru_manager.py and LMCache's touch_cache go through
+ * the units from the last to the first). Memory of units that were never stored is not touched. */
 #ifndef SIM_REPLICA_KV_TIER_H
 #define SIM_REPLICA_KV_TIER_H
 
@@ -93,6 +93,7 @@ struct tier_unit {
                                for a unit that is only counted: requests that have offered it */
     bool stored, there;     /* the unit has room in the tier; its K/V has arrived */
     bool offered;           /* the unit was offered while its K/V was to come */
+    int32_t n_loads;        /* loads under way that read the unit */
     int32_t place;          /* place of its K/V, if the tier has places (tier_places.h) */
 };
 
@@ -141,6 +142,10 @@ static inline void kv_tier_begin(struct kv_tier *tier)
 /* A request loads the unit, which could be found when the plan began: counts as a use, or, if
  * `keeps` is false, removes the unit. Does nothing if the unit has been evicted since. */
 void kv_tier_use(struct kv_tier *tier, uint64_t identity);
+/* A load begins to read the unit, which is not evicted until kv_tier_let_go. Returns the slot of
+ * the unit; TIER_NONE: the tier no longer has it. */
+int32_t kv_tier_pin(struct kv_tier *tier, uint64_t identity);
+void kv_tier_let_go(struct kv_tier *tier, int32_t slot);
 /* A request has computed the unit, or found it on the device. If the tier has the unit, this counts
  * as a use. Otherwise the unit is stored, as a unit to come, if it was offered often enough and
  * there is room. blocks: the device blocks of the unit; read only if the tier has places. */
