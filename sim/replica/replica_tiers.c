@@ -86,6 +86,23 @@ static bool is_worth_it(const struct replica *replica, const int32_t n_blocks[N_
     return true;
 }
 
+/* Of the blocks behind the device's, up to `end`, those that a prefetch for the request has brought
+ * to the first tier. */
+static int32_t count_prefetched(const struct replica *replica, const struct live_request *r,
+                                int32_t end)
+{
+    const struct kv_tier *host = replica->tiers.of[TIER_HOST];
+    uint64_t identity = r->identity;
+    int32_t n = 0;
+    for (int32_t i = r->n_hit; i < end; i++) {
+        identity = kv_identity(r, identity, i, block_tokens(replica));
+        if ((i + 1) % host->rules.unit_blocks == 0 &&
+            kv_tier_has_for(host, identity, r->pub.serial))
+            n += ifl_min(host->rules.unit_blocks, i + 1 - r->n_hit);
+    }
+    return n;
+}
+
 int32_t replica_find_below(struct replica *replica, struct live_request *r, int32_t limit)
 {
     struct live_tiers *own = &live_own(r)->tiers;
@@ -94,6 +111,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
     for (int t = 0; t < N_TIERS; t++)
         own->n_blocks[t] = 0;
     int32_t n = walk(replica, r, n_hit, limit, false, own->n_blocks);
+    own->n_prefetched = own->prefetched_from == TIER_HOST ? 0 : count_prefetched(replica, r, n);
     const bool gives = outside && outside->rules.prefetch == TIER_LOADS_ITSELF;
     const int32_t n_given = gives ? ifl_min(replica_given_blocks(replica, r, outside), limit) : 0;
     if (n_given > n) {
@@ -103,6 +121,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
     if (!is_worth_it(replica, own->n_blocks, n - n_hit)) {
         for (int t = 0; t < N_TIERS; t++)
             own->n_blocks[t] = 0;
+        own->n_prefetched = 0;
         n = n_hit;
     }
     r->n_below = n > n_hit ? n * block_tokens(replica) : 0;
@@ -177,11 +196,11 @@ bool replica_load_below(struct replica *replica, struct live_request *r, int32_t
     return true;
 }
 
-/* What has come to the first tier for it was found in the other one. */
+/* What a prefetch has brought to the first tier for it was found in the other one. */
 IFL_APART void replica_note_found(struct replica *replica, struct live_request *r)
 {
     struct live_tiers *own = &live_own(r)->tiers;
-    const int32_t n_prefetched = ifl_min(own->n_prefetched, own->n_blocks[TIER_HOST]);
+    const int32_t n_prefetched = own->n_prefetched;
     r->cached_tokens = r->pub.stale.n_computed;
     for (int t = 0; t < N_TIERS; t++)
         own->found_tokens[t] = own->n_blocks[t] * block_tokens(replica);

@@ -220,7 +220,6 @@ static int end_batch(struct prefetching *prefetching, const struct link_arrival 
     }
     kv_tier_land(replica->tiers.of[TIER_HOST], p->chain);
     p->chain = TIER_NONE;
-    replica_prefetched(p->r, p->n_batch_blocks);
     if (record(prefetching, p, arrival, error) < 0)
         return error->code;
     return tiering_hear_step(prefetching->loop->tiering, replica, error) < 0

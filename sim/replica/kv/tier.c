@@ -220,6 +220,19 @@ bool kv_tier_has(const struct kv_tier *tier, uint64_t identity)
     return at != TIER_NONE && tier->units[at].there;
 }
 
+/* Two requests at once have not the same one; never 0. */
+static uint32_t tag_of(uint64_t serial)
+{
+    return (uint32_t)serial | UINT32_C(1) << 31;
+}
+
+bool kv_tier_has_for(const struct kv_tier *tier, uint64_t identity, uint64_t serial)
+{
+    const int32_t at = find(tier, identity);
+    return at != TIER_NONE && tier->units[at].there &&
+           tier->units[at].fetched_for == tag_of(serial);
+}
+
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity)
 {
     const int32_t at = find(tier, identity);
@@ -356,7 +369,7 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint
     kv_tier_offer(tier, known ? identity : ifl_mix(~++tier->n_anonymous), blocks);
 }
 
-bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain)
+bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, uint64_t serial, int32_t *chain)
 {
     const int32_t at = find(tier, identity);
     if (at != TIER_NONE && tier->units[at].stored) {
@@ -369,6 +382,7 @@ bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain)
     if (at != TIER_NONE)
         forget_count(tier, at);
     hold(tier, add(tier, identity), chain);
+    tier->units[*chain].fetched_for = tag_of(serial);
     return true;
 }
 

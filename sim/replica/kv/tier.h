@@ -93,8 +93,9 @@ struct tier_unit {
                                for a unit that is only counted: requests that have offered it */
     bool stored, there;     /* the unit has room in the tier; its K/V has arrived */
     bool offered;           /* the unit was offered while its K/V was to come */
-    int32_t n_loads;        /* loads under way that read the unit */
-    int32_t place;          /* place of its K/V, if the tier has places (tier_places.h) */
+    uint32_t fetched_for; /* tag of the request that its K/V was prefetched for; 0: it was stored */
+    int32_t n_loads;      /* loads under way that read the unit */
+    int32_t place;        /* place of its K/V, if the tier has places (tier_places.h) */
 };
 
 /* Units in order of use; the counted ones of store_after are a second list of this kind. */
@@ -157,8 +158,10 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
 
 /* Makes room for a unit that comes from another tier. Returns false if there is none. A unit that
- * is not in the tier yet is put in front of the chain. */
-bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain);
+ * is not in the tier yet is put in front of the chain. serial: of the request that it comes for. */
+bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, uint64_t serial, int32_t *chain);
+/* True if the unit can be found, and has come for the request with that serial. */
+bool kv_tier_has_for(const struct kv_tier *tier, uint64_t identity, uint64_t serial);
 /* Returns the units stored since the last call, as a chain for kv_tier_land, the end of a prompt
  * before its beginning; TIER_NONE: none. */
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
