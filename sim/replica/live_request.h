@@ -73,7 +73,7 @@ struct live_tiers {
     int prefetched_from;     /* the tier that the K/V comes from */
     int32_t prefetch_tokens; /* tokens of the prompt to prefetch, behind those found nearer to the
                                 device */
-    int32_t n_prefetched;    /* blocks that have come */
+    int32_t n_prefetched;    /* of n_blocks of the first tier, those that have come for it */
     int64_t passed_ns;
 };
 

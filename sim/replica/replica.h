@@ -383,8 +383,6 @@ bool replica_ask_prefetch(struct replica *replica, struct live_request *r,
  * the units that are not in the first tier yet, for kv_tier_land or kv_tier_drop. */
 int32_t replica_take_prefetch(struct replica *replica, const struct live_request *r,
                               struct prefetch_ask *ask, int32_t most_units, int32_t *chain);
-/* Notes that n_blocks blocks have come for r. */
-void replica_prefetched(struct live_request *r, int32_t n_blocks);
 /* Notes that the prefetch of r has ended. */
 void replica_end_prefetch(struct live_request *r, int64_t now_ns);
 /* A plan has reached r while some of its K/V is still to come. Returns true if the plan passes over

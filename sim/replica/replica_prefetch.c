@@ -75,7 +75,7 @@ int32_t replica_take_prefetch(struct replica *replica, const struct live_request
         ask->identity = kv_identity(r, ask->identity, ask->from, block_tokens(replica));
         if (++ask->from % tier->rules.unit_blocks != 0)
             continue;
-        if (!kv_tier_expect(host, ask->identity, chain)) {
+        if (!kv_tier_expect(host, ask->identity, r->pub.serial, chain)) {
             ask->end = ask->from;
             break;
         }
@@ -83,11 +83,6 @@ int32_t replica_take_prefetch(struct replica *replica, const struct live_request
         n_units++;
     }
     return n_units;
-}
-
-void replica_prefetched(struct live_request *r, int32_t n_blocks)
-{
-    live_own(r)->tiers.n_prefetched += n_blocks;
 }
 
 void replica_end_prefetch(struct live_request *r, int64_t now_ns)

@@ -49,10 +49,16 @@ static int32_t longest_unit(const struct replica *replica)
     return longest;
 }
 
+/* The request has found K/V there, and its load takes time. */
+static bool loads_from(const struct replica *replica, const struct live_request *r, int t)
+{
+    return r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked;
+}
+
 /* The first n blocks are there. Finds the units behind them, and counts their blocks by tier; uses:
  * they are loaded now. Returns how many blocks are there in all. */
-static int32_t walk(const struct replica *replica, const struct live_request *r, int32_t n,
-                    int32_t limit, bool uses, int32_t n_blocks[N_TIERS])
+static int32_t walk(struct replica *replica, const struct live_request *r, int32_t n, int32_t limit,
+                    bool uses, int32_t n_blocks[N_TIERS])
 {
     const int32_t longest = longest_unit(replica);
     uint64_t identity = r->identity;
@@ -65,6 +71,8 @@ static int32_t walk(const struct replica *replica, const struct live_request *r,
         n = i + 1;
         if (uses)
             kv_tier_use(replica->tiers.of[t], identity);
+        if (uses && loads_from(replica, r, t))
+            tiers_pin(&replica->tiers, t, identity);
     }
     return n;
 }
@@ -78,6 +86,23 @@ static bool is_worth_it(const struct replica *replica, const int32_t n_blocks[N_
     return true;
 }
 
+/* Of the blocks behind the device's, up to `end`, those that a prefetch for the request has brought
+ * to the first tier. */
+static int32_t count_prefetched(const struct replica *replica, const struct live_request *r,
+                                int32_t end)
+{
+    const struct kv_tier *host = replica->tiers.of[TIER_HOST];
+    uint64_t identity = r->identity;
+    int32_t n = 0;
+    for (int32_t i = r->n_hit; i < end; i++) {
+        identity = kv_identity(r, identity, i, block_tokens(replica));
+        if ((i + 1) % host->rules.unit_blocks == 0 &&
+            kv_tier_has_for(host, identity, r->pub.serial))
+            n += ifl_min(host->rules.unit_blocks, i + 1 - r->n_hit);
+    }
+    return n;
+}
+
 int32_t replica_find_below(struct replica *replica, struct live_request *r, int32_t limit)
 {
     struct live_tiers *own = &live_own(r)->tiers;
@@ -86,6 +111,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
     for (int t = 0; t < N_TIERS; t++)
         own->n_blocks[t] = 0;
     int32_t n = walk(replica, r, n_hit, limit, false, own->n_blocks);
+    own->n_prefetched = own->prefetched_from == TIER_HOST ? 0 : count_prefetched(replica, r, n);
     const bool gives = outside && outside->rules.prefetch == TIER_LOADS_ITSELF;
     const int32_t n_given = gives ? ifl_min(replica_given_blocks(replica, r, outside), limit) : 0;
     if (n_given > n) {
@@ -95,6 +121,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
     if (!is_worth_it(replica, own->n_blocks, n - n_hit)) {
         for (int t = 0; t < N_TIERS; t++)
             own->n_blocks[t] = 0;
+        own->n_prefetched = 0;
         n = n_hit;
     }
     r->n_below = n > n_hit ? n * block_tokens(replica) : 0;
@@ -106,8 +133,7 @@ int32_t replica_find_below(struct replica *replica, struct live_request *r, int3
 IFL_APART bool replica_loads_apart(const struct replica *replica, const struct live_request *r)
 {
     for (int t = 0; t < N_TIERS; t++)
-        if (r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked &&
-            replica->tiers.of[t]->rules.loads == TIER_LOADS_APART)
+        if (loads_from(replica, r, t) && replica->tiers.of[t]->rules.loads == TIER_LOADS_APART)
             return true;
     return false;
 }
@@ -115,7 +141,7 @@ IFL_APART bool replica_loads_apart(const struct replica *replica, const struct l
 static bool loads_over_link(const struct replica *replica, const struct live_request *r)
 {
     for (int t = 0; t < N_TIERS; t++)
-        if (r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked)
+        if (loads_from(replica, r, t))
             return true;
     return false;
 }
@@ -170,11 +196,11 @@ bool replica_load_below(struct replica *replica, struct live_request *r, int32_t
     return true;
 }
 
-/* What has come to the first tier for it was found in the other one. */
+/* What a prefetch has brought to the first tier for it was found in the other one. */
 IFL_APART void replica_note_found(struct replica *replica, struct live_request *r)
 {
     struct live_tiers *own = &live_own(r)->tiers;
-    const int32_t n_prefetched = ifl_min(own->n_prefetched, own->n_blocks[TIER_HOST]);
+    const int32_t n_prefetched = own->n_prefetched;
     r->cached_tokens = r->pub.stale.n_computed;
     for (int t = 0; t < N_TIERS; t++)
         own->found_tokens[t] = own->n_blocks[t] * block_tokens(replica);

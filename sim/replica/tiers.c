@@ -29,9 +29,22 @@ void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t pl
             tier_places_read(places, place, i - end + places->unit_blocks), r->blocks[i]};
 }
 
+void tiers_pin(struct tiers *tiers, int tier, uint64_t identity)
+{
+    const size_t n = tiers->n_pins, cap = 2 * n + 64;
+    if (n == tiers->cap_pins) {
+        ifl_require(array_grow(&tiers->pins, n, cap, sizeof *tiers->pins) == 0);
+        tiers->cap_pins = cap;
+    }
+    const int32_t slot = kv_tier_pin(tiers->of[tier], identity);
+    if (slot != TIER_NONE)
+        tiers->pins[tiers->n_pins++] = (struct tier_pin){tier, slot};
+}
+
 void tiers_destroy(struct tiers *tiers)
 {
     free(tiers->asked);
     free(tiers->copies);
+    free(tiers->pins);
     *tiers = (struct tiers){0};
 }

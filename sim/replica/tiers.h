@@ -31,6 +31,13 @@ struct tier_ask {
     /* range in tiers.copies, if the first tier has places: from blocks of the tier to blocks of the
      * request */
     size_t first_copy, n_copies;
+    size_t first_pin, n_pins; /* range in tiers.pins */
+};
+
+/* A unit of a tier that a load reads. */
+struct tier_pin {
+    int tier;
+    int32_t slot;
 };
 
 /* K/V to be moved from `tier` to the first tier for a waiting request: blocks from to end - 1 of
@@ -52,6 +59,8 @@ struct tiers {
     struct ifl_copy *copies; /* [n_copies] copies of the loads in `asked`, and of the load to be
                                 asked for next */
     size_t n_copies, cap_copies, n_copies_asked;
+    struct tier_pin *pins; /* [n_pins] as copies */
+    size_t n_pins, cap_pins, n_pins_asked;
 };
 
 /* Counts the changes of what can be found in the tiers. */
@@ -96,8 +105,11 @@ static inline void tiers_ask(struct tiers *tiers, struct live_request *r, bool a
                              .attempt = r->attempt,
                              .at_once = at_once,
                              .first_copy = tiers->n_copies_asked,
-                             .n_copies = tiers->n_copies - tiers->n_copies_asked};
+                             .n_copies = tiers->n_copies - tiers->n_copies_asked,
+                             .first_pin = tiers->n_pins_asked,
+                             .n_pins = tiers->n_pins - tiers->n_pins_asked};
     tiers->n_copies_asked = tiers->n_copies;
+    tiers->n_pins_asked = tiers->n_pins;
     for (int i = 0; i < N_TIERS; i++)
         ask->n_blocks[i] = r->rare->tiers.n_blocks[i];
 }
@@ -106,12 +118,15 @@ static inline void tiers_clear_asked(struct tiers *tiers)
 {
     tiers->n_asked = 0;
     tiers->n_copies = tiers->n_copies_asked = 0;
+    tiers->n_pins = tiers->n_pins_asked = 0;
 }
 
 /* Lists copies for blocks n to end - 1 of r, which are the last blocks of that place of the tier.
  */
 void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t place,
                      const struct live_request *r, int32_t n, int32_t end);
+/* The load to be asked for next reads the unit of that tier, if the tier has it. */
+void tiers_pin(struct tiers *tiers, int tier, uint64_t identity);
 void tiers_destroy(struct tiers *tiers);
 
 #endif

@@ -158,33 +158,6 @@ static int begin_next(struct prefetching *prefetching, struct line *line, struct
     return rc < 0 ? rc : 0;
 }
 
-int prefetching_hear_join(struct prefetching *prefetching, struct replica *replica,
-                          struct live_request *r, struct ifl_error *error)
-{
-    struct prefetch_ask ask;
-    if (!replica_ask_prefetch(replica, r, &ask))
-        return 0;
-    if (slots_reserve(&prefetching->slots, &prefetching->of, sizeof *prefetching->of) < 0)
-        return ifl_fail_nomem(error);
-    const uint32_t slot = slots_take(&prefetching->slots);
-    struct line *line = &prefetching->lines[line_of(replica->fixed.number, ask.tier)];
-    prefetching->of[slot] = (struct prefetch){.r = r,
-                                              .serial = r->pub.serial,
-                                              .row = r->row,
-                                              .attempt = r->attempt,
-                                              .replica = replica->fixed.number,
-                                              .next = NO_SLOT,
-                                              .ask = ask,
-                                              .sent_ns = prefetching->loop->now_ns};
-    if (line->first != NO_SLOT) {
-        prefetching->of[line->last].next = slot;
-        line->last = slot;
-        return 0;
-    }
-    line->first = line->last = slot;
-    return begin_next(prefetching, line, error);
-}
-
 /* ---- what has come ---- */
 
 int64_t prefetching_next_ns(const struct prefetching *prefetching)
@@ -216,21 +189,37 @@ static int record(const struct prefetching *prefetching, const struct prefetch *
     return ifl_record_move(prefetching->flight->recorder, &move, error);
 }
 
+static void drop_batch(struct prefetch *p, struct replica *replica)
+{
+    kv_tier_drop(replica->tiers.of[TIER_HOST], p->chain);
+    p->chain = TIER_NONE;
+}
+
+/* Only the first in line has a batch under way. */
+void prefetching_drop_left(struct prefetching *prefetching, struct replica *replica)
+{
+    for (int t = TIER_HOST + 1; t < N_TIERS; t++) {
+        const uint32_t slot = prefetching->lines[line_of(replica->fixed.number, t)].first;
+        if (slot != NO_SLOT && !still_waits(&prefetching->of[slot]))
+            drop_batch(&prefetching->of[slot], replica);
+    }
+}
+
 static int end_batch(struct prefetching *prefetching, const struct link_arrival *arrival,
                      struct ifl_error *error)
 {
     const uint32_t slot = (uint32_t)arrival->tag;
-    const struct prefetch *p = &prefetching->of[slot];
+    struct prefetch *p = &prefetching->of[slot];
     struct replica *replica = replica_at(prefetching, p->replica);
     struct line *line = &prefetching->lines[line_of(p->replica, p->ask.tier)];
     ifl_assert(line->first == slot);
     if (!still_waits(p)) {
-        kv_tier_drop(replica->tiers.of[TIER_HOST], p->chain);
+        drop_batch(p, replica);
         finish(prefetching, line);
         return begin_next(prefetching, line, error);
     }
     kv_tier_land(replica->tiers.of[TIER_HOST], p->chain);
-    replica_prefetched(p->r, p->n_batch_blocks);
+    p->chain = TIER_NONE;
     if (record(prefetching, p, arrival, error) < 0)
         return error->code;
     return tiering_hear_step(prefetching->loop->tiering, replica, error) < 0
@@ -246,4 +235,36 @@ int prefetching_end(struct prefetching *prefetching, struct ifl_error *error)
         if (end_batch(prefetching, &arrival, error) < 0)
             return error->code;
     return rc < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+/* ---- requests that come ---- */
+
+/* A batch that takes no time has arrived before the next plan. */
+int prefetching_hear_join(struct prefetching *prefetching, struct replica *replica,
+                          struct live_request *r, struct ifl_error *error)
+{
+    struct prefetch_ask ask;
+    if (!replica_ask_prefetch(replica, r, &ask))
+        return 0;
+    if (slots_reserve(&prefetching->slots, &prefetching->of, sizeof *prefetching->of) < 0)
+        return ifl_fail_nomem(error);
+    const uint32_t slot = slots_take(&prefetching->slots);
+    struct line *line = &prefetching->lines[line_of(replica->fixed.number, ask.tier)];
+    prefetching->of[slot] = (struct prefetch){.r = r,
+                                              .serial = r->pub.serial,
+                                              .row = r->row,
+                                              .attempt = r->attempt,
+                                              .replica = replica->fixed.number,
+                                              .next = NO_SLOT,
+                                              .ask = ask,
+                                              .chain = TIER_NONE,
+                                              .sent_ns = prefetching->loop->now_ns};
+    if (line->first != NO_SLOT) {
+        prefetching->of[line->last].next = slot;
+        line->last = slot;
+        return 0;
+    }
+    line->first = line->last = slot;
+    return begin_next(prefetching, line, error) < 0 ? error->code
+                                                    : prefetching_end(prefetching, error);
 }

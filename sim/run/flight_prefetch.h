@@ -22,6 +22,9 @@ void prefetching_destroy(struct prefetching *prefetching);
 int64_t prefetching_next_ns(const struct prefetching *prefetching);
 /* Handles the batches that have arrived by now. */
 int prefetching_end(struct prefetching *prefetching, struct ifl_error *error);
+/* Drops the batches under way for requests of the replica that no longer wait for them. Each one
+ * occupies its link until it would have arrived. */
+void prefetching_drop_left(struct prefetching *prefetching, struct replica *replica);
 /* Call it when r has joined the replica, which must have a tier to prefetch from. */
 int prefetching_hear_join(struct prefetching *prefetching, struct replica *replica,
                           struct live_request *r, struct ifl_error *error);

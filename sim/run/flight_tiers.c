@@ -19,6 +19,8 @@ struct load {
     enum ifl_status left;
     uint32_t *read; /* [n_read] blocks of the tier, where an executor copies them */
     size_t n_read;
+    struct tier_pin *pins; /* [n_pins] units of tiers that it reads */
+    size_t n_pins;
 };
 
 #define TO_TIER UINT32_MAX
@@ -112,6 +114,14 @@ struct tiering *tiering_create(struct loop *loop, struct ifl_error *error)
     return tiering;
 }
 
+static void free_lists(struct load *load)
+{
+    free(load->read);
+    free(load->pins);
+    load->read = NULL;
+    load->pins = NULL;
+}
+
 void tiering_destroy(struct tiering *tiering)
 {
     if (!tiering)
@@ -119,7 +129,7 @@ void tiering_destroy(struct tiering *tiering)
     carrier_destroy(&tiering->carrier);
     prefetching_destroy(tiering->prefetching);
     for (uint32_t i = 0; i < tiering->load_slots.n; i++)
-        free(tiering->loads[i].read);
+        free_lists(&tiering->loads[i]);
     slots_destroy(&tiering->load_slots);
     slots_destroy(&tiering->flying_slots);
     free(tiering->loads);
@@ -302,8 +312,27 @@ static void end_reading(const struct tiering *tiering, struct load *load)
     struct kv_tier *const *of = tiering->flight->replicas[load->replica].tiers.of;
     for (size_t i = 0; i < load->n_read; i++)
         tier_places_done(of[TIER_HOST]->places, load->read[i]);
-    free(load->read);
-    load->read = NULL;
+    free_lists(load);
+}
+
+static int keep_pins(const struct replica *replica, struct load *load)
+{
+    const struct tier_ask *ask = &load->ask;
+    load->pins = malloc((ask->n_pins + 1) * sizeof *load->pins);
+    if (!load->pins)
+        return IFL_E_NOMEM;
+    for (; load->n_pins < ask->n_pins; load->n_pins++)
+        load->pins[load->n_pins] = replica->tiers.pins[ask->first_pin + load->n_pins];
+    return 0;
+}
+
+/* The load has read what it needs of the tier. */
+static void let_go(const struct tiering *tiering, const struct load *load, int tier)
+{
+    struct kv_tier *of = tiering->flight->replicas[load->replica].tiers.of[tier];
+    for (size_t i = 0; i < load->n_pins; i++)
+        if (load->pins[i].tier == tier)
+            kv_tier_let_go(of, load->pins[i].slot);
 }
 
 static int begin_load(struct tiering *tiering, struct replica *replica, const struct tier_ask *ask,
@@ -321,7 +350,7 @@ static int begin_load(struct tiering *tiering, struct replica *replica, const st
                           .asked_ns = tiering->loop->now_ns,
                           .holds = ask->at_once && (submits || copies),
                           .left = IFL_FINISHED};
-    if (copies && list_load(tiering, replica, load) < 0)
+    if (keep_pins(replica, load) < 0 || (copies && list_load(tiering, replica, load) < 0))
         return ifl_fail_nomem(error);
     for (int t = 0; t < N_TIERS && rc == 0; t++) {
         if (ask->n_blocks[t] == 0 || !replica->tiers.of[t]->rules.linked)
@@ -336,6 +365,13 @@ static int begin_load(struct tiering *tiering, struct replica *replica, const st
     }
     tiering->n_before[number] += load->holds;
     return rc;
+}
+
+/* A request of it may have started, or left, before a batch for it arrived. */
+static void drop_left(struct tiering *tiering, struct replica *replica)
+{
+    if (tiering->prefetching)
+        prefetching_drop_left(tiering->prefetching, replica);
 }
 
 int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool submits,
@@ -356,6 +392,7 @@ int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool sub
     for (size_t i = 0; i < tiers->n_asked && rc == 0; i++)
         rc = begin_load(tiering, replica, &tiers->asked[i], submits, hides, error);
     tiers_clear_asked(tiers);
+    drop_left(tiering, replica);
     if (rc == 0)
         rc = flush(tiering, replica, error);
     tell_changes(tiering, replica);
@@ -364,6 +401,7 @@ int tiering_hear_plan(struct tiering *tiering, struct replica *replica, bool sub
 
 int tiering_hear_step(struct tiering *tiering, struct replica *replica, struct ifl_error *error)
 {
+    drop_left(tiering, replica);
     const int rc = flush(tiering, replica, error);
     tell_changes(tiering, replica);
     return rc;
@@ -453,6 +491,7 @@ static int end_transfer(struct tiering *tiering, const struct link_arrival *arri
     if (record_load(tiering, &flying, arrival, error) < 0)
         return error->code;
     struct load *load = &tiering->loads[flying.load];
+    let_go(tiering, load, flying.tier);
     if (--load->n_flying > 0)
         return 0;
     end_reading(tiering, load);

@@ -196,6 +196,40 @@ static void expect_left(enum tier_evict evicts, bool begin_older, const char *co
     kv_tier_destroy(&tier);
 }
 
+/* Room for two; a load reads the unit that each rule evicts first, so that the other one goes.
+ * While loads read both, nothing is stored. */
+Test(tiers, loads_hold)
+{
+    for (int evicts = TIER_EVICTS_LRU; evicts <= TIER_EVICTS_SLRU; evicts++) {
+        const struct tier_rules rules = {.on = true,
+                                         .n_units = 2,
+                                         .unit_blocks = 1,
+                                         .store_after = 1,
+                                         .evicts = (enum tier_evict)evicts,
+                                         .keeps = true};
+        const bool last = evicts == TIER_EVICTS_MRU || evicts == TIER_EVICTS_FILO;
+        const uint64_t first = last ? 'B' : 'A', second = last ? 'A' : 'B';
+        struct kv_tier tier;
+        cr_assert_eq(kv_tier_create(&tier, &rules), 0);
+        offer_prompt(&tier, "A");
+        offer_prompt(&tier, "B");
+        cr_assert_eq(kv_tier_pin(&tier, 'C'), TIER_NONE);
+        const int32_t slot = kv_tier_pin(&tier, first), other = kv_tier_pin(&tier, second);
+        cr_assert_eq(kv_tier_pin(&tier, first), slot, "a second load of it");
+        offer_prompt(&tier, "C");
+        cr_expect_not(kv_tier_has(&tier, 'C'), "rule %d", evicts);
+        kv_tier_let_go(&tier, slot);
+        kv_tier_let_go(&tier, other);
+        offer_prompt(&tier, "C");
+        cr_expect(kv_tier_has(&tier, first) && kv_tier_has(&tier, 'C'), "rule %d", evicts);
+        cr_expect_not(kv_tier_has(&tier, second), "rule %d", evicts);
+        kv_tier_let_go(&tier, slot);
+        offer_prompt(&tier, "D");
+        cr_expect_not(kv_tier_has(&tier, last ? 'C' : first), "rule %d", evicts);
+        kv_tier_destroy(&tier);
+    }
+}
+
 /* Had before, by another one, and stored since: what goes as E comes. */
 Test(tiers, rules)
 {

@@ -151,11 +151,33 @@ static void leave(struct kv_tier *tier, int32_t at)
         tier->touched_last = TIER_NONE;
 }
 
-/* TIER_NONE: all that is held is still on its way. */
-static int32_t first_to_go(const struct kv_tier *tier)
+/* Units that loads read are taken off the order, and put back, on the way to the first that may go.
+ */
+static int32_t first_in_order(struct kv_tier *tier)
 {
-    return tier->rules.evicts == TIER_EVICTS_LRU ? tier->kept.oldest
-                                                 : kv_evictor_first(&tier->order);
+    int32_t passed = TIER_NONE, first;
+    while ((first = kv_evictor_first(&tier->order)) >= 0 && tier->units[first].n_loads > 0) {
+        kv_evictor_remove(&tier->order, (uint32_t)first);
+        tier->units[first].older = passed;
+        passed = first;
+    }
+    for (; passed != TIER_NONE; passed = tier->units[passed].older) {
+        const struct kv_seat *seat = kv_seat(&tier->order, passed);
+        kv_evictor_put(&tier->order, (uint32_t)passed,
+                       (struct kv_rank){.key = seat->key, .touched = seat->touched});
+    }
+    return first < 0 ? TIER_NONE : first;
+}
+
+/* TIER_NONE: all that is held is on its way, to the tier or from it. */
+static int32_t first_to_go(struct kv_tier *tier)
+{
+    int32_t at = tier->kept.oldest;
+    if (tier->rules.evicts != TIER_EVICTS_LRU)
+        return first_in_order(tier);
+    while (at != TIER_NONE && tier->units[at].n_loads > 0)
+        at = tier->units[at].younger;
+    return at;
 }
 
 /* Used now, but before what stands in front of it in its prompt. */
@@ -198,6 +220,19 @@ bool kv_tier_has(const struct kv_tier *tier, uint64_t identity)
     return at != TIER_NONE && tier->units[at].there;
 }
 
+/* Two requests at once have not the same one; never 0. */
+static uint32_t tag_of(uint64_t serial)
+{
+    return (uint32_t)serial | UINT32_C(1) << 31;
+}
+
+bool kv_tier_has_for(const struct kv_tier *tier, uint64_t identity, uint64_t serial)
+{
+    const int32_t at = find(tier, identity);
+    return at != TIER_NONE && tier->units[at].there &&
+           tier->units[at].fetched_for == tag_of(serial);
+}
+
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity)
 {
     const int32_t at = find(tier, identity);
@@ -226,9 +261,23 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity)
         lose(tier, at);
 }
 
+int32_t kv_tier_pin(struct kv_tier *tier, uint64_t identity)
+{
+    const int32_t at = find(tier, identity);
+    if (at == TIER_NONE || !tier->units[at].there)
+        return TIER_NONE;
+    tier->units[at].n_loads++;
+    return at;
+}
+
+void kv_tier_let_go(struct kv_tier *tier, int32_t slot)
+{
+    tier->units[slot].n_loads--;
+}
+
 /* ---- storing ---- */
 
-/* Room for one more unit; false: all that is held is still on its way. */
+/* Room for one more unit; false: all that is held is on its way. */
 static bool make_room(struct kv_tier *tier)
 {
     if (tier->n_held < tier->rules.n_units)
@@ -304,6 +353,7 @@ void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *bloc
     if (at != TIER_NONE && tier->units[at].stored) {
         if (tier->units[at].there)
             touch(tier, at, tier->rules.stores == TIER_STORES_COMPUTED);
+        tier->units[at].offered = !tier->units[at].there;
         return;
     }
     if (is_due(tier, at, identity) && make_room(tier))
@@ -319,7 +369,7 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint
     kv_tier_offer(tier, known ? identity : ifl_mix(~++tier->n_anonymous), blocks);
 }
 
-bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain)
+bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, uint64_t serial, int32_t *chain)
 {
     const int32_t at = find(tier, identity);
     if (at != TIER_NONE && tier->units[at].stored) {
@@ -332,6 +382,7 @@ bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain)
     if (at != TIER_NONE)
         forget_count(tier, at);
     hold(tier, add(tier, identity), chain);
+    tier->units[*chain].fetched_for = tag_of(serial);
     return true;
 }
 
@@ -368,11 +419,18 @@ void kv_tier_land(struct kv_tier *tier, int32_t chain)
     }
 }
 
+/* What is offered again is put in the order in which such a tier puts it: what was computed from
+ * the beginning of its prompt on, what was evicted from the end on. */
 void kv_tier_drop(struct kv_tier *tier, int32_t chain)
 {
+    if (tier->rules.stores == TIER_STORES_COMPUTED)
+        chain = reversed(tier, chain);
     for (int32_t next; chain != TIER_NONE; chain = next) {
-        next = tier->units[chain].younger;
+        const struct tier_unit unit = tier->units[chain];
+        next = unit.younger;
         tier->n_held--;
         discard(tier, chain);
+        if (unit.offered)
+            kv_tier_offer(tier, unit.identity, NULL);
     }
 }

@@ -2,11 +2,11 @@
  *
  * A tier stores units of K/V. A unit is one or more whole blocks. Its name is the identity of its
  * last block, which covers all tokens before it (identity.h). A unit can be found once its K/V has
- * arrived; until then it is not evicted. enum tier_evict says which unit is evicted if there is no
- * room. A unit counts as used when a request loads it, and when a request offers it although the
- * tier has it. Of the units of one prompt, those at the end count as used before those at the
- * beginning (vLLM's lru_manager.py and LMCache's touch_cache go through the units from the last to
- * the first). Memory of units that were never stored is not touched. */
+ * arrived. It is not evicted before that, and while a load reads it. enum tier_evict says which
+ * unit is evicted if there is no room. A unit counts as used when a request loads it, and when a
+ * request offers it although the tier has it. Of the units of one prompt, those at the end count as
+ * used before those at the beginning (vLLM's lru_manager.py and LMCache's touch_cache go through
+ * the units from the last to the first). Memory of units that were never stored is not touched. */
 #ifndef SIM_REPLICA_KV_TIER_H
 #define SIM_REPLICA_KV_TIER_H
 
@@ -92,7 +92,10 @@ struct tier_unit {
     int32_t n_uses;         /* requests that have used the unit, including the one that stored it;
                                for a unit that is only counted: requests that have offered it */
     bool stored, there;     /* the unit has room in the tier; its K/V has arrived */
-    int32_t place;          /* place of its K/V, if the tier has places (tier_places.h) */
+    bool offered;           /* the unit was offered while its K/V was to come */
+    uint32_t fetched_for; /* tag of the request that its K/V was prefetched for; 0: it was stored */
+    int32_t n_loads;      /* loads under way that read the unit */
+    int32_t place;        /* place of its K/V, if the tier has places (tier_places.h) */
 };
 
 /* Units in order of use; the counted ones of store_after are a second list of this kind. */
@@ -140,6 +143,10 @@ static inline void kv_tier_begin(struct kv_tier *tier)
 /* A request loads the unit, which could be found when the plan began: counts as a use, or, if
  * `keeps` is false, removes the unit. Does nothing if the unit has been evicted since. */
 void kv_tier_use(struct kv_tier *tier, uint64_t identity);
+/* A load begins to read the unit, which is not evicted until kv_tier_let_go. Returns the slot of
+ * the unit; TIER_NONE: the tier no longer has it. */
+int32_t kv_tier_pin(struct kv_tier *tier, uint64_t identity);
+void kv_tier_let_go(struct kv_tier *tier, int32_t slot);
 /* A request has computed the unit, or found it on the device. If the tier has the unit, this counts
  * as a use. Otherwise the unit is stored, as a unit to come, if it was offered often enough and
  * there is room. blocks: the device blocks of the unit; read only if the tier has places. */
@@ -151,14 +158,17 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
 
 /* Makes room for a unit that comes from another tier. Returns false if there is none. A unit that
- * is not in the tier yet is put in front of the chain. */
-bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, int32_t *chain);
+ * is not in the tier yet is put in front of the chain. serial: of the request that it comes for. */
+bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, uint64_t serial, int32_t *chain);
+/* True if the unit can be found, and has come for the request with that serial. */
+bool kv_tier_has_for(const struct kv_tier *tier, uint64_t identity, uint64_t serial);
 /* Returns the units stored since the last call, as a chain for kv_tier_land, the end of a prompt
  * before its beginning; TIER_NONE: none. */
 int32_t kv_tier_take_coming(struct kv_tier *tier, int32_t *n_units);
 /* The K/V of the units in the chain has arrived: the units can be found from now on. */
 void kv_tier_land(struct kv_tier *tier, int32_t chain);
-/* The K/V of the units in the chain will not come: forgets the units. */
+/* The K/V of the units in the chain, which kv_tier_expect has made, will not come: forgets the
+ * units. Those that were offered meanwhile are offered again. */
 void kv_tier_drop(struct kv_tier *tier, int32_t chain);
 
 #endif
