@@ -36,10 +36,6 @@ struct loading {
 
 enum returns { RETURNS_RANKED, RETURNS_PREEMPTED };
 
-struct state {
-    uint64_t n_preempted; /* so far */
-};
-
 static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct loading, max_seqs), 1024, 1, 1 << 20, NULL, "sequences",
      "most sequences on the device"},
@@ -229,12 +225,12 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
+/* Its place among those in host memory: by plan, and in a plan by order. */
 static void on_preempt(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct state *state = ifl_state(self);
     uint64_t *place = ifl_mine(self, r);
-    (void)view;
-    *place = state->n_preempted++;
+    const struct ifl_step *step = ifl_plan(view);
+    *place = ifl_next_step(view) << 24 | (step ? (uint32_t)step->n_preempted : 0);
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -246,7 +242,6 @@ const struct ifl_policy policy_batching_loading = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct loading),
-    .state_bytes = sizeof(struct state),
     .request_bytes = sizeof(uint64_t),
     .on_preempt = on_preempt,
     .steady = ifl_always_steady,
