@@ -259,10 +259,9 @@ struct ifl_step_ops {
      * slots if these are more. Returns IFL_YES or IFL_NO_BLOCKS. */
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
-    /* Gives one token, and the tokens guessed after it (see drafts), to every running request that
-     * decodes and is not scheduled yet, in order of start, but for those whose last token is in
-     * flight (ifl_may_go_on). Does the same as `schedule` of each, faster. It serves all of them or
-     * none:
+    /* Gives one token, and those guessed after it (see drafts), to every running request that
+     * decodes, is not scheduled yet and may go on (ifl_may_go_on), in order of start. Does the same
+     * as `schedule` of each, faster. It serves all of them or none:
      *   - all if spare_blocks blocks are still free afterwards, and returns true; also true if no
      *     request is left;
      *   - none otherwise, and returns false.
@@ -362,8 +361,7 @@ struct ifl_step {
     const struct ifl_step_ops *ops;
     int32_t n_tokens, n_requests;                 /* scheduled */
     int32_t n_prefill_tokens, n_prefill_requests; /* of them, in prefill */
-    int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far; of the
-                                                     plan's slot, if there are slots */
+    int32_t n_running_requests, n_running_seqs;   /* on the device by now; of the plan's slot if any */
     int32_t n_in_prefill;                         /* of view->n_running, in prefill */
     int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far; n_waiting includes
                                                      LOADED requests */
