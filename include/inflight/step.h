@@ -361,7 +361,7 @@ struct ifl_step {
     const struct ifl_step_ops *ops;
     int32_t n_tokens, n_requests;                 /* scheduled */
     int32_t n_prefill_tokens, n_prefill_requests; /* of them, in prefill */
-    int32_t n_running_requests, n_running_seqs;   /* on the device by now; of the plan's slot if any */
+    int32_t n_running_requests, n_running_seqs;   /* on the device by now, of the plan's slot */
     int32_t n_in_prefill;                         /* of view->n_running, in prefill */
     int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far; n_waiting includes
                                                      LOADED requests */
