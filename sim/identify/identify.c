@@ -124,12 +124,12 @@ static const double kernels_sd = 0.055;
 static void widen_exchange(struct quest *quest, const struct profile_test *prompts)
 {
     struct fit *fit = &quest->fit;
+    if (!fit->is_free[EXCHANGE_RATE] || fit->is_free[PROMPT_FRAC])
+        return;
     double *const ends[] = {&fit->low[EXCHANGE_RATE], &fit->high[EXCHANGE_RATE]};
     const double value = fit->value[EXCHANGE_RATE];
     const double per_log = prompts->along[EXCHANGE_RATE] / fit_unit(fit, PROMPT_FRAC);
     const double doubt = gsl_cdf_ugaussian_Pinv(0.95) * kernels_sd * per_log;
-    if (!fit->is_free[EXCHANGE_RATE] || fit->is_free[PROMPT_FRAC])
-        return;
     for (int i = 0; i < 2; i++) {
         const double by = parameter_distance(EXCHANGE_RATE, value, *ends[i]);
         *ends[i] = parameter_moved(EXCHANGE_RATE, value, copysign(hypot(by, doubt), by));

@@ -291,27 +291,24 @@ static const struct node *value_at(const struct node *root, const char *key)
     return value;
 }
 
-/* A number, a name or a list of them, as YAML writes it in one line. */
-static void print_value(const struct node *value, FILE *out)
-{
-    if (value->kind == NODE_SCALAR) {
-        fputs(value->text, out);
-        return;
-    }
-    for (size_t i = 0; i < value->n; i++) {
-        fputs(i == 0 ? "[" : ", ", out);
-        print_value(value->of[i], out);
-    }
-    fputs("]", out);
-}
-
-/* True for what print_value can print: lists of modules and maps are in the file alone. */
+/* True for a number, a name or a list of them: lists of modules and maps are in the file alone. */
 static bool has_one_line(const struct node *value)
 {
     bool has = value->kind == NODE_SCALAR || (value->kind == NODE_LIST && value->n > 0);
     for (size_t i = 0; has && value->kind == NODE_LIST && i < value->n; i++)
         has = value->of[i]->kind == NODE_SCALAR;
     return has;
+}
+
+/* What has one line, as YAML writes it. */
+static void print_value(const struct node *value, FILE *out)
+{
+    if (value->kind == NODE_SCALAR)
+        fputs(value->text, out);
+    for (size_t i = 0; i < value->n; i++)
+        fprintf(out, "%s%s", i == 0 ? "[" : ", ", value->of[i]->text);
+    if (value->kind == NODE_LIST)
+        fputs("]", out);
 }
 
 static void print_key(const struct finding *f, const struct node *root, FILE *out)

@@ -181,6 +181,14 @@ IFL_HOT bool replica_only_ticks(const struct replica *replica)
            step->n_preempted == 0 && step->n_swapped_in == 0 && replica->plan.n_rejected == 0;
 }
 
+bool replica_computes(const struct replica *replica, const struct live_request *r)
+{
+    for (size_t i = 0; i < replica->plan.n_planned; i++)
+        if (replica->plan.planned[i].r == r)
+            return true;
+    return r->in_cohort && replica->in_flight.ticks;
+}
+
 /* The batching module makes the promise and is asked nothing. */
 static bool was_asked(const struct replica *replica, enum ifl_kind kind)
 {

@@ -174,7 +174,7 @@ static const struct said *first_other_guess(const struct said_list *said)
 /* The same in any order. */
 static uint64_t print_of_row(const struct live_request *r)
 {
-    return fingerprint(1, &r->row, sizeof r->row);
+    return fingerprint(FINGERPRINT_OF_NOTHING, &r->row, sizeof r->row);
 }
 
 static uint64_t print_of_cohort(const struct replica *replica)

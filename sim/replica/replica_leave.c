@@ -71,21 +71,10 @@ static void detach(struct replica *replica, struct live_request *r)
     replica_stir_keys(replica);
 }
 
-/* True if the step that ends has tokens of r. */
-static bool takes_part(const struct replica *replica, const struct live_request *r)
-{
-    size_t i = 0;
-    if (r->in_cohort && replica->in_flight.ticks)
-        return true;
-    while (i < replica->plan.n_planned && replica->plan.planned[i].r != r)
-        i++;
-    return i < replica->plan.n_planned;
-}
-
 static bool awaits_its_step(const struct replica *replica, const struct live_request *r)
 {
     return replica->fixed.leave == LEAVE_NEXT_STEP && r->pub.state == IFL_RUNNING &&
-           !takes_part(replica, r);
+           !replica_computes(replica, r);
 }
 
 IFL_APART void replica_detach_early(struct replica *replica)

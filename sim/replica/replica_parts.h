@@ -16,6 +16,8 @@
 
 /* True if the plan decodes and does nothing else. Only such a plan may promise to repeat itself. */
 bool replica_only_ticks(const struct replica *replica);
+/* True if the step that was planned last has tokens of r. */
+bool replica_computes(const struct replica *replica, const struct live_request *r);
 
 /* ---- replica_create.c ---- */
 

@@ -252,10 +252,7 @@ bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
     }
     if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->plan.first_start)
         return true;
-    for (size_t i = 0; i < replica->plan.n_planned; i++)
-        if (replica->plan.planned[i].r == r)
-            return true;
-    return r->in_cohort && replica->in_flight.ticks;
+    return replica_computes(replica, r);
 }
 
 int64_t step_oldest_waiting_ns(struct ifl_step *step)
