@@ -50,12 +50,14 @@ struct ifl_error {
  * a header declares the function without it, `inline` still leaves an external definition (C17,
  * 6.7.4).
  * IFL_RARE, around a condition: its branch is placed behind the rest of the function and kept
- * small, so that features that are off take little room in the instruction cache. */
+ * small, so that features that are off take little room in the instruction cache. The probability
+ * is that of false: at less than 1 the compiler puts the branch of an inner loop before the code of
+ * outer loops (2 to 4 % of the time of a run). */
 #if defined(__GNUC__)
 #define IFL_COLD __attribute__((cold))
 #define IFL_APART __attribute__((noinline))
 #define IFL_HOT inline __attribute__((hot))
-#define IFL_RARE(condition) __builtin_expect_with_probability(!!(condition), 0, 0.9999)
+#define IFL_RARE(condition) __builtin_expect_with_probability(!!(condition), 0, 1.0)
 #else
 #define IFL_COLD
 #define IFL_APART

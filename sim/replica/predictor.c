@@ -13,13 +13,14 @@ static double uniform(const struct predictor *p, uint64_t request_id, uint64_t i
 }
 
 /* The median is the truth; the mean is exp(sigma^2 / 2) times as much. */
-static double with_lognormal_error(const struct predictor *p, uint64_t request_id, int32_t n_output)
+IFL_APART static double with_lognormal_error(const struct predictor *p, uint64_t request_id,
+                                             int32_t n_output)
 {
     return n_output * exp(p->sigma * gsl_cdf_ugaussian_Pinv(uniform(p, request_id, 0)));
 }
 
 /* The upper end of the bucket, as S3 reserves (Jin et al., NeurIPS 2023). */
-static double upper_end(const struct predictor *p, uint64_t request_id, int32_t n_output)
+IFL_APART static double upper_end(const struct predictor *p, uint64_t request_id, int32_t n_output)
 {
     int32_t bucket = (n_output - 1) / p->bucket_tokens;
     if (uniform(p, request_id, 0) < p->miss_frac)
@@ -31,9 +32,9 @@ IFL_HOT static int32_t predict(const struct predictor *p, uint64_t request_id, i
                                int32_t n_max_new)
 {
     double tokens = n_output;
-    if (p->model == PREDICT_LOGNORMAL)
+    if (IFL_RARE(p->model == PREDICT_LOGNORMAL))
         tokens = round(with_lognormal_error(p, request_id, n_output));
-    if (p->model == PREDICT_BUCKETS)
+    if (IFL_RARE(p->model == PREDICT_BUCKETS))
         tokens = upper_end(p, request_id, n_output);
     if (tokens > n_max_new)
         return n_max_new;

@@ -71,7 +71,7 @@ IFL_HOT bool replica_promise_ended(const struct replica *replica)
     const struct plan *plan = &replica->plan;
     if (!plan->promise.to_the_last)
         return false;
-    return plan->plans_ahead
+    return IFL_RARE(plan->plans_ahead)
                ? plan->ready_all && sees_what_is_shown(replica) && !replica->on.has_ahead &&
                      all_decode(replica, replica->leaving.n_ended)
                : all_decode(replica, 0);

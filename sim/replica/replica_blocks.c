@@ -103,7 +103,7 @@ static int32_t need_of_tokens(const struct replica *replica, const struct live_r
     const int32_t has = swapped ? 0 : r->pub.stale.n_blocks;
     const int32_t holds = replica_hold_blocks(replica, r, hold_tokens);
     const int32_t more = (swapped ? ifl_max(holds, r->pub.n_host_blocks) : holds) - has;
-    if (replica->kv.device.cached && r->pub.state == IFL_WAITING)
+    if (IFL_RARE(replica->kv.device.cached) && r->pub.state == IFL_WAITING)
         return need_beyond_hit(replica, r, more);
     if (!IFL_RARE(replica->kv.device.contiguous) || more <= 0)
         return more > 0 ? more : 0;
@@ -153,7 +153,7 @@ IFL_HOT bool replica_first_blocks(struct replica *replica, struct live_request *
 {
     ifl_assert(r->pub.state == IFL_WAITING);
     const int32_t n_hit = replica->kv.device.cached ? r->n_hit : 0;
-    if (n_hit == 0)
+    if (!IFL_RARE(n_hit > 0))
         return replica_take_blocks(replica, r, n);
     if (need_beyond_hit(replica, r, n) > replica->kv.device.n_free ||
         !replica_reserve_numbers(replica, r, n))
@@ -221,7 +221,7 @@ bool replica_cut_blocks(struct replica *replica, struct live_request *r, int32_t
 
 IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished)
 {
-    if (replica->kv.device.cached)
+    if (IFL_RARE(replica->kv.device.cached))
         replica_leave_in_cache(replica, r, finished);
     replica_count_out(replica, r);
     accounts_add_saved(&replica->kv, -replica_saved_blocks(replica, r));
@@ -321,7 +321,7 @@ int32_t replica_listed_growth(const struct replica *replica)
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
 {
     const struct kv_pool *kv = &replica->kv.device;
-    return kv->cached && (kv->cache.n_asked > 0 || replica->tiers.on) &&
+    return IFL_RARE(kv->cached) && (kv->cache.n_asked > 0 || replica->tiers.on) &&
            replica->here.waiting.n > 0 && n_new > kv->n_free - kv->cache.n_idle;
 }
 

@@ -203,7 +203,7 @@ static inline void replica_grow_counted(struct replica *replica)
 }
 static inline void replica_grow(struct replica *replica)
 {
-    if (cohort_is_ragged(&replica->here.cohort)) {
+    if (IFL_RARE(cohort_is_ragged(&replica->here.cohort))) {
         replica_grow_ragged(replica);
         return;
     }

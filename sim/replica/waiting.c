@@ -226,7 +226,7 @@ static inline void near_insert(struct waiting *waiting, struct waiter w)
     const size_t cap = NEAR_ROOM * waiting->cap;
     if (IFL_RARE(near->tail == cap))
         make_room_in_near(waiting);
-    if (before_last(&w, near))
+    if (IFL_RARE(before_last(&w, near)))
         squeeze_in(near, cap, w);
     else
         near->of[near->tail++] = w;

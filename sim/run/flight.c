@@ -203,10 +203,37 @@ IFL_APART static int hear_plan(struct loop *loop, struct replica *replica, bool 
     return rc;
 }
 
+/* The plan has nothing to submit. 1: another one is tried; 0: the replica sleeps. */
+IFL_APART static int try_again(struct loop *loop, struct replica *replica, bool lets_ended_go,
+                               size_t *n_tries, struct ifl_error *error)
+{
+    if (replica->wakes.wake_ns == loop->now_ns) {
+        *n_tries = 0;
+        return count_wake(replica, loop->now_ns, false, error) < 0 ? error->code : 1;
+    }
+    const bool moved = lets_ended_go || has_moved(replica);
+    if (replica->plan.n_rejected > 0) /* rejections are finite */
+        *n_tries = 0;
+    if (moved && *n_tries <= replica_requests(replica) + 1)
+        return 1;
+    const bool tries_on =
+        replica_overlaps(replica) && replica->moving.n_before == 0 && replica_tries_on(replica);
+    if (!tries_on) {
+        if (replica_awaits_step(replica) || sleeps(loop, replica) ||
+            !replica_give_up(replica, false))
+            return fall_asleep(loop, replica, moved, error);
+        *n_tries = 0;
+    }
+    const int rc = loop_report_gone(loop, replica, error);
+    return rc < 0 ? rc : 1;
+}
+
 IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    for (size_t n_tries = 0; replica_requests(replica) > (size_t)replica->moving.n; n_tries++) {
-        int rc = plan_once(loop->flight, replica, loop->now_ns, error);
+    int rc = 1;
+    for (size_t n_tries = 0; rc > 0 && replica_requests(replica) > (size_t)replica->moving.n;
+         n_tries++) {
+        rc = plan_once(loop->flight, replica, loop->now_ns, error);
         if (IFL_RARE(rc < 0))
             return rc;
         const bool promised = rc > 0;
@@ -225,30 +252,9 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
             loop->flight->n_plans += !promised;
             return 1;
         }
-        if (IFL_RARE(replica->wakes.wake_ns == loop->now_ns)) {
-            if (count_wake(replica, loop->now_ns, false, error) < 0)
-                return error->code;
-            n_tries = 0;
-            continue;
-        }
-        const bool moved = lets_ended_go || has_moved(replica);
-        n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
-        if (moved && n_tries <= replica_requests(replica) + 1)
-            continue;
-        if (replica_overlaps(replica) && replica->moving.n_before == 0 &&
-            replica_tries_on(replica)) {
-            if ((rc = loop_report_gone(loop, replica, error)) < 0)
-                return rc;
-            continue;
-        }
-        if (replica_awaits_step(replica) || sleeps(loop, replica) ||
-            !replica_give_up(replica, false))
-            return fall_asleep(loop, replica, moved, error);
-        if ((rc = loop_report_gone(loop, replica, error)) < 0)
-            return rc;
-        n_tries = 0;
+        rc = try_again(loop, replica, lets_ended_go, &n_tries, error);
     }
-    return 0;
+    return ifl_min(rc, 0);
 }
 
 /* Plans until the executor has work to wait for, or nothing changes any more. */

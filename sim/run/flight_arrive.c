@@ -217,9 +217,9 @@ IFL_HOT static int send_to(struct loop *loop, uint32_t number, const struct arri
     const bool departs = arrival_leaves_ns(a, &as) != IFL_NEVER || loop->places;
     const bool prefetches = replica->tiers.prefetches, sheds = door->max_waiting_reqs > 0;
     const bool pinned = departs || sheds || prefetches;
-    if (!pinned && apart_takes_mail(loop))
+    if (IFL_RARE(loop->lone != NULL) && !pinned && apart_takes_mail(loop))
         return mail_to(loop, number, a, error);
-    int rc = loop->lone ? apart_take_news(loop, error) : 0;
+    int rc = IFL_RARE(loop->lone != NULL) ? apart_take_news(loop, error) : 0;
     if (rc == 0)
         rc = loop_bring(loop, number, now_ns, error);
     if (rc == 0)
