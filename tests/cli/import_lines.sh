@@ -271,10 +271,9 @@ refused_later() {
     same "$(grep -cF "$1" logs/err)" 1 "$ran"
 }
 refused_later 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which l4 lacks' '-pp 2' l4
-refused_later 'parallel.tensor is 4, expected 1 or a profile with an all-reduce (allreduce_2, allreduce_4, allreduce_8), which a10g lacks, or a deployment with all_reduce' '-tp 4' a10g
 succeeds "$inflight" import -c 'vllm serve /models/mine -pp 2' --engine-version 0.20.0 --hardware l4
 printed "which l4 lacks: \`inflight run\` refuses this"
-for whole in '-tp 4:l4' '-pp 2:h100-sxm'; do
+for whole in '-tp 4:l4' '-tp 4:a10g' '-tp 2:a100-80gb-pcie' '-tp 2:h100-nvl' '-tp 8:h100-pcie' '-pp 2:h100-sxm'; do
     succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B ${whole%:*}" --engine-version 0.20.0 --hardware "${whole#*:}"
     unsaid 'refuses this'
 done
