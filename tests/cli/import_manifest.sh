@@ -3,10 +3,6 @@
 . "$(dirname "$0")/expect.sh"
 logs=$scripts/import
 
-# unsaid TEXT: the last command did not print it.
-unsaid() {
-    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
-}
 # reads TEXT: it is a command
 reads() {
     succeeds "$inflight" import --hardware h100-sxm --command "$1"

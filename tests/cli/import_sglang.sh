@@ -4,10 +4,6 @@
 . "$(dirname "$0")/expect.sh"
 logs=$scripts/import
 
-# unsaid TEXT: the last command did not print it.
-unsaid() {
-    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
-}
 # keys: what the last command wrote, without the report
 keys() { grep -v '^#' logs/out; }
 
