@@ -120,7 +120,8 @@ void settings_put(const struct node *map, const struct variables *own, FILE *out
         const struct node *variables = settings_member(map, variable_keys[k]);
         for (size_t i = 0; variables && i < variables->n; i++) {
             const size_t n_chars = split(variables->of[i], &name, &written);
-            const struct variable *of = written ? variables_get(own, name, n_chars) : NULL;
+            const bool is_set = n_chars > 0 && written;
+            const struct variable *of = is_set ? variables_get(own, name, n_chars) : NULL;
             if (n_chars > 0)
                 fprintf(out, "%.*s%s", (int)n_chars, name, of ? "=" : " ");
             if (n_chars > 0 && of) {
