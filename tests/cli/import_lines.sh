@@ -285,10 +285,10 @@ refused_later() {
     same "$code" 2 "$ran"
     same "$(grep -cF "$1" logs/err)" 1 "$ran"
 }
-refused_later 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which l4 lacks' '-pp 2' l4
-succeeds "$inflight" import -c 'vllm serve /models/mine -pp 2' --engine-version 0.20.0 --hardware l4
-printed "which l4 lacks: \`inflight run\` refuses this"
-for whole in '-tp 4:l4' '-tp 4:a10g' '-tp 2:a100-80gb-pcie' '-tp 2:h100-nvl' '-tp 8:h100-pcie' '-pp 2:h100-sxm'; do
+refused_later 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which b300 lacks' '-pp 2' b300
+succeeds "$inflight" import -c 'vllm serve /models/mine -pp 2' --engine-version 0.20.0 --hardware b300
+printed "which b300 lacks: \`inflight run\` refuses this"
+for whole in '-tp 4:l4' '-tp 4:a10g' '-tp 2:a100-80gb-pcie' '-tp 2:h100-nvl' '-tp 8:h100-pcie' '-pp 2:h100-sxm' '-pp 2:l4' '-pp 4:rtx-4090'; do
     succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B ${whole%:*}" --engine-version 0.20.0 --hardware "${whole#*:}"
     unsaid 'refuses this'
 done

@@ -40,8 +40,15 @@ static void expect_same_lines(const struct hardware *hw, const struct hardware *
         cr_expect_arr_eq(lines, expected, sizeof *lines, "%s of %d", hw->name, n_gpus);
 }
 
+static void expect_same_stages(const struct hardware *hw, const struct hardware *of)
+{
+    cr_expect_gt(of->send_recv.gb_per_s, 0, "%s", of->name);
+    cr_expect_eq(hw->send_recv.gb_per_s, of->send_recv.gb_per_s, "%s", hw->name);
+    cr_expect_eq(hw->send_recv.latency_us, of->send_recv.latency_us, "%s", hw->name);
+}
+
 /* Cards whose all-reduces were not measured have those of cards on the same path. */
-Test(hardware, a_path_has_one_all_reduce)
+Test(hardware, a_path_has_one_all_reduce_and_one_pipeline)
 {
     const struct {
         const char *name, *pair, *others;
@@ -58,6 +65,7 @@ Test(hardware, a_path_has_one_all_reduce)
         expect_same_lines(&hw, &pair, 2);
         expect_same_lines(&hw, &others, 4);
         expect_same_lines(&hw, &others, 8);
+        expect_same_stages(&hw, &others);
     }
 }
 
