@@ -10,13 +10,36 @@
 #include "import/manifest.h"
 #include "import/objects.h"
 #include "import/secrets.h"
+#include "import/shell.h"
 #include "import/start.h"
 
 static const struct place here = {NULL, 0};
 
 enum { MAX_FLAGS = 1024 };
 
-/* ---- the image ---- */
+/* ---- the release ---- */
+
+/* "vllm==0.9.1" of `pip install`. */
+static const char *pinned(const char *word)
+{
+    static const char *const packages[] = {"vllm", "sglang", "tensorrt-llm", "tensorrt_llm"};
+    const char *version = strstr(word, "==");
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
+        const size_t n = strlen(packages[i]);
+        if (version && strncmp(word, packages[i], n) == 0 && strchr("=[", word[n]) &&
+            version[2] >= '0' && version[2] <= '9')
+            return version + 2;
+    }
+    return NULL;
+}
+
+static int read_version(const char *word, const char *version, struct facts *facts,
+                        struct ifl_error *error)
+{
+    const int code = facts_say(facts, "version", version, here, false, error);
+    return code < 0 ? code
+                    : facts_find(facts, FOUND_MAPS, here, word, "serving.preset", NULL, error);
+}
 
 /* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. */
 static const char *tag_of(const char *word)
@@ -31,11 +54,7 @@ static const char *tag_of(const char *word)
 static int read_tag(const char *word, struct facts *facts, struct ifl_error *error)
 {
     const char *tag = tag_of(word);
-    if (!tag)
-        return 0;
-    const int code = facts_say(facts, "version", tag, here, false, error);
-    return code < 0 ? code
-                    : facts_find(facts, FOUND_MAPS, here, word, "serving.preset", NULL, error);
+    return tag ? read_version(word, tag, facts, error) : 0;
 }
 
 /* ---- environment ---- */
@@ -105,6 +124,8 @@ static int read_front(const struct words *words, size_t *i, size_t n, struct fac
         return read_variable(variable, facts, error);
     if (strstr(word, "vllm-openai:"))
         return read_tag(word, facts, error);
+    if (pinned(word))
+        return read_version(word, pinned(word), facts, error);
     if (strstr(word, "/sglang:") && tag_of(word) && /* SGLang's preset is of no release */
         facts_say(facts, "version", tag_of(word), here, false, error) < 0)
         return error->code;
@@ -257,8 +278,14 @@ static int read_flag(struct cursor *c)
 static int read_word(struct cursor *c)
 {
     const char *word = c->words->of[c->at++], *name = facts_model_name(c->facts);
+    if (strstr(word, "[@]}") || strstr(word, "[*]}"))
+        return ifl_fail(c->error, IFL_E_INPUT,
+                        "the command line: the text gives no value for %.100s, or one under a "
+                        "condition, expected its words in the command",
+                        word);
     if (facts_get(c->facts, name))
-        return facts_find(c->facts, FOUND_UNKNOWN, here, word, NULL, NULL, c->error);
+        return facts_find(c->facts, FOUND_UNKNOWN, here, word, NULL,
+                          word[0] == '$' ? "the text gives no value for it" : NULL, c->error);
     const int code = facts_say(c->facts, name, word, here, false, c->error);
     return code < 0
                ? code
@@ -309,12 +336,17 @@ static int read_words(const struct words *words, const struct start *start, stru
 }
 
 /* A shell's command is read in its place, if it starts a server. */
-static int read_inner(const struct words *words, size_t at, struct facts *facts, bool *is_read,
-                      struct ifl_error *error)
+static int read_inner(const struct words *words, size_t at, struct variables *variables,
+                      struct facts *facts, bool *is_read, struct ifl_error *error)
 {
     struct words inner;
     struct start start = {0};
-    if (words_split(words->of[at], &inner, error) < 0)
+    char *script;
+    if (shell_expand(words->of[at], variables, &script, error) < 0)
+        return error->code;
+    const int split = words_split(script, &inner, error);
+    free(script);
+    if (split < 0)
         return 0; /* no command of a shell */
     int code = start_find(&inner, &start, error);
     *is_read = code == 0 && start.program;
@@ -339,15 +371,16 @@ static int check_image(const struct words *words, const struct start *start,
                     words->of[start->at]);
 }
 
-static int read_command(const char *command, struct facts *facts, struct ifl_error *error)
+static int read_script(const char *script, struct variables *variables, struct facts *facts,
+                       struct ifl_error *error)
 {
     struct words words;
     struct start start;
     bool is_read = false;
-    if (words_split(command, &words, error) < 0)
+    if (words_split(script, &words, error) < 0)
         return error->code;
     const size_t inner = start_inner(&words);
-    int code = inner > 0 ? read_inner(&words, inner, facts, &is_read, error) : 0;
+    int code = inner > 0 ? read_inner(&words, inner, variables, facts, &is_read, error) : 0;
     if (code == 0 && !is_read)
         code = start_find(&words, &start, error);
     if (code == 0 && !is_read)
@@ -355,6 +388,19 @@ static int read_command(const char *command, struct facts *facts, struct ifl_err
     if (code == 0 && !is_read)
         code = read_words(&words, &start, facts, error);
     words_free(&words);
+    return code;
+}
+
+static int read_command(const char *command, struct facts *facts, struct ifl_error *error)
+{
+    struct variables variables = {0};
+    char *script;
+    int code = shell_expand(command, &variables, &script, error);
+    if (code == 0) {
+        code = read_script(script, &variables, facts, error);
+        free(script);
+    }
+    variables_free(&variables);
     return code;
 }
 

@@ -25,8 +25,8 @@
  *   tp_ranks          vLLM, SGLang: tensor-parallel ranks that log; of SGLang, too: dp_ranks,
  *                     ep_ranks, pp_ranks, and ranks_share_attention: whether the dp_ranks are parts
  *                     of the tp_ranks
- *   start_failed      vLLM, SGLang: the server says that it did not start
- *   memory_lacks      vLLM, SGLang: what it says of memory that does not suffice
+ *   start_failed      the server says that it did not start
+ *   memory_lacks      what it says of memory that does not suffice
  *   api_server        vLLM: it was started as a server, not as a library
  *   library           vLLM: it was started as a library */
 #ifndef SIM_IMPORT_LOG_H

@@ -37,13 +37,16 @@
     }
 
 /* What servers say of memory where it does not suffice to start, as one group: vLLM's
- * v1/worker/gpu_worker.py and v1/core/kv_cache_utils.py, SGLang's model_runner.py, PyTorch. */
+ * v1/worker/gpu_worker.py and v1/core/kv_cache_utils.py, SGLang's model_runner.py, TensorRT-LLM's
+ * _torch/pyexecutor/py_executor_creator.py, PyTorch. */
 #define MEMORY_LACKS                                                                               \
     "(Available KV cache memory: -[0-9.]+ GiB|No available memory for the cache blocks|"           \
     "[0-9.]+ Gi?B KV cache is needed, which is larger than the available KV cache memory "         \
     "\\([0-9.]+ Gi?B\\)|Free memory on device \\([^)]*\\) on startup is less than desired GPU "    \
     "memory utilization \\([^)]*\\)|Not enough memory\\. Please try to increase "                  \
-    "--mem-fraction-static|CUDA out of memory\\. Tried to allocate [0-9.]+ [KMG]iB)"
+    "--mem-fraction-static|Executor creation failed due to insufficient GPU memory|"               \
+    "Requested amount of GPU memory \\([0-9]+ bytes\\) could not be allocated|"                    \
+    "CUDA out of memory\\. Tried to allocate [0-9.]+ [KMG]iB)"
 
 #define LACKS_MEMORY(server)                                                                       \
     {                                                                                              \
@@ -509,6 +512,12 @@ const struct log_line log_lines[] = {
      {NULL},
      NULL,
      false},
+    /* executor/worker.py and executor/proxy.py; runtime/tllmRuntime.cpp */
+    FAILS(SERVER_TRTLLM, "Failed to initialize executor",
+          "(Failed to initialize executor on rank [0-9]+)"),
+    FAILS(SERVER_TRTLLM, "Executor worker", "(Executor worker (returned error|died))"),
+    FAILS(SERVER_TRTLLM, "Failed to deserialize", "(Failed to deserialize cuda engine)"),
+    LACKS_MEMORY(SERVER_TRTLLM),
     TRTLLM("CUDA graph"),
     TRTLLM("[MemUsageChange]"),
     TRTLLM("TRTGptModel "),

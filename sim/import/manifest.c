@@ -6,6 +6,8 @@
 
 #include "base/tree.h"
 
+#include "import/settings.h"
+#include "import/shell.h"
 #include "import/start.h"
 
 static const struct place here = {NULL, 0};
@@ -36,19 +38,19 @@ struct container {
     const struct node *map;      /* or, of a command without a container, the list of its words */
     bool is_item;                /* of a list, as in Kubernetes */
     const struct node *replicas; /* how many there are of it; NULL: one */
+    struct variables *given;     /* those in front of the manifest */
+    struct variables *own;       /* the container's */
 };
 
-/* The value of a key, or that of a map that is merged into this one under "<<". */
 static const struct node *member(const struct node *map, const char *key)
 {
-    const struct node *value = tree_child(map, key), *merged = tree_child(map, "<<");
-    if (value || !merged)
-        return value && !tree_is_null(value) ? value : NULL;
-    if (merged->kind == NODE_MAP)
-        return member(merged, key);
-    for (size_t i = 0; i < merged->n && !value; i++)
-        value = member(merged->of[i], key);
-    return value;
+    return settings_member(map, key);
+}
+
+/* Kubernetes, not Compose. */
+static bool is_pod(const struct container *c)
+{
+    return c->is_item || member(c->map, "args");
 }
 
 static bool is_words(const struct node *node)
@@ -65,25 +67,40 @@ static bool has_words(const struct node *map)
 
 /* ---- words ---- */
 
-static void put_escaped(const char *text, FILE *out)
-{
-    for (; *text; text++)
-        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, out);
-}
-
 static void put_quoted(const char *word, FILE *out)
 {
-    fputc('\'', out);
-    put_escaped(word, out);
-    fputs("' ", out);
+    expand_quote(word, out);
+    fputc(' ', out);
+}
+
+/* The text with values of variables: those in front of the manifest, and the container's. Compose
+ * knows only the former, and would leave the latter to a shell; a text without the former means the
+ * same value. The caller owns it. */
+static char *with_values(const struct container *c, const char *text)
+{
+    char *value = NULL;
+    size_t n_bytes;
+    FILE *out = open_memstream(&value, &n_bytes);
+    struct expansion e = {c->given, c->own, out, false};
+    if (!out)
+        return NULL;
+    if (is_pod(c))
+        expand_parentheses(c->own, text, out);
+    else
+        expand_text(&e, text, EXPAND_PLAIN);
+    return fclose(out) == 0 && !e.lacks_memory ? value : NULL;
 }
 
 /* The words of one text, as Compose splits them: a line's end is a blank. */
-static int put_text(const struct node *text, FILE *out, struct ifl_error *error)
+static int put_text(const struct container *c, const struct node *text, FILE *out,
+                    struct ifl_error *error)
 {
     struct words words;
-    struct ifl_error wrong;
-    if (words_split(text->text, &words, &wrong) < 0)
+    struct ifl_error wrong = {.code = IFL_E_NOMEM};
+    char *value = with_values(c, text->text);
+    const int split = value ? words_split(value, &words, &wrong) : IFL_E_NOMEM;
+    free(value);
+    if (split < 0)
         return wrong.code == IFL_E_INPUT ? tree_fail(text, error, "a quote is not closed")
                                          : ifl_fail_nomem(error);
     for (size_t i = 0; i < words.n; i++)
@@ -94,7 +111,8 @@ static int put_text(const struct node *text, FILE *out, struct ifl_error *error)
 }
 
 /* An item is one word, whatever it has in it: servers refuse "--flag value" as one. */
-static int put_item(const struct node *item, FILE *out, struct ifl_error *error)
+static int put_item(const struct container *c, const struct node *item, FILE *out,
+                    struct ifl_error *error)
 {
     char found[128];
     if (item->kind != NODE_SCALAR)
@@ -106,48 +124,23 @@ static int put_item(const struct node *item, FILE *out, struct ifl_error *error)
                          "%.*s and what follows are one word, expected a flag and its value as two "
                          "items, or with = between them",
                          (int)(n_chars < 100 ? n_chars : 100), item->text);
-    put_quoted(item->text, out);
-    return 0;
+    char *value = with_values(c, item->text);
+    put_quoted(value ? value : "", out);
+    free(value);
+    return value ? 0 : ifl_fail_nomem(error);
 }
 
-static int put_words(const struct node *words, FILE *out, struct ifl_error *error)
+static int put_words(const struct container *c, const struct node *words, FILE *out,
+                     struct ifl_error *error)
 {
     int code = 0;
     if (words && words->kind == NODE_MAP)
         return tree_fail(words, error, "a command is a map, expected words");
     if (words && words->kind == NODE_SCALAR)
-        return put_text(words, out, error);
+        return put_text(c, words, out, error);
     for (size_t i = 0; words && i < words->n && code == 0; i++)
-        code = put_item(words->of[i], out, error);
+        code = put_item(c, words->of[i], out, error);
     return code;
-}
-
-/* An item "NAME=value", a map of name and value, or a key with its value. A variable whose value is
- * elsewhere is its name. */
-static void put_variable(const struct node *variable, FILE *out)
-{
-    const bool is_item = variable->kind == NODE_SCALAR && !variable->key;
-    const char *key = is_item ? variable->text : variable->key;
-    const char *name = key ? key : tree_text(member(variable, "name"));
-    const char *value = is_item ? NULL : tree_text(key ? variable : member(variable, "value"));
-    if (!name)
-        return;
-    fputc('\'', out);
-    put_escaped(name, out);
-    if (value)
-        fputc('=', out);
-    put_escaped(value ? value : "", out);
-    fputs("' ", out);
-}
-
-static void put_variables(const struct node *map, FILE *out)
-{
-    static const char *const keys[] = {"environment", "env"};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        const struct node *variables = member(map, keys[k]);
-        for (size_t i = 0; variables && i < variables->n; i++)
-            put_variable(variables->of[i], out);
-    }
 }
 
 /* ---- the command of a container ---- */
@@ -157,8 +150,7 @@ static void put_variables(const struct node *map, FILE *out)
 static const char *image_program(const struct container *c, const char *own)
 {
     const char *image = tree_text(member(c->map, "image"));
-    const bool is_pod = c->is_item || member(c->map, "args");
-    if (!image || !*own || member(c->map, is_pod ? "command" : "entrypoint"))
+    if (!image || !*own || member(c->map, is_pod(c) ? "command" : "entrypoint"))
         return NULL;
     if (start_names(image, "vllm-openai"))
         return "";
@@ -175,9 +167,9 @@ static int own_words(const struct container *c, char **own, struct ifl_error *er
     FILE *out = open_memstream(own, &n_bytes);
     if (!out)
         return ifl_fail_nomem(error);
-    int code = c->map->kind == NODE_LIST ? put_words(c->map, out, error) : 0;
+    int code = c->map->kind == NODE_LIST ? put_words(c, c->map, out, error) : 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && code == 0; i++)
-        code = put_words(member(c->map, keys[i]), out, error);
+        code = put_words(c, member(c->map, keys[i]), out, error);
     return fclose(out) == 0 || code < 0 ? code : ifl_fail_nomem(error);
 }
 
@@ -189,11 +181,13 @@ static int put_command(const struct container *c, const char *program, const cha
     FILE *out = open_memstream(command, &n_bytes);
     if (!out)
         return ifl_fail_nomem(error);
-    put_variables(c->map, out);
-    if (image)
-        put_quoted(image, out);
+    settings_put(c->map, c->own, out);
+    char *tag = image ? with_values(c, image) : NULL;
+    if (tag)
+        put_quoted(tag, out);
     fprintf(out, "%s%s", program, own);
-    return fclose(out) == 0 ? 0 : ifl_fail_nomem(error);
+    free(tag);
+    return fclose(out) == 0 && (tag || !image) ? 0 : ifl_fail_nomem(error);
 }
 
 /* *command is NULL if the container starts no server. */
@@ -201,7 +195,8 @@ static int container_command(const struct container *c, char **command, struct i
 {
     char *own = NULL;
     *command = NULL;
-    int code = own_words(c, &own, error);
+    int code = settings_read(c->map, c->given, is_pod(c), c->own, error);
+    code = code < 0 ? code : own_words(c, &own, error);
     const char *program = code < 0 ? NULL : start_is_in(own) ? "" : image_program(c, own);
     if (program)
         code = put_command(c, program, own, command, error);
@@ -209,22 +204,34 @@ static int container_command(const struct container *c, char **command, struct i
     return code;
 }
 
+/* Of SkyPilot, dstack and the like: what a shell runs. */
+static int script_command(const struct container *c, char **command, struct ifl_error *error)
+{
+    char *script = NULL;
+    *command = NULL;
+    int code = settings_read(c->map, c->given, true, c->own, error);
+    code = code < 0 ? code : settings_script(c->map, c->own, &script, error);
+    if (code == 0 && start_is_in(script))
+        *command = script;
+    else
+        free(script);
+    return code;
+}
+
 /* ---- the container of a manifest ---- */
 
 struct search {
     struct container found;   /* map NULL: none */
+    struct variables given;   /* in front of the manifest */
     char *command;            /* of it */
     const struct node *first; /* container, whatever it starts; NULL: there is none */
     struct ifl_error *error;
 };
 
-static int take_container(struct search *search, const struct container *c)
+static int take_command(struct search *search, const struct container *c, char *command)
 {
-    char *command;
-    if (!search->first)
-        search->first = c->map;
-    int code = container_command(c, &command, search->error);
-    if (code == 0 && command && search->command)
+    int code = 0;
+    if (command && search->command)
         code = tree_fail(c->map, search->error,
                          "a second container starts a server, the first on line %d: expected one",
                          search->found.map->line);
@@ -235,6 +242,22 @@ static int take_container(struct search *search, const struct container *c)
     search->found = *c;
     search->command = command;
     return 0;
+}
+
+static int take_container(struct search *search, const struct container *at)
+{
+    struct variables own = {0};
+    struct container c = *at;
+    char *command;
+    c.given = &search->given;
+    c.own = &own;
+    if (!search->first)
+        search->first = c.map;
+    int code = c.map->kind == NODE_MAP && !has_words(c.map)
+                   ? script_command(&c, &command, search->error)
+                   : container_command(&c, &command, search->error);
+    variables_free(&own);
+    return code < 0 ? code : take_command(search, &c, command);
 }
 
 /* A part of a file that is used elsewhere in it. */
@@ -252,9 +275,12 @@ static int walk(struct search *search, const struct container *at)
         return take_container(search, at);
     if (node->kind == NODE_MAP && has_words(node))
         return take_container(search, at);
+    if (node->kind == NODE_MAP && settings_has_script(node))
+        code = take_container(search, at);
     for (size_t i = 0; i < node->n && code == 0; i++) {
-        const struct container inner = {node->of[i], node->kind == NODE_LIST,
-                                        replicas ? replicas : at->replicas};
+        const struct container inner = {.map = node->of[i],
+                                        .is_item = node->kind == NODE_LIST,
+                                        .replicas = replicas ? replicas : at->replicas};
         if (inner.map->kind != NODE_SCALAR && !is_template(inner.map))
             code = walk(search, &inner);
     }
@@ -277,7 +303,8 @@ static int fail_without(const struct search *search, struct ifl_error *error)
 
 static int find_replicas(const struct container *c, struct facts *facts, struct ifl_error *error)
 {
-    const struct node *deployed = tree_child(member(c->map, "deploy"), "replicas");
+    const struct node *deploy = member(c->map, "deploy"), *service = member(c->map, "service");
+    const struct node *deployed = settings_member(deploy ? deploy : service, "replicas");
     const char *n = tree_text(deployed ? deployed : c->replicas);
     char what[64];
     if (!n || strcmp(n, "1") == 0)
@@ -298,8 +325,9 @@ static bool is_one_of(const char *key, const char *const *keys)
 /* Keys that neither start the server nor set a variable. */
 static int find_keys(const struct container *c, struct facts *facts, struct ifl_error *error)
 {
-    static const char *const read[] = {"entrypoint",  "command", "args", "image",
-                                       "environment", "env",     "<<",   NULL};
+    static const char *const read[] = {"entrypoint",  "command", "args",     "image",
+                                       "environment", "env",     "envs",     "setup",
+                                       "run",         "<<",      "commands", NULL};
     static const char *const files[] = {"env_file", "envFrom", NULL};
     int code = find_replicas(c, facts, error);
     for (size_t i = 0; c->map->kind == NODE_MAP && i < c->map->n && code == 0; i++) {
@@ -312,26 +340,81 @@ static int find_keys(const struct container *c, struct facts *facts, struct ifl_
     return code;
 }
 
+/* ---- templates ---- */
+
+/* Marks of Go's templates that Helm's files have; {{.Name}} may be of Docker's. */
+static bool is_template_text(const char *text)
+{
+    return strstr(text, "{{ .") || strstr(text, "{{-") || strstr(text, "{{ include") ||
+           strstr(text, "{{ $") || strncmp(text + strspn(text, " \t\r\n"), "{{", 2) == 0;
+}
+
+/* A chat template is a value and has {% as well. */
+static bool has_template(const char *text, const struct search *search)
+{
+    const char *command = search->command;
+    return command ? strstr(command, "{{") && !strstr(command, "{%") : is_template_text(text);
+}
+
+static int fail_template(const char *text, struct ifl_error *error)
+{
+    int line = 1;
+    for (const char *at = text; at < strstr(text, "{{"); at++)
+        line += *at == '\n';
+    return ifl_fail_at(error, "the command line", line, 0,
+                       "{{ is of a template without its values, expected what `helm template` or "
+                       "the like makes of it");
+}
+
+/* ---- the manifest ---- */
+
+/* Variables in front of the manifest, as of its .env: read, and blank in the text. */
+static int take_settings(char *text, size_t n, struct variables *given, struct ifl_error *error)
+{
+    char *settings = strndup(text, n), *dropped = NULL;
+    if (!settings)
+        return ifl_fail_nomem(error);
+    const int code = n > 0 ? shell_expand(settings, given, &dropped, error) : 0;
+    for (size_t i = 0; i < n; i++)
+        text[i] = text[i] == '\n' ? '\n' : ' ';
+    free(settings);
+    free(dropped);
+    return code;
+}
+
+static int read_roots(const char *text, struct search *search, struct facts *facts)
+{
+    struct node *roots;
+    if (tree_parse_all(text, strlen(text), "the command line", &roots, search->error) < 0)
+        return search->error->code;
+    int code = 0;
+    for (size_t i = 0; i < roots->n && code == 0; i++)
+        code = walk(search, &(struct container){.map = roots->of[i]});
+    if (code == 0)
+        code = search->found.map ? find_keys(&search->found, facts, search->error)
+                                 : fail_without(search, search->error);
+    tree_free(roots);
+    return code;
+}
+
 int manifest_read(const char *text, char **command, struct facts *facts, struct ifl_error *error)
 {
     struct search search = {.error = error};
-    struct node *roots;
+    const size_t n_settings = shell_settings(text);
     *command = NULL;
-    if (!is_manifest(text))
-        return 0;
-    if (tree_parse_all(text, strlen(text), "the command line", &roots, error) < 0)
-        return error->code;
-    int code = 0;
-    for (size_t i = 0; i < roots->n && code == 0; i++)
-        code = walk(&search, &(struct container){.map = roots->of[i]});
+    if (!is_manifest(text + n_settings))
+        return strncmp(text + strspn(text, " \t\r\n"), "{{", 2) == 0 ? fail_template(text, error)
+                                                                     : 0;
+    char *yaml = strdup(text);
+    int code = yaml ? take_settings(yaml, n_settings, &search.given, error) : ifl_fail_nomem(error);
     if (code == 0)
-        code = search.found.map ? find_keys(&search.found, facts, error)
-                                : fail_without(&search, error);
-    tree_free(roots);
-    *command = search.command;
-    if (code < 0) {
+        code = read_roots(yaml, &search, facts);
+    if (code != IFL_E_NOMEM && yaml && has_template(yaml, &search))
+        code = fail_template(yaml, error);
+    variables_free(&search.given);
+    free(yaml);
+    if (code < 0)
         free(search.command);
-        *command = NULL;
-    }
+    *command = code < 0 ? NULL : search.command;
     return code;
 }

@@ -21,9 +21,9 @@ static const struct gpu_name gpus[] = {
     {"NVIDIA A100-SXM4-80GB", "a100-80gb-sxm", 80, 81920},
     {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie", 80, 81920},
     {"NVIDIA A100-SXM4-40GB", "a100-40gb-sxm", 40, 40960},
-    {"NVIDIA A100-PCIE-40GB", NULL, 40, 40960},
+    {"NVIDIA A100-PCIE-40GB", "a100-40gb-pcie", 40, 40960},
     {"NVIDIA A10G", "a10g", 24, 23028},
-    {"NVIDIA A10", NULL, 24, 23028},
+    {"NVIDIA A10", "a10", 24, 23028},
     {"NVIDIA B300", "b300", 288, 275040},
     {"NVIDIA B200", "b200-sxm", 180, 183359},
     {"NVIDIA L40S", "l40s", 48, 46068},
@@ -254,12 +254,30 @@ static const char *bare_name(const char *name, char text[256])
     return last_part(text);
 }
 
-static bool begins(const char *name, const char *start)
+/* Folders write "llama3-70b" for Llama-3-70B, and "qwen2_5_14b" for Qwen2.5-14B. A dash between
+ * digits stays: Qwen2-57B is not Qwen2.5-7B, and "33" is not "3.3". */
+static bool is_left_out(const char *start, size_t n, char next)
+{
+    return n > 0 && start[n] == '-' && isalpha((unsigned char)start[n - 1]) &&
+           isdigit((unsigned char)start[n + 1]) && next == start[n + 1];
+}
+
+static bool is_same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b) ||
+           (a == '_' && (b == '-' || b == '.'));
+}
+
+/* How many characters of `name` stand for `start`; 0: it begins otherwise. */
+static size_t begins(const char *name, const char *start)
 {
     size_t n = 0;
-    while (start[n] && tolower((unsigned char)name[n]) == tolower((unsigned char)start[n]))
-        n++;
-    return !start[n] && (!name[n] || name[n] == '-' || name[n] == '.' || name[n] == '_');
+    for (size_t s = 0; start[s]; s++)
+        if (is_same(name[n], start[s]))
+            n++;
+        else if (!is_left_out(start, s, name[n]))
+            return 0;
+    return !name[n] || strchr("-._", name[n]) ? n : 0;
 }
 
 /* Sizes of models that no checkpoint's name tells, in billions of parameters. */
@@ -306,11 +324,12 @@ static const struct model_name *find_row(const char *bare, const char **rest)
         const char *checkpoint = last_part(models[i].checkpoint);
         const char *profile = models[i].profile;
         const bool is_profile = profile && strcmp(bare, profile) == 0;
-        if ((!is_profile && !begins(bare, checkpoint)) || (found && strlen(checkpoint) <= most))
+        const size_t n = is_profile ? strlen(bare) : begins(bare, checkpoint);
+        if (n == 0 || (found && strlen(checkpoint) <= most))
             continue;
         found = &models[i];
         most = is_profile ? SIZE_MAX : strlen(checkpoint); /* the profile's own row is the first */
-        *rest = bare + strlen(is_profile ? bare : checkpoint);
+        *rest = bare + n;
     }
     return found;
 }

@@ -209,7 +209,9 @@ void settle_started(struct settled *s)
     const struct fact *memory = facts_get(s->facts, "memory_lacks");
     const struct fact *fact = failed ? failed : memory;
     char more[512] = "";
-    if (s->code < 0 || !fact || has_pool(s->facts))
+    /* TensorRT-LLM has a pool for the run that measures memory, and says so only while it starts */
+    const bool starts = failed && s->facts->server == SERVER_TRTLLM;
+    if (s->code < 0 || !fact || (has_pool(s->facts) && !starts))
         return;
     if (failed && memory)
         snprintf(more, sizeof more, " (line %ld of %.200s: %.200s)", memory->at.line,

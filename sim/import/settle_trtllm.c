@@ -127,6 +127,7 @@ static void settle_blocks(struct settled *s)
 
 void settle_trtllm(struct settled *s)
 {
+    settle_started(s);
     check_version(s);
     settle_capacity(s);
     settle_chunking(s);

@@ -51,6 +51,11 @@ done
 tells 'the scheduler of' 0 --set serving.preset=trtllm-no-evict --set hardware=a100-80gb-sxm-trtllm1.0
 tells 'the scheduler of' 0 --set serving.preset=trtllm-no-evict --set hardware=a100-80gb-sxm-vidur2024
 
+# All-reduces of cards on the same path, whose numbers they are.
+tells 'all-reduce as l40s, over PCIe 4 without NVLink bridges' 1 --set hardware=a100-80gb-pcie --set parallel.tensor=2
+tells 'all-reduce of rtx-3090, between cards without peer-to-peer access' 1 --set hardware=a10g --set parallel.tensor=4
+tells 'all-reduce of two cards as a100-80gb-sxm, over NVLink bridges' 1 --set hardware=h100-nvl --set parallel.tensor=2
+
 # The same from a config.json that leaves its window out.
 cat >config.json <<'END'
 {"model_type": "mistral", "num_hidden_layers": 2, "hidden_size": 640, "num_attention_heads": 64,

@@ -152,8 +152,8 @@ for batches in shared slots; do
         --set "serving.batching=$steps_at_once"
 done
 succeeds "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set "serving.batching=$steps_at_once"
-refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \
-    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=a10g
+refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which b300 lacks' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=b300
 
 # 15 rounded down to a multiple of 32 is 0: no prompt would ever get a token
 refuses 'high_chunk_tokens is 15, which is rounded to a multiple of 32, expected at least 17' \

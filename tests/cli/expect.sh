@@ -75,6 +75,11 @@ printed() {
     grep -qF -- "$1" logs/out || complain "$ran" "    did not print: $1"
 }
 
+# The last command did not print the words.
+unsaid() {
+    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
+}
+
 # same TEXT WANTED WHAT
 same() {
     [ "$1" = "$2" ] || complain "$3" "    found:    $1" "    expected: $2"

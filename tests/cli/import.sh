@@ -52,9 +52,9 @@ becomes vllm-0.7-v1 vllm-0.7-v1 --engine-version 0.7.1 \
 becomes vllm-0.9.0-l4 vllm-0.9.0-l4
 printed 'NVIDIA L4 -> hardware=l4'
 printed 'num_gpu_blocks is: 2114 -> serving.kv.num_blocks=2114'
-sed 's/NVIDIA[ _]L4/NVIDIA A10/' "$logs/vllm-0.9.0-l4.log" >a10.log # which has no profile
-succeeds "$inflight" import a10.log
-printed 'NVIDIA A10 -> hardware, left as it is'
+sed 's/NVIDIA[ _]L4/Tesla T4/' "$logs/vllm-0.9.0-l4.log" >t4.log # which has no profile
+succeeds "$inflight" import t4.log
+printed 'Tesla T4 -> hardware, left as it is'
 
 # one server, its blocks logged as blocks and as tokens: 127,626 x 16 = 2,042,016
 for form in blocks tokens; do

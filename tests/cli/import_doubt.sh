@@ -4,10 +4,6 @@
 . "$(dirname "$0")/expect.sh"
 logs=$scripts/import
 
-# unsaid TEXT: the last command did not print it.
-unsaid() {
-    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
-}
 seats='--max-num-seqs 8 --max-num-batched-tokens 2048'
 
 # ---- names ----

@@ -3,10 +3,6 @@
 # that a user names by their path.
 . "$(dirname "$0")/expect.sh"
 
-# unsaid TEXT: the last command did not print it.
-unsaid() {
-    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
-}
 # wrong MESSAGE ARGUMENT...: refused with that message in one line
 wrong() {
     message=$1
@@ -120,6 +116,25 @@ done
     echo 'RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.'
 } >failed.log
 wrong 'failed.log:2: the server did not start: Scheduler hit an exception (line 3 of failed.log: Not enough memory.' failed.log --hardware h100-sxm
+# TensorRT-LLM has a pool for the run that measures memory: https://github.com/NVIDIA/TensorRT-LLM/issues/5872
+trtllm="$scripts/import/trtllm-two-pools.log"
+short='[TRT-LLM] [RANK 1] [E] Failed to initialize executor on rank 1: Executor creation failed due to insufficient GPU memory.'
+{
+    head -9 "$trtllm"
+    echo "[07/08/2025-19:47:15] $short"
+    echo 'RuntimeError: Executor worker returned error'
+} >failed.log
+wrong 'failed.log:10: the server did not start: Failed to initialize executor on rank 1 (line 10 of failed.log: Executor creation failed due to insufficient GPU memory)' failed.log
+{
+    head -3 "$trtllm"
+    echo 'RuntimeError: Executor worker returned error'
+} >failed.log
+wrong 'failed.log:4: the server did not start: Executor worker returned error, expected the log of one that did' failed.log
+{
+    echo '[TensorRT-LLM][WARNING] Requested amount of GPU memory (69568823808 bytes) could not be allocated. There may not be enough'
+    echo 'Error: tlc_init: [TensorRT-LLM][ERROR] Assertion failed: Failed to deserialize cuda engine. (tllmRuntime.cpp:135)'
+} >failed.log # https://github.com/guidance-ai/llgtrt/issues/7
+wrong 'failed.log:2: the server did not start: Failed to deserialize cuda engine (line 1 of failed.log: Requested amount of GPU memory (69568823808 bytes) could not be allocated)' failed.log
 # What fails behind the size of the K/V is said in the report; memory alone names no server.
 start "$ranges" 'CUDA out of memory. Tried to allocate 2.00 GiB' "$fails" >later.log
 succeeds "$inflight" import later.log
@@ -270,11 +285,10 @@ refused_later() {
     same "$code" 2 "$ran"
     same "$(grep -cF "$1" logs/err)" 1 "$ran"
 }
-refused_later 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which l4 lacks' '-pp 2' l4
-refused_later 'parallel.tensor is 4, expected 1 or a profile with an all-reduce (allreduce_2, allreduce_4, allreduce_8), which a10g lacks, or a deployment with all_reduce' '-tp 4' a10g
-succeeds "$inflight" import -c 'vllm serve /models/mine -pp 2' --engine-version 0.20.0 --hardware l4
-printed "which l4 lacks: \`inflight run\` refuses this"
-for whole in '-tp 4:l4' '-pp 2:h100-sxm'; do
+refused_later 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which b300 lacks' '-pp 2' b300
+succeeds "$inflight" import -c 'vllm serve /models/mine -pp 2' --engine-version 0.20.0 --hardware b300
+printed "which b300 lacks: \`inflight run\` refuses this"
+for whole in '-tp 4:l4' '-tp 4:a10g' '-tp 2:a100-80gb-pcie' '-tp 2:h100-nvl' '-tp 8:h100-pcie' '-pp 2:h100-sxm' '-pp 2:l4' '-pp 4:rtx-4090'; do
     succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B ${whole%:*}" --engine-version 0.20.0 --hardware "${whole#*:}"
     unsaid 'refuses this'
 done

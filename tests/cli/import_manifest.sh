@@ -3,10 +3,6 @@
 . "$(dirname "$0")/expect.sh"
 logs=$scripts/import
 
-# unsaid TEXT: the last command did not print it.
-unsaid() {
-    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
-}
 # reads TEXT: it is a command
 reads() {
     succeeds "$inflight" import --hardware h100-sxm --command "$1"
@@ -134,7 +130,8 @@ args: [--model, {a: b}]"
 wrong 'the command line:2:1: a quote is not closed' "$image
 command: --model 'x"
 wrong 'the command line:2:1: not valid YAML: did not find expected' '["vllm", "serve", "Qwen/Qwen3-8B"'
-wrong 'the command line:1:9: a key that is not a word' 'image: {{ .Values.image }}
+wrong 'the command line:1: {{ is of a template without its values, expected what `helm template` or the like makes of it' \
+    'image: {{ .Values.image }}
 args: [--model, x]'
 wrong 'the command line:4:1: a tag, expected a value without one' "$image
 args: [x]
@@ -146,6 +143,53 @@ $image
 args:
 - --tensor-parallel-size=2
 EOF"
+
+# ---- variables ----
+
+# shellcheck disable=SC2016 # inflight expands them
+{
+    sets='MODEL=Qwen/Qwen3-8B
+TP=2
+'
+    for text in "${sets}vllm serve \$MODEL --tensor-parallel-size \${TP} --max-num-seqs \${SEQS:-8}" \
+        "#!/bin/bash
+set -euo pipefail
+export ${sets}ARGS=(
+    --tensor-parallel-size \"\$TP\" # of two cards
+)
+ARGS+=(--max-num-seqs 8)
+exec vllm serve \"\$MODEL\" \"\${ARGS[@]}\" 2>&1 | tee log" \
+        "docker run -e MODEL=Qwen/Qwen3-8B -e TP=2 vllm/vllm-openai:v0.9.1 bash -c 'vllm serve \$MODEL -tp \$TP --max-num-seqs 8'" \
+        "${sets}services: {s: {image: 'vllm/vllm-openai:v0.9.1', command: '\$MODEL -tp \${TP:-1} --max-num-seqs 8'}}" \
+        'services:
+  s:
+    image: vllm/vllm-openai:${TAG:-v0.9.1}
+    environment: {MODEL: Qwen/Qwen3-8B, TP: 2}
+    entrypoint: [sh, -c]
+    command: ["vllm serve $$MODEL -tp $${TP} --max-num-seqs 8"]' \
+        'containers:
+- image: vllm/vllm-openai:v0.9.1
+  env: [{name: MODEL, value: Qwen/Qwen3-8B}, {name: TP, value: "2"}]
+  args: [--model, $(MODEL), -tp=$(TP), --max-num-seqs, "8"]'; do
+        reads "$text"
+        printed 'model: qwen3-8b'
+        printed 'tensor: 2'
+        printed 'max_seqs: 8'
+        unsaid unknown
+    done
+    reads "$(cat "$logs/skypilot.yaml")"
+    printed 'maps          vllm==0.9.1 -> serving.preset=vllm-v1-2025-05'
+    printed 'model: qwen3-8b'
+    printed 'tensor: 2'
+    printed 'not modelled  replicas: 2'
+    reads 'vllm serve Qwen/Qwen3-8B $EXTRA'
+    printed 'unknown       $EXTRA: the text gives no value for it'
+    wrong 'the command line: tensor_parallel_size is $TP, expected a whole number' 'vllm serve Qwen/Qwen3-8B -tp $TP'
+    wrong 'the command line: the text gives no value for ${ARGS\[@\]}, or one under a condition, expected its words' \
+        'ARGS=(-tp 2)
+if [ "$EAGER" ]; then ARGS+=(--enforce-eager); fi
+vllm serve Qwen/Qwen3-8B "${ARGS[@]}"'
+}
 
 # ---- what is none ----
 

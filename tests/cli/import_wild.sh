@@ -4,11 +4,6 @@
 . "$(dirname "$0")/expect.sh"
 logs=$scripts/import
 
-# unsaid TEXT: the last command did not print it.
-unsaid() {
-    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
-}
-
 # A log of engine V1; its further lines come from the standard input.
 v1_log() {
     printf '%s\n' 'INFO [core.py:1] Initializing a V1 LLM engine (v0.30.0) with config: max_seq_len=2048' 'GPU KV cache size: 16,000 tokens'

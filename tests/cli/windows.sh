@@ -12,10 +12,6 @@ undisclosed() {
     if tr -s '\n ' ' ' <logs/out | grep -qF -- "$1"; then complain "$ran" "    disclosed: $1"; fi
 }
 
-unsaid() {
-    if grep -qF -- "$1" logs/out logs/err; then complain "$ran" "    printed: $1"; fi
-}
-
 # ---- blocks by pencil ----
 
 # 16 requests of 120 tokens and 2 more end with 121 slots, 8 blocks, and as many of 12 layers with a window of 128: the

@@ -90,8 +90,8 @@ Test(names, a_family_is_offered_as_a_whole)
                 "trtllm-max-utilization, "
                 "trtllm-no-evict or trtllm-static");
     expect_near("hardware", "a100",
-                "a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a100-80gb-sxm-trtllm1.0 or "
-                "a100-80gb-sxm-vidur2024");
+                "a100-40gb-pcie, a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, "
+                "a100-80gb-sxm-trtllm1.0 or a100-80gb-sxm-vidur2024");
     expect_near("models", "gemma-3", "gemma-3-12b, gemma-3-27b or gemma-3-4b");
     expect_near("models", "qwen3-max",
                 "qwen3-0.6b, qwen3-1.7b, qwen3-14b, qwen3-235b-a22b, qwen3-30b-a3b, qwen3-32b, "

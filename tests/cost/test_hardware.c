@@ -9,10 +9,16 @@ Test(hardware, profiles_hold_the_data_sheets_peaks)
         const char *name;
         double tflops, gb_per_s;
         int32_t n_sms;
-    } sheets[] = {{"a100-80gb-sxm", 312, 2039, 108}, {"a100-40gb-sxm", 312, 1555, 108},
-                  {"h100-sxm", 989.4, 3352, 132},    {"h200-sxm", 989.4, 4800, 132},
-                  {"l40s", 362.05, 864, 142},        {"l4", 121, 300, 58},
-                  {"rtx-a6000", 154.8, 768, 84},     {"rtx-3090", 71, 936, 82},
+    } sheets[] = {{"a100-80gb-sxm", 312, 2039, 108},
+                  {"a100-40gb-sxm", 312, 1555, 108},
+                  {"h100-sxm", 989.4, 3352, 132},
+                  {"h200-sxm", 989.4, 4800, 132},
+                  {"l40s", 362.05, 864, 142},
+                  {"l4", 121, 300, 58},
+                  {"a10", 125, 600, 72},
+                  {"a100-40gb-pcie", 312, 1555, 108},
+                  {"rtx-a6000", 154.8, 768, 84},
+                  {"rtx-3090", 71, 936, 82},
                   {"rtx-5090", 209.5, 1792, 170}};
     for (size_t i = 0; i < sizeof sheets / sizeof *sheets; i++) {
         const struct hardware hw = load_hardware(sheets[i].name);
@@ -22,6 +28,44 @@ Test(hardware, profiles_hold_the_data_sheets_peaks)
         cr_expect_str_eq(hw.name, sheets[i].name);
         cr_expect_gt(strlen(hw.source), 50, "%s", hw.name);
         cr_expect_gt(strlen(hw.assumed), 20, "%s", hw.name);
+    }
+}
+
+static void expect_same_lines(const struct hardware *hw, const struct hardware *of, int32_t n_gpus)
+{
+    const struct lines_profile *lines = hardware_allreduce(hw, false, n_gpus);
+    const struct lines_profile *expected = hardware_allreduce(of, false, n_gpus);
+    cr_assert_eq(!lines, !expected, "%s of %d", hw->name, n_gpus);
+    if (lines)
+        cr_expect_arr_eq(lines, expected, sizeof *lines, "%s of %d", hw->name, n_gpus);
+}
+
+static void expect_same_stages(const struct hardware *hw, const struct hardware *of)
+{
+    cr_expect_gt(of->send_recv.gb_per_s, 0, "%s", of->name);
+    cr_expect_eq(hw->send_recv.gb_per_s, of->send_recv.gb_per_s, "%s", hw->name);
+    cr_expect_eq(hw->send_recv.latency_us, of->send_recv.latency_us, "%s", hw->name);
+}
+
+/* Cards whose all-reduces were not measured have those of cards on the same path. */
+Test(hardware, a_path_has_one_all_reduce_and_one_pipeline)
+{
+    const struct {
+        const char *name, *pair, *others;
+    } paths[] = {{"a100-80gb-pcie", "l40s", "l40s"},
+                 {"a100-40gb-pcie", "l40s", "l40s"},
+                 {"a10", "l40s", "l40s"},
+                 {"a10g", "rtx-3090", "rtx-3090"},
+                 {"h100-pcie", "rtx-pro-6000", "rtx-pro-6000"},
+                 {"h100-nvl", "a100-80gb-sxm", "rtx-pro-6000"}};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const struct hardware hw = load_hardware(paths[i].name);
+        const struct hardware pair = load_hardware(paths[i].pair);
+        const struct hardware others = load_hardware(paths[i].others);
+        expect_same_lines(&hw, &pair, 2);
+        expect_same_lines(&hw, &others, 4);
+        expect_same_lines(&hw, &others, 8);
+        expect_same_stages(&hw, &others);
     }
 }
 

@@ -62,12 +62,65 @@ Test(manifest, the_image_has_a_program_unless_it_is_replaced)
 Test(manifest, variables_stand_in_front)
 {
     expect_command("environment: {A: 1, B: null, C: \"it's\"}\ncommand: vllm serve\n",
-                   "'A=1' 'B' 'C=it'\\''s' 'vllm' 'serve' ");
+                   "A='1' B C='it'\\''s' 'vllm' 'serve' ");
     expect_command("environment: [A=1, B]\nimage: i\ncommand: vllm serve\n",
-                   "'A=1' 'B' 'i' 'vllm' 'serve' ");
+                   "A='1' B 'i' 'vllm' 'serve' ");
     expect_command("env: [{name: A, value: '1'}, {name: B, valueFrom: {c: d}}, {value: x}]\n"
                    "args: [vllm, serve]\n",
-                   "'A=1' 'B' 'vllm' 'serve' ");
+                   "A='1' B 'vllm' 'serve' ");
+}
+
+/* https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/:
+ * $$(NAME) is not replaced, and a name without a value stays. */
+Test(manifest, kubernetes_replaces_names_in_parentheses)
+{
+    expect_command("env: [{name: A, value: m}, {name: B, value: '$(A)/x'}]\n"
+                   "args: [vllm, serve, $(B), --a=$(A)$(A), $$(A), $(C), $A, '${A}']\n",
+                   "A='m' B='m/x' 'vllm' 'serve' 'm/x' '--a=mm' '$(A)' '$(C)' '$A' '${A}' ");
+}
+
+/* https://docs.docker.com/reference/compose-file/interpolation/: values are those of .env, and of
+ * the defaults; $$ is a dollar sign. */
+Test(manifest, compose_replaces_names_with_a_dollar_sign)
+{
+    expect_command("M=a\nN='b c' # .env\nservices:\n  s:\n    image: i:${T:-v1}\n"
+                   "    command: vllm serve $M --x ${X:-8} --n \"${N}\" --y ${Y} $$Z ${E:-}\n",
+                   "'i:v1' 'vllm' 'serve' 'a' '--x' '8' '--n' 'b c' '--y' '${Y}' '$Z' ");
+    expect_command("M=a\nenvironment: {A: $M, B: 2}\ncommand: vllm serve ${A:-9} $B\n",
+                   "A='a' B='2' 'vllm' 'serve' '9' '2' ");
+    expect_wrong("M=a\ncommand: vllm 'serve\n", 2, "a quote is not closed");
+}
+
+/* https://docs.skypilot.co/en/latest/reference/yaml-spec.html */
+Test(manifest, scripts_stand_behind_their_variables)
+{
+    expect_command("resources: {accelerators: 'H100:8'}\nenvs: {M: x, T: null}\n"
+                   "setup: pip install vllm\nrun: |\n  cd /\n  vllm serve $M\n",
+                   "M='x'\nSKYPILOT_NUM_GPUS_PER_NODE='8'\npip install vllm\n"
+                   "cd /\nvllm serve $M\n\n");
+    expect_command("resources: {accelerators: {L4: 2, A10G: 2}}\nnum_nodes: 1\nrun: vllm serve x\n",
+                   "SKYPILOT_NUM_NODES='1'\nSKYPILOT_NUM_GPUS_PER_NODE='2'\nvllm serve x\n");
+    expect_command("resources: {accelerators: ['L4:2', A10G]}\nrun: vllm serve x\n",
+                   "vllm serve x\n");
+    expect_command("type: service\nenv: [M=x]\ncommands:\n- cd /\n- vllm serve $M\n",
+                   "M='x'\ncd /\nvllm serve $M\n");
+    expect_wrong("a: {run: nginx}\n", 1, "start a server");
+}
+
+Test(manifest, templates_are_an_error)
+{
+    static const char *const templates[] = {
+        "image: vllm-openai:v1\nargs: [--model, '{{ .Values.model }}']\n",
+        "image: '{{ .Values.image }}'\nargs: [--model, x]\n",
+        "image: vllm-openai:v1\n{{- if .Values.tp }}\nargs: [x]\n{{- end }}\n",
+        "{{- if .Values.on }}\nargs: [vllm, serve]\n{{- end }}\n",
+    };
+    static const int lines[] = {2, 1, 2, 1};
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
+        expect_wrong(templates[i], lines[i], "{{ is of a template without its values");
+    expect_command("logging: {tag: '{{.Name}}'}\ncommand: vllm serve x\n", "'vllm' 'serve' 'x' ");
+    expect_command("command: [vllm, serve, --chat-template, '{% x %}{{ y }}']\n",
+                   "'vllm' 'serve' '--chat-template' '{% x %}{{ y }}' ");
 }
 
 Test(manifest, one_container_starts_a_server)
