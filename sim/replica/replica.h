@@ -252,6 +252,9 @@ static inline bool replica_overlaps(const struct replica *replica)
 /* Call it after an empty plan if several steps may be in flight. Returns true if another plan is
  * due at once: for the next slot, or because a request was dropped, which is then in `gone`. */
 bool replica_tries_on(struct replica *replica);
+/* Call it if there are steps in flight, but no requests: no plan is made until the oldest ends, if
+ * the engine waits for it. */
+void replica_wait_for_step(struct replica *replica);
 /* True if a step or a load is in flight, so that its end will follow. */
 static inline bool replica_awaits_step(const struct replica *replica)
 {

@@ -248,6 +248,8 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
             return rc;
         n_tries = 0;
     }
+    if (IFL_RARE(replica_overlaps(replica)))
+        replica_wait_for_step(replica);
     return 0;
 }
 
