@@ -167,7 +167,8 @@ static void offer_units(struct kv_tier *tier, const char *units)
     kv_tier_begin(tier);
     kv_tier_mark(tier);
     for (const char *unit = units; *unit; unit++)
-        kv_tier_renew(tier, (uint64_t)*unit, true);
+        if (!kv_tier_renew(tier, (uint64_t)*unit, true))
+            kv_tier_pass(tier);
     kv_tier_rewind(tier);
     for (; *units; units++)
         kv_tier_offer(tier, (uint64_t)*units, NULL);

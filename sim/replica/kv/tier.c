@@ -373,16 +373,16 @@ static bool is_due(struct kv_tier *tier, int32_t at, uint64_t identity)
            count_offer(tier, at, identity) >= tier->rules.store_after;
 }
 
-void kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts)
+bool kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts)
 {
     const int32_t at = find(tier, identity);
-    if (at == TIER_NONE || !tier->units[at].stored || !tier->units[at].listed) {
-        tier->n_touched++;
-        if (at != TIER_NONE)
-            tier->units[at].offered = tier->units[at].stored;
-    } else {
+    if (at == TIER_NONE || !tier->units[at].stored)
+        return false;
+    if (tier->units[at].listed)
         touch(tier, at, counts);
-    }
+    else
+        tier->units[at].offered = true;
+    return true;
 }
 
 static void offer(struct kv_tier *tier, int32_t at, uint64_t identity, const uint32_t *blocks)
@@ -414,8 +414,8 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint
     tier->clock++;
     tier->n_touched = 0;
     identity = known ? identity : ifl_mix(~++tier->n_anonymous);
-    kv_tier_renew(tier, identity, false);
-    kv_tier_offer(tier, identity, blocks);
+    if (!kv_tier_renew(tier, identity, false))
+        kv_tier_offer(tier, identity, blocks);
 }
 
 bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, uint64_t serial, int32_t *chain)

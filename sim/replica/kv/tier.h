@@ -152,11 +152,19 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity);
  * the unit; TIER_NONE: the tier no longer has it. */
 int32_t kv_tier_pin(struct kv_tier *tier, uint64_t identity);
 void kv_tier_let_go(struct kv_tier *tier, int32_t slot);
-/* A request has computed the unit, or found it on the device. If the tier has the unit, or gets it,
- * this counts as a use. Call it for all units of the prompt before kv_tier_offer, so that none of
- * them makes room for another (vLLM, prepare_store: what is asked for is protected).
- * counts: the request has not had it before. */
-void kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts);
+/* A request has computed the unit, or found it on the device. If the tier has the unit, this counts
+ * as a use, and the answer is true. counts: the request has not had it before. */
+bool kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts);
+/* The next unit to be stored takes the room of another one. */
+static inline bool kv_tier_is_full(const struct kv_tier *tier)
+{
+    return tier->n_held >= tier->rules.n_units;
+}
+/* Passes a unit of the prompt that the tier lacks. */
+static inline void kv_tier_pass(struct kv_tier *tier)
+{
+    tier->n_touched++;
+}
 /* Marks a place in the prompt, and goes back there. */
 static inline void kv_tier_mark(struct kv_tier *tier)
 {
@@ -168,8 +176,9 @@ static inline void kv_tier_rewind(struct kv_tier *tier)
     tier->touched_last = tier->marked_last;
     tier->n_touched = tier->n_marked;
 }
-/* If the tier lacks the unit, it is stored, as a unit to come, if it was offered often enough and
- * there is room. blocks: the device blocks of the unit; read only if the tier has places. */
+/* Call it behind kv_tier_renew. If the tier lacks the unit, it is stored, as a unit to come, if it
+ * was offered often enough and there is room. blocks: the device blocks of the unit; read only if
+ * the tier has places. */
 void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks);
 /* As kv_tier_renew and kv_tier_offer, for a unit that was evicted from the tier above. known:
  * requests may look for the unit. */
