@@ -252,6 +252,9 @@ static inline bool replica_overlaps(const struct replica *replica)
 /* Call it after an empty plan if several steps may be in flight. Returns true if another plan is
  * due at once: for the next slot, or because a request was dropped, which is then in `gone`. */
 bool replica_tries_on(struct replica *replica);
+/* Call it if there are steps in flight, but no requests: no plan is made until the oldest ends, if
+ * the engine waits for it. */
+void replica_wait_for_step(struct replica *replica);
 /* True if a step or a load is in flight, so that its end will follow. */
 static inline bool replica_awaits_step(const struct replica *replica)
 {
@@ -380,9 +383,11 @@ bool replica_ask_prefetch(struct replica *replica, struct live_request *r,
                           struct prefetch_ask *ask);
 /* Takes room in the first tier for the next units of the prefetch, at most most_units, and advances
  * *ask behind them. Returns how many units are to be sent; 0 if nothing more is to come. *chain has
- * the units that are not in the first tier yet, for kv_tier_land or kv_tier_drop. */
+ * the units that are not in the first tier yet, for kv_tier_land or kv_tier_drop. read[most_units]:
+ * the slots of those that are sent, for kv_tier_let_go; TIER_NONE: the tier has lost the unit. */
 int32_t replica_take_prefetch(struct replica *replica, const struct live_request *r,
-                              struct prefetch_ask *ask, int32_t most_units, int32_t *chain);
+                              struct prefetch_ask *ask, int32_t most_units, int32_t *chain,
+                              int32_t *read);
 /* Notes that the prefetch of r has ended. */
 void replica_end_prefetch(struct live_request *r, int64_t now_ns);
 /* A plan has reached r while some of its K/V is still to come. Returns true if the plan passes over

@@ -64,7 +64,8 @@ bool replica_ask_prefetch(struct replica *replica, struct live_request *r, struc
 }
 
 int32_t replica_take_prefetch(struct replica *replica, const struct live_request *r,
-                              struct prefetch_ask *ask, int32_t most_units, int32_t *chain)
+                              struct prefetch_ask *ask, int32_t most_units, int32_t *chain,
+                              int32_t *read)
 {
     struct kv_tier *host = replica->tiers.of[TIER_HOST], *tier = replica->tiers.of[ask->tier];
     int32_t n_units = 0;
@@ -80,7 +81,7 @@ int32_t replica_take_prefetch(struct replica *replica, const struct live_request
             break;
         }
         kv_tier_use(tier, ask->identity);
-        n_units++;
+        read[n_units++] = kv_tier_pin(tier, ask->identity);
     }
     return n_units;
 }

@@ -170,6 +170,13 @@ IFL_APART bool replica_tries_on(struct replica *replica)
     return false;
 }
 
+/* vLLM v0.33, v1/engine/core.py, step_with_batch_queue: without requests, too, it waits for the
+ * oldest step of the queue before it looks for arrivals. */
+IFL_APART void replica_wait_for_step(struct replica *replica)
+{
+    in_flight_wait(&replica->in_flight, replica->fixed.overlap.waits);
+}
+
 /* ---- the end of a step ---- */
 
 static int record_own_gap(struct live_request *r, int64_t end_ns, struct ifl_recorder *recorder,

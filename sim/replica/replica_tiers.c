@@ -240,21 +240,79 @@ void replica_loaded_below(struct replica *replica, struct live_request *r, int64
 
 /* ---- storing ---- */
 
+/* The tier stores units that end behind block i of a request whose prompt has n_prompt blocks. */
+static bool stores_behind(const struct kv_tier *tier, int32_t i, int32_t n_prompt)
+{
+    return tier && tier->rules.stores == TIER_STORES_COMPUTED && tier->rules.n_units > 0 &&
+           (i + 1) % tier->rules.unit_blocks == 0 && (tier->rules.answers || i < n_prompt);
+}
+
+/* The tier gets a further unit with the blocks from n_offered to n. */
+static bool grows(const struct kv_tier *tier, int32_t n_offered, int32_t n, int32_t n_prompt)
+{
+    const int32_t end = tier->rules.answers ? n : ifl_min(n, n_prompt);
+    return end / tier->rules.unit_blocks > n_offered / tier->rules.unit_blocks;
+}
+
+/* The tier is about to make room for a unit that ends in front of block i: units behind it in the
+ * prompt are used first, so that they stay (vLLM, prepare_store: what is asked for is protected).
+ */
+static void look_ahead(struct replica *replica, const struct live_request *r, struct kv_tier *tier,
+                       uint64_t identity, int32_t i, int32_t n, int32_t n_prompt)
+{
+    kv_tier_mark(tier);
+    kv_tier_pass(tier);
+    for (; i < n; i++) {
+        identity = kv_identity(r, identity, i, block_tokens(replica));
+        if (stores_behind(tier, i, n_prompt) && !kv_tier_renew(tier, identity, true))
+            kv_tier_pass(tier);
+    }
+    kv_tier_rewind(tier);
+}
+
+/* Units that were offered with an earlier chunk are used again, in tiers that get further ones, so
+ * that the beginning of the prompt stays the youngest (vLLM, _get_reqs_to_store: touch of all keys
+ * up to the new ones; SGLang: the nodes of the path). LMCache only puts what is new. */
+static void renew(struct replica *replica, const struct live_request *r, int32_t n,
+                  int32_t n_prompt)
+{
+    const int32_t n_offered = r->rare->tiers.n_offered;
+    uint64_t identity = 0;
+    for (int32_t i = 0; i < n_offered; i++) {
+        identity = kv_identity(r, identity, i, block_tokens(replica));
+        for (int t = 0; t < N_TIERS; t++) {
+            struct kv_tier *tier = replica->tiers.of[t];
+            if (stores_behind(tier, i, n_prompt) && !tier->rules.begin_older &&
+                grows(tier, n_offered, n, n_prompt))
+                kv_tier_renew(tier, identity, false);
+        }
+    }
+}
+
 static void offer(struct replica *replica, struct live_request *r, int32_t n, int32_t n_prompt)
 {
     struct live_tiers *own = &live_own(r)->tiers;
+    bool looked[N_TIERS] = {0};
+    if (n <= own->n_offered)
+        return;
     begin_prompt(replica);
+    renew(replica, r, n, n_prompt);
     for (int32_t i = own->n_offered; i < n; i++) {
         own->identity = kv_identity(r, own->identity, i, block_tokens(replica));
         for (int t = 0; t < N_TIERS; t++) {
             struct kv_tier *tier = replica->tiers.of[t];
-            if (tier && tier->rules.stores == TIER_STORES_COMPUTED && tier->rules.n_units > 0 &&
-                (i + 1) % tier->rules.unit_blocks == 0 && (tier->rules.answers || i < n_prompt))
-                kv_tier_offer(tier, own->identity,
-                              tier->places ? r->blocks + i + 1 - tier->rules.unit_blocks : NULL);
+            if (!stores_behind(tier, i, n_prompt) ||
+                (!looked[t] && kv_tier_renew(tier, own->identity, true)))
+                continue;
+            if (!looked[t] && kv_tier_is_full(tier)) {
+                look_ahead(replica, r, tier, own->identity, i + 1, n, n_prompt);
+                looked[t] = true;
+            }
+            kv_tier_offer(tier, own->identity,
+                          tier->places ? r->blocks + i + 1 - tier->rules.unit_blocks : NULL);
         }
     }
-    own->n_offered = ifl_max(own->n_offered, n);
+    own->n_offered = n;
 }
 
 void replica_offer_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)

@@ -254,6 +254,8 @@ IFL_HOT int loop_commit(struct loop *loop, struct replica *replica, struct ifl_e
         }
         rc = try_again(loop, replica, lets_ended_go, &n_tries, error);
     }
+    if (rc > 0 && IFL_RARE(replica_overlaps(replica)))
+        replica_wait_for_step(replica);
     return ifl_min(rc, 0);
 }
 

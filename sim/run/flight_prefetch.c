@@ -21,7 +21,11 @@ struct prefetch {
 };
 
 struct line {
-    uint32_t first, last; /* NO_SLOT: it is empty */
+    uint32_t first, last;      /* NO_SLOT: it is empty */
+    int32_t read[BATCH_UNITS]; /* [n_read] units of the tier that the batch under way reads, and
+                                  holds (LMCache 0.5.6, local_disk_backend.py, pins what a lookup
+                                  finds); TIER_NONE: the tier does not have it any more */
+    int32_t n_read;
 };
 
 struct prefetching {
@@ -68,7 +72,7 @@ struct prefetching *prefetching_create(struct loop *loop, struct ifl_error *erro
     }
     for (uint32_t i = 0; i < n; i++)
         for (int t = 0; t < N_TIERS; t++) {
-            prefetching->lines[line_of(i, t)] = (struct line){NO_SLOT, NO_SLOT};
+            prefetching->lines[line_of(i, t)] = (struct line){.first = NO_SLOT, .last = NO_SLOT};
             links_set(&prefetching->links, line_of(i, t), &links_of(prefetching, i)->spec[t]);
         }
     return prefetching;
@@ -118,7 +122,10 @@ static int begin_batch(struct prefetching *prefetching, uint32_t slot, struct if
 {
     struct prefetch *p = &prefetching->of[slot];
     struct replica *replica = replica_at(prefetching, p->replica);
-    const int32_t n_units = replica_take_prefetch(replica, p->r, &p->ask, BATCH_UNITS, &p->chain);
+    struct line *line = &prefetching->lines[line_of(p->replica, p->ask.tier)];
+    const int32_t n_units =
+        replica_take_prefetch(replica, p->r, &p->ask, BATCH_UNITS, &p->chain, line->read);
+    line->n_read = n_units;
     if (n_units > 0 && send_batch(prefetching, slot, n_units, error) < 0)
         return error->code;
     /* what the first tier has lost for it may go to another one */
@@ -205,6 +212,15 @@ void prefetching_drop_left(struct prefetching *prefetching, struct replica *repl
     }
 }
 
+/* A batch that was dropped is read to its end, too. */
+static void let_go(struct line *line, struct kv_tier *tier)
+{
+    for (int32_t i = 0; i < line->n_read; i++)
+        if (line->read[i] != TIER_NONE)
+            kv_tier_let_go(tier, line->read[i]);
+    line->n_read = 0;
+}
+
 static int end_batch(struct prefetching *prefetching, const struct link_arrival *arrival,
                      struct ifl_error *error)
 {
@@ -213,6 +229,7 @@ static int end_batch(struct prefetching *prefetching, const struct link_arrival 
     struct replica *replica = replica_at(prefetching, p->replica);
     struct line *line = &prefetching->lines[line_of(p->replica, p->ask.tier)];
     ifl_assert(line->first == slot);
+    let_go(line, replica->tiers.of[p->ask.tier]);
     if (!still_waits(p)) {
         drop_batch(p, replica);
         finish(prefetching, line);

@@ -162,12 +162,22 @@ Test(tiers, table)
 
 /* ---- the rules by which units go, by pencil ---- */
 
+static void offer_units(struct kv_tier *tier, const char *units)
+{
+    kv_tier_begin(tier);
+    kv_tier_mark(tier);
+    for (const char *unit = units; *unit; unit++)
+        if (!kv_tier_renew(tier, (uint64_t)*unit, true))
+            kv_tier_pass(tier);
+    kv_tier_rewind(tier);
+    for (; *units; units++)
+        kv_tier_offer(tier, (uint64_t)*units, NULL);
+}
+
 static void offer_prompt(struct kv_tier *tier, const char *units)
 {
     int32_t n;
-    kv_tier_begin(tier);
-    for (; *units; units++)
-        kv_tier_offer(tier, (uint64_t)*units, NULL);
+    offer_units(tier, units);
     kv_tier_land(tier, kv_tier_take_coming(tier, &n));
 }
 
@@ -252,6 +262,38 @@ Test(tiers, rules)
         expect_left(rules[i].evicts, false, often, rules[i].often);
         expect_left(rules[i].evicts, false, later, rules[i].later);
     }
+}
+
+/* A prompt that goes on where another one ends: its new unit is older than those in front of it,
+ * although it comes after they were used. */
+Test(tiers, prompt_grows)
+{
+    static const char *const turns[] = {"AB", "ABC", "D", "E", NULL};
+    expect_left(TIER_EVICTS_LRU, false, turns, "ABDE");
+    expect_left(TIER_EVICTS_LFU, false, turns, "ABDE");
+    expect_left(TIER_EVICTS_FIFO, false, turns, "ACDE"); /* B, as AB was stored first */
+    expect_left(TIER_EVICTS_SLRU, false, turns, "ABDE");
+    expect_left(TIER_EVICTS_LRU, true, turns, "ACDE"); /* LMCache puts C behind the use of AB */
+}
+
+/* Of the prompts of one transfer that of the later request is used later; of a prompt that is
+ * longer than the tier the beginning is stored. */
+Test(tiers, one_transfer)
+{
+    const struct tier_rules rules = {
+        .on = true, .n_units = 4, .unit_blocks = 1, .store_after = 1, .keeps = true};
+    struct kv_tier tier;
+    int32_t n;
+    cr_assert_eq(kv_tier_create(&tier, &rules), 0);
+    offer_units(&tier, "AB");
+    offer_units(&tier, "CD");
+    kv_tier_land(&tier, kv_tier_take_coming(&tier, &n));
+    offer_prompt(&tier, "E"); /* in the place of B */
+    cr_expect(kv_tier_has(&tier, 'A') && kv_tier_has(&tier, 'C') && kv_tier_has(&tier, 'D'));
+    offer_prompt(&tier, "FGHIJ");
+    cr_expect(kv_tier_has(&tier, 'F') && kv_tier_has(&tier, 'I'));
+    cr_expect_not(kv_tier_has(&tier, 'J'));
+    kv_tier_destroy(&tier);
 }
 
 /* LMCache 0.5.6 puts chunks from the beginning of a prompt on, and touches them from its end on. */

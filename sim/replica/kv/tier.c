@@ -131,14 +131,18 @@ static struct kv_rank rank_of(const struct kv_tier *tier, int32_t at, uint64_t u
     }
 }
 
-/* It can be found from now on. */
+/* It can be found from now on. It is used now, unless it has counted as used since it was offered.
+ */
 static void enter(struct kv_tier *tier, int32_t at)
 {
-    tier->units[at].there = true;
-    if (tier->rules.evicts == TIER_EVICTS_LRU)
+    struct tier_unit *unit = &tier->units[at];
+    unit->there = true;
+    if (tier->rules.evicts != TIER_EVICTS_LRU)
+        kv_evictor_put(&tier->order, (uint32_t)at,
+                       rank_of(tier, at, unit->listed ? unit->used : ++tier->clock));
+    else if (!unit->listed)
         append(tier, &tier->kept, at);
-    else
-        kv_evictor_put(&tier->order, (uint32_t)at, rank_of(tier, at, ++tier->clock));
+    unit->listed = true;
 }
 
 static void leave(struct kv_tier *tier, int32_t at)
@@ -147,8 +151,9 @@ static void leave(struct kv_tier *tier, int32_t at)
         take_off(tier, &tier->kept, at);
     else
         kv_evictor_remove(&tier->order, (uint32_t)at);
-    if (tier->touched_last == at)
-        tier->touched_last = TIER_NONE;
+    if (tier->touched_last == at) /* what stands in front of it in its prompt is next to it */
+        tier->touched_last =
+            tier->rules.evicts == TIER_EVICTS_LRU ? tier->units[at].younger : TIER_NONE;
 }
 
 /* Units that loads read are taken off the order, and put back, on the way to the first that may go.
@@ -175,17 +180,16 @@ static int32_t first_to_go(struct kv_tier *tier)
     int32_t at = tier->kept.oldest;
     if (tier->rules.evicts != TIER_EVICTS_LRU)
         return first_in_order(tier);
-    while (at != TIER_NONE && tier->units[at].n_loads > 0)
+    while (at != TIER_NONE && (tier->units[at].n_loads > 0 || !tier->units[at].there))
         at = tier->units[at].younger;
     return at;
 }
 
 /* Used now, but before what stands in front of it in its prompt. */
-static void touch_in_list(struct kv_tier *tier, int32_t at)
+static void insert(struct kv_tier *tier, int32_t at)
 {
     const int32_t last = tier->touched_last;
-    take_off(tier, &tier->kept, at);
-    if (last == TIER_NONE || last == at) {
+    if (last == TIER_NONE) {
         append(tier, &tier->kept, at);
     } else {
         const int32_t older = tier->units[last].older;
@@ -198,18 +202,44 @@ static void touch_in_list(struct kv_tier *tier, int32_t at)
     tier->touched_last = at;
 }
 
-/* A request uses it. counts: it has not had it before. */
+static void rerank(struct kv_tier *tier, int32_t at, uint64_t used)
+{
+    tier->units[at].used = used;
+    if (!tier->units[at].there)
+        return;
+    kv_evictor_remove(&tier->order, (uint32_t)at);
+    kv_evictor_put(&tier->order, (uint32_t)at, rank_of(tier, at, used));
+}
+
+/* A request uses it, which is listed. counts: it has not had it before. */
 static void touch(struct kv_tier *tier, int32_t at, bool counts)
 {
     const enum tier_evict evicts = tier->rules.evicts;
     tier->units[at].n_uses += counts;
-    if (evicts == TIER_EVICTS_LRU) {
-        touch_in_list(tier, at);
-    } else if (evicts != TIER_EVICTS_FIFO && evicts != TIER_EVICTS_FILO) {
-        const uint64_t used = tier->clock - tier->n_touched++;
-        kv_evictor_remove(&tier->order, (uint32_t)at);
-        kv_evictor_put(&tier->order, (uint32_t)at, rank_of(tier, at, used));
+    if (evicts == TIER_EVICTS_LRU && tier->touched_last != at) {
+        take_off(tier, &tier->kept, at);
+        insert(tier, at);
+    } else if (evicts != TIER_EVICTS_LRU && evicts != TIER_EVICTS_FIFO &&
+               evicts != TIER_EVICTS_FILO) {
+        rerank(tier, at, tier->clock - tier->n_touched);
     }
+    tier->n_touched++;
+}
+
+/* What is computed counts as used when it is offered, although it is still to come. Units that were
+ * stored together with begin_older are younger than what their prompt has found. */
+static void list_offered(struct kv_tier *tier, int32_t at)
+{
+    const bool begin_older = tier->rules.begin_older;
+    tier->units[at].listed = true;
+    tier->units[at].used =
+        begin_older ? tier->clock + 1 + tier->n_touched : tier->clock - tier->n_touched;
+    if (tier->rules.evicts != TIER_EVICTS_LRU)
+        return;
+    if (begin_older)
+        append(tier, &tier->kept, at);
+    else
+        insert(tier, at);
 }
 
 /* ---- finding ---- */
@@ -297,7 +327,7 @@ static void hold(struct kv_tier *tier, int32_t at, int32_t *chain)
 {
     tier->units[at].stored = true;
     tier->units[at].n_uses = 1;
-    tier->units[at].younger = *chain;
+    tier->units[at].behind = *chain;
     *chain = at;
     tier->n_held++;
 }
@@ -336,28 +366,45 @@ static void forget_count(struct kv_tier *tier, int32_t at)
     discard(tier, at);
 }
 
-/* True if the unit, which is not stored, has been offered often enough; it is no longer counted. */
+/* True if the unit, which is not stored, has been offered often enough. */
 static bool is_due(struct kv_tier *tier, int32_t at, uint64_t identity)
 {
-    if (tier->rules.store_after <= 1)
-        return true;
-    if (count_offer(tier, at, identity) < tier->rules.store_after)
+    return tier->rules.store_after <= 1 ||
+           count_offer(tier, at, identity) >= tier->rules.store_after;
+}
+
+bool kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts)
+{
+    const int32_t at = find(tier, identity);
+    if (at == TIER_NONE || !tier->units[at].stored)
         return false;
-    forget_count(tier, find(tier, identity));
+    if (tier->units[at].listed)
+        touch(tier, at, counts);
+    else
+        tier->units[at].offered = true;
     return true;
+}
+
+static void offer(struct kv_tier *tier, int32_t at, uint64_t identity, const uint32_t *blocks)
+{
+    if (!is_due(tier, at, identity) || !make_room(tier))
+        return;
+    if (tier->rules.store_after > 1)
+        forget_count(tier, find(tier, identity));
+    at = add(tier, identity);
+    store(tier, at, blocks);
+    if (tier->rules.stores == TIER_STORES_COMPUTED)
+        list_offered(tier, at);
 }
 
 void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks)
 {
     const int32_t at = find(tier, identity);
-    if (at != TIER_NONE && tier->units[at].stored) {
-        if (tier->units[at].there)
-            touch(tier, at, tier->rules.stores == TIER_STORES_COMPUTED);
-        tier->units[at].offered = !tier->units[at].there;
-        return;
-    }
-    if (is_due(tier, at, identity) && make_room(tier))
-        store(tier, add(tier, identity), blocks);
+    if (at == TIER_NONE || !tier->units[at].stored)
+        offer(tier, at, identity, blocks);
+    else if (tier->rules.evicts == TIER_EVICTS_LRU && tier->units[at].listed)
+        tier->touched_last = at;
+    tier->n_touched++;
 }
 
 /* A prompt is evicted from its end on, so the unit that was put last was used last. */
@@ -366,7 +413,9 @@ void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint
     tier->touched_last = TIER_NONE;
     tier->clock++;
     tier->n_touched = 0;
-    kv_tier_offer(tier, known ? identity : ifl_mix(~++tier->n_anonymous), blocks);
+    identity = known ? identity : ifl_mix(~++tier->n_anonymous);
+    if (!kv_tier_renew(tier, identity, false))
+        kv_tier_offer(tier, identity, blocks);
 }
 
 bool kv_tier_expect(struct kv_tier *tier, uint64_t identity, uint64_t serial, int32_t *chain)
@@ -390,8 +439,8 @@ static int32_t reversed(struct kv_tier *tier, int32_t chain)
 {
     int32_t before = TIER_NONE;
     for (int32_t next; chain != TIER_NONE; chain = next) {
-        next = tier->units[chain].younger;
-        tier->units[chain].younger = before;
+        next = tier->units[chain].behind;
+        tier->units[chain].behind = before;
         before = chain;
     }
     return before;
@@ -413,7 +462,7 @@ void kv_tier_land(struct kv_tier *tier, int32_t chain)
     if (tier->rules.begin_older)
         chain = reversed(tier, chain);
     for (int32_t next; chain != TIER_NONE; chain = next) {
-        next = tier->units[chain].younger;
+        next = tier->units[chain].behind;
         enter(tier, chain);
         tier->n_changes++;
     }
@@ -425,9 +474,10 @@ void kv_tier_drop(struct kv_tier *tier, int32_t chain)
 {
     if (tier->rules.stores == TIER_STORES_COMPUTED)
         chain = reversed(tier, chain);
+    kv_tier_begin(tier);
     for (int32_t next; chain != TIER_NONE; chain = next) {
         const struct tier_unit unit = tier->units[chain];
-        next = unit.younger;
+        next = unit.behind;
         tier->n_held--;
         discard(tier, chain);
         if (unit.offered)

@@ -4,9 +4,10 @@
  * last block, which covers all tokens before it (identity.h). A unit can be found once its K/V has
  * arrived. It is not evicted before that, and while a load reads it. enum tier_evict says which
  * unit is evicted if there is no room. A unit counts as used when a request loads it, and when a
- * request offers it although the tier has it. Of the units of one prompt, those at the end count as
- * used before those at the beginning (vLLM's lru_manager.py and LMCache's touch_cache go through
- * the units from the last to the first). Memory of units that were never stored is not touched. */
+ * request offers it, whether the tier has it or gets it then. Of the units of one prompt, those at
+ * the end count as used before those at the beginning (vLLM's lru_manager.py and LMCache's
+ * touch_cache go through the units from the last to the first). Memory of units that were never
+ * stored is not touched. */
 #ifndef SIM_REPLICA_KV_TIER_H
 #define SIM_REPLICA_KV_TIER_H
 
@@ -87,14 +88,16 @@ enum { TIER_NONE = -1 };
 struct tier_unit {
     uint64_t identity;
     int32_t next;           /* next unit in its bucket, or in the list of free units */
-    int32_t older, younger; /* neighbours in the order of use; in a chain of units to come,
-                               `younger` is the next one */
+    int32_t older, younger; /* neighbours in the order of use */
+    int32_t behind;         /* the next one in a chain of units to come */
     int32_t n_uses;         /* requests that have used the unit, including the one that stored it;
                                for a unit that is only counted: requests that have offered it */
     bool stored, there;     /* the unit has room in the tier; its K/V has arrived */
+    bool listed;            /* it has its place in the order in which units are evicted */
     bool offered;           /* the unit was offered while its K/V was to come */
     uint32_t fetched_for; /* tag of the request that its K/V was prefetched for; 0: it was stored */
     int32_t n_loads;      /* loads under way that read the unit */
+    uint64_t used;        /* time of the clock of its last use, if it is listed; not under LRU */
     int32_t place;        /* place of its K/V, if the tier has places (tier_places.h) */
 };
 
@@ -108,16 +111,18 @@ struct kv_tier {
     struct tier_unit *units; /* [n_slots] */
     int32_t *buckets;        /* [mask + 1] first unit + 1, 0: none */
     uint64_t mask;
-    int32_t free, n_slots, n_ever;  /* n_ever: units that were ever taken */
-    int32_t touched_last;           /* unit of the current prompt that was used last; TIER_NONE:
-                                       none yet */
+    int32_t free, n_slots, n_ever; /* n_ever: units that were ever taken */
+    int32_t touched_last;          /* unit of the current prompt that was used last; TIER_NONE:
+                                      none yet */
+    int32_t marked_last;           /* touched_last and n_touched at the place that is marked */
+    uint32_t n_marked;
     int32_t n_held;                 /* stored units, including those whose K/V is to come */
-    struct tier_list kept, counted; /* kept: units whose K/V is there, under LRU; counted: units
-                                       offered too rarely to be stored */
+    struct tier_list kept, counted; /* kept: listed units, under LRU; counted: units offered too
+                                       rarely to be stored */
     struct kv_evictor order;        /* units whose K/V is there, under any other rule */
     struct kv_seat *seats;          /* [n_slots], the seats of `order` */
     uint64_t clock;                 /* number of uses so far */
-    uint32_t n_touched;             /* units of the current prompt that were used */
+    uint32_t n_touched;             /* units of the current prompt that were passed */
     int32_t n_most_counted;
     uint64_t n_changes;       /* changes of what can be found */
     struct kv_tier *below;    /* the tier that gets what this one evicts; NULL: none */
@@ -148,11 +153,35 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity);
 int32_t kv_tier_pin(struct kv_tier *tier, uint64_t identity);
 void kv_tier_let_go(struct kv_tier *tier, int32_t slot);
 /* A request has computed the unit, or found it on the device. If the tier has the unit, this counts
- * as a use. Otherwise the unit is stored, as a unit to come, if it was offered often enough and
- * there is room. blocks: the device blocks of the unit; read only if the tier has places. */
+ * as a use, and the answer is true. counts: the request has not had it before. */
+bool kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts);
+/* The next unit to be stored takes the room of another one. */
+static inline bool kv_tier_is_full(const struct kv_tier *tier)
+{
+    return tier->n_held >= tier->rules.n_units;
+}
+/* Passes a unit of the prompt that the tier lacks. */
+static inline void kv_tier_pass(struct kv_tier *tier)
+{
+    tier->n_touched++;
+}
+/* Marks a place in the prompt, and goes back there. */
+static inline void kv_tier_mark(struct kv_tier *tier)
+{
+    tier->marked_last = tier->touched_last;
+    tier->n_marked = tier->n_touched;
+}
+static inline void kv_tier_rewind(struct kv_tier *tier)
+{
+    tier->touched_last = tier->marked_last;
+    tier->n_touched = tier->n_marked;
+}
+/* Call it behind kv_tier_renew. If the tier lacks the unit, it is stored, as a unit to come, if it
+ * was offered often enough and there is room. blocks: the device blocks of the unit; read only if
+ * the tier has places. */
 void kv_tier_offer(struct kv_tier *tier, uint64_t identity, const uint32_t *blocks);
-/* As kv_tier_offer, for a unit that was evicted from the tier above. known: requests may look for
- * the unit. */
+/* As kv_tier_renew and kv_tier_offer, for a unit that was evicted from the tier above. known:
+ * requests may look for the unit. */
 void kv_tier_put(struct kv_tier *tier, uint64_t identity, bool known, const uint32_t *blocks);
 /* Returns the place of the K/V of a unit that can be found now, or could be when the plan began. */
 int32_t kv_tier_place(const struct kv_tier *tier, uint64_t identity);
