@@ -24,19 +24,13 @@ static inline void wake(struct loop *loop)
 
 /* ---- plans ---- */
 
-/* Checking mode: the promised step is planned all the same, and must be what was promised. */
+/* Checking mode: the promised step is planned all the same, and must be what was promised. As
+ * plan_once. */
 IFL_APART static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
-    const struct ifl_promise promised = replica->plan.promise;
     const struct promised_step step = replica_promised_step(replica);
-    int rc = replica_plan(replica, now_ns, error);
-    if (rc == 0)
-        rc = replica_check_promised(replica, &step, error);
-    if (rc < 0)
-        return rc;
-    plan_promise(&replica->plan, promised);
-    plan_use_promise(&replica->plan, 1);
-    return 1;
+    const int rc = replica_plan(replica, now_ns, error);
+    return rc == 0 ? replica_check_promised(replica, &step, error) : rc;
 }
 
 /* 1: the step was promised; 0: it is planned. */

@@ -80,6 +80,55 @@ int point_compare_runs(const struct point_options *options, const struct ifl_sum
                     column, planned, runs, hearers[0] ? hearers : "none");
 }
 
+/* Modules of a pool whose promises were made, and in no replica tested. */
+static unsigned untested_in(const struct point *point, const struct fleet_pool *pool)
+{
+    unsigned promised = 0, tested = 0;
+    for (uint32_t i = pool->first; i < pool->first + pool->n; i++) {
+        promised |= point->replicas[i].said.promised;
+        tested |= point->replicas[i].said.tested;
+    }
+    return promised & ~tested;
+}
+
+static void say_untested(const struct point_options *options, const struct point *point, size_t k)
+{
+    const struct replica *first = &point->replicas[point->fleet_pools[k].first];
+    char text[640], why[192];
+    size_t n = (size_t)snprintf(text, sizeof text, "serving.check_steady: promises of");
+    const char *before = "";
+    for (unsigned left = untested_in(point, &point->fleet_pools[k]); left > 0; left &= left - 1) {
+        const struct ifl_policy *policy = first->fixed.modules[__builtin_ctz(left)].policy;
+        if (n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s %s %s", before,
+                                  module_kind_name(policy->kind), policy->name);
+        before = ",";
+    }
+    if (n < sizeof text)
+        snprintf(text + n, sizeof text - n, " were not tested: %s",
+                 replica_why_untested(first, why, sizeof why));
+    if (before[0])
+        point_say_of(options, k, text);
+}
+
+void point_tell_untested(const struct point_options *options, const struct point *point)
+{
+    char hearers[192], text[320];
+    if (!options->config->serving.check_steady)
+        return;
+    for (size_t k = 0; k < point->n_pools; k++)
+        if (point->fleet_pools[k].n > 0)
+            say_untested(options, point, k);
+    list_hearers(options->config, hearers, sizeof hearers);
+    if (!hearers[0] || point_is_compared(options))
+        return;
+    snprintf(text, sizeof text,
+             "serving.check_steady: hooks of steps were not tested, since only a simulated run is "
+             "made a second time: %s",
+             hearers);
+    point_say(options, text);
+}
+
 /* Adds up the refusals of all replicas. */
 static void sum_refusals(const struct point *point, struct refusals *all)
 {
