@@ -59,7 +59,7 @@ static void note_verdict(struct replica *replica, const struct ifl_policy *by,
     if ((unsigned)verdict <= IFL_NEVER_FITS)
         step_note_refusal(replica, r, by, of[verdict].why, of[verdict].lasts);
     else
-        step_breach_answer(replica, by, verdict,
+        step_breach_answer(replica, by, (int)verdict,
                            "to whether a request may start, expected one of enum ifl_verdict");
 }
 
@@ -182,7 +182,7 @@ static enum ifl_verdict answer_for_all(struct replica *replica, const struct mod
     plan_return(&replica->plan, before);
     replica_note_said(replica, module, UINT64_MAX, verdict);
     if (IFL_RARE((unsigned)verdict > IFL_NEVER_FITS))
-        step_breach_answer(replica, module->policy, verdict,
+        step_breach_answer(replica, module->policy, (int)verdict,
                            "to whether any request may start, expected one of enum ifl_verdict");
     return IFL_RARE(replica->plan.broken) ? IFL_YES : verdict;
 }
