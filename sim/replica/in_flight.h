@@ -98,6 +98,12 @@ static inline struct told_end *in_flight_told(struct in_flight *in_flight)
 {
     return &in_flight->told;
 }
+/* All modules have been told: a later call of `results` is one of `late`. */
+static inline void in_flight_end_told(struct in_flight *in_flight,
+                                      struct ifl_results (*late)(const struct ifl_step_end *))
+{
+    in_flight->told.pub.results = late;
+}
 /* Fills the fields that are the same in every description and every record. Call it once the arrays
  * of the plan are allocated. Returns 0 or IFL_E_NOMEM. */
 int in_flight_create(struct replica *replica);

@@ -369,7 +369,7 @@ IFL_APART static void tell_modules(struct replica *replica, uint64_t last_step, 
         module->policy->on_step_end(module->self, &replica->view, &end->pub);
         plan_return(&replica->plan, before);
     }
-    end->pub.results = results_too_late;
+    in_flight_end_told(&replica->in_flight, results_too_late);
 }
 
 IFL_APART void replica_tell_steps(struct replica *replica)
