@@ -104,10 +104,10 @@ struct ifl_order_ops {
      * each. Smaller keys go first. Ties go by arrival (of a waiting request that was sent back: the
      * time at which it was sent there), then by serial.
      *
-     * May read the step through ifl_plan(view), which is NULL outside of a plan, for example to get
-     * the requests that this plan has started. Must not read ranked lists (ifl_next,
-     * ifl_last_ranked, ifl_oldest_waiting_ns), which need these keys: doing so, here or in `keys`,
-     * is a breach of the contract. */
+     * May read the step through ifl_plan(view), which is not NULL here, for example for
+     * ifl_policy_draw, or to get the requests that this plan has started. Must not read ranked
+     * lists (ifl_next, ifl_last_ranked, ifl_oldest_waiting_ns), which need these keys: doing so,
+     * here or in `keys`, is a breach of the contract. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
     /* Optional, for speed; the default is IFL_KEYS_MOVE. Called once a plan, before the plan first
@@ -183,9 +183,10 @@ struct ifl_preempt_ops {
 };
 
 /* A block that no request uses: cached, or without K/V if serving.kv.unhashed is in-order.
- * Borrowed until the call returns. */
+ * Borrowed until the call returns. If two requests have computed the same tokens, both blocks stay,
+ * each is evicted on its own, and hits go to the older one. */
 struct ifl_cached {
-    uint64_t last_used; /* number of the last use; later uses have larger numbers */
+    uint64_t last_used; /* number of the last release; later ones have larger numbers */
     int64_t last_used_ns;
     uint64_t n_uses;      /* requests that started on it, the one that computed it included; in a
                              radix cache, insertions of a request that pass through it */
@@ -261,7 +262,7 @@ struct ifl_step_end {
  * began are not listed. Decoding requests come first, in order of start, then the others in the
  * order in which the plan scheduled them. With several steps in flight all are in the order in
  * which the plan scheduled them. The first call makes the list, which costs a walk over the
- * requests. Only within on_step_end. */
+ * requests. A call when on_step_end has returned is a breach of the contract. */
 static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
 {
     return end->results(end);
@@ -305,8 +306,9 @@ struct ifl_policy {
     void (*finish)(void *self);
     /* Hooks, all optional. Those of a router are in its ops. */
     /* A request has come to the replica, at view->now_ns, and is about to wait: its state is
-     * IFL_WAITING, and no list or count includes it yet. `rank` is called for it after the hook.
-     * Called once for a request, outside of a plan; a step may be in flight. */
+     * IFL_WAITING, and no list or count includes it yet. `rank` is called for it after the hook: at
+     * once if the order has `keys` that stand, else in the next plan. Called once for a request,
+     * outside of a plan; a step may be in flight. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Within a plan: the request has started, from waiting or from host memory. It has its blocks
      * and its tokens of this step (ifl_n_now). If it waited, its started_ns is new. */

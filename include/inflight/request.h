@@ -78,7 +78,7 @@ struct ifl_ticks {
  * it as a victim: a copy of the struct, or a request of another replica, is a breach of the
  * contract. */
 struct ifl_request {
-    uint64_t serial;        /* order of arrival in the run; the last tie-break everywhere */
+    uint64_t serial;        /* order of arrival in the run, from 0; the last tie-break everywhere */
     int64_t arrival_ns;     /* at the engine: after the front end, if there is one */
     int64_t queued_ns;      /* when it last entered waiting */
     int64_t started_ns;     /* when it last left waiting, IFL_NEVER before */

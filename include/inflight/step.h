@@ -386,10 +386,10 @@ static inline uint64_t ifl_next_step(const struct ifl_view *view)
     return view->step + view->n_in_flight;
 }
 
-/* The step being planned, for questions. NULL outside of a plan, also when `rank` is called because
- * a hook (on_step_start) reads a list of its step. An order with keys that depend on the step needs
- * another source for that case, such as notes of its hooks. If keys of an order read the step,
- * `rank` is called again whenever the plan has changed it. */
+/* The step being planned, for questions. NULL outside of a plan, but not in `rank` and `keys` of an
+ * order: these are also called as a request joins, and as a hook (on_step_start) reads a list, and
+ * are given the step of the last plan then. If keys of an order read the step, `rank` is called
+ * again whenever the plan has changed it. */
 static inline struct ifl_step *ifl_plan(const struct ifl_view *view)
 {
     return view->plan(view);

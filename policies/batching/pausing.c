@@ -94,7 +94,9 @@ IFL_HOT static void plan(const void *self, const struct ifl_view *view, struct i
         return;
     ifl_return_swapped(step, INT32_MAX);
     start(p, step, IFL_IN_WAITING, true);
-    if (step->n_waiting == 0 && step->n_swapped_in == 0 && (size_t)step->n_requests == n_running)
+    /* Only within the budget do all have room in any order, which the missed steps decide. */
+    if (step->n_waiting == 0 && step->n_swapped_in == 0 && (size_t)step->n_requests == n_running &&
+        step->n_tokens <= p->max_batched_tokens)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 

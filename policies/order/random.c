@@ -9,7 +9,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     struct ifl_step *step = ifl_plan(view);
     (void)self;
     for (size_t i = 0; i < n; i++)
-        key[i] = step ? (int64_t)(ifl_policy_draw(step, of[i], (uint32_t)view->step) >> 1) : 0;
+        key[i] = (int64_t)(ifl_policy_draw(step, of[i], (uint32_t)view->step) >> 1);
 }
 
 static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_keys_of_plan};

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -211,30 +212,70 @@ static const struct {
 enum { N_CRASHES = sizeof crashes / sizeof *crashes };
 static struct sigaction was[N_CRASHES];
 
-static void tell_crash(const char *words)
+/* What is known of the address. x86 tells none of one that is not canonical (SI_KERNEL). */
+static const char *words_of_address(const siginfo_t *info)
+{
+    const uintptr_t address = (uintptr_t)info->si_addr;
+    const bool is_fault = info->si_signo == SIGSEGV || info->si_signo == SIGBUS;
+    if (!is_fault || (info->si_code <= 0))
+        return NULL;
+    if (info->si_code == SI_KERNEL || address >= (uintptr_t)1 << 61)
+        return own_call() ? own_call()->hint : NULL;
+    return address < 4096 ? "; it used a NULL pointer" : NULL;
+}
+
+static void tell_crash(const char *words, const siginfo_t *info)
 {
     struct line line;
     begin(&line);
     blame(&line, " crashed in ", "crashed outside of the calls of plug-ins and engines");
     add(&line, words);
-    if (own_call() && own_call()->hint)
-        add(&line, own_call()->hint);
+    const char *more = words_of_address(info);
+    if (more)
+        add(&line, more);
     say(&line);
+}
+
+/* Behind a crash of tell_crash: code of a plug-in has overwritten what that reads. */
+static void tell_without_name(const char *words)
+{
+    static struct line line;
+    begin(&line);
+    add(&line, "crashed, and the name of the module is lost");
+    add(&line, words);
+    say(&line);
+}
+
+/* A crash of the handler comes back to it. */
+static void let_crashes_in(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < N_CRASHES; i++)
+        sigaddset(&set, crashes[i].number);
+    pthread_sigmask(how, &set, NULL);
 }
 
 /* Ends with the former action: the signal is raised again, and delivered when this handler returns,
  * with the address of the crash. Of threads that crash together only the first one tells; the
  * others leave it the time that this takes. */
-static void on_crash(int number)
+static void on_crash(int number, siginfo_t *info, void *context)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static _Atomic(const void *) teller; /* by the address of its `own` */
+    const void *none = NULL;
     int i = 0;
+    (void)context;
     while (i < N_CRASHES - 1 && crashes[i].number != number)
         i++;
-    if (!atomic_flag_test_and_set(&told))
-        tell_crash(crashes[i].words);
-    else
+    if (atomic_compare_exchange_strong(&teller, &none, (const void *)&own)) {
+        let_crashes_in(SIG_UNBLOCK);
+        tell_crash(crashes[i].words, info);
+        let_crashes_in(SIG_BLOCK);
+    } else if (none == (const void *)&own) {
+        tell_without_name(crashes[i].words);
+    } else {
         sleep(1);
+    }
     sigaction(number, &was[i], NULL);
     raise(number);
 }
@@ -250,7 +291,7 @@ static void on_exit(void)
 
 static void arm(void)
 {
-    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_ONSTACK | SA_SIGINFO};
     for (int i = 0; i < N_CRASHES; i++)
         sigaction(crashes[i].number, &action, &was[i]);
     atexit(on_exit);

@@ -6,14 +6,16 @@
 #define SIM_BASE_GUARD_H
 
 /* A call: module is like "batching policy NAME of FILE.so", call like "plan"; hint is printed after
- * a crash in the call, or NULL. All texts must outlive the program's last call. */
+ * the use in the call of an address that no program has, from 2^61 on, or NULL. All texts must
+ * outlive the program's last call. */
 struct guard_call {
     const char *module, *call, *hint;
 };
 
 /* From now on, until the program ends:
  * - SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT print a line with the call in which they occurred,
- * then do what they would have done. A stack overflow does so, too.
+ * then do what they would have done. A stack overflow does so, too. If the marks are destroyed, the
+ * line has no name.
  * - exit() or the end of a thread within a call prints such a line and ends the program with
  * status 1.
  *

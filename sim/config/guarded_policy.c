@@ -307,19 +307,22 @@ static void mark_answers(struct guarded *g)
     }
 }
 
-/* A part that a module has not declared is NULL, and reading it the usual crash. */
+/* A part that a module has not declared has an address that no program has (replica/module.c). */
 static void note_undeclared(struct guarded *g)
 {
+    const bool routes = g->bare->kind == IFL_ROUTE;
     const struct {
         size_t n_bytes;
+        bool may_have;
         const char *words;
-    } parts[] = {{g->bare->request_bytes, "no request_bytes, so that ifl_mine is NULL"},
-                 {g->bare->client_bytes, "no client_bytes, so that ifl_client is NULL"},
-                 {g->bare->state_bytes, "no state_bytes, so that ifl_state is NULL"}};
+    } parts[] = {{g->bare->replica_bytes, routes, "no replica_bytes for ifl_at"},
+                 {g->bare->request_bytes, !routes, "no request_bytes for ifl_mine"},
+                 {g->bare->client_bytes, true, "no client_bytes for ifl_client"},
+                 {g->bare->state_bytes, true, "no state_bytes for ifl_state"}};
     const char *before = "; it declares ";
     size_t at = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].n_bytes == 0) {
+        if (parts[i].n_bytes == 0 && parts[i].may_have) {
             at +=
                 (size_t)snprintf(g->hint + at, sizeof g->hint - at, "%s%s", before, parts[i].words);
             before = ", ";

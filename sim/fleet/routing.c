@@ -37,9 +37,9 @@ static size_t asked_about(struct routing *routing, size_t i)
         return i;
     if (routing->breach.code == 0)
         ifl_fail(&routing->breach, IFL_E_POLICY,
-                 "policy %s broke its contract at %.9f s: it asks about replica %zu of %u",
-                 routing->router->policy->name, ifl_s_from_ns(routing->fleet.pub.now_ns), i,
-                 (unsigned)routing->n);
+                 "route policy %s broke its contract at %.9f s: it asks about replica %lld of %u",
+                 routing->router->policy->name, ifl_s_from_ns(routing->fleet.pub.now_ns),
+                 (long long)i, (unsigned)routing->n);
     return 0;
 }
 
@@ -351,15 +351,16 @@ static int check_roles(const struct routing *routing, const struct ifl_route *ro
     if (of_prefill & IFL_PREFILLS && of_decode & IFL_DECODES)
         return 0;
     if (route->prefill == route->decode)
-        return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s sends a request to replica %zu alone, which has the role %s; "
-                        "expected a router that answers a prefill and a decode replica, such as "
-                        "pair (cluster.router)",
-                        name, route->prefill, of_prefill & IFL_PREFILLS ? "prefill" : "decode");
+        return ifl_fail(
+            error, IFL_E_POLICY,
+            "route policy %s sends a request to replica %zu alone, which has the role %s; "
+            "expected a router that answers a prefill and a decode replica, such as "
+            "pair (cluster.router)",
+            name, route->prefill, of_prefill & IFL_PREFILLS ? "prefill" : "decode");
     const bool wrong_prefill = !(of_prefill & IFL_PREFILLS);
     return ifl_fail(
-        error, IFL_E_POLICY, "policy %s names replica %zu for %s, which has the role %s", name,
-        wrong_prefill ? route->prefill : route->decode,
+        error, IFL_E_POLICY, "route policy %s names replica %zu for %s, which has the role %s",
+        name, wrong_prefill ? route->prefill : route->decode,
         wrong_prefill ? "the prompt" : "the decodes", wrong_prefill ? "decode" : "prefill");
 }
 
@@ -368,28 +369,30 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
 {
     const char *name = routing->router->policy->name;
     if ((unsigned)route->what > IFL_REFUSE_ARRIVAL)
-        return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s answers %d to what becomes of a request, expected one of enum "
-                        "ifl_destination",
-                        name, (int)route->what);
+        return ifl_fail(
+            error, IFL_E_POLICY,
+            "route policy %s answers %d to what becomes of a request, expected one of enum "
+            "ifl_destination",
+            name, (int)route->what);
     if (route->what != IFL_SEND)
         return 0;
     if (route->prefill >= routing->n || route->decode >= routing->n)
         return ifl_fail(
             error, IFL_E_POLICY,
-            "policy %s routed to replica %zu, expected one below %u (that number itself "
+            "route policy %s routed to replica %lld, expected one below %u (that number itself "
             "is the answer of ifl_least and ifl_nth where no replica can be meant)",
-            name, route->prefill >= routing->n ? route->prefill : route->decode,
+            name, (long long)(route->prefill >= routing->n ? route->prefill : route->decode),
             (unsigned)routing->n);
     if (route->prefill != route->decode && !routing->hands_over)
-        return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s hands a request over from replica %zu to replica %zu, and no "
-                        "pool of the cluster has a role (cluster.pools.NAME.role)",
-                        name, route->prefill, route->decode);
+        return ifl_fail(
+            error, IFL_E_POLICY,
+            "route policy %s hands a request over from replica %zu to replica %zu, and no "
+            "pool of the cluster has a role (cluster.pools.NAME.role)",
+            name, route->prefill, route->decode);
     if (!is_open(routing, route->prefill) || !is_open(routing, route->decode))
         return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s routed to replica %zu, which does not take that request", name,
-                        is_open(routing, route->prefill) ? route->decode : route->prefill);
+                        "route policy %s routed to replica %zu, which does not take that request",
+                        name, is_open(routing, route->prefill) ? route->decode : route->prefill);
     return check_roles(routing, route, error);
 }
 
@@ -417,7 +420,8 @@ static void check_print(struct routing *routing, const struct ifl_request *r, ui
     if (!IFL_RARE(routing->checks) || routing->breach.code < 0 || print_of(routing, r) == before)
         return;
     ifl_fail(&routing->breach, IFL_E_POLICY,
-             "policy %s broke its contract at %.9f s: it changes the request, the fleet, a load or "
+             "route policy %s broke its contract at %.9f s: it changes the request, the fleet, a "
+             "load or "
              "the limits, which it may only read",
              routing->router->policy->name, ifl_s_from_ns(now_ns));
 }
@@ -495,10 +499,11 @@ int routing_pick_decode(struct routing *routing, const struct replica *replica,
         return error->code;
     if (answer >= routing->n || answer == replica->fixed.number || !is_open(routing, answer) ||
         !(routing->loads[answer].roles & IFL_DECODES))
-        return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s names replica %zu for the decodes of a request of replica %u, "
-                        "expected another one that decodes",
-                        router->policy->name, answer, (unsigned)replica->fixed.number);
+        return ifl_fail(
+            error, IFL_E_POLICY,
+            "route policy %s names replica %lld for the decodes of a request of replica %u, "
+            "expected another one that decodes",
+            router->policy->name, (long long)answer, (unsigned)replica->fixed.number);
     *decode = (uint32_t)answer;
     return 0;
 }

@@ -50,6 +50,14 @@ struct flown {
     struct rounds rounds;
 };
 
+/* What modules are told of steps that have ended, with what `results` needs to answer. It outlives
+ * the calls: a module that keeps the pointer breaks the contract, and does not crash. */
+struct told_end {
+    struct ifl_step_end pub; /* first: modules hold a pointer to it */
+    struct replica *replica;
+    bool listed;
+};
+
 struct in_flight {
     bool busy;       /* no further plan may be made before a step ends */
     bool ticks;      /* the cohort takes part in the step */
@@ -79,11 +87,23 @@ struct in_flight {
     bool tells;              /* some module has on_step_end */
     int32_t n_untold;        /* ticks that have ended, without a call of on_step_end yet */
     int64_t untold_start_ns; /* start of the first untold tick */
+    struct told_end told;    /* the ends of the steps that modules were told of last */
     int64_t *ends_ns;        /* [REPLICA_LONGEST_RUN, or the length of a stretch if no module has
                                 on_step_end], allocated with the first request: ends of the untold
                                 ticks and of the steps that end now */
 };
 
+/* Where tell_modules puts what it tells. */
+static inline struct told_end *in_flight_told(struct in_flight *in_flight)
+{
+    return &in_flight->told;
+}
+/* All modules have been told: a later call of `results` is one of `late`. */
+static inline void in_flight_end_told(struct in_flight *in_flight,
+                                      struct ifl_results (*late)(const struct ifl_step_end *))
+{
+    in_flight->told.pub.results = late;
+}
 /* Fills the fields that are the same in every description and every record. Call it once the arrays
  * of the plan are allocated. Returns 0 or IFL_E_NOMEM. */
 int in_flight_create(struct replica *replica);

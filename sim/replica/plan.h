@@ -80,6 +80,7 @@ struct plan {
     uint64_t draft_asked_in;      /* 0: not asked yet */
     struct ifl_padding for_ended; /* what the step computes for ended requests, in addition to
                                      `padding` */
+    const struct ifl_policy *undone_by;     /* the module that took back a start last; NULL: none */
     struct refusal refused[IFL_LOADED + 1]; /* last refusal in this plan, by the request's state */
     struct ifl_error error;
 };
@@ -146,6 +147,11 @@ static inline void plan_keep_draft(struct plan *plan, int32_t n)
 static inline void plan_set_ahead(struct plan *plan, const struct ifl_policy *ahead)
 {
     plan->ahead = ahead;
+}
+/* Notes that the module has taken back a start of this plan. */
+static inline void plan_note_undone(struct plan *plan, const struct ifl_policy *by)
+{
+    plan->undone_by = by;
 }
 /* Records a breach of the contract, which ends the run. Only the first breach counts. */
 void plan_break(struct plan *plan, const struct ifl_error *error);

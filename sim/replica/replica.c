@@ -159,8 +159,7 @@ IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
  * Only in tallied pools: where blocks have numbers, ticks would hand them out in another order. */
 static bool picks_decodes(const struct replica *replica)
 {
-    return !replica->plan.ready_all && replica->kv.device.tallied && replica->plan.n_planned > 0 &&
-           replica->plan.n_decodes == replica->plan.n_planned;
+    return replica->plan.n_planned > 0 && replica->plan.n_decodes == replica->plan.n_planned;
 }
 
 /* What is planned beside the cohort. */
@@ -172,13 +171,24 @@ static size_t n_planned_now(const struct replica *replica)
     return n;
 }
 
-IFL_HOT bool replica_only_ticks(const struct replica *replica)
+/* picks: the plan may name the decodes one by one. */
+static inline bool only_decodes(const struct replica *replica, bool picks)
 {
     const struct ifl_step *step = &replica->plan.step;
-    const bool ticks =
-        replica->plan.ready_all ? n_planned_now(replica) == 0 : picks_decodes(replica);
-    return ticks && !replica->fixed.beams.search && step->n_started == 0 &&
+    const bool decodes =
+        replica->plan.ready_all ? n_planned_now(replica) == 0 : picks && picks_decodes(replica);
+    return decodes && !replica->fixed.beams.search && step->n_started == 0 &&
            step->n_preempted == 0 && step->n_swapped_in == 0 && replica->plan.n_rejected == 0;
+}
+
+IFL_HOT bool replica_only_ticks(const struct replica *replica)
+{
+    return only_decodes(replica, replica->kv.device.tallied);
+}
+
+bool replica_only_decodes(const struct replica *replica)
+{
+    return only_decodes(replica, true);
 }
 
 bool replica_computes(const struct replica *replica, const struct live_request *r)
@@ -195,9 +205,8 @@ static bool was_asked(const struct replica *replica, enum ifl_kind kind)
     return kind != IFL_BATCHING && replica->plan.step.asked & 1u << kind;
 }
 
-/* Cuts the promise to what the module says. */
-static void cut_promise(struct replica *replica, const struct module *module,
-                        struct ifl_promise *promise)
+void replica_cut_promise(struct replica *replica, const struct module *module,
+                         struct ifl_promise *promise)
 {
     const struct ifl_policy *policy = module->policy;
     const struct ifl_policy *before = plan_call(&replica->plan, policy);
@@ -217,6 +226,14 @@ static bool told_of_guesses(const struct replica *replica)
     return IFL_RARE(replica->fixed.speculation.on) && replica->on.step_end.n > 0;
 }
 
+bool replica_voids(const struct replica *replica)
+{
+    return replica->kv.device.cache.asked_lost || replica->plan.overruled ||
+           told_of_guesses(replica) || tiers_changed_in_plan(&replica->tiers) ||
+           replica->leaving.n_early > 0 || moving_swaps(&replica->moving) ||
+           replica->moving.room_awaited;
+}
+
 /* Limits the promise of the plan:
  * - It is void unless the step does nothing but tick.
  * - It is void if an admission was overruled: while blocks are taken its yes may become a no, which
@@ -229,11 +246,7 @@ IFL_HOT static void bound_promise(struct replica *replica)
 {
     struct ifl_promise promise = replica->plan.promise;
     const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
-    if (promise.n_steps <= 0 || !replica_only_ticks(replica) ||
-        replica->kv.device.cache.asked_lost || replica->plan.overruled ||
-        told_of_guesses(replica) || tiers_changed_in_plan(&replica->tiers) ||
-        replica->leaving.n_early > 0 || moving_swaps(&replica->moving) ||
-        replica->moving.room_awaited) {
+    if (promise.n_steps <= 0 || !replica_only_ticks(replica) || replica_voids(replica)) {
         plan_void_promise(&replica->plan);
         return;
     }
@@ -242,7 +255,7 @@ IFL_HOT static void bound_promise(struct replica *replica)
         promise.until_ns = replica->plan.refused_until_ns - 1;
     for (; bound < end && promise.n_steps > 0; bound++)
         if (bound->asked & replica->plan.step.asked)
-            cut_promise(replica, bound->module, &promise);
+            replica_cut_promise(replica, bound->module, &promise);
     plan_promise(&replica->plan, promise);
     if (IFL_RARE(replica->leaving.n_ended > 0) && !replica_promise_ended(replica))
         plan_void_promise(&replica->plan);
@@ -276,6 +289,24 @@ static void note_hidden(struct replica *replica)
     plan_void_promise(&replica->plan);
 }
 
+static inline void end_plan(struct replica *replica)
+{
+    if (!replica->plan.broken)
+        bound_promise(replica);
+    plan_end(&replica->plan);
+}
+
+IFL_APART static void end_checked_plan(struct replica *replica)
+{
+    const struct ifl_promise made = replica->plan.promise;
+    if (!replica->plan.broken) {
+        bound_promise(replica);
+        replica_test_promise(replica, made);
+    }
+    plan_end(&replica->plan);
+    replica_check_turn(replica);
+}
+
 IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     ifl_assert(!replica->in_flight.busy);
@@ -293,11 +324,10 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
     if (IFL_RARE(replica->on.has_ahead) && !replica->plan.broken)
         swap_ahead(replica);
     note_hidden(replica);
-    if (!replica->plan.broken)
-        bound_promise(replica);
-    plan_end(&replica->plan);
     if (IFL_RARE(replica->said.checks))
-        replica_check_turn(replica);
+        end_checked_plan(replica);
+    else
+        end_plan(replica);
     if (IFL_RARE(replica->plan.broken)) {
         *error = replica->plan.error;
         return error->code;

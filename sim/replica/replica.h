@@ -88,9 +88,25 @@ enum said_turn {
     TURN_RESTS    /* it must do nothing, until a step ends */
 };
 
+/* In the checking mode: what is known of the promise of the last plan. */
+struct tested_promise {
+    bool only_tested;   /* without the checking mode it would be void: blocks have numbers, or a
+                           module that was asked has no `steady` */
+    size_t n_running;   /* requests on the device when it was made */
+    uint64_t members;   /* print of those that it gives tokens */
+    unsigned promising; /* the modules that make it: bits 1 << index */
+    bool goes_on;       /* a step has been planned as promised; `made` has the answers in the plan
+                           that made the promise */
+};
+
 struct said_list {
-    bool checks;                  /* the checking mode */
+    bool checks; /* the checking mode */
+    struct tested_promise promise_of;
+    /* modules whose promise was made, could be used by the loop, was tested: bits 1 << index */
+    unsigned promised, used, tested;
+    const struct module *lacks;   /* it has no `steady`, for which a promise was not tested */
     struct said_plan now, before; /* answers in this plan, and in the plan that promised it */
+    struct said_plan made;        /* answers in the plan that made the first of several promises */
     /* with several steps in flight */
     struct said_plan *flown; /* [depth], answers in the plans of these steps */
     enum said_turn turn;
@@ -228,13 +244,18 @@ struct promised_step {
     int32_t n_free_blocks; /* free blocks once the step has taken its own; -1: not compared, since
                               ended requests take blocks, too */
     uint64_t members;      /* print of the requests that compute, in any order */
+    struct ifl_promise promise;
+    struct tested_promise of;
 };
 /* Call it before a promised step is planned in the checking mode. */
 struct promised_step replica_promised_step(const struct replica *replica);
-/* Call it once the promised step is planned. Returns 0; or, if another step was planned, the code
- * of `error`, which names the module that broke its promise. */
-int replica_check_promised(const struct replica *replica, const struct promised_step *promised,
+/* Call it once the promised step is planned. Returns 1 if it is as promised: the promise then
+ * stands for the steps behind it. Returns 0 if a module that promised nothing explains the
+ * difference. Else returns the code of `error`, which names the module that broke its promise. */
+int replica_check_promised(struct replica *replica, const struct promised_step *promised,
                            struct ifl_error *error);
+/* Says in `text`, and returns, why promises that were made in the run were not tested. */
+const char *replica_why_untested(const struct replica *replica, char *text, size_t n_text);
 /* True if the last plan's promise covers one more step at now_ns. */
 bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
 /* Builds the step at now_ns without a plan, if the promise covers it. Returns false if a plan is

@@ -12,11 +12,13 @@
 #include "replica/replica_parts.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/fingerprint.h"
+#include "inflight/minmax.h"
 #include "replica/rotation.h"
 #include "replica/step_builder.h"
 
@@ -33,6 +35,7 @@ void replica_check_finish(struct replica *replica)
     free(said->flown);
     free(said->now.of);
     free(said->before.of);
+    free(said->made.of);
     free(said->repeats);
 }
 
@@ -124,15 +127,21 @@ IFL_APART void replica_check_plan(struct replica *replica, int64_t now_ns, bool 
         said->turn = TURN_OPEN;
 }
 
-/* The first answer that differs from that of the plan before to the same question. */
-static const struct said *first_other_answer(const struct said_list *said)
+static bool same_question(const struct said *a, const struct said *b)
 {
-    for (size_t i = 0; i < said->now.n && i < said->before.n; i++) {
-        const struct said *now = &said->now.of[i], *before = &said->before.of[i];
-        if (now->module != before->module || now->question != before->question)
+    return a->module == b->module && a->question == b->question;
+}
+
+/* The first answer of the plan that differs from that of an earlier plan to the same question, as
+ * long as the plans ask the same. */
+static const struct said *first_other_answer(const struct said_plan *earlier,
+                                             const struct said_plan *now)
+{
+    for (size_t i = 0; i < now->n && i < earlier->n; i++) {
+        if (!same_question(&now->of[i], &earlier->of[i]))
             return NULL;
-        if (now->answer != before->answer)
-            return now;
+        if (now->of[i].answer != earlier->of[i].answer)
+            return &now->of[i];
     }
     return NULL;
 }
@@ -197,13 +206,26 @@ static uint64_t print_of_plan(const struct replica *replica)
     return print;
 }
 
+/* The members that are left. All of them take part if a promise outlives an end, and in a promise
+ * that the loop would use. */
+static uint64_t print_of_promised(const struct replica *replica)
+{
+    const struct tested_promise *of = &replica->said.promise_of;
+    const bool all_run = replica->here.running.n == of->n_running;
+    return of->only_tested && all_run ? of->members : print_of_cohort(replica);
+}
+
 struct promised_step replica_promised_step(const struct replica *replica)
 {
     const int32_t n_new = replica_growing_blocks(replica);
-    const bool counts = replica->leaving.n_ended == 0;
-    return (struct promised_step){replica->plan.padding,
-                                  counts ? replica->kv.device.n_free - n_new : -1,
-                                  print_of_cohort(replica)};
+    const bool counts = replica->leaving.n_ended == 0 && !replica->said.promise_of.only_tested;
+    return (struct promised_step){
+        .padding = replica->plan.padding,
+        .n_free_blocks = counts ? replica->kv.device.n_free - n_new : -1,
+        .members = print_of_promised(replica),
+        .promise = replica->plan.promise,
+        .of = replica->said.promise_of,
+    };
 }
 
 /* Member by member: the bytes between members are anything. */
@@ -214,19 +236,146 @@ static bool same_padding(const struct ifl_padding *a, const struct ifl_padding *
            a->n_draft_tokens == b->n_draft_tokens;
 }
 
-int replica_check_promised(const struct replica *replica, const struct promised_step *promised,
+/* Of several answers to the same question (an order names one request after another) the answer in
+ * its turn. */
+static bool is_answered_anew(const struct said_plan *earlier, const struct said_plan *now, size_t i)
+{
+    size_t n_before = 0;
+    for (size_t k = 0; k < i; k++)
+        n_before += same_question(&now->of[k], &now->of[i]);
+    for (size_t k = 0; k < earlier->n; k++)
+        if (same_question(&earlier->of[k], &now->of[i]) && n_before-- == 0)
+            return earlier->of[k].answer != now->of[i].answer;
+    return false;
+}
+
+/* True if a module without `steady`, which may do so, answers otherwise than in an earlier plan. */
+static bool answers_anew(const struct said_plan *earlier, const struct said_plan *now)
+{
+    bool anew = false;
+    for (size_t i = 0; i < now->n && !anew; i++)
+        anew = !now->of[i].module->policy->steady && is_answered_anew(earlier, now, i);
+    return anew;
+}
+
+/* As blame. Another plan is no breach if a module explains it that has promised nothing. */
+static int judge(const struct replica *replica, const struct tested_promise *of,
+                 const struct said *other, struct ifl_error *error)
+{
+    const struct said_list *said = &replica->said;
+    const bool may = of->only_tested && (answers_anew(&said->before, &said->now) ||
+                                         (of->goes_on && answers_anew(&said->made, &said->now)));
+    return may ? 0 : blame(replica, other, error);
+}
+
+static void go_on_behind(struct replica *replica, const struct promised_step *promised)
+{
+    struct said_list *said = &replica->said;
+    said->tested |= promised->of.promising;
+    said->promise_of = promised->of;
+    if (!promised->of.goes_on)
+        exchange(&said->before, &said->made);
+    said->promise_of.goes_on = true;
+    plan_promise(&replica->plan, promised->promise);
+    plan_use_promise(&replica->plan, 1);
+}
+
+int replica_check_promised(struct replica *replica, const struct promised_step *promised,
                            struct ifl_error *error)
 {
-    const bool same = same_padding(&replica->plan.padding, &promised->padding) &&
-                      replica_only_ticks(replica) && print_of_plan(replica) == promised->members;
+    const struct tested_promise *of = &promised->of;
+    const bool ticks =
+        of->only_tested ? replica_only_decodes(replica) : replica_only_ticks(replica);
+    const bool same = same_padding(&replica->plan.padding, &promised->padding) && ticks &&
+                      print_of_plan(replica) == promised->members;
     const struct said *guess = first_other_guess(&replica->said);
     if (!same)
-        return blame(replica, first_other_answer(&replica->said), error);
+        return judge(replica, of, first_other_answer(&replica->said.before, &replica->said.now),
+                     error);
     if (guess)
-        return blame(replica, guess, error);
-    if (promised->n_free_blocks < 0 || replica->kv.device.n_free == promised->n_free_blocks)
-        return 0;
-    return blame(replica, NULL, error);
+        return judge(replica, of, guess, error);
+    if (promised->n_free_blocks >= 0 && replica->kv.device.n_free != promised->n_free_blocks)
+        return blame(replica, NULL, error);
+    go_on_behind(replica, promised);
+    return 1;
+}
+
+/* ---- promises that are tested, also where the loop would not use them ---- */
+
+static unsigned bit_of(const struct replica *replica, const struct module *module)
+{
+    return 1u << (module - replica->fixed.modules);
+}
+
+/* The batching module may change its own plan in a hook of steps. */
+static bool batching_lacks(const struct replica *replica)
+{
+    const struct module *lacks = replica->said.lacks;
+    return lacks && lacks->policy->kind == IFL_BATCHING;
+}
+
+/* Cuts the promise to what modules with `steady` say. Returns the modules that promise. */
+static unsigned cut_by_steady(struct replica *replica, struct ifl_promise *promise)
+{
+    const struct listeners *on = &replica->on;
+    unsigned promising = 1u << IFL_BATCHING;
+    for (uint32_t i = 0; i < on->n_bounds && promise->n_steps > 0; i++) {
+        const struct module *module = on->bounds[i].module;
+        if (!(on->bounds[i].asked & replica->plan.step.asked))
+            continue;
+        if (module->policy->steady) {
+            replica_cut_promise(replica, module, promise);
+            promising |= bit_of(replica, module);
+            continue;
+        }
+        promise->to_the_last = false;
+        replica->said.lacks = batching_lacks(replica) ? replica->said.lacks : module;
+    }
+    return promise->n_steps > 0 ? promising : 0;
+}
+
+/* As bound_promise bounds one that the loop uses. */
+static void bound(struct replica *replica, struct ifl_promise *promise)
+{
+    promise->n_steps = ifl_min(promise->n_steps, REPLICA_LONGEST_RUN - 1);
+    if (replica->plan.refused_until_ns <= promise->until_ns)
+        promise->until_ns = replica->plan.refused_until_ns - 1;
+    plan_promise(&replica->plan, *promise);
+    if (replica->leaving.n_ended > 0 && !replica_promise_ended(replica))
+        plan_void_promise(&replica->plan);
+}
+
+void replica_test_promise(struct replica *replica, struct ifl_promise made)
+{
+    struct said_list *said = &replica->said;
+    const bool used = replica->plan.promise.n_steps > 0;
+    said->promise_of = (struct tested_promise){.only_tested = !used};
+    if (made.n_steps <= 0 || !replica_only_decodes(replica) || replica_voids(replica))
+        return;
+    said->promise_of.promising = cut_by_steady(replica, &made);
+    said->promised |= said->promise_of.promising;
+    said->used |= used ? said->promise_of.promising : 0;
+    if (used || made.n_steps <= 0 || replica_overlaps(replica) || batching_lacks(replica))
+        return;
+    said->promise_of.n_running = replica->here.running.n - replica->leaving.n_ended;
+    said->promise_of.members = print_of_plan(replica);
+    bound(replica, &made);
+}
+
+const char *replica_why_untested(const struct replica *replica, char *text, size_t n_text)
+{
+    const struct module *lacks = replica->said.lacks;
+    const bool overlaps = replica_overlaps(replica);
+    if (lacks && (overlaps || batching_lacks(replica)))
+        snprintf(text, n_text, "%s %s has no `steady`", module_kind_name(lacks->policy->kind),
+                 lacks->policy->name);
+    else if (overlaps && !replica->kv.device.tallied)
+        snprintf(text, n_text,
+                 "with several steps in flight, blocks have numbers (for a prefix "
+                 "cache, work.csv, a timeline or an engine)");
+    else
+        snprintf(text, n_text, "something else happened before each promised step");
+    return text;
 }
 
 /* ---- several steps in flight ---- */
@@ -314,10 +463,12 @@ IFL_APART void replica_check_turn(struct replica *replica)
     const bool repeats = said->turn == TURN_REPEATS &&
                          (!replica->fixed.overlap.slots || said->slot == replica->view.slot);
     if (repeats ? plans_again(replica) : plans_nothing(&replica->plan)) {
-        if (repeats)
+        if (repeats) {
+            replica->said.tested |= replica->said.used;
             go_on(replica);
+        }
         return;
     }
-    (void)blame(replica, repeats ? first_other_answer(said) : NULL, &error);
+    (void)blame(replica, repeats ? first_other_answer(&said->before, &said->now) : NULL, &error);
     plan_break(&replica->plan, &error);
 }

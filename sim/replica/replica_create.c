@@ -23,11 +23,13 @@ static struct replica *seen_in(const struct ifl_view *view)
     return (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
 }
 
+/* An order is also asked for keys outside of a plan: as a request joins, and for a hook that reads
+ * a list. A random order needs the step for its draws then, too. */
 static struct ifl_step *plan_of(const struct ifl_view *view)
 {
     struct replica *replica = seen_in(view);
     rankings_note_plan_read(&replica->ranks);
-    return replica->plan.planning ? &replica->plan.step : NULL;
+    return replica->plan.planning || replica->plan.ranking ? &replica->plan.step : NULL;
 }
 
 static void rerank(const struct ifl_view *view, const struct ifl_request *request)

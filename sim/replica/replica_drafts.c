@@ -2,6 +2,8 @@
  * (ragged.h). */
 #include "replica/step_builder.h"
 
+#include <stdio.h>
+
 /* ---- what is guessed ---- */
 
 /* The answer, if it makes sense; else 0, and a breach of the contract. */
@@ -9,8 +11,11 @@ static int32_t check_answer(struct replica *replica, int32_t n)
 {
     if (!IFL_RARE(n < 0 || n > replica->fixed.limits.max_drafts))
         return n;
-    step_breach_answer(replica, replica->fixed.modules[IFL_DRAFT].policy, n,
-                       "to how many tokens are guessed, expected 0 to what its `most` says");
+    char what[96];
+    snprintf(what, sizeof what,
+             "to how many tokens are guessed, expected 0 to the %d of its `most`",
+             replica->fixed.limits.max_drafts);
+    step_breach_answer(replica, replica->fixed.modules[IFL_DRAFT].policy, n, what);
     return 0;
 }
 

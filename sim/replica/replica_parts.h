@@ -16,6 +16,13 @@
 
 /* True if the plan decodes and does nothing else. Only such a plan may promise to repeat itself. */
 bool replica_only_ticks(const struct replica *replica);
+/* The same, also where such a plan may not promise to repeat itself because blocks have numbers. */
+bool replica_only_decodes(const struct replica *replica);
+/* True if no promise of the plan can hold, whatever modules say. */
+bool replica_voids(const struct replica *replica);
+/* Cuts the promise to what the module's `steady` says; without one to nothing. */
+void replica_cut_promise(struct replica *replica, const struct module *module,
+                         struct ifl_promise *promise);
 /* True if the step that was planned last has tokens of r. */
 bool replica_computes(const struct replica *replica, const struct live_request *r);
 
@@ -350,6 +357,9 @@ static inline void replica_compare(struct replica *replica, const struct module 
 /* Call it when a plan begins: the answers in the last plan become those of the previous plan.
  * stands: nothing that voids a promise has happened since then. */
 void replica_check_plan(struct replica *replica, int64_t now_ns, bool stands);
+/* Call it when the promise that the plan has made has been cut to what other modules say. If it is
+ * void for a reason that leaves it true, it is tested all the same. */
+void replica_test_promise(struct replica *replica, struct ifl_promise made);
 /* Call it when the plan is made. With several steps in flight, a promised plan must be as promised.
  */
 void replica_check_turn(struct replica *replica);

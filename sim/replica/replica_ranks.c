@@ -407,7 +407,7 @@ IFL_HOT void replica_ask_keys(struct replica *replica)
     plan_set_ranking(&replica->plan, false);
     plan_return(&replica->plan, before);
     if (IFL_RARE(replica->ranks.order_keys > IFL_KEYS_NAMED)) {
-        step_breach_answer(replica, order->policy, replica->ranks.order_keys,
+        step_breach_answer(replica, order->policy, (int)replica->ranks.order_keys,
                            "to when its keys change, expected one of enum ifl_keys");
         replica->ranks.order_keys = IFL_KEYS_MOVE;
     }

@@ -3,6 +3,7 @@
 #include "inflight/minmax.h"
 #include "replica/replica_parts.h"
 #include "replica/rotation.h"
+#include "replica/step_builder.h"
 
 /* ---- committing ---- */
 
@@ -337,12 +338,13 @@ static void end_decodes(struct replica *replica)
 
 /* ---- calls of on_step_end ---- */
 
-/* What modules are told of steps that have ended, with what `results` needs to answer. */
-struct told_end {
-    struct ifl_step_end pub; /* first: modules hold a pointer to it */
-    struct replica *replica;
-    bool listed;
-};
+/* A module has kept the pointer that its hook was given. */
+static struct ifl_results results_too_late(const struct ifl_step_end *end)
+{
+    const struct told_end *told = (const struct told_end *)(const void *)end;
+    step_breach(told->replica, "it calls ifl_results when on_step_end has returned");
+    return (struct ifl_results){0};
+}
 
 static struct ifl_results results_of(const struct ifl_step_end *end)
 {
@@ -357,22 +359,24 @@ static struct ifl_results results_of(const struct ifl_step_end *end)
 IFL_APART static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_steps,
                                    int64_t start_ns, size_t n_requests, int32_t n_preempted)
 {
-    struct told_end end = {.replica = replica,
-                           .pub = {
-                               .step = last_step,
-                               .n_steps = n_steps,
-                               .start_ns = start_ns,
-                               .end_ns = replica->in_flight.last_end_ns,
-                               .ends_ns = replica->in_flight.ends_ns,
-                               .n_requests = n_requests,
-                               .n_preempted = n_preempted,
-                               .results = results_of,
-                           }};
+    struct told_end *end = in_flight_told(&replica->in_flight);
+    *end = (struct told_end){.replica = replica,
+                             .pub = {
+                                 .step = last_step,
+                                 .n_steps = n_steps,
+                                 .start_ns = start_ns,
+                                 .end_ns = replica->in_flight.last_end_ns,
+                                 .ends_ns = replica->in_flight.ends_ns,
+                                 .n_requests = n_requests,
+                                 .n_preempted = n_preempted,
+                                 .results = results_of,
+                             }};
     FOR_EACH_LISTENER (module, &replica->on, &replica->on.step_end) {
         const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
-        module->policy->on_step_end(module->self, &replica->view, &end.pub);
+        module->policy->on_step_end(module->self, &replica->view, &end->pub);
         plan_return(&replica->plan, before);
     }
+    in_flight_end_told(&replica->in_flight, results_too_late);
 }
 
 IFL_APART void replica_tell_steps(struct replica *replica)
@@ -417,14 +421,15 @@ static int check_progress(const struct replica *replica, struct ifl_error *error
     const int64_t all_tokens = n_blocks * replica->fixed.limits.block_tokens;
     if (replica->in_flight.n_barren_steps <= 2 * all_tokens + 1000)
         return 0;
-    return ifl_fail(error, IFL_E_STALLED,
-                    "policy %s has run %lld steps without a token: its prompts preempt one "
-                    "another (preempt %s) and start over, for ever; %zu are running, %zu waiting, "
-                    "%zu swapped out",
-                    replica->fixed.modules[IFL_BATCHING].policy->name,
-                    (long long)replica->in_flight.n_barren_steps,
-                    replica->fixed.modules[IFL_PREEMPT].policy->name, replica->here.running.n,
-                    replica->here.waiting.n, replica->here.n_swapped);
+    return ifl_fail(
+        error, IFL_E_STALLED,
+        "batching policy %s has run %lld steps without a token: its prompts preempt one "
+        "another (preempt %s) and start over, for ever; %zu are running, %zu waiting, "
+        "%zu swapped out",
+        replica->fixed.modules[IFL_BATCHING].policy->name,
+        (long long)replica->in_flight.n_barren_steps,
+        replica->fixed.modules[IFL_PREEMPT].policy->name, replica->here.running.n,
+        replica->here.waiting.n, replica->here.n_swapped);
 }
 
 bool replica_preempted_since(struct replica *replica, struct ifl_step_record *record)

@@ -23,9 +23,9 @@ void step_breach_by(struct replica *replica, const struct ifl_policy *by, const 
     struct ifl_error error;
     if (replica->plan.broken)
         return;
-    ifl_fail(&error, IFL_E_POLICY, "policy %s broke its contract in step %llu at %.9f s: %s",
-             by->name, (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns),
-             what);
+    ifl_fail(&error, IFL_E_POLICY, "%s policy %s broke its contract in step %llu at %.9f s: %s",
+             module_kind_name(by->kind), by->name, (unsigned long long)replica->view.step,
+             ifl_s_from_ns(replica->view.now_ns), what);
     plan_break(&replica->plan, &error);
 }
 

@@ -223,7 +223,9 @@ const struct ifl_request *step_last_ranked(struct ifl_step *step, size_t at)
     if (!may_look(replica, "ifl_last_ranked"))
         return NULL;
     const struct ranking *list = replica_ranking(replica, RANKED_RUNNING);
-    return at < list->n ? list->room[list->first + at].r : NULL;
+    const struct ifl_request *r = at < list->n ? list->room[list->first + at].r : NULL;
+    replica_note_said(replica, &replica->fixed.modules[IFL_ORDER], at, r ? (int64_t)r->serial : -1);
+    return r;
 }
 
 struct ifl_requests step_started(struct ifl_step *step)

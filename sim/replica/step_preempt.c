@@ -179,10 +179,10 @@ static void check_victim(struct replica *replica, const struct ifl_policy *by,
                          const struct ifl_victim *victim)
 {
     if (IFL_RARE((unsigned)victim->fate > IFL_KEEP))
-        step_breach_answer(replica, by, victim->fate,
+        step_breach_answer(replica, by, (int)victim->fate,
                            "to what becomes of a victim, expected one of enum ifl_fate");
     if (IFL_RARE((unsigned)victim->place > IFL_BACK))
-        step_breach_answer(replica, by, victim->place,
+        step_breach_answer(replica, by, (int)victim->place,
                            "to where a victim waits, expected one of enum ifl_place");
 }
 
@@ -209,6 +209,8 @@ static enum ifl_verdict preempt(struct replica *replica, const struct ifl_policy
         fate = IFL_RECOMPUTE;
     }
     step_show(replica, r);
+    if (IFL_RARE(starts_now(replica, r)))
+        plan_note_undone(&replica->plan, by);
     const bool forgets = replica->plan.plans_ahead && replica->view.n_tries == 0 &&
                          r->pub.stale.n_now == 0 && fate == IFL_RECOMPUTE;
     step_undo_schedule(replica, r);

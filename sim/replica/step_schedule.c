@@ -2,6 +2,8 @@
  * back. */
 #include "replica/step_builder.h"
 
+#include <stdio.h>
+
 #include "inflight/minmax.h"
 #include "replica/step_limits.h"
 #include "replica/step_lists.h"
@@ -80,6 +82,21 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
            r->stalled_since_ns == IFL_NEVER;
 }
 
+IFL_COLD static void breach_of(struct replica *replica, const struct live_request *r, int32_t n)
+{
+    const struct ifl_request *request = &r->pub;
+    char text[160];
+    if (request->state != IFL_RUNNING)
+        snprintf(text, sizeof text, "it scheduled request %zu, which is not on the device", r->row);
+    else if (request->stale.n_now != 0)
+        snprintf(text, sizeof text, "it scheduled request %zu twice", r->row);
+    else
+        snprintf(text, sizeof text,
+                 "it scheduled request %zu with %d tokens, expected 1 to the %d that are left",
+                 r->row, n, request_todo(request));
+    step_breach(replica, text);
+}
+
 static enum ifl_verdict schedule(struct ifl_step *step, const struct ifl_request *request,
                                  int32_t n, int32_t n_draft, int32_t hold_tokens)
 {
@@ -88,15 +105,13 @@ static enum ifl_verdict schedule(struct ifl_step *step, const struct ifl_request
     if (!step_knows(replica, request))
         return IFL_NO_BLOCKS;
     step_show(replica, r);
-    if (request->state != IFL_RUNNING)
-        step_breach(replica, "it scheduled a request that is not on the device");
-    else if (request->stale.n_now != 0)
-        step_breach(replica, "it scheduled a request twice");
+    if (request->state != IFL_RUNNING || request->stale.n_now != 0)
+        breach_of(replica, r, n);
     else if (!plan_shows(&replica->plan, r))
         step_breach(replica,
                     "it scheduled a request of another step in flight, or of another slot");
     else if (n <= 0 || n > request_todo(request))
-        step_breach(replica, "it scheduled no token, or more than the request has left");
+        breach_of(replica, r, n);
     else if (hold_tokens < 0)
         step_breach(replica, "it has a request hold blocks for less than no token");
     else if (!step_has_room(replica))

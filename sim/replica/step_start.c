@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "inflight/minmax.h"
 #include "replica/step_limits.h"
@@ -58,7 +59,7 @@ static void note_verdict(struct replica *replica, const struct ifl_policy *by,
     if ((unsigned)verdict <= IFL_NEVER_FITS)
         step_note_refusal(replica, r, by, of[verdict].why, of[verdict].lasts);
     else
-        step_breach_answer(replica, by, verdict,
+        step_breach_answer(replica, by, (int)verdict,
                            "to whether a request may start, expected one of enum ifl_verdict");
 }
 
@@ -181,7 +182,7 @@ static enum ifl_verdict answer_for_all(struct replica *replica, const struct mod
     plan_return(&replica->plan, before);
     replica_note_said(replica, module, UINT64_MAX, verdict);
     if (IFL_RARE((unsigned)verdict > IFL_NEVER_FITS))
-        step_breach_answer(replica, module->policy, verdict,
+        step_breach_answer(replica, module->policy, (int)verdict,
                            "to whether any request may start, expected one of enum ifl_verdict");
     return IFL_RARE(replica->plan.broken) ? IFL_YES : verdict;
 }
@@ -202,6 +203,16 @@ enum ifl_verdict step_ask_for_all(struct ifl_step *step, int32_t *longest)
     return answer_for_all(replica, first);
 }
 
+/* The room of a module with `steady` may shrink from step to step; that of another one may also
+ * explain another plan. */
+IFL_COLD static void say_room(struct replica *replica, const struct module *module, double room)
+{
+    int64_t answer;
+    memcpy(&answer, &room, sizeof answer);
+    if (!module->policy->steady)
+        replica_say(replica, module, UINT64_MAX - 1, answer);
+}
+
 /* Any number of tokens is an answer, negative and infinite ones, too. */
 static double room_by(struct replica *replica, const struct module *module, double enough)
 {
@@ -209,6 +220,8 @@ static double room_by(struct replica *replica, const struct module *module, doub
     const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
     const double room = module->policy->ops.admit->room(module->self, &replica->view, step, enough);
     plan_return(&replica->plan, before);
+    if (IFL_RARE(replica->said.checks))
+        say_room(replica, module, room);
     if (isnan(room))
         step_breach_by(replica, module->policy,
                        "it answers NaN to `room`, expected a number of tokens");

@@ -24,19 +24,13 @@ static inline void wake(struct loop *loop)
 
 /* ---- plans ---- */
 
-/* Checking mode: the promised step is planned all the same, and must be what was promised. */
+/* Checking mode: the promised step is planned all the same, and must be what was promised. As
+ * plan_once. */
 IFL_APART static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
-    const struct ifl_promise promised = replica->plan.promise;
     const struct promised_step step = replica_promised_step(replica);
-    int rc = replica_plan(replica, now_ns, error);
-    if (rc == 0)
-        rc = replica_check_promised(replica, &step, error);
-    if (rc < 0)
-        return rc;
-    plan_promise(&replica->plan, promised);
-    plan_use_promise(&replica->plan, 1);
-    return 1;
+    const int rc = replica_plan(replica, now_ns, error);
+    return rc == 0 ? replica_check_promised(replica, &step, error) : rc;
 }
 
 /* 1: the step was promised; 0: it is planned. */
@@ -67,11 +61,12 @@ static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struc
 {
     if (wakes_count(&replica->wakes, replica->view.step, moved) <= IFL_MAX_VAIN_WAKES)
         return 0;
-    return ifl_fail(error, IFL_E_STALLED,
-                    "policy %s asks to wake for ever: %d times in a row, up to %.9f s, it planned "
-                    "nothing and nothing else happened, while %zu requests wait",
-                    asks_to_wake(replica)->name, IFL_MAX_VAIN_WAKES, ifl_s_from_ns(now_ns),
-                    replica_requests(replica));
+    return ifl_fail(
+        error, IFL_E_STALLED,
+        "%s policy %s asks to wake for ever: %d times in a row, up to %.9f s, it planned "
+        "nothing and nothing else happened, while %zu requests wait",
+        module_kind_name(asks_to_wake(replica)->kind), asks_to_wake(replica)->name,
+        IFL_MAX_VAIN_WAKES, ifl_s_from_ns(now_ns), replica_requests(replica));
 }
 
 /* True if the replica has asked to be woken at a later time. */
@@ -326,7 +321,18 @@ static int plan_and_ask(struct loop *loop, struct ifl_error *error)
 
 /* ---- the loop ---- */
 
-/* Fails the run: the batching module neither serves nor refuses the requests that are left. */
+/* The module that has taken back every start of the last plan; NULL: none has. */
+static const struct ifl_policy *undoes_all_starts(const struct replica *replica)
+{
+    const struct plan *plan = &replica->plan;
+    size_t i = 0;
+    while (i < plan->started.n && plan->started.of[i]->state != IFL_RUNNING)
+        i++;
+    return i == plan->started.n && plan->step.n_started > 0 ? plan->undone_by : NULL;
+}
+
+/* Fails the run: the batching module neither serves nor refuses the requests that are left, or
+ * another one takes its starts back. */
 static int fail_idle(const struct flight *flight, struct replica *replica, struct ifl_error *error)
 {
     uint64_t at[2] = {0, 0};
@@ -336,11 +342,21 @@ static int fail_idle(const struct flight *flight, struct replica *replica, struc
         snprintf(first, sizeof first, "; first in line is request %llu, %d tokens and %d sequences",
                  (unsigned long long)ifl_trace_id(flight->workload->trace, r->row),
                  r->pub.stale.n_tokens, r->pub.n_seqs);
-    return ifl_fail(error, IFL_E_STALLED,
-                    "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "
-                    "refuses none of them, and nothing can happen any more%s",
-                    replica->fixed.modules[IFL_BATCHING].policy->name, replica->here.waiting.n,
-                    replica->here.running.n, replica->here.n_swapped, first);
+    const struct ifl_policy *undoes = undoes_all_starts(replica);
+    if (undoes)
+        return ifl_fail(error, IFL_E_STALLED,
+                        "%s policy %s takes back each start of a plan (%d in the last one), and "
+                        "nothing else can happen: %zu requests wait, %zu run and %zu are swapped "
+                        "out%s",
+                        module_kind_name(undoes->kind), undoes->name, replica->plan.step.n_started,
+                        replica->here.waiting.n, replica->here.running.n, replica->here.n_swapped,
+                        first);
+    return ifl_fail(
+        error, IFL_E_STALLED,
+        "batching policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "
+        "refuses none of them, and nothing can happen any more%s",
+        replica->fixed.modules[IFL_BATCHING].policy->name, replica->here.waiting.n,
+        replica->here.running.n, replica->here.n_swapped, first);
 }
 
 int loop_give_up(struct loop *loop, struct ifl_error *error)

@@ -467,6 +467,7 @@ static int fly(const struct point_options *options, struct point *point,
     if (rc == 0)
         point_explain_refusals(options, point, &flight, &result->limits);
     if (rc == 0) {
+        point_tell_untested(options, point);
         point_tell_dummies(options, &flight);
         point_tell_adapters(options, point);
     }

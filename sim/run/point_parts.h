@@ -116,6 +116,8 @@ void point_say_unused(const struct point_options *options, const struct point *p
  * modules with hooks for steps. */
 int point_compare_runs(const struct point_options *options, const struct ifl_summary *checked,
                        const struct ifl_summary *as_runs, struct ifl_error *error);
+/* In the checking mode: says which promises were made and not tested, and why. */
+void point_tell_untested(const struct point_options *options, const struct point *point);
 /* Says why requests were rejected, shed or failed: a row of summary.csv only counts them. */
 void point_explain_refusals(const struct point_options *options, const struct point *point,
                             const struct flight *flight, const struct ifl_limits *limits);

@@ -51,14 +51,25 @@ void point_say_unused(const struct point_options *options, const struct point *p
     point_say(options, text);
 }
 
-/* Modules with hooks of steps, as a list of words. */
-static void list_hearers(const struct config *config, char *text, size_t n_text)
+static bool has_step_hook(const struct ifl_policy *policy)
+{
+    return policy->on_step_end || policy->on_step_start;
+}
+
+static bool has_steady(const struct ifl_policy *policy)
+{
+    return policy->steady;
+}
+
+/* Modules of which `is` is true, as a list of words. */
+static void list_modules(const struct config *config, bool (*is)(const struct ifl_policy *),
+                         char *text, size_t n_text)
 {
     size_t n = 0;
     text[0] = '\0';
     for (int i = 0; i < N_MODULES && n < n_text; i++) {
         const struct ifl_policy *policy = config->serving.modules[i].policy;
-        if (policy && (policy->on_step_end || policy->on_step_start))
+        if (policy && is(policy))
             n += (size_t)snprintf(text + n, n_text - n, "%s%s %s", n ? ", " : "",
                                   module_kind_name(policy->kind), policy->name);
     }
@@ -68,16 +79,69 @@ int point_compare_runs(const struct point_options *options, const struct ifl_sum
                        const struct ifl_summary *as_runs, struct ifl_error *error)
 {
     double planned, runs;
-    char hearers[192];
+    char hearers[192], steady[192];
     const char *column = ifl_summary_difference(checked, as_runs, &planned, &runs);
     if (!column)
         return 0;
-    list_hearers(options->config, hearers, sizeof hearers);
+    list_modules(options->config, has_step_hook, hearers, sizeof hearers);
+    list_modules(options->config, has_steady, steady, sizeof steady);
     return ifl_fail(error, IFL_E_POLICY,
                     "serving.check_steady: %s is %.9g where each step is planned, and %.9g where "
-                    "promised steps are not: a promise does not stand, or a hook counts its calls "
-                    "in place of steps (n_steps of on_step_end); hooks of steps: %s",
-                    column, planned, runs, hearers[0] ? hearers : "none");
+                    "promised steps are not: a hook counts its calls in place of steps (n_steps of "
+                    "on_step_end), a module changes its answers by being asked (a static variable, "
+                    "a state that `rank` or `ask` writes), or a promise does not stand; hooks of "
+                    "steps: %s; `steady`: %s",
+                    column, planned, runs, hearers[0] ? hearers : "none",
+                    steady[0] ? steady : "none");
+}
+
+/* Modules of a pool whose promises were made, and in no replica tested. */
+static unsigned untested_in(const struct point *point, const struct fleet_pool *pool)
+{
+    unsigned promised = 0, tested = 0;
+    for (uint32_t i = pool->first; i < pool->first + pool->n; i++) {
+        promised |= point->replicas[i].said.promised;
+        tested |= point->replicas[i].said.tested;
+    }
+    return promised & ~tested;
+}
+
+static void say_untested(const struct point_options *options, const struct point *point, size_t k)
+{
+    const struct replica *first = &point->replicas[point->fleet_pools[k].first];
+    char text[640], why[192];
+    size_t n = (size_t)snprintf(text, sizeof text, "serving.check_steady: promises of");
+    const char *before = "";
+    for (unsigned left = untested_in(point, &point->fleet_pools[k]); left > 0; left &= left - 1) {
+        const struct ifl_policy *policy = first->fixed.modules[__builtin_ctz(left)].policy;
+        if (n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s %s %s", before,
+                                  module_kind_name(policy->kind), policy->name);
+        before = ",";
+    }
+    if (n < sizeof text)
+        snprintf(text + n, sizeof text - n, " were not tested: %s",
+                 replica_why_untested(first, why, sizeof why));
+    if (before[0])
+        point_say_of(options, k, text);
+}
+
+void point_tell_untested(const struct point_options *options, const struct point *point)
+{
+    char hearers[192], text[320];
+    if (!options->config->serving.check_steady)
+        return;
+    for (size_t k = 0; k < point->n_pools; k++)
+        if (point->fleet_pools[k].n > 0)
+            say_untested(options, point, k);
+    list_modules(options->config, has_step_hook, hearers, sizeof hearers);
+    if (!hearers[0] || point_is_compared(options))
+        return;
+    snprintf(text, sizeof text,
+             "serving.check_steady: hooks of steps were not tested, since only a simulated run is "
+             "made a second time: %s",
+             hearers);
+    point_say(options, text);
 }
 
 /* Adds up the refusals of all replicas. */
