@@ -164,8 +164,9 @@ struct ifl_stretch_record {
     int32_t n_requests; /* that decode; each has n gaps between tokens, duration_ns[0..n) */
     int32_t block_tokens, slack_blocks; /* requests hold all used blocks except slack_blocks */
     const int64_t *duration_ns;         /* [n], device time as well */
-    const int64_t *end_ns;              /* [n] when each ends */
-    const struct ifl_pool_use *use;     /* [n_uses], the last one until n */
+    bool lengthens;        /* each duration is known to be longer than the one in front of it */
+    const int64_t *end_ns; /* [n] when each ends */
+    const struct ifl_pool_use *use; /* [n_uses], the last one until n */
     size_t n_uses;
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "inflight/minmax.h"
+#include "record/summary.h"
 #include "tables/sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
@@ -160,23 +161,15 @@ IFL_HOT int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct
     return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }
 
-/* True if each gap is longer than the one in front of it, as where contexts grow. */
-static inline bool lengthen(int64_t last_ns, const int64_t *gap_ns, size_t n)
-{
-    int64_t signs = gap_ns[0] - last_ns - 1;
-    for (size_t i = 1; i < n; i++)
-        signs |= gap_ns[i] - gap_ns[i - 1] - 1;
-    return signs >= 0;
-}
-
 /* Appends gaps as pairs, of which there is one already, until the array is full or a gap equals its
  * predecessor. Returns the number appended. */
-static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
+static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, bool lengthen,
+                     uint32_t requests)
 {
     const size_t n_room = gaps->cap - gaps->n, n_most = ifl_min(n, n_room);
     int64_t *to_ns = gaps->gap_ns + gaps->n, last_ns = to_ns[-1];
     uint32_t *to = gaps->requests + gaps->n;
-    const size_t n_longer = n_most > 0 && lengthen(last_ns, gap_ns, n_most) ? n_most : 0;
+    const size_t n_longer = lengthen ? n_most : 0;
     memcpy(to_ns, gap_ns, n_longer * sizeof *to_ns);
     for (size_t k = 0; k < n_longer; k++)
         to[k] = requests;
@@ -197,19 +190,21 @@ IFL_FOR_ASSERTS static inline int64_t sum_of(const int64_t *gap_ns, size_t n)
     return sum;
 }
 
-int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int64_t total_ns,
-                 int32_t requests, struct ifl_error *error)
+int gaps_add_stretch(struct gaps *gaps, const struct ifl_stretch_record *of,
+                     struct ifl_error *error)
 {
+    const int64_t *gap_ns = of->duration_ns, total_ns = step_sums_lasted_ns(of);
+    const size_t n = of->n;
+    const uint32_t each = (uint32_t)of->n_requests;
     ifl_assert(sum_of(gap_ns, n) == total_ns);
-    const uint32_t each = (uint32_t)requests;
-    exact_add(&gaps->total_ns, total_ns, requests);
-    gaps->n_gaps += (int64_t)n * requests;
+    exact_add(&gaps->total_ns, total_ns, of->n_requests);
+    gaps->n_gaps += (int64_t)n * of->n_requests;
     if (gaps->binned)
         return histogram_add(&gaps->histogram, gap_ns, n, &each, 0, error);
     for (size_t i = 0; i < n;) {
         if (add(gaps, gap_ns[i++], each, error))
             return error->code;
-        i += append(gaps, gap_ns + i, n - i, each);
+        i += append(gaps, gap_ns + i, n - i, of->lengthens, each);
     }
     return IFL_OK;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "inflight/error.h"
+#include "inflight/report.h"
 #include "record/exact_sum.h"
 #include "record/histogram.h"
 #include "record/quantile.h"
@@ -33,9 +34,9 @@ struct gaps {
 void gaps_init(struct gaps *gaps, size_t max_pairs);
 void gaps_finish(struct gaps *gaps);
 int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error);
-/* As gaps_add for each of n gaps, with the same number of requests; their sum is total_ns. */
-int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int64_t total_ns,
-                 int32_t requests, struct ifl_error *error);
+/* As gaps_add for each duration of the stretch, with n_requests each. */
+int gaps_add_stretch(struct gaps *gaps, const struct ifl_stretch_record *of,
+                     struct ifl_error *error);
 /* Called once at the end: computes the quantiles and reorders the pairs. */
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error);
 

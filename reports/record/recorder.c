@@ -402,8 +402,11 @@ IFL_FOR_ASSERTS static inline bool is_whole(const struct ifl_stretch_record *of)
 {
     int64_t at_ns = of->first->start_ns;
     size_t i = 0, use = 0;
-    for (; i < of->n && at_ns + of->duration_ns[i] == of->end_ns[i]; i++)
+    for (; i < of->n && at_ns + of->duration_ns[i] == of->end_ns[i]; i++) {
+        if (of->lengthens && i > 0 && of->duration_ns[i] <= of->duration_ns[i - 1])
+            return false;
         at_ns = of->end_ns[i];
+    }
     for (size_t until = 0; use < of->n_uses && of->use[use].until > until; use++)
         until = of->use[use].until;
     return i > 0 && i == of->n && use > 0 && use == of->n_uses && of->use[use - 1].until == of->n;
@@ -418,8 +421,7 @@ IFL_HOT int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_s
         return record_each(recorder, of, error);
     step_sums_add_stretch(&recorder->sums, of);
     recorder->now_ns = recorder->sums.last_end_ns;
-    return gaps_add_all(&recorder->gaps, of->duration_ns, of->n, step_sums_lasted_ns(of),
-                        of->n_requests, error);
+    return gaps_add_stretch(&recorder->gaps, of, error);
 }
 
 int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,

@@ -557,14 +557,14 @@ IFL_HOT int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps 
     return shared->count ? push_gap(cohort, cohort->tick, shared->gap_ns) : 0;
 }
 
-int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns)
+int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, bool lengthen,
+                     int64_t end_ns)
 {
     ifl_assert(cohort->n_fresh == 0 && (int64_t)n <= cohort->tick);
     const int64_t before = cohort->tick - (int64_t)n;
     cohort->last_end_ns = end_ns;
-    for (size_t i = 0; i + 1 < n; i++)
-        if (IFL_RARE(gap_ns[i] > gap_ns[i + 1]) &&
-            push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
+    for (size_t i = lengthen ? n : 0; i + 1 < n; i++)
+        if (gap_ns[i] > gap_ns[i + 1] && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
             return IFL_E_NOMEM;
     return n > 0 ? push_gap(cohort, cohort->tick, gap_ns[n - 1]) : 0;
 }

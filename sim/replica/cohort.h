@@ -211,9 +211,11 @@ struct cohort_uses {
  * tick may be followed by a fill of a bounded member (cohort_ticks_alike).
  *
  * cohort_note_gaps then records the durations of the last n ticks, the last of which ended at
- * end_ns. Returns 0 or IFL_E_NOMEM. */
+ * end_ns. Set `lengthen` only if each is longer than the one in front of it. Returns 0 or
+ * IFL_E_NOMEM. */
 size_t cohort_pass(struct cohort *cohort, size_t n, int32_t most_used, struct cohort_uses *uses);
-int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
+int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, bool lengthen,
+                     int64_t end_ns);
 /* Number of ticks before the next tick that yields, or may yield, the last token of a member. */
 static inline int64_t cohort_ticks_left(const struct cohort *cohort)
 {

@@ -124,6 +124,15 @@ static size_t let_ticks_pass(struct replica *replica, size_t n, struct cohort_us
     return n;
 }
 
+/* True if each gap is longer than the one in front of it: contexts grow, and with them gaps. */
+static bool lengthen(const int64_t *gap_ns, size_t n)
+{
+    int64_t signs = 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        signs |= gap_ns[i + 1] - gap_ns[i] - 1;
+    return signs >= 0;
+}
+
 IFL_HOT static int stretch(struct replica *replica, const struct ifl_done *done,
                            const int64_t *duration_ns, size_t n, int64_t until_ns,
                            struct ifl_recorder *recorder, struct ifl_error *error)
@@ -145,13 +154,15 @@ IFL_HOT static int stretch(struct replica *replica, const struct ifl_done *done,
     record.block_tokens = replica->fixed.limits.block_tokens;
     record.slack_blocks = replica_slack_blocks(replica);
     record.duration_ns = duration_ns;
+    record.lengthens = lengthen(duration_ns, record.n);
     record.end_ns = end_ns;
     record.use = use;
     end_ticks(replica, done, record.n, duration_ns[record.n - 1]);
     plan_use_promise(&replica->plan, (int32_t)record.n - 1);
     accounts_add_tokens(&replica->kv, (int64_t)(record.n - 1) * replica->here.cohort.n_seqs -
                                           (int64_t)record.n * n_full_seqs);
-    if (cohort_note_gaps(&replica->here.cohort, duration_ns, record.n, replica->view.now_ns) < 0)
+    if (cohort_note_gaps(&replica->here.cohort, duration_ns, record.n, record.lengthens,
+                         replica->view.now_ns) < 0)
         return ifl_fail_nomem(error);
     const int rc = ifl_record_stretch(recorder, &record, error);
     return rc < 0 ? rc : (int)record.n;

@@ -203,5 +203,5 @@ VIOLATES(members, gaps_of_fresh, cohort_note_gaps, "cohort->n_fresh == 0")
     struct live_request *r = decoding();
     r->pub.n_seqs = 2;
     cohort_add(&of, r, false);
-    cohort_note_gaps(&of, &gap_ns, 1, 1);
+    cohort_note_gaps(&of, &gap_ns, 1, false, 1);
 }

@@ -124,11 +124,15 @@ VIOLATES(quantiles, histogram_below_0, scale_bin, "value >= scale.origin")
     histogram_add(&histogram, &below, 1, &times, 0, &error);
 }
 
-VIOLATES(gap, sum, gaps_add_all, "sum_of(gap_ns, n) == total_ns")
+VIOLATES(gap, sum, gaps_add_stretch, "sum_of(gap_ns, n) == total_ns")
 {
     struct gaps gaps;
+    const struct ifl_step_record first = {.start_ns = 0};
+    const int64_t end_ns[] = {3, 4};
+    const struct ifl_stretch_record of = {
+        .first = &first, .n = 2, .n_requests = 1, .duration_ns = falling, .end_ns = end_ns};
     gaps_init(&gaps, GAPS_MAX_PAIRS);
-    gaps_add_all(&gaps, falling, 2, 4, 1, &error);
+    gaps_add_stretch(&gaps, &of, &error);
 }
 
 /* ---- lives ---- */

@@ -72,7 +72,10 @@ Test(gaps, come_in_any_order)
     enum { N = 100000, AT_ONCE = 50 };
     struct gaps forth, back;
     struct distribution of_forth, of_back;
-    int64_t some[AT_ONCE];
+    int64_t some[AT_ONCE], end_ns[AT_ONCE];
+    const struct ifl_step_record first = {.start_ns = 0};
+    const struct ifl_stretch_record of = {
+        .first = &first, .n = AT_ONCE, .n_requests = 3, .duration_ns = some, .end_ns = end_ns};
     gaps_init(&forth, 1024);
     gaps_init(&back, 1024);
     for (uint64_t i = 0; i < N; i++)
@@ -80,8 +83,8 @@ Test(gaps, come_in_any_order)
     for (uint64_t i = N; i > 0; i -= AT_ONCE) {
         int64_t total_ns = 0;
         for (uint64_t k = 0; k < AT_ONCE; k++)
-            total_ns += some[k] = any_gap(i - 1 - k);
-        cr_assert_eq(gaps_add_all(&back, some, AT_ONCE, total_ns, 3, &error), IFL_OK);
+            end_ns[k] = total_ns += some[k] = any_gap(i - 1 - k);
+        cr_assert_eq(gaps_add_stretch(&back, &of, &error), IFL_OK);
     }
     cr_assert_eq(gaps_describe(&forth, &of_forth, &error), IFL_OK);
     cr_assert_eq(gaps_describe(&back, &of_back, &error), IFL_OK);
@@ -90,6 +93,39 @@ Test(gaps, come_in_any_order)
     cr_expect_eq(of_forth.mean_ns, of_back.mean_ns);
     gaps_finish(&forth);
     gaps_finish(&back);
+}
+
+/* Gaps that are known to lengthen are copied at once: into the room that is left, and on. */
+Test(gaps, that_lengthen_are_appended_at_once)
+{
+    enum { N = 999, AT_ONCE = 7 };
+    struct gaps one_by_one, at_once;
+    struct distribution of_one_by_one, of_at_once;
+    const struct ifl_step_record first = {.start_ns = 0};
+    gaps_init(&one_by_one, 4096);
+    gaps_init(&at_once, 4096);
+    for (int64_t i = 0; i < N; i++) {
+        int64_t gap_ns[AT_ONCE], end_ns[AT_ONCE], at_ns = 0;
+        for (int64_t k = 0; k < AT_ONCE; k++) {
+            gap_ns[k] = 1000 + i % 10 + k * (1 + i % 3);
+            end_ns[k] = at_ns += gap_ns[k];
+            cr_assert_eq(gaps_add(&one_by_one, gap_ns[k], 3, &error), IFL_OK);
+        }
+        const struct ifl_stretch_record of = {.first = &first,
+                                              .n = AT_ONCE,
+                                              .n_requests = 3,
+                                              .duration_ns = gap_ns,
+                                              .lengthens = true,
+                                              .end_ns = end_ns};
+        cr_assert_eq(gaps_add_stretch(&at_once, &of, &error), IFL_OK);
+    }
+    cr_expect_eq(at_once.n_gaps, one_by_one.n_gaps);
+    cr_assert_eq(gaps_describe(&one_by_one, &of_one_by_one, &error), IFL_OK);
+    cr_assert_eq(gaps_describe(&at_once, &of_at_once, &error), IFL_OK);
+    cr_expect_arr_eq(of_one_by_one.at_ns, of_at_once.at_ns, sizeof of_at_once.at_ns);
+    cr_expect_eq(of_one_by_one.mean_ns, of_at_once.mean_ns);
+    gaps_finish(&one_by_one);
+    gaps_finish(&at_once);
 }
 
 Test(gaps, counts_beyond_32_bits)
