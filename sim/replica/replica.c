@@ -39,9 +39,12 @@ static void tell_join(struct replica *replica, const struct live_request *r)
 }
 
 /* If every plan ranks the queue anew, the first key is never read. INT64_MAX costs least: it
- * appends. */
+ * appends. Keys that stood in the last plan may move by now, as with fewer requests that wait; the
+ * key would then be of another kind than those of the queue. */
 static int64_t first_key(struct replica *replica, struct live_request *r)
 {
+    if (!replica_keys_move(replica))
+        replica_hear_keys(replica);
     return IFL_RARE(replica_keys_move(replica)) ? INT64_MAX : replica_rank(replica, r);
 }
 

@@ -393,14 +393,10 @@ static void let_keys_go(struct rankings *ranks)
         ranks->by_rank[which].stale = true;
 }
 
-IFL_HOT void replica_ask_keys(struct replica *replica)
+IFL_HOT void replica_hear_keys(struct replica *replica)
 {
-    ifl_assert(!replica->ranks.keys_asked);
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
     const struct ifl_order_ops *ops = order->policy->ops.order;
-    const bool moved = replica_keys_move(replica);
-    replica->ranks.keys_asked = true;
-    replica->ranks.hook_ran = false;
     const struct ifl_policy *before = plan_call(&replica->plan, order->policy);
     plan_set_ranking(&replica->plan, true);
     replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
@@ -411,6 +407,15 @@ IFL_HOT void replica_ask_keys(struct replica *replica)
                            "to when its keys change, expected one of enum ifl_keys");
         replica->ranks.order_keys = IFL_KEYS_MOVE;
     }
+}
+
+IFL_HOT void replica_ask_keys(struct replica *replica)
+{
+    ifl_assert(!replica->ranks.keys_asked);
+    const bool moved = replica_keys_move(replica);
+    replica->ranks.keys_asked = true;
+    replica->ranks.hook_ran = false;
+    replica_hear_keys(replica);
     replica->ranks.keys_change = moved || replica_keys_move(replica);
     if (replica->ranks.keys_change)
         let_keys_go(&replica->ranks);
