@@ -29,8 +29,8 @@ int64_t replica_rank(struct replica *replica, struct live_request *r);
 void replica_rank_anew(struct replica *replica); /* all waiting requests */
 /* Asks the order when its keys change, as it says now. */
 void replica_hear_keys(struct replica *replica);
-/* The same, for a plan: keys that moved are computed again. Once a plan: before the plan looks at a ranked list, and
- * before a request leaves such a list. */
+/* The same, for a plan: keys that moved are computed again. Once a plan: before the plan looks at a
+ * ranked list, and before a request leaves such a list. */
 void replica_ask_keys(struct replica *replica);
 static inline void replica_settle_keys(struct replica *replica)
 {
