@@ -52,7 +52,7 @@ struct ifl_error {
  * IFL_RARE, around a condition: its branch is placed behind the rest of the function and kept
  * small, so that features that are off take little room in the instruction cache. The probability
  * is that of false: at less than 1 the compiler puts the branch of an inner loop before the code of
- * outer loops (2 to 4 % of the time of a run). */
+ * outer loops (2 % of the time of a run). */
 #if defined(__GNUC__)
 #define IFL_COLD __attribute__((cold))
 #define IFL_APART __attribute__((noinline))
