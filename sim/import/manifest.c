@@ -78,17 +78,8 @@ static void put_quoted(const char *word, FILE *out)
  * same value. The caller owns it. */
 static char *with_values(const struct container *c, const char *text)
 {
-    char *value = NULL;
-    size_t n_bytes;
-    FILE *out = open_memstream(&value, &n_bytes);
-    struct expansion e = {c->given, c->own, out, false};
-    if (!out)
-        return NULL;
-    if (is_pod(c))
-        expand_parentheses(c->own, text, out);
-    else
-        expand_text(&e, text, EXPAND_PLAIN);
-    return fclose(out) == 0 && !e.lacks_memory ? value : NULL;
+    const struct expansion e = {.variables = c->given, .others = c->own};
+    return settings_value(text, &e, is_pod(c) ? c->own : NULL);
 }
 
 /* The words of one text, as Compose splits them: a line's end is a blank. */
@@ -315,13 +306,6 @@ static int find_replicas(const struct container *c, struct facts *facts, struct 
                       error);
 }
 
-static bool is_one_of(const char *key, const char *const *keys)
-{
-    while (*keys && strcmp(key, *keys) != 0)
-        keys++;
-    return *keys;
-}
-
 /* Keys that neither start the server nor set a variable. */
 static int find_keys(const struct container *c, struct facts *facts, struct ifl_error *error)
 {
@@ -332,8 +316,8 @@ static int find_keys(const struct container *c, struct facts *facts, struct ifl_
     int code = find_replicas(c, facts, error);
     for (size_t i = 0; c->map->kind == NODE_MAP && i < c->map->n && code == 0; i++) {
         const char *key = c->map->of[i]->key;
-        const bool hides = is_one_of(key, files);
-        if (!is_one_of(key, read))
+        const bool hides = word_is_one_of(key, files);
+        if (!word_is_one_of(key, read))
             code = facts_find(facts, hides ? FOUND_UNKNOWN : FOUND_HARMLESS, here, key, NULL,
                               hides ? "variables of another file" : NULL, error);
     }
@@ -342,11 +326,16 @@ static int find_keys(const struct container *c, struct facts *facts, struct ifl_
 
 /* ---- templates ---- */
 
+static bool begins_with_template(const char *text)
+{
+    return strncmp(text + strspn(text, " \t\r\n"), "{{", 2) == 0;
+}
+
 /* Marks of Go's templates that Helm's files have; {{.Name}} may be of Docker's. */
 static bool is_template_text(const char *text)
 {
     return strstr(text, "{{ .") || strstr(text, "{{-") || strstr(text, "{{ include") ||
-           strstr(text, "{{ $") || strncmp(text + strspn(text, " \t\r\n"), "{{", 2) == 0;
+           strstr(text, "{{ $") || begins_with_template(text);
 }
 
 /* A chat template is a value and has {% as well. */
@@ -358,8 +347,9 @@ static bool has_template(const char *text, const struct search *search)
 
 static int fail_template(const char *text, struct ifl_error *error)
 {
+    const char *mark = strstr(text, "{{");
     int line = 1;
-    for (const char *at = text; at < strstr(text, "{{"); at++)
+    for (const char *at = text; at < mark; at++)
         line += *at == '\n';
     return ifl_fail_at(error, "the command line", line, 0,
                        "{{ is of a template without its values, expected what `helm template` or "
@@ -403,8 +393,7 @@ int manifest_read(const char *text, char **command, struct facts *facts, struct 
     const size_t n_settings = shell_settings(text);
     *command = NULL;
     if (!is_manifest(text + n_settings))
-        return strncmp(text + strspn(text, " \t\r\n"), "{{", 2) == 0 ? fail_template(text, error)
-                                                                     : 0;
+        return begins_with_template(text) ? fail_template(text, error) : 0;
     char *yaml = strdup(text);
     int code = yaml ? take_settings(yaml, n_settings, &search.given, error) : ifl_fail_nomem(error);
     if (code == 0)

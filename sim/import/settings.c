@@ -34,54 +34,64 @@ static size_t split(const struct node *variable, const char **name, const char *
     return n_chars;
 }
 
+char *settings_value(const char *text, const struct expansion *e, const struct variables *of_pod)
+{
+    char *value = NULL;
+    size_t n_bytes;
+    struct expansion own = {e->variables, e->others, open_memstream(&value, &n_bytes), false};
+    if (!own.out)
+        return NULL;
+    if (of_pod)
+        expand_parentheses(of_pod, text, own.out);
+    else
+        expand_text(&own, text, EXPAND_PLAIN);
+    if (fclose(own.out) == 0 && !own.lacks_memory)
+        return value;
+    free(value);
+    return NULL;
+}
+
 static int read_one(const struct node *variable, struct variables *given, bool is_pod,
                     struct variables *own)
 {
     const char *name, *written;
-    char *value = NULL;
-    size_t n_bytes;
     const size_t n_chars = split(variable, &name, &written);
     if (n_chars == 0 || !written)
         return 0;
     char *own_name = strndup(name, n_chars);
-    struct expansion e = {given, NULL, open_memstream(&value, &n_bytes), false};
-    if (e.out && is_pod)
-        expand_parentheses(own, written, e.out);
-    else if (e.out)
-        expand_text(&e, written, EXPAND_PLAIN);
-    const bool is_whole = e.out && fclose(e.out) == 0 && own_name && !e.lacks_memory;
-    const int code =
-        is_whole ? variables_set(own, &(struct variable){own_name, value, false}) : IFL_E_NOMEM;
+    char *value =
+        settings_value(written, &(struct expansion){.variables = given}, is_pod ? own : NULL);
+    const int code = own_name && value
+                         ? variables_set(own, &(struct variable){own_name, value, false})
+                         : IFL_E_NOMEM;
     free(own_name);
     free(value);
     return code;
 }
 
-/* "H100:8", or 1 without a number. Returns 0 if the text has another one than *n. */
-static bool is_same_count(const char *text, const char **n)
+/* How many "H100:8" is; 1 without a number. */
+static const char *count_of(const struct node *accelerator)
 {
-    const char *colon = strrchr(text, ':'), *count = colon ? colon + 1 : "1";
-    const bool is_same = !*n || strcmp(*n, count) == 0;
-    *n = count;
-    return is_same;
+    const char *name = accelerator->key ? accelerator->key : accelerator->text;
+    const char *colon = name ? strrchr(name, ':') : NULL;
+    const char *count = accelerator->key ? tree_text(accelerator) : NULL;
+    return count ? count : colon ? colon + 1 : "1";
 }
 
 /* GPUs of a node, if all of the accelerators that will do have as many; else NULL. */
 static const char *gpus_of(const struct node *accelerators)
 {
-    const char *n = NULL;
-    bool is_same = true;
-    if (tree_text(accelerators))
-        return is_same_count(accelerators->text, &n) ? n : NULL;
+    const char *n = NULL, *text = tree_text(accelerators),
+               *colon = text ? strrchr(text, ':') : NULL;
+    if (text)
+        return colon ? colon + 1 : "1";
     for (size_t i = 0; accelerators && i < accelerators->n; i++) {
-        const struct node *of = accelerators->of[i];
-        const char *count = of->key ? tree_text(of) : NULL;
-        if (count)
-            is_same = is_same && (!n || strcmp(n, count) == 0), n = count;
-        else
-            is_same = is_same_count(of->key ? of->key : of->text ? of->text : "", &n) && is_same;
+        const char *count = count_of(accelerators->of[i]);
+        if (n && strcmp(n, count) != 0)
+            return NULL;
+        n = count;
     }
-    return is_same ? n : NULL;
+    return n;
 }
 
 /* https://docs.skypilot.co/en/latest/running-jobs/environment-variables.html */

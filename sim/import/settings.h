@@ -8,6 +8,10 @@
 /* The value of a key, or that of a map that is merged into this one under "<<". */
 const struct node *settings_member(const struct node *map, const char *key);
 
+/* The text with values in their places: of a pod's variables `of_pod`, as Kubernetes does; if that
+ * is NULL of those of `e`, whose `out` is not used. NULL: no memory; the caller owns it. */
+char *settings_value(const char *text, const struct expansion *e, const struct variables *of_pod);
+
 /* Reads the variables of environment, env and envs. In their values, those of `given` are replaced,
  * or in a pod those before them. SkyPilot's SKYPILOT_NUM_GPUS_PER_NODE and the like follow from its
  * resources. */

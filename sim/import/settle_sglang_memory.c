@@ -9,6 +9,7 @@
 #include "import/names.h"
 #include "import/settle_sglang.h"
 #include "import/sglang_memory.h"
+#include "import/words.h"
 
 void sglang_settle_part(struct settled *s, const char *name, const char *key, long long groups)
 {
@@ -137,13 +138,6 @@ static bool find_words(const struct settled *s, struct vision_words *words, bool
     return true;
 }
 
-static bool is_one_of(const char *model_type, const char *const *families)
-{
-    while (*families && strcmp(model_type, *families) != 0)
-        families++;
-    return *families;
-}
-
 static struct sglang_images images_of(const struct settled *s)
 {
     static const char *const optional[] = {"gemma3", "llama4", "step3_vl", NULL};
@@ -154,11 +148,11 @@ static struct sglang_images images_of(const struct settled *s)
         return (struct sglang_images){.is_there = false};
     return (struct sglang_images){
         .is_there = true,
-        .is_optional = is_one_of(words.model_type, optional),
+        .is_optional = word_is_one_of(words.model_type, optional),
         .is_asked = facts_true(s->facts, "enable_multimodal", false),
         .is_left_out = facts_true(s->facts, "language_only", false),
         .is_off = facts_true(s->facts, "language_model_only", false),
-        .keeps_prompt_graphs = is_one_of(words.model_type, with_graphs),
+        .keeps_prompt_graphs = word_is_one_of(words.model_type, with_graphs),
         .has_config = words.has_config,
         .layers = words.layers,
         .width = words.width,

@@ -16,13 +16,6 @@ struct script {
     bool is_of_container; /* the next word is behind -e */
 };
 
-static bool is_one_of(const char *word, const char *const *names)
-{
-    while (*names && strcmp(word, *names) != 0)
-        names++;
-    return *names;
-}
-
 /* NAME= or NAME+=: how long it is; 0: it is none. */
 static size_t assignment(const char *word)
 {
@@ -149,7 +142,7 @@ static int depth_of(const char *word)
 {
     static const char *const opens[] = {"if", "case", "for", "while", "until", "select", NULL};
     static const char *const closes[] = {"fi", "esac", "done", NULL};
-    return is_one_of(word, opens) - is_one_of(word, closes);
+    return word_is_one_of(word, opens) - word_is_one_of(word, closes);
 }
 
 /* Words behind which a command still begins. */
@@ -159,7 +152,7 @@ static bool is_front(const char *word)
                                          "while",   "until",    "time",    "!",     "{",    "env",
                                          "exec",    "sudo",     "declare", "local", "set",  "nohup",
                                          "typeset", "readonly", NULL};
-    return word[0] == '-' || is_one_of(word, fronts);
+    return word[0] == '-' || word_is_one_of(word, fronts);
 }
 
 static void follow(struct script *s, const char *word)
@@ -168,11 +161,11 @@ static void follow(struct script *s, const char *word)
     static const char *const loops[] = {"for", "select", NULL};
     static const char *const options[] = {"-e", "--env", NULL};
     const bool is_branch = s->depth > 0 && word[strlen(word) - 1] == ')';
-    s->names_loop = s->starts && is_one_of(word, loops);
-    s->is_test = s->is_test || (s->starts && is_one_of(word, tests));
+    s->names_loop = s->starts && word_is_one_of(word, loops);
+    s->is_test = s->is_test || (s->starts && word_is_one_of(word, tests));
     s->depth += s->starts ? depth_of(word) : 0;
     s->depth = s->depth < 0 ? 0 : s->depth;
-    s->is_of_container = is_one_of(word, options);
+    s->is_of_container = word_is_one_of(word, options);
     s->starts = is_branch || (s->starts && is_front(word));
 }
 
@@ -209,14 +202,16 @@ static void end_command(struct script *s, const char *at)
 static size_t put_gap(struct script *s, const char *at)
 {
     size_t n = *at == '#' ? strcspn(at, "\n") : 0;
-    if (at[0] == '\\' && (at[1] == '\n' || (at[1] == '\r' && at[2] == '\n')))
+    if (at[0] == '\\' && (at[1] == '\n' || (at[1] == '\r' && at[2] == '\n'))) {
         n = at[1] == '\n' ? 2 : 3;
-    else if (*at == '\n' && at[strspn(at, " \t\r\n")] == '-')
+    } else if (*at == '\n' && at[strspn(at, " \t\r\n")] == '-') {
         n = 1;
-    else if (*at == '\n' || strchr(";&|", *at) != NULL)
-        n = strspn(at, ";&|") + (*at == '\n'), end_command(s, at);
-    else if (strchr(" \t\r<>", *at) != NULL)
+    } else if (*at == '\n' || strchr(";&|", *at) != NULL) {
+        n = strspn(at, ";&|") + (*at == '\n');
+        end_command(s, at);
+    } else if (strchr(" \t\r<>", *at) != NULL) {
         n = 1;
+    }
     fwrite(at, 1, n, s->e.out);
     return n;
 }

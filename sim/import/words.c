@@ -136,6 +136,13 @@ void words_free(struct words *words)
     *words = (struct words){0};
 }
 
+bool word_is_one_of(const char *word, const char *const *names)
+{
+    while (*names && strcmp(word, *names) != 0)
+        names++;
+    return *names;
+}
+
 /* ---- lists of arguments ---- */
 
 static bool is_name_char(char c)

@@ -23,6 +23,9 @@ struct words {
 int words_split(const char *line, struct words *words, struct ifl_error *error);
 void words_free(struct words *words);
 
+/* True if the word is among the names, which a NULL ends. */
+bool word_is_one_of(const char *word, const char *const *names);
+
 /* Reads the next argument of `name=value, 'name': value, ...`, up to a bracket that closes the list
  * or to the end; brackets and quotes within a value are part of it. If the list lacks a comma, a
  * blank before the next name ends a value, too. The argument points into the text, which is
