@@ -237,6 +237,16 @@ bool replica_voids(const struct replica *replica)
            replica->moving.room_awaited;
 }
 
+IFL_HOT void replica_promise(struct replica *replica, struct ifl_promise promise)
+{
+    promise.n_steps = ifl_min(promise.n_steps, REPLICA_LONGEST_RUN - 1);
+    if (replica->plan.refused_until_ns <= promise.until_ns)
+        promise.until_ns = replica->plan.refused_until_ns - 1;
+    plan_promise(&replica->plan, promise);
+    if (IFL_RARE(replica->leaving.n_ended > 0) && !replica_promise_ended(replica))
+        plan_void_promise(&replica->plan);
+}
+
 /* Limits the promise of the plan:
  * - It is void unless the step does nothing but tick.
  * - It is void if an admission was overruled: while blocks are taken its yes may become a no, which
@@ -253,15 +263,10 @@ IFL_HOT static void bound_promise(struct replica *replica)
         plan_void_promise(&replica->plan);
         return;
     }
-    promise.n_steps = ifl_min(promise.n_steps, REPLICA_LONGEST_RUN - 1);
-    if (replica->plan.refused_until_ns <= promise.until_ns)
-        promise.until_ns = replica->plan.refused_until_ns - 1;
     for (; bound < end && promise.n_steps > 0; bound++)
         if (bound->asked & replica->plan.step.asked)
             replica_cut_promise(replica, bound->module, &promise);
-    plan_promise(&replica->plan, promise);
-    if (IFL_RARE(replica->leaving.n_ended > 0) && !replica_promise_ended(replica))
-        plan_void_promise(&replica->plan);
+    replica_promise(replica, promise);
 }
 
 IFL_APART static void swap_ahead(struct replica *replica)

@@ -18,7 +18,6 @@
 
 #include "base/array.h"
 #include "base/fingerprint.h"
-#include "inflight/minmax.h"
 #include "replica/rotation.h"
 #include "replica/step_builder.h"
 
@@ -334,17 +333,6 @@ static unsigned cut_by_steady(struct replica *replica, struct ifl_promise *promi
     return promise->n_steps > 0 ? promising : 0;
 }
 
-/* As bound_promise bounds one that the loop uses. */
-static void bound(struct replica *replica, struct ifl_promise *promise)
-{
-    promise->n_steps = ifl_min(promise->n_steps, REPLICA_LONGEST_RUN - 1);
-    if (replica->plan.refused_until_ns <= promise->until_ns)
-        promise->until_ns = replica->plan.refused_until_ns - 1;
-    plan_promise(&replica->plan, *promise);
-    if (replica->leaving.n_ended > 0 && !replica_promise_ended(replica))
-        plan_void_promise(&replica->plan);
-}
-
 void replica_test_promise(struct replica *replica, struct ifl_promise made)
 {
     struct said_list *said = &replica->said;
@@ -359,7 +347,7 @@ void replica_test_promise(struct replica *replica, struct ifl_promise made)
         return;
     said->promise_of.n_running = replica->here.running.n - replica->leaving.n_ended;
     said->promise_of.members = print_of_plan(replica);
-    bound(replica, &made);
+    replica_promise(replica, made);
 }
 
 const char *replica_why_untested(const struct replica *replica, char *text, size_t n_text)

@@ -23,6 +23,9 @@ bool replica_voids(const struct replica *replica);
 /* Cuts the promise to what the module's `steady` says; without one to nothing. */
 void replica_cut_promise(struct replica *replica, const struct module *module,
                          struct ifl_promise *promise);
+/* The plan promises so, as long as a run of steps may be and until a refusal ends. Void if a
+ * request has ended that the promise does not outlive. */
+void replica_promise(struct replica *replica, struct ifl_promise promise);
 /* True if the step that was planned last has tokens of r. */
 bool replica_computes(const struct replica *replica, const struct live_request *r);
 
