@@ -1,8 +1,10 @@
 #include "record/quantile.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "inflight/minmax.h"
+#include "record/pair.h"
 #include "record/selection.h"
 #include "tables/sort.h"
 
@@ -78,53 +80,78 @@ size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, u
     return n;
 }
 
-static int sort_all(int64_t *value, const uint32_t *times, size_t n, uint32_t *count,
-                    struct ifl_error *error)
+/* Takes pairs apart, into new arrays with room for n_more samples. */
+static int unpack(const int64_t *pairs, size_t n, size_t n_more, struct counted *to,
+                  struct ifl_error *error)
 {
-    for (size_t i = 0; i < n; i++)
-        count[i] = weight(times, i);
-    return sort_by_key(value, count, n, error);
+    *to = (struct counted){.value = malloc((n + n_more) * sizeof *to->value),
+                           .count = malloc((n + n_more) * sizeof *to->count)};
+    if (n + n_more > 0 && (!to->value || !to->count))
+        return ifl_fail_nomem(error);
+    for (to->n = 0; to->n < n; to->n++) {
+        to->value[to->n] = pair_ns(pairs[to->n]);
+        to->count[to->n] = pair_times(pairs[to->n]);
+    }
+    return IFL_OK;
 }
 
-/* Both passes take the selection by value: it stays in registers. */
-static void count_all(struct selection selection, const int64_t *value, const uint32_t *times,
-                      size_t n)
+/* Both passes take the selection by value: it stays in registers. Returns the number of samples. */
+static uint64_t count_all(struct selection selection, const int64_t *pairs, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        selection_count(&selection, value[i], weight(times, i));
+    uint64_t n_samples = 0;
+    for (size_t i = 0; i < n; i++) {
+        selection_count(&selection, pair_ns(pairs[i]), pair_times(pairs[i]));
+        n_samples += pair_times(pairs[i]);
+    }
+    return n_samples;
 }
 
-static size_t keep(const struct selection selection, int64_t *value, const uint32_t *times,
-                   size_t n, uint32_t *count)
+static size_t keep_wanted(const struct selection selection, int64_t *pairs, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
-        value[kept] = value[i];
-        count[kept] = weight(times, i);
-        kept += selection_wants(&selection, value[kept]);
+        pairs[kept] = pairs[i];
+        kept += selection_wants(&selection, pair_ns(pairs[i]));
     }
-    return selection_put_rest(&selection, value, count, kept);
+    return kept;
 }
 
-int quantile_thin(int64_t *value, const uint32_t *times, size_t n, uint32_t *count, size_t *n_left,
-                  struct ifl_error *error)
+/* Behind the pairs that are kept come the samples that stand for the rest: one a wanted bucket and
+ * a last one, more where a count exceeds 32 bits. */
+static int select_pairs(int64_t *pairs, size_t n, struct counted *of, struct ifl_error *error)
 {
-    *n_left = n;
-    if (n < SELECTION_LEAST)
-        return sort_all(value, times, n, count, error);
     struct selection selection;
-    int64_t min = value[0], max = value[0];
+    int64_t least = pairs[0], most = pairs[0];
     for (size_t i = 1; i < n; i++) {
-        min = ifl_min(min, value[i]);
-        max = ifl_max(max, value[i]);
+        least = ifl_min(least, pairs[i]);
+        most = ifl_max(most, pairs[i]);
     }
+    const int64_t min = pair_ns(least), max = pair_ns(most);
     if (selection_open(&selection, min, max, n, error))
         return error->code;
-    count_all(selection, value, times, n);
+    const uint64_t n_samples = count_all(selection, pairs, n);
     selection_mark(&selection, min, max);
-    *n_left = keep(selection, value, times, n, count);
+    const size_t kept = keep_wanted(selection, pairs, n);
+    const size_t n_more = 2 * QUANTILE_GRID + 1 + n_samples / UINT32_MAX;
+    const int code = unpack(pairs, kept, n_more, of, error);
+    if (!code)
+        of->n = selection_put_rest(&selection, of->value, of->count, kept);
     selection_close(&selection);
-    return sort_by_key(value, count, *n_left, error);
+    return code;
+}
+
+int quantile_thin(int64_t *pairs, size_t n, struct counted *of, struct ifl_error *error)
+{
+    const int code =
+        n < SELECTION_LEAST ? unpack(pairs, n, 0, of, error) : select_pairs(pairs, n, of, error);
+    return code ? code : sort_by_key(of->value, of->count, of->n, error);
+}
+
+void counted_free(struct counted *of)
+{
+    free(of->value);
+    free(of->count);
+    *of = (struct counted){0};
 }
 
 /* ---- the distribution of one point ---- */

@@ -33,12 +33,17 @@ static inline size_t quantile_parts(uint64_t times)
 }
 size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, uint64_t times);
 double quantile_mean(const int64_t *value, const uint32_t *count, size_t n);
-/* Reduces the samples without changing the quantiles on the grid: all samples between the
- * neighbourhoods of two wanted ranks become one sample with their count.
- * In: n samples in any order; sample i occurs times[i] times, or once if `times` is NULL.
- * Out: value and count [*n_left], sorted. `count` may be `times`. */
-int quantile_thin(int64_t *value, const uint32_t *times, size_t n, uint32_t *count, size_t *n_left,
-                  struct ifl_error *error);
+/* Sorted samples; sample i occurs count[i] times. */
+struct counted {
+    int64_t *value;  /* [n], owned */
+    uint32_t *count; /* [n], owned */
+    size_t n;
+};
+void counted_free(struct counted *of);
+/* Fewer samples with the same quantiles on the grid: all samples between the neighbourhoods of two
+ * wanted ranks become one with their count. The n pairs (pair.h) may come in any order and are
+ * overwritten. The caller frees *of, after an error, too. */
+int quantile_thin(int64_t *pairs, size_t n, struct counted *of, struct ifl_error *error);
 void quantile_describe(const int64_t *value, const uint32_t *count, size_t n,
                        struct distribution *of);
 struct ifl_quantiles quantile_summary_s(const struct distribution *of);

@@ -66,6 +66,35 @@ Test(gaps, are_known_to_four_millionths_when_there_are_many)
     gaps_finish(&gaps);
 }
 
+/* A gap of 39 hours and a nanosecond fits no pair, and 65,536 requests do not fit into one. */
+Test(gaps, beyond_a_pair_are_kept)
+{
+    const int64_t longest_ns = PAIR_MOST_NS, beyond_ns = longest_ns + 1;
+    struct gaps gaps;
+    struct distribution of;
+    gaps_init(&gaps, GAPS_MAX_PAIRS);
+    cr_assert_eq(gaps_add(&gaps, 10, 2 * PAIR_MOST_TIMES + 1, &error), IFL_OK);
+    cr_assert_eq(gaps_add(&gaps, longest_ns, 2 * PAIR_MOST_TIMES + 1, &error), IFL_OK);
+    cr_assert_eq(gaps_describe(&gaps, &of, &error), IFL_OK);
+    cr_expect_not(gaps.binned);
+    cr_expect_eq(of.mean_ns, ((double)longest_ns + 10) / 2);
+    cr_expect_eq(of.at_ns[QUANTILE_STEPS / 2 - 1], 10);
+    cr_expect_eq(of.at_ns[QUANTILE_STEPS / 2 + 1], (double)longest_ns);
+    gaps_finish(&gaps);
+    for (int64_t requests = 1; requests <= PAIR_MOST_TIMES + 1; requests += PAIR_MOST_TIMES) {
+        gaps_init(&gaps, GAPS_MAX_PAIRS);
+        cr_assert_eq(gaps_add(&gaps, beyond_ns, requests, &error), IFL_OK);
+        cr_assert_eq(gaps_add(&gaps, 10, requests, &error), IFL_OK);
+        cr_assert_eq(gaps_describe(&gaps, &of, &error), IFL_OK);
+        cr_expect(gaps.binned);
+        cr_expect_eq(of.mean_ns, ((double)beyond_ns + 10) / 2);
+        cr_expect_eq(of.at_ns[0], 10);
+        cr_expect_leq(fabs(of.at_ns[QUANTILE_GRID - 1] - (double)beyond_ns),
+                      4e-6 * (double)beyond_ns);
+        gaps_finish(&gaps);
+    }
+}
+
 /* The same gaps in reverse order, and several in one call, give the same bytes. */
 Test(gaps, come_in_any_order)
 {

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "inflight/random.h"
+#include "record/pair.h"
 #include "record/quantile.h"
 #include "tables/sort.h"
 
@@ -69,42 +70,45 @@ Test(quantile, many_at_once_agree_with_one_at_a_time)
 /* Most samples lie at one end and one far away, so many fall into few buckets. */
 static int64_t crowded(uint64_t i, int shape)
 {
-    return (int64_t)(ifl_mix(i) >> (24 + i % 39 * (unsigned)shape / 3)) - 1000;
+    return (int64_t)(ifl_mix(i) >> (24 + i % 39 * (unsigned)shape / 3));
 }
 
 Test(quantile, thinning_changes_no_quantile)
 {
     enum { N = 100000 };
-    static int64_t all[N], thin[N];
-    static uint32_t counts[N], count[N];
+    static int64_t all[N], pairs[N];
+    static uint32_t counts[N];
     for (int shape = 0; shape < 8; shape++) {
         struct distribution exact, thinned;
-        size_t n_left;
+        struct counted thin;
         for (uint64_t i = 0; i < N; i++) {
-            all[i] = thin[i] = crowded(i, shape / 2);
-            counts[i] = count[i] = shape % 2 ? (uint32_t)(ifl_mix(~i) >> 32) : 1;
+            all[i] = crowded(i, shape / 2);
+            counts[i] = shape % 2 ? (uint32_t)(ifl_mix(~i) >> 48) | 1 : 1;
+            pairs[i] = pair_of(all[i], counts[i]);
         }
         cr_assert_eq(sort_by_key(all, counts, N, &error), IFL_OK);
-        cr_assert_eq(quantile_thin(thin, shape % 2 ? count : NULL, N, count, &n_left, &error),
-                     IFL_OK);
+        cr_assert_eq(quantile_thin(pairs, N, &thin, &error), IFL_OK);
         quantile_describe(all, counts, N, &exact);
-        quantile_describe(thin, count, n_left, &thinned);
+        quantile_describe(thin.value, thin.count, thin.n, &thinned);
         for (size_t i = 0; i < QUANTILE_GRID; i++)
             cr_assert_eq(thinned.at_ns[i], exact.at_ns[i], "shape %d, quantile %zu", shape, i);
-        cr_expect(shape > 1 || n_left < N, "even samples thin out");
+        cr_expect(shape > 1 || thin.n < N, "even samples thin out");
+        counted_free(&thin);
     }
 }
 
 Test(quantile, thinning_of_few)
 {
-    int64_t value[] = {INT64_MAX, INT64_MIN, 5};
-    uint32_t count[] = {1, 1, 1};
-    size_t n_left;
-    cr_assert_eq(quantile_thin(value, count, 0, count, &n_left, &error), IFL_OK);
-    cr_expect_eq(n_left, 0);
-    cr_assert_eq(quantile_thin(value, count, 3, count, &n_left, &error), IFL_OK);
-    cr_expect_eq(n_left, 3);
-    cr_expect_eq(one_quantile(value, count, 3, 0.5), 5);
+    int64_t pairs[] = {pair_of(PAIR_MOST_NS, 1), pair_of(0, PAIR_MOST_TIMES), pair_of(5, 65534)};
+    struct counted thin;
+    cr_assert_eq(quantile_thin(pairs, 0, &thin, &error), IFL_OK);
+    cr_expect_eq(thin.n, 0);
+    counted_free(&thin);
+    cr_assert_eq(quantile_thin(pairs, 3, &thin, &error), IFL_OK);
+    cr_expect_eq(thin.n, 3);
+    cr_expect_eq(one_quantile(thin.value, thin.count, 3, 0.5), 2.5, "65,535 times 0, 65,535 above");
+    cr_expect_eq(one_quantile(thin.value, thin.count, 3, 1), (INT64_C(1) << 47) - 1);
+    counted_free(&thin);
 }
 
 static int ascending(const void *a, const void *b)
