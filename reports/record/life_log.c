@@ -11,15 +11,24 @@
 #define CHUNK_BYTES ((size_t)1 << 18)
 _Static_assert(FIRST_BYTES *GROWTH *GROWTH == LIFE_LOG_BYTES, "it grows to the limit, not beyond");
 
-/* stalled_ns follows, if it is not 0. */
-struct entry {
-    int64_t arrival_ns, first_scheduled_ns, first_token_ns, end_ns;
-    int32_t prompt_tokens, output_tokens, replica;
+/* Most lives have numbers small enough for half of the bytes. */
+struct brief_entry {
+    bool is_brief; /* true */
     uint8_t status;
-    bool has_stalled;
+    uint16_t replica, prompt_tokens, output_tokens;
+    uint32_t queue_ns, prefill_ns;
+    int64_t arrival_ns, end_ns;
 };
 
-#define MOST_ENTRY_BYTES (sizeof(struct entry) + sizeof(int64_t))
+/* Any life. */
+struct entry {
+    bool is_brief; /* false */
+    uint8_t status;
+    int32_t replica, prompt_tokens, output_tokens;
+    int64_t arrival_ns, first_scheduled_ns, first_token_ns, end_ns, stalled_ns;
+};
+
+#define MOST_ENTRY_BYTES (sizeof(struct entry))
 
 int life_log_open(struct life_log *log, const char *beside, struct ifl_error *error)
 {
@@ -91,29 +100,58 @@ static int make_room(struct life_log *log, struct ifl_error *error)
     return IFL_OK;
 }
 
+static uint64_t span_ns(int64_t from_ns, int64_t to_ns)
+{
+    return (uint64_t)to_ns - (uint64_t)from_ns;
+}
+
+/* No span with IFL_NEVER at one end fits into 32 bits. */
+static inline bool fits_brief(const struct life *life)
+{
+    const uint64_t longest_ns = span_ns(life->arrival_ns, life->first_scheduled_ns) |
+                                span_ns(life->first_scheduled_ns, life->first_token_ns);
+    const uint32_t most = (uint32_t)(life->prompt_tokens | life->output_tokens | life->replica);
+    return longest_ns <= UINT32_MAX && most <= UINT16_MAX && life->rare->stalled_ns == 0;
+}
+
+IFL_APART static void add_entry(struct life_log *log, const struct life *life)
+{
+    *(struct entry *)(log->at + log->n_bytes) = (struct entry){
+        .status = life->status,
+        .replica = life->replica,
+        .prompt_tokens = life->prompt_tokens,
+        .output_tokens = life->output_tokens,
+        .arrival_ns = life->arrival_ns,
+        .first_scheduled_ns = life->first_scheduled_ns,
+        .first_token_ns = life->first_token_ns,
+        .end_ns = life->end_ns,
+        .stalled_ns = life->rare->stalled_ns,
+    };
+    log->n_bytes += sizeof(struct entry);
+}
+
 /* The entry is written where it stays. A copy of one that has just been written field by field
  * would wait until all of its fields are in the cache. */
 int life_log_add(struct life_log *log, const struct life *life, struct ifl_error *error)
 {
     if (IFL_RARE(log->cap_bytes - log->n_bytes < MOST_ENTRY_BYTES && make_room(log, error)))
         return error->code;
-    struct entry *entry = (struct entry *)(log->at + log->n_bytes);
-    *entry = (struct entry){
-        .arrival_ns = life->arrival_ns,
-        .first_scheduled_ns = life->first_scheduled_ns,
-        .first_token_ns = life->first_token_ns,
-        .end_ns = life->end_ns,
-        .prompt_tokens = life->prompt_tokens,
-        .output_tokens = life->output_tokens,
-        .replica = life->replica,
-        .status = life->status,
-        .has_stalled = life->rare->stalled_ns != 0,
-    };
-    log->n_bytes += sizeof *entry;
-    if (!entry->has_stalled)
+    if (!fits_brief(life)) {
+        add_entry(log, life);
         return IFL_OK;
-    memcpy(log->at + log->n_bytes, &life->rare->stalled_ns, sizeof life->rare->stalled_ns);
-    log->n_bytes += sizeof life->rare->stalled_ns;
+    }
+    *(struct brief_entry *)(log->at + log->n_bytes) = (struct brief_entry){
+        .is_brief = true,
+        .status = life->status,
+        .replica = (uint16_t)life->replica,
+        .prompt_tokens = (uint16_t)life->prompt_tokens,
+        .output_tokens = (uint16_t)life->output_tokens,
+        .queue_ns = (uint32_t)span_ns(life->arrival_ns, life->first_scheduled_ns),
+        .prefill_ns = (uint32_t)span_ns(life->first_scheduled_ns, life->first_token_ns),
+        .arrival_ns = life->arrival_ns,
+        .end_ns = life->end_ns,
+    };
+    log->n_bytes += sizeof(struct brief_entry);
     return IFL_OK;
 }
 
@@ -176,28 +214,50 @@ static int look_for_more(struct life_reader *reader, struct ifl_error *error)
     return IFL_OK;
 }
 
-IFL_HOT int life_reader_next(struct life_reader *reader, struct ifl_error *error)
+static void read_brief(struct life_reader *reader)
+{
+    struct brief_entry entry;
+    memcpy(&entry, reader->at, sizeof entry);
+    reader->at += sizeof entry;
+    const int64_t first_scheduled_ns = entry.arrival_ns + entry.queue_ns;
+    reader->life = (struct life){.arrival_ns = entry.arrival_ns,
+                                 .first_scheduled_ns = first_scheduled_ns,
+                                 .first_token_ns = first_scheduled_ns + entry.prefill_ns,
+                                 .end_ns = entry.end_ns,
+                                 .rare = &life_has_none,
+                                 .prompt_tokens = entry.prompt_tokens,
+                                 .output_tokens = entry.output_tokens,
+                                 .replica = entry.replica,
+                                 .status = entry.status};
+}
+
+IFL_APART static void read_entry(struct life_reader *reader)
 {
     struct entry entry;
+    memcpy(&entry, reader->at, sizeof entry);
+    reader->at += sizeof entry;
+    reader->rare.stalled_ns = entry.stalled_ns;
+    reader->life = (struct life){.arrival_ns = entry.arrival_ns,
+                                 .first_scheduled_ns = entry.first_scheduled_ns,
+                                 .first_token_ns = entry.first_token_ns,
+                                 .end_ns = entry.end_ns,
+                                 .rare = entry.stalled_ns ? &reader->rare : &life_has_none,
+                                 .prompt_tokens = entry.prompt_tokens,
+                                 .output_tokens = entry.output_tokens,
+                                 .replica = entry.replica,
+                                 .status = entry.status};
+}
+
+IFL_HOT int life_reader_next(struct life_reader *reader, struct ifl_error *error)
+{
     if (IFL_RARE(!reader->in_memory && (size_t)(reader->end - reader->at) < MOST_ENTRY_BYTES &&
                  look_for_more(reader, error)))
         return error->code;
     if (reader->at == reader->end)
         return 0;
-    memcpy(&entry, reader->at, sizeof entry);
-    reader->at += sizeof entry;
-    reader->life = (struct life){.arrival_ns = entry.arrival_ns,
-                                 .first_scheduled_ns = entry.first_scheduled_ns,
-                                 .first_token_ns = entry.first_token_ns,
-                                 .end_ns = entry.end_ns,
-                                 .rare = entry.has_stalled ? &reader->rare : &life_has_none,
-                                 .prompt_tokens = entry.prompt_tokens,
-                                 .output_tokens = entry.output_tokens,
-                                 .replica = entry.replica,
-                                 .status = entry.status};
-    if (entry.has_stalled) {
-        memcpy(&reader->rare.stalled_ns, reader->at, sizeof reader->rare.stalled_ns);
-        reader->at += sizeof reader->rare.stalled_ns;
-    }
+    if (*reader->at)
+        read_brief(reader);
+    else
+        read_entry(reader);
     return 1;
 }

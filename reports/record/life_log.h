@@ -5,7 +5,7 @@
 
 #include "record/life.h"
 
-#define LIFE_LOG_BYTES ((size_t)64 << 20) /* 1,400,000 lives */
+#define LIFE_LOG_BYTES ((size_t)64 << 20) /* 1,100,000 to 2,000,000 lives */
 
 struct life_log {
     char *at; /* [n_bytes of cap_bytes], owned: the last entries */

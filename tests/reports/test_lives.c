@@ -153,6 +153,48 @@ Test(lives, quantiles_are_those_of_all_samples)
                        1e-12);
 }
 
+/* At the ends of what half an entry holds, and beyond. */
+Test(life_log, gives_back_small_and_large_numbers)
+{
+    const int64_t spans_ns[] = {0, 1, UINT32_MAX, UINT32_MAX + INT64_C(1), -1};
+    const int32_t counts[] = {0, UINT16_MAX, UINT16_MAX + 1, INT32_MAX, -1};
+    struct life_log log;
+    struct life_reader reader;
+    cr_assert_eq(life_log_open(&log, NULL, &error), IFL_OK);
+    struct life lives[625];
+    for (int i = 0; i < 625; i++) {
+        const int64_t arrival_ns = INT64_C(1) << (i % 50),
+                      scheduled_ns = arrival_ns + spans_ns[i % 5];
+        lives[i] = (struct life){
+            .arrival_ns = arrival_ns,
+            .first_scheduled_ns = i % 7 ? scheduled_ns : IFL_NEVER,
+            .first_token_ns = i % 11 && i % 7 ? scheduled_ns + spans_ns[i / 5 % 5] : IFL_NEVER,
+            .end_ns = i % 13 ? scheduled_ns + INT64_MAX / 2 : IFL_NEVER,
+            .prompt_tokens = counts[i / 5 % 5],
+            .output_tokens = counts[i / 25 % 5],
+            .replica = counts[i / 125],
+            .status = IFL_FINISHED,
+            .rare = &life_has_none};
+        cr_assert_eq(life_log_add(&log, &lives[i], &error), IFL_OK);
+    }
+    cr_expect_lt(log.n_bytes, 625 * 56, "some are brief");
+    cr_assert_eq(life_reader_open(&reader, &log, &error), IFL_OK);
+    for (int i = 0; i < 625; i++) {
+        cr_assert_eq(life_reader_next(&reader, &error), 1);
+        cr_assert_eq(reader.life.arrival_ns, lives[i].arrival_ns);
+        cr_assert_eq(reader.life.first_scheduled_ns, lives[i].first_scheduled_ns, "%d", i);
+        cr_assert_eq(reader.life.first_token_ns, lives[i].first_token_ns, "%d", i);
+        cr_assert_eq(reader.life.end_ns, lives[i].end_ns);
+        cr_assert_eq(reader.life.prompt_tokens, lives[i].prompt_tokens);
+        cr_assert_eq(reader.life.output_tokens, lives[i].output_tokens);
+        cr_assert_eq(reader.life.replica, lives[i].replica);
+        cr_assert_eq(reader.life.rare, &life_has_none);
+    }
+    cr_expect_eq(life_reader_next(&reader, &error), 0);
+    life_reader_close(&reader);
+    life_log_close(&log);
+}
+
 Test(life_log, a_file_gives_back_what_memory_cannot_hold)
 {
     const struct scratch scratch = scratch_make();
