@@ -56,7 +56,11 @@ struct ifl_error {
 #if defined(__GNUC__)
 #define IFL_COLD __attribute__((cold))
 #define IFL_APART __attribute__((noinline))
+#ifdef __clang__ /* it warns where `inline` stands twice, or calls a static function */
+#define IFL_HOT __attribute__((hot))
+#else
 #define IFL_HOT inline __attribute__((hot))
+#endif
 #define IFL_RARE(condition) __builtin_expect_with_probability(!!(condition), 0, 1.0)
 #else
 #define IFL_COLD

@@ -6,7 +6,8 @@
 
 #include "run/flight_loop.h"
 
-enum { BATCH_UNITS = 128, NO_SLOT = UINT32_MAX };
+enum { BATCH_UNITS = 128 };
+#define NO_SLOT UINT32_MAX
 
 /* A request in line. */
 struct prefetch {
