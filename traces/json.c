@@ -254,6 +254,19 @@ int trace_record_object(const struct trace_record *record, const char *key,
     return json_is_object(inner->value) ? 0 : trace_record_fail(record, key, "{...}", error);
 }
 
+int trace_record_item(const struct trace_record *record, const char *key, size_t i,
+                      struct trace_record *item, struct ifl_error *error)
+{
+    char name[64];
+    ifl_assert(json_is_object(record->value));
+    const json_t *of = json_array_get(json_object_get(record->value, key), i);
+    *item = (struct trace_record){record->path, record->line, of};
+    if (json_is_object(of))
+        return 0;
+    snprintf(name, sizeof name, "%s[%zu]", key, i);
+    return trace_value_fail(record, name, of, "{...}", error);
+}
+
 const char *trace_record_name(const struct trace_record *record, const char *key,
                               struct ifl_error *error)
 {

@@ -214,6 +214,12 @@ Test(recorded, wrong_values_are_named)
                    1, "itls[0] is -1, expected seconds from 0 to 9.2e9");
     expect_refusal("{\"benchmarks\": [{\"requests\": {\"successful\": 7}}]}", 1,
                    "successful is 7, expected a list of requests");
+    expect_refusal("{\"benchmarks\": [{\"requests\": {\"successful\": [3210.0]}}]}", 1,
+                   "successful[0] is 3210.0, expected {...}");
+    expect_refusal("{\"benchmarks\": [{\"requests\": {\"successful\": []}}, []]}", 1,
+                   "benchmarks[1] is [], expected {...}");
+    expect_refusal("{\"config\": {}, \"result\": {\"responses\": [null]}}", 1,
+                   "responses[0] is null, expected {...}");
     expect_refusal("{\"metadata\": {\"request_start_ns\": 1}, \"metrics\": "
                    "{\"input_sequence_length\": {\"value\": 5, \"unit\": \"tokens\"}, "
                    "\"output_sequence_length\": {\"value\": 5, \"unit\": \"tokens\"}, "

@@ -39,9 +39,10 @@ static int take_benchmark(struct trace_rows *rows, const struct trace_record *be
     if (rows->n_records > 0)
         trace_rows_next_run(rows);
     for (size_t i = 0; rc >= 0 && i < json_array_size(successful); i++) {
-        const struct trace_record request = {benchmark->path, benchmark->line,
-                                             json_array_get(successful, i)};
-        rc = take_request(rows, &request, error);
+        struct trace_record request;
+        rc = trace_record_item(&requests, "successful", i, &request, error);
+        if (rc == 0)
+            rc = take_request(rows, &request, error);
     }
     return rc;
 }
@@ -53,9 +54,10 @@ static int take_report(void *self, const struct trace_record *record, struct ifl
                  ? 0
                  : trace_record_fail(record, "benchmarks", "a list of benchmarks", error);
     for (size_t i = 0; rc >= 0 && i < json_array_size(benchmarks); i++) {
-        const struct trace_record benchmark = {record->path, record->line,
-                                               json_array_get(benchmarks, i)};
-        rc = take_benchmark(self, &benchmark, error);
+        struct trace_record benchmark;
+        rc = trace_record_item(record, "benchmarks", i, &benchmark, error);
+        if (rc == 0)
+            rc = take_benchmark(self, &benchmark, error);
     }
     return rc;
 }

@@ -56,9 +56,10 @@ static int take_experiment(void *self, const struct trace_record *record, struct
     if (rc == 0 && rows->n_records > 0)
         trace_rows_next_run(rows);
     for (size_t i = 0; rc >= 0 && i < json_array_size(responses); i++) {
-        const struct trace_record response = {record->path, record->line,
-                                              json_array_get(responses, i)};
-        rc = take_response(rows, &response, error);
+        struct trace_record response;
+        rc = trace_record_item(&result, "responses", i, &response, error);
+        if (rc == 0)
+            rc = take_response(rows, &response, error);
     }
     return rc;
 }
