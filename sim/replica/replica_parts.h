@@ -311,6 +311,9 @@ bool replica_loads_apart(const struct replica *replica, const struct live_reques
 /* A waiting request takes blocks for hold_tokens tokens, at least for its prompt, and is MOVING.
  * Returns false, and changes nothing, if the blocks are not free. */
 bool replica_load_below(struct replica *replica, struct live_request *r, int32_t hold_tokens);
+/* Call it before r takes its first blocks: these may push out of a tier what r loads. Returns false
+ * if memory is short. */
+bool replica_note_loads(struct replica *replica, const struct live_request *r);
 /* r starts and has its blocks: its K/V in tiers counts as loaded, or its step waits for this K/V.
  */
 void replica_take_below(struct replica *replica, struct live_request *r);

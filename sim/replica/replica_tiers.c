@@ -55,10 +55,10 @@ static bool loads_from(const struct replica *replica, const struct live_request 
     return r->rare->tiers.n_blocks[t] > 0 && replica->tiers.of[t]->rules.linked;
 }
 
-/* The first n blocks are there. Finds the units behind them, and counts their blocks by tier; uses:
- * they are loaded now. Returns how many blocks are there in all. */
+/* The first n blocks are there. Finds the units behind them, and counts their blocks by tier;
+ * notes: the request is about to load them. Returns how many blocks are there in all. */
 static int32_t walk(struct replica *replica, const struct live_request *r, int32_t n, int32_t limit,
-                    bool uses, int32_t n_blocks[N_TIERS])
+                    bool notes, int32_t n_blocks[N_TIERS])
 {
     const int32_t longest = longest_unit(replica);
     uint64_t identity = r->identity;
@@ -69,10 +69,8 @@ static int32_t walk(struct replica *replica, const struct live_request *r, int32
             continue;
         n_blocks[t] += i + 1 - n;
         n = i + 1;
-        if (uses)
-            kv_tier_use(replica->tiers.of[t], identity);
-        if (uses && loads_from(replica, r, t))
-            tiers_pin(&replica->tiers, t, identity);
+        if (notes)
+            tiers_note_found(&replica->tiers, t, identity);
     }
     return n;
 }
@@ -161,16 +159,28 @@ static void list_loads(struct replica *replica, const struct live_request *r)
     }
 }
 
-/* What is found is used now. A plan may have pushed some of it out since it was found: it is read
- * before that. */
-static void use(struct replica *replica, const struct live_request *r)
+bool replica_note_loads(struct replica *replica, const struct live_request *r)
 {
     int32_t n_blocks[N_TIERS] = {0};
+    replica->tiers.n_found = 0;
+    walk(replica, r, r->n_hit, replica_full_blocks(replica, r->n_below), true, n_blocks);
+    return tiers_reserve_ask(&replica->tiers);
+}
+
+/* What is found is used now. The blocks that the request has taken may have pushed some of it out
+ * of its tier, in any order: it is read before that, and the rest is used all the same. */
+static void use(struct replica *replica, const struct live_request *r)
+{
     const struct kv_tier *host = replica->tiers.of[TIER_HOST];
     if (host && host->places)
         list_loads(replica, r);
     begin_prompt(replica);
-    walk(replica, r, r->n_hit, replica_full_blocks(replica, r->n_below), true, n_blocks);
+    for (size_t i = 0; i < replica->tiers.n_found; i++) {
+        const struct tier_found *found = &replica->tiers.found[i];
+        kv_tier_use(replica->tiers.of[found->tier], found->identity);
+        if (loads_from(replica, r, found->tier))
+            tiers_pin(&replica->tiers, found->tier, found->identity);
+    }
 }
 
 /* Blocks for the whole prompt are taken with those for what comes, so that a plan which starts the
@@ -179,7 +189,7 @@ bool replica_load_below(struct replica *replica, struct live_request *r, int32_t
 {
     ifl_assert(r->pub.state == IFL_WAITING && r->n_below > 0);
     const int32_t least = ifl_max(hold_tokens, r->pub.stale.n_tokens);
-    if (!tiers_reserve_ask(&replica->tiers) ||
+    if (!replica_note_loads(replica, r) ||
         !replica_first_blocks(replica, r, replica_hold_blocks(replica, r, least)))
         return false;
     waiting_leave(&replica->here.waiting, r);

@@ -293,7 +293,7 @@ IFL_APART static void take_all_found(struct replica *replica, struct live_reques
 
 IFL_HOT static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
 {
-    if (IFL_RARE(r->n_below > 0) && replica->tiers.on && !tiers_reserve_ask(&replica->tiers))
+    if (IFL_RARE(r->n_below > 0) && replica->tiers.on && !replica_note_loads(replica, r))
         return false;
     if (!replica_first_blocks(replica, r, hold))
         return false;

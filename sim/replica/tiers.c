@@ -29,6 +29,13 @@ void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t pl
             tier_places_read(places, place, i - end + places->unit_blocks), r->blocks[i]};
 }
 
+void tiers_note_found(struct tiers *tiers, int tier, uint64_t identity)
+{
+    ifl_require(array_room(&tiers->found, tiers->n_found, &tiers->cap_found, 64,
+                           sizeof *tiers->found) == 0);
+    tiers->found[tiers->n_found++] = (struct tier_found){tier, identity};
+}
+
 void tiers_pin(struct tiers *tiers, int tier, uint64_t identity)
 {
     const size_t n = tiers->n_pins, cap = 2 * n + 64;
@@ -46,5 +53,6 @@ void tiers_destroy(struct tiers *tiers)
     free(tiers->asked);
     free(tiers->copies);
     free(tiers->pins);
+    free(tiers->found);
     *tiers = (struct tiers){0};
 }

@@ -40,6 +40,12 @@ struct tier_pin {
     int32_t slot;
 };
 
+/* A unit that a request has found in a tier. */
+struct tier_found {
+    int tier;
+    uint64_t identity;
+};
+
 /* K/V to be moved from `tier` to the first tier for a waiting request: blocks from to end - 1 of
  * the request. identity is that of the block before these. */
 struct prefetch_ask {
@@ -61,6 +67,8 @@ struct tiers {
     size_t n_copies, cap_copies, n_copies_asked;
     struct tier_pin *pins; /* [n_pins] as copies */
     size_t n_pins, cap_pins, n_pins_asked;
+    struct tier_found *found; /* [n_found] what the request to be started next loads */
+    size_t n_found, cap_found;
 };
 
 /* Counts the changes of what can be found in the tiers. */
@@ -125,6 +133,8 @@ static inline void tiers_clear_asked(struct tiers *tiers)
  */
 void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t place,
                      const struct live_request *r, int32_t n, int32_t end);
+/* The request to be started next loads the unit of that tier. */
+void tiers_note_found(struct tiers *tiers, int tier, uint64_t identity);
 /* The load to be asked for next reads the unit of that tier, if the tier has it. */
 void tiers_pin(struct tiers *tiers, int tier, uint64_t identity);
 void tiers_destroy(struct tiers *tiers);

@@ -46,6 +46,7 @@ struct tiering {
     int32_t *n_before;               /* [replicas] loads that a step waits for */
     uint64_t *seen_changes;          /* [replicas] of what can be found in its tiers */
     uint64_t *seen_stores;           /* [pools] of what can be found in its store */
+    uint64_t n_stores;               /* transfers to tiers so far */
     struct prefetching *prefetching; /* NULL: no request's K/V comes before its turn */
 };
 
@@ -177,6 +178,14 @@ static int send(struct tiering *tiering, struct flying flying, uint64_t rank, do
                                   : carrier_send(&tiering->carrier, &load, tier, here, error);
 }
 
+/* Of transfers that arrive at one time, loads come first, then stores in the order of the replicas'
+ * numbers, and those of one replica as they were sent: a shared store has them in this order. */
+static uint64_t store_rank(struct tiering *tiering, uint32_t replica)
+{
+    const uint64_t sent = tiering->n_stores++ & ((UINT64_C(1) << 40) - 1);
+    return UINT64_C(1) << 63 | (uint64_t)replica << 40 | sent;
+}
+
 static int64_t bytes_of(const struct tiering *tiering, uint32_t replica, int32_t n_blocks)
 {
     return (int64_t)(links_of(tiering, replica)->block_bytes * n_blocks);
@@ -207,7 +216,7 @@ static int flush(struct tiering *tiering, struct replica *replica, struct ifl_er
         flying.n_blocks = n_units * tier->rules.unit_blocks;
         flying.n_bytes = bytes_of(tiering, flying.replica, flying.n_blocks);
         if (tier->rules.linked)
-            rc = send(tiering, flying, UINT64_MAX - flying.replica, 0, error);
+            rc = send(tiering, flying, store_rank(tiering, flying.replica), 0, error);
         else
             kv_tier_land(tier, flying.chain);
     }

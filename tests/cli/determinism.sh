@@ -113,6 +113,41 @@ for preset in $presets; do
     same_bytes point.csv alone.csv
 done
 
+# Three replicas, of which steps end at the same times and send K/V to one store; a small store, in which the order of
+# what arrives at one time decides what is found.
+awk 'BEGIN {
+    print "arrival_s,prompt_tokens,output_tokens,prefix_group,prefix_tokens"
+    for (i = 0; i < 300; i++) {
+        prompt = 33 + i * 37 % 64
+        printf "%.3f,%d,1,%d,%d\n", int(i / 3) * 0.01, prompt, i * 7 % 5, prompt
+    }
+}' >equal_times.csv
+cat >store.yaml <<YAML
+workload: {trace: $work/equal_times.csv, format: inflight, arrivals: {process: trace}}
+serving:
+  preset: vllm-v1-2026-08
+  max_model_len: 4096
+  batching: {max_seqs: 2}
+  kv: {num_blocks: 14, tiers: {store: {blocks: 12, stores: evicted, evict: fifo, loads: before, latency_s: 0.001}}}
+cluster: {replicas: 3}
+cost: {model: linear, step_s: 0.01}
+output: {steps: true, plots: false}
+YAML
+fly store store.yaml
+fly store-planned store.yaml --set serving.steady_runs=false
+fly store-checked store.yaml --set serving.check_steady=true
+fly store-worked store.yaml --set output.work=true
+fly store-alone store.yaml --set output.steps=false
+for other in store-planned store-checked store-worked; do
+    agree store "$other" moves.csv quantiles.csv requests.csv steps.csv summary.csv
+done
+agree store store-alone moves.csv quantiles.csv requests.csv summary.csv
+fly store-sizes store.yaml --set 'sweep.serving.kv.tiers.store.blocks=[8,12,16,20]'
+fly store-sizes-again store.yaml --set 'sweep.serving.kv.tiers.store.blocks=[8,12,16,20]' -j 4
+# shellcheck disable=SC2086
+agree store-sizes store-sizes-again moves.csv $reports
+columns store/requests.csv store_tokens | grep -q '^[1-9]' || complain 'the store is never read'
+
 # another seed is another run
 quickstart other --set sweep=null --set workload.arrivals.seed=8
 cmp -s other/requests.csv vllm-v0/requests.csv && complain 'the seed changes nothing'

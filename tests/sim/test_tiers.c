@@ -276,6 +276,26 @@ Test(tiers, prompt_grows)
     expect_left(TIER_EVICTS_LRU, true, turns, "ACDE"); /* LMCache puts C behind the use of AB */
 }
 
+/* ABEF takes the places of C and D, whatever the rule, and its G finds none. H goes by the rule
+ * again, for units that were passed meanwhile, too. */
+Test(tiers, prompt_keeps_its_own)
+{
+    static const char *const longer[] = {"AB", "CD", "ABEF", NULL},
+                             *const too_long[] = {"AB", "CD", "ABEF", "ABEFG", NULL},
+                             *const behind[] = {"AB", "CD", "ABEF", "ABEFG", "H", NULL};
+    static const char *const left[] = {
+        [TIER_EVICTS_LRU] = "ABEH",  [TIER_EVICTS_LFU] = "ABEH",  [TIER_EVICTS_FIFO] = "AEFH",
+        [TIER_EVICTS_MRU] = "BEFH",  [TIER_EVICTS_FILO] = "ABFH", /* EF came last, its beginning */
+        [TIER_EVICTS_SLRU] = "ABEH",                              /* behind it */
+    };
+    for (int evicts = TIER_EVICTS_LRU; evicts <= TIER_EVICTS_SLRU; evicts++) {
+        expect_left((enum tier_evict)evicts, false, longer, "ABEF");
+        expect_left((enum tier_evict)evicts, false, too_long, "ABEF");
+        expect_left((enum tier_evict)evicts, true, too_long, "ABEF");
+        expect_left((enum tier_evict)evicts, false, behind, left[evicts]);
+    }
+}
+
 /* Of the prompts of one transfer that of the later request is used later; of a prompt that is
  * longer than the tier the beginning is stored. */
 Test(tiers, one_transfer)

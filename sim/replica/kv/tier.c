@@ -36,6 +36,7 @@ int kv_tier_create(struct kv_tier *tier, const struct tier_rules *rules)
                              .mask = n_buckets - 1,
                              .free = TIER_NONE,
                              .touched_last = TIER_NONE,
+                             .aside = TIER_NONE,
                              .n_slots = (int32_t)n_slots,
                              .kept = {TIER_NONE, TIER_NONE, 0},
                              .counted = {TIER_NONE, TIER_NONE, 0},
@@ -156,31 +157,56 @@ static void leave(struct kv_tier *tier, int32_t at)
             tier->rules.evicts == TIER_EVICTS_LRU ? tier->units[at].younger : TIER_NONE;
 }
 
-/* Units that loads read are taken off the order, and put back, on the way to the first that may go.
+/* Puts the units of a chain back where they were. */
+static void put_back(struct kv_tier *tier, int32_t chain)
+{
+    for (; chain != TIER_NONE; chain = tier->units[chain].older) {
+        const struct kv_seat *seat = kv_seat(&tier->order, chain);
+        kv_evictor_put(&tier->order, (uint32_t)chain,
+                       (struct kv_rank){.key = seat->key, .touched = seat->touched});
+    }
+}
+
+void kv_tier_put_back(struct kv_tier *tier)
+{
+    put_back(tier, tier->aside);
+    tier->aside = TIER_NONE;
+}
+
+/* It belongs to the prompt that is being offered (vLLM, lru_manager.py, prepare_store: protected).
  */
+static bool is_own(const struct kv_tier *tier, const struct tier_unit *unit)
+{
+    return unit->prompt != 0 && unit->prompt == tier->n_prompts;
+}
+
+/* On the way to the first that may go, units that loads read are taken off the order and put back,
+ * and those of the prompt stay off it until the next one: else each unit that it stores would pass
+ * all of them again. */
 static int32_t first_in_order(struct kv_tier *tier)
 {
     int32_t passed = TIER_NONE, first;
-    while ((first = kv_evictor_first(&tier->order)) >= 0 && tier->units[first].n_loads > 0) {
+    while ((first = kv_evictor_first(&tier->order)) >= 0) {
+        struct tier_unit *unit = &tier->units[first];
+        int32_t *chain = is_own(tier, unit) ? &tier->aside : &passed;
+        if (chain == &passed && unit->n_loads == 0)
+            break;
         kv_evictor_remove(&tier->order, (uint32_t)first);
-        tier->units[first].older = passed;
-        passed = first;
+        unit->older = *chain;
+        *chain = first;
     }
-    for (; passed != TIER_NONE; passed = tier->units[passed].older) {
-        const struct kv_seat *seat = kv_seat(&tier->order, passed);
-        kv_evictor_put(&tier->order, (uint32_t)passed,
-                       (struct kv_rank){.key = seat->key, .touched = seat->touched});
-    }
+    put_back(tier, passed);
     return first < 0 ? TIER_NONE : first;
 }
 
-/* TIER_NONE: all that is held is on its way, to the tier or from it. */
+/* TIER_NONE: all that is held is on its way, to the tier or from it, or of the prompt itself. */
 static int32_t first_to_go(struct kv_tier *tier)
 {
     int32_t at = tier->kept.oldest;
     if (tier->rules.evicts != TIER_EVICTS_LRU)
         return first_in_order(tier);
-    while (at != TIER_NONE && (tier->units[at].n_loads > 0 || !tier->units[at].there))
+    while (at != TIER_NONE && (tier->units[at].n_loads > 0 || !tier->units[at].there ||
+                               is_own(tier, &tier->units[at])))
         at = tier->units[at].younger;
     return at;
 }
@@ -378,6 +404,8 @@ bool kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts)
     const int32_t at = find(tier, identity);
     if (at == TIER_NONE || !tier->units[at].stored)
         return false;
+    if (tier->rules.stores == TIER_STORES_COMPUTED)
+        tier->units[at].prompt = tier->n_prompts;
     if (tier->units[at].listed)
         touch(tier, at, counts);
     else

@@ -2,12 +2,12 @@
  *
  * A tier stores units of K/V. A unit is one or more whole blocks. Its name is the identity of its
  * last block, which covers all tokens before it (identity.h). A unit can be found once its K/V has
- * arrived. It is not evicted before that, and while a load reads it. enum tier_evict says which
- * unit is evicted if there is no room. A unit counts as used when a request loads it, and when a
- * request offers it, whether the tier has it or gets it then. Of the units of one prompt, those at
- * the end count as used before those at the beginning (vLLM's lru_manager.py and LMCache's
- * touch_cache go through the units from the last to the first). Memory of units that were never
- * stored is not touched. */
+ * arrived. It is not evicted before that, while a load reads it, and for another unit of a prompt
+ * that it belongs to. enum tier_evict says which unit is evicted if there is no room. A unit counts
+ * as used when a request loads it, and when a request offers it, whether the tier has it or gets it
+ * then. Of the units of one prompt, those at the end count as used before those at the beginning
+ * (vLLM's lru_manager.py and LMCache's touch_cache go through the units from the last to the
+ * first). Memory of units that were never stored is not touched. */
 #ifndef SIM_REPLICA_KV_TIER_H
 #define SIM_REPLICA_KV_TIER_H
 
@@ -99,6 +99,7 @@ struct tier_unit {
     int32_t n_loads;      /* loads under way that read the unit */
     uint64_t used;        /* time of the clock of its last use, if it is listed; not under LRU */
     int32_t place;        /* place of its K/V, if the tier has places (tier_places.h) */
+    uint32_t prompt;      /* number of the last prompt that was offered with the unit; 0: none */
 };
 
 /* Units in order of use; the counted ones of store_after are a second list of this kind. */
@@ -123,6 +124,9 @@ struct kv_tier {
     struct kv_seat *seats;          /* [n_slots], the seats of `order` */
     uint64_t clock;                 /* number of uses so far */
     uint32_t n_touched;             /* units of the current prompt that were passed */
+    uint32_t n_prompts;             /* number of the current prompt */
+    int32_t aside;                  /* units of the current prompt that are off the order until the
+                                       next one, chained by `older`; TIER_NONE: none */
     int32_t n_most_counted;
     uint64_t n_changes;       /* changes of what can be found */
     struct kv_tier *below;    /* the tier that gets what this one evicts; NULL: none */
@@ -138,12 +142,17 @@ void kv_tier_destroy(struct kv_tier *tier);
 
 /* True if the unit can be found. */
 bool kv_tier_has(const struct kv_tier *tier, uint64_t identity);
+/* Puts the units of the prompt so far back into the order in which units are evicted. */
+void kv_tier_put_back(struct kv_tier *tier);
 /* Call it before the units of another prompt are used or offered, from its beginning on. */
 static inline void kv_tier_begin(struct kv_tier *tier)
 {
+    if (tier->aside != TIER_NONE)
+        kv_tier_put_back(tier);
     tier->touched_last = TIER_NONE;
     tier->clock += UINT64_C(1) << 32; /* more than a prompt has units */
     tier->n_touched = 0;
+    tier->n_prompts++;
 }
 /* A request loads the unit, which could be found when the plan began: counts as a use, or, if
  * `keeps` is false, removes the unit. Does nothing if the unit has been evicted since. */
@@ -153,7 +162,8 @@ void kv_tier_use(struct kv_tier *tier, uint64_t identity);
 int32_t kv_tier_pin(struct kv_tier *tier, uint64_t identity);
 void kv_tier_let_go(struct kv_tier *tier, int32_t slot);
 /* A request has computed the unit, or found it on the device. If the tier has the unit, this counts
- * as a use, and the answer is true. counts: the request has not had it before. */
+ * as a use, and the answer is true; if the unit is one of a prompt, it makes no room for others of
+ * this prompt. counts: the request has not had it before. */
 bool kv_tier_renew(struct kv_tier *tier, uint64_t identity, bool counts);
 /* The next unit to be stored takes the room of another one. */
 static inline bool kv_tier_is_full(const struct kv_tier *tier)
