@@ -6,7 +6,7 @@
 
 #include "inflight/nearest.h"
 
-#include "base/flag_rows.h"
+#include "import/environment.h"
 #include "import/manifest.h"
 #include "import/objects.h"
 #include "import/secrets.h"
@@ -57,61 +57,7 @@ static int read_tag(const char *word, struct facts *facts, struct ifl_error *err
     return tag ? read_version(word, tag, facts, error) : 0;
 }
 
-/* ---- environment ---- */
-
-/* What LMCache reads, where vLLM's command line starts it. */
-static const struct server_flag lmcache[] = {
-    DEPENDS("LMCACHE_CHUNK_SIZE", NULL, VALUE, "serving.kv.tiers.host.unit_tokens"),
-    DEPENDS("LMCACHE_MAX_LOCAL_CPU_SIZE", NULL, VALUE, "serving.kv.tiers.host.gib"),
-};
-
-/* A variable that stands for a key. */
-static int take_variable(const char *word, const char *fact, const char *value, const char *key,
-                         struct facts *facts, struct ifl_error *error)
-{
-    const int code = facts_say(facts, fact, value, here, false, error);
-    return code < 0 ? code : facts_find(facts, FOUND_MAPS, here, word, key, NULL, error);
-}
-
-/* A variable that an engine, or what it computes and communicates with, reads. */
-static bool is_of_engine(const char *word)
-{
-    static const char *const starts[] = {"VLLM_",  "SGLANG_", "SGL_",  "TRTLLM_",  "TLLM_",
-                                         "NCCL_",  "CUDA_",   "TORCH", "PYTORCH_", "LMCACHE_",
-                                         "TRITON", "CUBLAS",  "OMP_"};
-    if (strncmp(word, "CUDA_VISIBLE_DEVICES=", 21) == 0)
-        return false;
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (strncmp(word, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
-}
-
-static int read_variable(char *word, struct facts *facts, struct ifl_error *error)
-{
-    char *value = strchr(word, '=') + 1;
-    if (strncmp(word, "VLLM_USE_V1=", 12) == 0)
-        return take_variable(word, "engine", strcmp(value, "0") == 0 ? "V0" : "V1",
-                             "serving.preset", facts, error);
-    if (strncmp(word, "VLLM_USE_FLASHINFER_SAMPLER=", 28) == 0)
-        return take_variable(word, "flashinfer_sampler", strcmp(value, "0") == 0 ? "False" : "True",
-                             "serving.kv.flashinfer_sampler", facts, error);
-    if (strncmp(word, "VLLM_ATTENTION_BACKEND=", 23) == 0)
-        return facts_find(facts, FOUND_UNMODELLED, here, word, NULL,
-                          "kernels: those of the hardware profile count", error);
-    for (size_t i = 0; i < sizeof lmcache / sizeof *lmcache; i++)
-        if (strncmp(word, lmcache[i].name, (size_t)(value - 1 - word)) == 0 &&
-            !lmcache[i].name[value - 1 - word])
-            return facts_argument(facts, &lmcache[i], value, word, here, false, error);
-    return facts_find(facts, is_of_engine(word) ? FOUND_UNKNOWN : FOUND_HARMLESS, here, word, NULL,
-                      NULL, error);
-}
-
-static bool is_variable(const char *word)
-{
-    const size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    return n > 0 && word[n] == '=' && !(word[0] >= '0' && word[0] <= '9');
-}
+/* ---- in front of the program ---- */
 
 /* One word in front of the program, or a flag of a secret with its value. */
 static int read_front(const struct words *words, size_t *i, size_t n, struct facts *facts,
@@ -120,8 +66,8 @@ static int read_front(const struct words *words, size_t *i, size_t n, struct fac
     char *word = words->of[*i], written[512];
     char *variable = word + (strncmp(word, "--env=", 6) == 0 ? 6 : strncmp(word, "-e", 2) ? 0 : 2);
     const bool hides = word[0] == '-' && !strchr(word, '=') && is_secret_name(word, strlen(word));
-    if (is_variable(variable))
-        return read_variable(variable, facts, error);
+    if (environment_is_variable(variable))
+        return environment_read(variable, facts, error);
     if (strstr(word, "vllm-openai:"))
         return read_tag(word, facts, error);
     if (pinned(word))
@@ -351,6 +297,8 @@ static int read_inner(const struct words *words, size_t at, struct variables *va
     int code = start_find(&inner, &start, error);
     *is_read = code == 0 && start.program;
     if (*is_read)
+        code = facts_set_server(facts, start.program->server, here, error);
+    if (*is_read && code == 0)
         code = read_before(words, at, facts, error);
     if (*is_read && code == 0)
         code = read_words(&inner, &start, facts, error);
