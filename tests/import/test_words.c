@@ -45,6 +45,17 @@ Test(words, commands_end_where_a_shell_ends_them)
     expect_words("a # version 0.9.1", version, 4);
 }
 
+/* What stands for a value is one word. Redirections are none: from a file, to a file. */
+Test(words, placeholders_are_words)
+{
+    static const char *const named[] = {"-e",           "A=<a b>", "<image>:<tag>", "--model",
+                                        "<your model>", "-tp",     "<n>",           "<dir>/x"};
+    expect_words("-e A=<a b> <image>:<tag> --model <your model> -tp <n> <dir>/x", named, 8);
+    static const char *const read[] = {"a", "b", "c", "d", "e"};
+    expect_words("a <in >out b <in 2>/dev/null c <in>out d <<EOF >x e", read, 5);
+    expect_words("a <in> out", (const char *const[]){"a", "<in>", "out"}, 3);
+}
+
 Test(words, a_quote_that_is_not_closed_is_an_error)
 {
     struct words words;
