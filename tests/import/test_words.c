@@ -192,6 +192,14 @@ Test(names, models_and_gpus)
     cr_expect_str_eq(gpu_name_in("|   0  NVIDIA L40S    Off |"), "NVIDIA L40S");
     cr_expect_str_eq(gpu_name_in("GPU 0: NVIDIA A100-SXM4-80GB"), "NVIDIA A100-SXM4-80GB");
     cr_expect_null(gpu_name_in("NVIDIA-SMI 570.148.08  NVIDIA L400"));
+    /* other cards than those whose names these begin with, and a part of one */
+    cr_expect_str_eq(gpu_name_in("device_name=NVIDIA_H20-3e.json"), "NVIDIA H20-3e");
+    cr_expect_str_eq(gpu_name_in("GPU 0: NVIDIA H200 NVL"), "NVIDIA H200 NVL");
+    cr_expect_str_eq(gpu_name_in("| 0 NVIDIA GeForce RTX 4090 D  On |"),
+                     "NVIDIA GeForce RTX 4090 D");
+    cr_expect_str_eq(gpu_name_in("device_name=NVIDIA_GeForce_RTX_4090_Laptop_GPU"),
+                     "NVIDIA GeForce RTX 4090 Laptop GPU");
+    cr_expect_null(gpu_name_in("GPU 0: NVIDIA H100 80GB HBM3 MIG 3g.40gb"));
 }
 
 /* Distilled ones are other models of these shapes' owner. */
