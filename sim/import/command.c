@@ -41,19 +41,22 @@ static int read_version(const char *word, const char *version, struct facts *fac
                     : facts_find(facts, FOUND_MAPS, here, word, "serving.preset", NULL, error);
 }
 
-/* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. */
-static const char *tag_of(const char *word)
+/* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. Behind a dash the tag goes on with
+ * what the image is built for (-cu130-ubuntu2404), which a log does not repeat. */
+static const char *tag_of(const char *word, char version[64])
 {
     const char *tag = strrchr(word, ':');
     if (!tag || strchr(word, '@') || strchr(tag, '/') || !strpbrk(tag, "0123456789"))
         return NULL;
     tag += 1 + (tag[1] == 'v');
-    return *tag < '0' || *tag > '9' ? NULL : tag;
+    snprintf(version, 64, "%.*s", (int)strcspn(tag, "-"), tag);
+    return *tag < '0' || *tag > '9' ? NULL : version;
 }
 
 static int read_tag(const char *word, struct facts *facts, struct ifl_error *error)
 {
-    const char *tag = tag_of(word);
+    char version[64];
+    const char *tag = tag_of(word, version);
     return tag ? read_version(word, tag, facts, error) : 0;
 }
 
@@ -63,7 +66,7 @@ static int read_tag(const char *word, struct facts *facts, struct ifl_error *err
 static int read_front(const struct words *words, size_t *i, size_t n, struct facts *facts,
                       struct ifl_error *error)
 {
-    char *word = words->of[*i], written[512];
+    char *word = words->of[*i], written[512], version[64];
     char *variable = word + (strncmp(word, "--env=", 6) == 0 ? 6 : strncmp(word, "-e", 2) ? 0 : 2);
     const bool hides = word[0] == '-' && !strchr(word, '=') && is_secret_name(word, strlen(word));
     if (environment_is_variable(variable))
@@ -72,8 +75,8 @@ static int read_front(const struct words *words, size_t *i, size_t n, struct fac
         return read_tag(word, facts, error);
     if (pinned(word))
         return read_version(word, pinned(word), facts, error);
-    if (strstr(word, "/sglang:") && tag_of(word) && /* SGLang's preset is of no release */
-        facts_say(facts, "version", tag_of(word), here, false, error) < 0)
+    if (strstr(word, "/sglang:") && tag_of(word, version) && /* SGLang's preset is of no release */
+        facts_say(facts, "version", version, here, false, error) < 0)
         return error->code;
     snprintf(written, sizeof written, "%.200s%s%.200s", word, hides ? " " : "",
              hides && *i + 1 < n ? words->of[++*i] : "");

@@ -64,6 +64,15 @@ refuses 'wide.log:1: a byte of 0, expected the text of a log: this is UTF-16' "$
 printf '\037\213\010\0' >packed.log
 refuses 'packed.log:1: a byte of 0, expected the text of a log: this is compressed' "$inflight" import packed.log
 
+# An image's tag goes on behind the version with what it is built for; a log has the version alone.
+v1_log </dev/null | sed 's/v0.30.0/v0.20.0/' >tag.log
+for tag in v0.20.0-cu130-ubuntu2404 v0.20.0-x86_64; do
+    succeeds "$inflight" import tag.log -c "docker run vllm/vllm-openai:$tag --model x --max-num-seqs 8 --max-num-batched-tokens 2048"
+    printed "maps          vllm/vllm-openai:$tag -> serving.preset=vllm-v1-2026-04"
+done
+refuses 'tag.log:1: version is 0.20.0, but the command line says 0.20.1' "$inflight" import tag.log \
+    -c 'docker run vllm/vllm-openai:v0.20.1-cu130 --model x --max-num-seqs 8 --max-num-batched-tokens 2048'
+
 # A server that runs says the same with every step.
 cp "$logs/sglang-qwen3-8b.log" running.log
 for step in 1 2 3; do
