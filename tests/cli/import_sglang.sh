@@ -113,6 +113,11 @@ unsaid 'CUDA GPU'
 expect 0 "note: Capture npu graph: $note" "$inflight" import npu.log
 unsaid 'not read'
 
+echo '[2026-02-26 05:19:58] WARNING server_args.py:1252: Setting page size to 1 for DeepSeek DSA on ROCm.' >>npu.log
+grep -v npu npu.log >rocm.log
+expect 0 "note: DeepSeek DSA on ROCm: $note" "$inflight" import rocm.log
+printed 'maps          rocm.log:3: Setting page size to 1 -> serving.kv.block_tokens=1'
+
 # ---- the format of K/V that `auto` has become ----
 
 # pool_of DTYPE COMMAND: a server with that line and these flags

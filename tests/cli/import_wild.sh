@@ -70,6 +70,9 @@ for tag in v0.20.0-cu130-ubuntu2404 v0.20.0-x86_64; do
     succeeds "$inflight" import tag.log -c "docker run vllm/vllm-openai:$tag --model x --max-num-seqs 8 --max-num-batched-tokens 2048"
     printed "maps          vllm/vllm-openai:$tag -> serving.preset=vllm-v1-2026-04"
 done
+sed 's/v0.20.0/v0.20.0+cu129/' tag.log >built.log
+succeeds "$inflight" import built.log -c "pip install vllm==0.20.0 && $vllm"
+printed 'maps          vllm==0.20.0 -> serving.preset=vllm-v1-2026-04'
 refuses 'tag.log:1: version is 0.20.0, but the command line says 0.20.1' "$inflight" import tag.log \
     -c 'docker run vllm/vllm-openai:v0.20.1-cu130 --model x --max-num-seqs 8 --max-num-batched-tokens 2048'
 
