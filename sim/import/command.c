@@ -12,6 +12,7 @@
 #include "import/secrets.h"
 #include "import/shell.h"
 #include "import/start.h"
+#include "import/unit.h"
 
 static const struct place here = {NULL, 0};
 
@@ -342,25 +343,53 @@ static int read_script(const char *script, struct variables *variables, struct f
     return code;
 }
 
+/* The mark at the end of a line that the next line goes on: a backslash with blanks behind it,
+ * which are easily copied along, a backquote of PowerShell, a caret of Windows. NULL: there is
+ * none. A comment ends with its line. */
+static char *find_mark(char *line, char *end)
+{
+    char *at = end;
+    while (at > line && strchr(" \t\r", at[-1]))
+        at--;
+    const bool stands_alone = at - line >= 2 && strchr(" \t", at[-2]);
+    const bool is_mark =
+        at > line && (at[-1] == '\\' ? at < end : stands_alone && strchr("`^", at[-1]));
+    return is_mark && line[strspn(line, " \t")] != '#' ? at - 1 : NULL;
+}
+
+static void join_lines(char *script)
+{
+    for (char *line = script, *end; (end = strchr(line, '\n')); line = end + 1) {
+        char *mark = find_mark(line, end);
+        if (mark)
+            *mark = *end = ' ';
+    }
+}
+
 static int read_command(const char *command, struct facts *facts, struct ifl_error *error)
 {
     struct variables variables = {0};
-    char *script;
-    int code = shell_expand(command, &variables, &script, error);
-    if (code == 0) {
+    char *script = NULL, *joined = strdup(command);
+    if (!joined)
+        return ifl_fail_nomem(error);
+    join_lines(joined);
+    int code = shell_expand(joined, &variables, &script, error);
+    if (code == 0)
         code = read_script(script, &variables, facts, error);
-        free(script);
-    }
+    free(script);
+    free(joined);
     variables_free(&variables);
     return code;
 }
 
 int command_read(const char *command, struct facts *facts, struct ifl_error *error)
 {
-    char *of_container;
-    int code = manifest_read(command, &of_container, facts, error);
+    char *inner = NULL;
+    int code = unit_read(command, &inner, facts, error);
+    if (code == 0 && !inner)
+        code = manifest_read(command, &inner, facts, error);
     if (code == 0)
-        code = read_command(of_container ? of_container : command, facts, error);
-    free(of_container);
+        code = read_command(inner ? inner : command, facts, error);
+    free(inner);
     return code;
 }

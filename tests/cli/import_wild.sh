@@ -76,6 +76,18 @@ printed 'maps          vllm==0.20.0 -> serving.preset=vllm-v1-2026-04'
 refuses 'tag.log:1: version is 0.20.0, but the command line says 0.20.1' "$inflight" import tag.log \
     -c 'docker run vllm/vllm-openai:v0.20.1-cu130 --model x --max-num-seqs 8 --max-num-batched-tokens 2048'
 
+# Marks of lines that go on: with blanks behind a backslash, of PowerShell and of Windows.
+for mark in '\  ' '`' '^'; do
+    succeeds "$inflight" import -c "docker run --gpus all $mark
+        vllm/vllm-openai:v0.20.0 $mark
+        Qwen/Qwen3-8B $mark
+        --max-num-seqs 8 $mark
+        --max-num-batched-tokens 2048"
+    printed 'maps          Qwen/Qwen3-8B -> model=qwen3-8b'
+    printed 'maps          --max-num-seqs 8 -> serving.batching.max_seqs=8'
+    printed 'maps          --max-num-batched-tokens 2048 -> serving.batching.max_batched_tokens=2048'
+done
+
 # A server that runs says the same with every step.
 cp "$logs/sglang-qwen3-8b.log" running.log
 for step in 1 2 3; do
