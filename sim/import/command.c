@@ -84,14 +84,31 @@ static int read_front(const struct words *words, size_t *i, size_t n, struct fac
     return facts_find(facts, FOUND_HARMLESS, here, written, NULL, NULL, error);
 }
 
+/* A command that starts the same server on a further node: its flags are said once. */
+static int skip_node(const struct words *words, size_t *i, size_t limit, struct facts *facts,
+                     struct ifl_error *error)
+{
+    const bool begins = *i == 0 || words->is_break[*i - 1];
+    const size_t end = begins ? start_skip_node(words, *i, limit) : *i;
+    if (end == *i)
+        return 0;
+    char what[64];
+    snprintf(what, sizeof what, "%zu words of a command", end - *i);
+    *i = end;
+    return facts_find(facts, FOUND_HARMLESS, here, what, NULL, "the same server on a further node",
+                      error);
+}
+
 /* Words in front of the program: variables count, the rest belongs to a shell or a container. */
 static int read_before(const struct words *words, size_t n, struct facts *facts,
                        struct ifl_error *error)
 {
     int code = 0;
-    for (size_t i = 0; i < n && code == 0; i++)
-        if (!words->is_break[i])
+    for (size_t i = 0; i < n && code == 0; i++) {
+        code = skip_node(words, &i, n, facts, error);
+        if (code == 0 && i < n && !words->is_break[i])
             code = read_front(words, &i, n, facts, error);
+    }
     return code;
 }
 
@@ -256,9 +273,11 @@ static int read_comment(const struct words *words, size_t at, struct facts *fact
                               error);
         at += 3;
     }
-    for (; at < words->n && code == 0; at++)
-        if (!words->is_break[at])
+    for (; at < words->n && code == 0; at++) {
+        code = skip_node(words, &at, words->n, facts, error);
+        if (code == 0 && at < words->n && !words->is_break[at])
             code = facts_find(facts, FOUND_HARMLESS, here, words->of[at], NULL, NULL, error);
+    }
     return code;
 }
 

@@ -201,6 +201,20 @@ vllm serve Qwen/Qwen3-8B -tp 2' "docker run vllm/vllm-openai:v0.9.1 --model Qwen
     printed 'tensor: 2'
 done
 
+# ---- servers on several nodes ----
+
+# shellcheck disable=SC2016 # variables of the containers
+reads 'leaderTemplate:
+  containers:
+  - image: lmsysorg/sglang:v0.5.5
+    command: [python3, -m, sglang.launch_server, --model-path, Qwen/Qwen3-8B, --tp, "16", --node-rank, $(LWS_WORKER_INDEX)]
+workerTemplate:
+  containers:
+  - image: lmsysorg/sglang:v0.5.5
+    command: [python3, -m, sglang.launch_server, --model-path, Qwen/Qwen3-8B, --tp, "16", --node-rank, $(LWS_WORKER_INDEX)]'
+printed 'harmless      container on line 7: the same server on a further node'
+printed 'maps          --tp 16 -> parallel.tensor=16'
+
 # ---- units of systemd and Quadlets of Podman ----
 
 reads '# of a homelab
