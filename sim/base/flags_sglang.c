@@ -348,6 +348,8 @@ static const struct server_flag flags[] = {
     HARMLESS("int8_mamba_ckpt_size", VALUE),
     HARMLESS("keep_mm_feature_on_device", NOTHING),
     HARMLESS("kt_cpuinfer", VALUE),
+    HARMLESS("kt_enable_dynamic_expert_update", NOTHING),
+    HARMLESS("kt_gpu_prefill_token_threshold", VALUE),
     HARMLESS("kt_max_deferred_experts_per_token", VALUE),
     HARMLESS("kt_method", VALUE),
     HARMLESS("kt_num_gpu_experts", VALUE),

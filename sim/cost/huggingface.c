@@ -392,11 +392,25 @@ static const struct {
      "layers that attend to the text: attention to images in some layers is not modelled"},
     {"gemma3n", "one embedding and one hidden state of a token: an embedding for each layer, and "
                 "the further states of AltUp, are not modelled"},
+    {"gemma4", "KV heads of one number and width: numbers and widths that depend on the layer are "
+               "not modelled"},
     {"mimo_v2_flash", "KV heads of one number and width: numbers that depend on the layer, and "
                       "values narrower than keys, are not modelled"},
 };
 
 enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures, MAX_OUTER = 64 };
+
+/* True if two types differ in their digits alone: another generation, no misspelt name. */
+static bool is_other_generation(const char *type, const char *known)
+{
+    static const char digits[] = "0123456789";
+    for (;; type++, known++) {
+        type += strspn(type, digits);
+        known += strspn(known, digits);
+        if (*type != *known || !*type)
+            return *type == *known;
+    }
+}
 
 /* The right name of a misspelt type, NULL if none is near. */
 static const char *nearest_type(const char *type)
@@ -407,7 +421,8 @@ static const char *nearest_type(const char *type)
         names[n] = architectures[n].model_type;
     for (size_t i = 0; i < MAX_OUTER && hf_outer_type(i); i++)
         names[n++] = hf_outer_type(i);
-    return ifl_nearest(type, names, n);
+    const char *near = ifl_nearest(type, names, n);
+    return near && is_other_generation(type, near) ? NULL : near;
 }
 
 /* As many types as have room in an error, the number of the others, and the nearest. */

@@ -6,12 +6,13 @@
 
 #include "inflight/nearest.h"
 
-#include "base/flag_rows.h"
+#include "import/environment.h"
 #include "import/manifest.h"
 #include "import/objects.h"
 #include "import/secrets.h"
 #include "import/shell.h"
 #include "import/start.h"
+#include "import/unit.h"
 
 static const struct place here = {NULL, 0};
 
@@ -41,97 +42,61 @@ static int read_version(const char *word, const char *version, struct facts *fac
                     : facts_find(facts, FOUND_MAPS, here, word, "serving.preset", NULL, error);
 }
 
-/* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. */
-static const char *tag_of(const char *word)
+/* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. Behind a dash the tag goes on with
+ * what the image is built for (-cu130-ubuntu2404), which a log does not repeat. */
+static const char *tag_of(const char *word, char version[64])
 {
     const char *tag = strrchr(word, ':');
     if (!tag || strchr(word, '@') || strchr(tag, '/') || !strpbrk(tag, "0123456789"))
         return NULL;
     tag += 1 + (tag[1] == 'v');
-    return *tag < '0' || *tag > '9' ? NULL : tag;
+    snprintf(version, 64, "%.*s", (int)strcspn(tag, "-"), tag);
+    return *tag < '0' || *tag > '9' ? NULL : version;
 }
 
 static int read_tag(const char *word, struct facts *facts, struct ifl_error *error)
 {
-    const char *tag = tag_of(word);
+    char version[64];
+    const char *tag = tag_of(word, version);
     return tag ? read_version(word, tag, facts, error) : 0;
 }
 
-/* ---- environment ---- */
-
-/* What LMCache reads, where vLLM's command line starts it. */
-static const struct server_flag lmcache[] = {
-    DEPENDS("LMCACHE_CHUNK_SIZE", NULL, VALUE, "serving.kv.tiers.host.unit_tokens"),
-    DEPENDS("LMCACHE_MAX_LOCAL_CPU_SIZE", NULL, VALUE, "serving.kv.tiers.host.gib"),
-};
-
-/* A variable that stands for a key. */
-static int take_variable(const char *word, const char *fact, const char *value, const char *key,
-                         struct facts *facts, struct ifl_error *error)
-{
-    const int code = facts_say(facts, fact, value, here, false, error);
-    return code < 0 ? code : facts_find(facts, FOUND_MAPS, here, word, key, NULL, error);
-}
-
-/* A variable that an engine, or what it computes and communicates with, reads. */
-static bool is_of_engine(const char *word)
-{
-    static const char *const starts[] = {"VLLM_",  "SGLANG_", "SGL_",  "TRTLLM_",  "TLLM_",
-                                         "NCCL_",  "CUDA_",   "TORCH", "PYTORCH_", "LMCACHE_",
-                                         "TRITON", "CUBLAS",  "OMP_"};
-    if (strncmp(word, "CUDA_VISIBLE_DEVICES=", 21) == 0)
-        return false;
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (strncmp(word, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
-}
-
-static int read_variable(char *word, struct facts *facts, struct ifl_error *error)
-{
-    char *value = strchr(word, '=') + 1;
-    if (strncmp(word, "VLLM_USE_V1=", 12) == 0)
-        return take_variable(word, "engine", strcmp(value, "0") == 0 ? "V0" : "V1",
-                             "serving.preset", facts, error);
-    if (strncmp(word, "VLLM_USE_FLASHINFER_SAMPLER=", 28) == 0)
-        return take_variable(word, "flashinfer_sampler", strcmp(value, "0") == 0 ? "False" : "True",
-                             "serving.kv.flashinfer_sampler", facts, error);
-    if (strncmp(word, "VLLM_ATTENTION_BACKEND=", 23) == 0)
-        return facts_find(facts, FOUND_UNMODELLED, here, word, NULL,
-                          "kernels: those of the hardware profile count", error);
-    for (size_t i = 0; i < sizeof lmcache / sizeof *lmcache; i++)
-        if (strncmp(word, lmcache[i].name, (size_t)(value - 1 - word)) == 0 &&
-            !lmcache[i].name[value - 1 - word])
-            return facts_argument(facts, &lmcache[i], value, word, here, false, error);
-    return facts_find(facts, is_of_engine(word) ? FOUND_UNKNOWN : FOUND_HARMLESS, here, word, NULL,
-                      NULL, error);
-}
-
-static bool is_variable(const char *word)
-{
-    const size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    return n > 0 && word[n] == '=' && !(word[0] >= '0' && word[0] <= '9');
-}
+/* ---- in front of the program ---- */
 
 /* One word in front of the program, or a flag of a secret with its value. */
 static int read_front(const struct words *words, size_t *i, size_t n, struct facts *facts,
                       struct ifl_error *error)
 {
-    char *word = words->of[*i], written[512];
+    char *word = words->of[*i], written[512], version[64];
     char *variable = word + (strncmp(word, "--env=", 6) == 0 ? 6 : strncmp(word, "-e", 2) ? 0 : 2);
     const bool hides = word[0] == '-' && !strchr(word, '=') && is_secret_name(word, strlen(word));
-    if (is_variable(variable))
-        return read_variable(variable, facts, error);
+    if (environment_is_variable(variable))
+        return environment_read(variable, facts, error);
     if (strstr(word, "vllm-openai:"))
         return read_tag(word, facts, error);
     if (pinned(word))
         return read_version(word, pinned(word), facts, error);
-    if (strstr(word, "/sglang:") && tag_of(word) && /* SGLang's preset is of no release */
-        facts_say(facts, "version", tag_of(word), here, false, error) < 0)
+    if (strstr(word, "/sglang:") && tag_of(word, version) && /* SGLang's preset is of no release */
+        facts_say(facts, "version", version, here, false, error) < 0)
         return error->code;
     snprintf(written, sizeof written, "%.200s%s%.200s", word, hides ? " " : "",
              hides && *i + 1 < n ? words->of[++*i] : "");
     return facts_find(facts, FOUND_HARMLESS, here, written, NULL, NULL, error);
+}
+
+/* A command that starts the same server on a further node: its flags are said once. */
+static int skip_node(const struct words *words, size_t *i, size_t limit, struct facts *facts,
+                     struct ifl_error *error)
+{
+    const bool begins = *i == 0 || words->is_break[*i - 1];
+    const size_t end = begins ? start_skip_node(words, *i, limit) : *i;
+    if (end == *i)
+        return 0;
+    char what[64];
+    snprintf(what, sizeof what, "%zu words of a command", end - *i);
+    *i = end;
+    return facts_find(facts, FOUND_HARMLESS, here, what, NULL, "the same server on a further node",
+                      error);
 }
 
 /* Words in front of the program: variables count, the rest belongs to a shell or a container. */
@@ -139,9 +104,11 @@ static int read_before(const struct words *words, size_t n, struct facts *facts,
                        struct ifl_error *error)
 {
     int code = 0;
-    for (size_t i = 0; i < n && code == 0; i++)
-        if (!words->is_break[i])
+    for (size_t i = 0; i < n && code == 0; i++) {
+        code = skip_node(words, &i, n, facts, error);
+        if (code == 0 && i < n && !words->is_break[i])
             code = read_front(words, &i, n, facts, error);
+    }
     return code;
 }
 
@@ -306,9 +273,11 @@ static int read_comment(const struct words *words, size_t at, struct facts *fact
                               error);
         at += 3;
     }
-    for (; at < words->n && code == 0; at++)
-        if (!words->is_break[at])
+    for (; at < words->n && code == 0; at++) {
+        code = skip_node(words, &at, words->n, facts, error);
+        if (code == 0 && at < words->n && !words->is_break[at])
             code = facts_find(facts, FOUND_HARMLESS, here, words->of[at], NULL, NULL, error);
+    }
     return code;
 }
 
@@ -351,6 +320,8 @@ static int read_inner(const struct words *words, size_t at, struct variables *va
     int code = start_find(&inner, &start, error);
     *is_read = code == 0 && start.program;
     if (*is_read)
+        code = facts_set_server(facts, start.program->server, here, error);
+    if (*is_read && code == 0)
         code = read_before(words, at, facts, error);
     if (*is_read && code == 0)
         code = read_words(&inner, &start, facts, error);
@@ -391,25 +362,53 @@ static int read_script(const char *script, struct variables *variables, struct f
     return code;
 }
 
+/* The mark at the end of a line that the next line goes on: a backslash with blanks behind it,
+ * which are easily copied along, a backquote of PowerShell, a caret of Windows. NULL: there is
+ * none. A comment ends with its line. */
+static char *find_mark(char *line, char *end)
+{
+    char *at = end;
+    while (at > line && strchr(" \t\r", at[-1]))
+        at--;
+    const bool stands_alone = at - line >= 2 && strchr(" \t", at[-2]);
+    const bool is_mark =
+        at > line && (at[-1] == '\\' ? at < end : stands_alone && strchr("`^", at[-1]));
+    return is_mark && line[strspn(line, " \t")] != '#' ? at - 1 : NULL;
+}
+
+static void join_lines(char *script)
+{
+    for (char *line = script, *end; (end = strchr(line, '\n')); line = end + 1) {
+        char *mark = find_mark(line, end);
+        if (mark)
+            *mark = *end = ' ';
+    }
+}
+
 static int read_command(const char *command, struct facts *facts, struct ifl_error *error)
 {
     struct variables variables = {0};
-    char *script;
-    int code = shell_expand(command, &variables, &script, error);
-    if (code == 0) {
+    char *script = NULL, *joined = strdup(command);
+    if (!joined)
+        return ifl_fail_nomem(error);
+    join_lines(joined);
+    int code = shell_expand(joined, &variables, &script, error);
+    if (code == 0)
         code = read_script(script, &variables, facts, error);
-        free(script);
-    }
+    free(script);
+    free(joined);
     variables_free(&variables);
     return code;
 }
 
 int command_read(const char *command, struct facts *facts, struct ifl_error *error)
 {
-    char *of_container;
-    int code = manifest_read(command, &of_container, facts, error);
+    char *inner = NULL;
+    int code = unit_read(command, &inner, facts, error);
+    if (code == 0 && !inner)
+        code = manifest_read(command, &inner, facts, error);
     if (code == 0)
-        code = read_command(of_container ? of_container : command, facts, error);
-    free(of_container);
+        code = read_command(inner ? inner : command, facts, error);
+    free(inner);
     return code;
 }

@@ -129,12 +129,25 @@ static bool is_same(const char *a, const char *b)
     return end_a != a && end_b != b && !*end_a && !*end_b && !(x < y) && !(x > y);
 }
 
+/* Behind a plus sign a version has what it was built for or of (PEP 440), which a requirement or an
+ * image's tag leaves out: 0.8.5+cu121. */
+static bool is_same_version(const char *a, const char *b)
+{
+    const size_t n = strcspn(a, "+");
+    return n == strcspn(b, "+") && strncmp(a, b, n) == 0;
+}
+
+static bool agree(const char *name, const char *a, const char *b)
+{
+    return is_same(a, b) || (strcmp(name, "version") == 0 && is_same_version(a, b));
+}
+
 int facts_say(struct facts *facts, const char *name, const char *value, struct place at,
               bool forced, struct ifl_error *error)
 {
     const struct fact *before = facts_get(facts, name);
     char words[320];
-    if (before && before->forced == forced && !is_same(before->value, value))
+    if (before && before->forced == forced && !agree(name, before->value, value))
         return facts_fail(at, error, "%s is %.100s, but %s says %.100s", name, value,
                           place_words(before->at, words), before->value);
     if (before && before->forced == forced)

@@ -17,7 +17,7 @@
     {                                                                                              \
         SERVER_SGLANG, LINE_HARMLESS, part, NULL, {NULL}, {NULL}, NULL, false                      \
     }
-/* What servers on AMD's GPUs alone print: aiter is AMD's library of kernels. */
+/* What servers on AMD's GPUs or on NPUs alone print: aiter is AMD's library of kernels. */
 #define SGLANG_DEVICE(part, pattern)                                                               \
     {                                                                                              \
         SERVER_SGLANG, LINE_DEVICE, part, pattern, {NULL}, {NULL}, OTHER_DEVICE, true              \
@@ -338,7 +338,7 @@ const struct log_line log_lines[] = {
     {SERVER_SGLANG,
      LINE_FORCED,
      "etting page size to",
-     "etting page size to ([0-9]+)",
+     "[Ss]etting page size to ([0-9]+)",
      {"page_size"},
      {BLOCK},
      NULL,
@@ -354,7 +354,8 @@ const struct log_line log_lines[] = {
      {NULL, "serving.kv.memory_utilization"},
      NULL,
      false},
-    UNMODELLED(SERVER_SGLANG, "ttention backend not ", NULL, KERNELS),
+    UNMODELLED(SERVER_SGLANG, "ttention backend not ",
+               "([A-Z][a-z]+ a|A)ttention backend not [a-z]+(\\. Use [A-Za-z0-9_]+)?", KERNELS),
     UNMODELLED(SERVER_SGLANG, "ttention backend", "Using [A-Za-z0-9_ -]+ attention backend",
                KERNELS),
     /* srt/mem_cache/memory_pool.py: once a rank, and once more for a draft model */
@@ -366,10 +367,20 @@ const struct log_line log_lines[] = {
      {BLOCKS},
      NULL,
      false},
+    /* srt/model_executor/model_runner.py, configure_kv_cache_dtype: what `auto` has become */
+    {SERVER_SGLANG,
+     LINE_FIRST,
+     "Using KV cache dtype: ",
+     "Using KV cache dtype: torch\\.([a-z0-9_]+)",
+     {"pool_dtype", "other_pool_dtype"},
+     {"engine.kv_dtype"},
+     NULL,
+     false},
     FAILS(SERVER_SGLANG, "Scheduler hit an exception", "(Scheduler hit an exception)"),
     LACKS_MEMORY(SERVER_SGLANG),
     SGLANG("KV Cache is allocated"),
     SGLANG("Memory pool end"),
+    SGLANG("The available memory for KV cache is "),
     /* srt/model_executor/model_runner.py, load_model: once a rank, and again for a draft model */
     {SERVER_SGLANG,
      LINE_FIRST,
@@ -389,7 +400,9 @@ const struct log_line log_lines[] = {
      false},
     SGLANG("Load weight "),
     SGLANG_DEVICE("aiter", "\\[aiter\\]|(Use|Using) aiter[a-z_]*"),
+    SGLANG_DEVICE(" on ROCm", "DeepSeek [A-Z]+ on ROCm"),
     SGLANG_DEVICE("(ROCm)", "[A-Za-z0-9_]+ \\(ROCm\\)"),
+    SGLANG_DEVICE("Capture npu graph", "Capture npu graph"),
     SGLANG_DEVICE("AiterCustomAllreduce", "Using AiterCustomAllreduce"),
     SGLANG("Init torch distributed"),
     SGLANG("Tree cache initialized"),

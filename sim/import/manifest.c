@@ -216,12 +216,18 @@ struct search {
     struct variables given;   /* in front of the manifest */
     char *command;            /* of it */
     const struct node *first; /* container, whatever it starts; NULL: there is none */
+    const struct node *node;  /* container of a further node of the server; NULL: there is none */
     struct ifl_error *error;
 };
 
 static int take_command(struct search *search, const struct container *c, char *command)
 {
     int code = 0;
+    if (command && search->command && start_is_further(command)) {
+        search->node = c->map;
+        free(command);
+        return 0;
+    }
     if (command && search->command)
         code = tree_fail(c->map, search->error,
                          "a second container starts a server, the first on line %d: expected one",
@@ -372,6 +378,16 @@ static int take_settings(char *text, size_t n, struct variables *given, struct i
     return code;
 }
 
+static int find_node(const struct search *search, struct facts *facts)
+{
+    char what[64];
+    if (!search->node)
+        return 0;
+    snprintf(what, sizeof what, "container on line %d", search->node->line);
+    return facts_find(facts, FOUND_HARMLESS, here, what, NULL, "the same server on a further node",
+                      search->error);
+}
+
 static int read_roots(const char *text, struct search *search, struct facts *facts)
 {
     struct node *roots;
@@ -383,6 +399,8 @@ static int read_roots(const char *text, struct search *search, struct facts *fac
     if (code == 0)
         code = search->found.map ? find_keys(&search->found, facts, search->error)
                                  : fail_without(search, search->error);
+    if (code == 0)
+        code = find_node(search, facts);
     tree_free(roots);
     return code;
 }

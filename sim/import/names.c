@@ -11,12 +11,15 @@
 
 /* Names by the driver (nvidia-smi, and device_name in the names of vLLM's tuned kernels); memory
  * from the data sheets, and what nvidia-smi says of it with current drivers. A longer name stands
- * before one that it begins with. */
+ * before one that it begins with: without a profile it keeps another card from having that one's.
+ */
 static const struct gpu_name gpus[] = {
     {"NVIDIA H100 80GB HBM3", "h100-sxm", 80, 81559},
     {"NVIDIA H100 PCIe", "h100-pcie", 80, 81559},
     {"NVIDIA H100 NVL", "h100-nvl", 94, 95830},
+    {"NVIDIA H200 NVL", NULL, 141, 143771},
     {"NVIDIA H200", "h200-sxm", 141, 143771},
+    {"NVIDIA H20-3e", NULL, 141, 143771},
     {"NVIDIA H20", "h20-sxm", 96, 97871},
     {"NVIDIA A100-SXM4-80GB", "a100-80gb-sxm", 80, 81920},
     {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie", 80, 81920},
@@ -28,8 +31,14 @@ static const struct gpu_name gpus[] = {
     {"NVIDIA B200", "b200-sxm", 180, 183359},
     {"NVIDIA L40S", "l40s", 48, 46068},
     {"NVIDIA L4", "l4", 24, 23034},
+    {"NVIDIA GeForce RTX 4090 D", NULL, 24, 24564},
+    {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL, 16, 16376},
     {"NVIDIA GeForce RTX 4090", "rtx-4090", 24, 24564},
+    {"NVIDIA GeForce RTX 5090 D v2", NULL, 24, 24463},
+    {"NVIDIA GeForce RTX 5090 D", NULL, 32, 32607},
+    {"NVIDIA GeForce RTX 5090 Laptop GPU", NULL, 24, 24463},
     {"NVIDIA GeForce RTX 5090", "rtx-5090", 32, 32607},
+    {"NVIDIA GeForce RTX 3090 Ti", NULL, 24, 24564},
     {"NVIDIA GeForce RTX 3090", "rtx-3090", 24, 24576},
     {"NVIDIA RTX PRO 6000 Blackwell", "rtx-pro-6000", 96, 97887},
     {"NVIDIA RTX A6000", "rtx-a6000", 48, 49140},
@@ -54,13 +63,20 @@ static size_t match(const char *text, const char *name)
     return name[n] || isalnum((unsigned char)text[n]) ? 0 : n;
 }
 
+/* "NVIDIA H100 80GB HBM3 MIG 3g.40gb" has a part of the card's memory and SMs. */
+static bool is_slice(const char *behind_name)
+{
+    return is_gap(*behind_name) && strncmp(behind_name + 1, "MIG", 3) == 0 &&
+           is_gap(behind_name[4]) && isdigit((unsigned char)behind_name[5]);
+}
+
 const char *gpu_name_in(const char *line)
 {
     for (const char *at = line; (at = strpbrk(at, "NT")); at++)
         if (strncmp(at, "NVIDIA", 6) == 0 || strncmp(at, "Tesla", 5) == 0)
             for (size_t i = 0; i < N_GPUS; i++)
                 if (match(at, gpus[i].name))
-                    return gpus[i].name;
+                    return is_slice(at + strlen(gpus[i].name)) ? NULL : gpus[i].name;
     return NULL;
 }
 
@@ -98,6 +114,7 @@ static const struct model_name {
     {"llama-3-70b", "Llama-3-70B", 0},
     {"llama-3.1-70b", "meta-llama/Llama-3.1-70B", 0},
     {"llama-3.1-70b", "Meta-Llama-3.1-70B", 0},
+    {"llama-3.1-70b", "Meta-Llama-3.3-70B", 0}, /* so named by those who quantised it */
     {"llama-3.1-70b", "Llama-3.3-70B", 0},
     {"llama-3.2-1b", "meta-llama/Llama-3.2-1B", 0},
     {"llama-3.2-3b", "meta-llama/Llama-3.2-3B", 0},

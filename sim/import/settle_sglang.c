@@ -266,6 +266,20 @@ static void report_device(struct settled *s)
     }
 }
 
+/* A format that was asked for is that of the pool, too. */
+static void settle_pool_dtype(struct settled *s)
+{
+    const char *dtype = facts_text(s->facts, "pool_dtype");
+    const char *asked = facts_text(s->facts, "kv_cache_dtype");
+    if (!dtype || (asked && strcmp(asked, "auto") != 0))
+        facts_decide(s->facts, "pool_dtype", FOUND_HARMLESS, NULL, NULL);
+    else if (strncmp(dtype, "float8_e4m3", strlen("float8_e4m3")) == 0)
+        settle_put(s, "engine.kv_dtype", "fp8");
+    else if (strstr(dtype, "float16") == NULL)
+        facts_decide(s->facts, "pool_dtype", FOUND_UNMODELLED, NULL,
+                     "the width of K/V: a step takes as long as with the dtype of the weights");
+}
+
 void settle_sglang(struct settled *s)
 {
     settle_started(s);
@@ -288,6 +302,7 @@ void settle_sglang(struct settled *s)
     settle_seats(s, guesses, groups);
     settle_pool_lines(s);
     settle_pool(s, &pool);
+    settle_pool_dtype(s);
     sglang_settle_memory(s, groups);
     settle_tiers_sglang(s);
     settle_role_sglang(s);

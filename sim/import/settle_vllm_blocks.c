@@ -184,17 +184,34 @@ static const char *turns_groups_off(const struct vllm *v)
     return v->version < 2000 && facts_get(facts, "kv_events_config") ? "kv_events_config" : NULL;
 }
 
+/* Of how many tokens a kernel of attention takes blocks: those of FlashInfer for wide heads on
+ * Blackwell since 0.11.1 (flashinfer, issue 1993), and those of latent attention. */
+static int32_t kernel_tokens(const struct vllm *v, const struct model *model)
+{
+    const struct gpu_name *gpu = settle_gpu(v->s);
+    const bool is_blackwell = gpu && (gpu_name_has(gpu, "B200") || gpu_name_has(gpu, "B300"));
+    const bool is_chosen = facts_get(v->s->facts, "attention_backend") != NULL;
+    if (model_is_latent(model))
+        return 64;
+    return is_blackwell && !is_chosen && model->d_head == 256 && v->version >= 1101 ? 32 : 16;
+}
+
 /* Blocks are as large as a state (HybridAttentionMambaModelConfig.verify_and_update_config), and a
  * prefix's state is not kept unless prefix caching is asked for (is_prefix_caching_supported). */
-static void settle_states(struct vllm *v, const struct model *model)
+static void settle_states(struct vllm *v, const struct model *checkpoint)
 {
+    const char *kv_dtype = tree_text(tree_at(v->s->root, "engine.kv_dtype"));
+    struct model served = *checkpoint, *model = &served;
+    if (kv_dtype && strcmp(kv_dtype, "fp8") == 0)
+        served.kv_bytes = 1; /* so that more tokens are as large as a state */
     const int32_t n_gpus = (int32_t)settle_number(v->s, "tensor_parallel_size", 1);
     char text[32];
     if (model_check_parallel(model, n_gpus, &(struct ifl_error){0}) < 0)
         return;
     facts_decide(v->s->facts, "attention_block", FOUND_MAPS, "serving.kv.block_tokens", NULL);
     if (!facts_get(v->s->facts, "block_size")) {
-        v->block_size = 16 * (long long)ceil(model_state_tokens(model, n_gpus) / 16);
+        const int32_t piece = kernel_tokens(v, model);
+        v->block_size = piece * (long long)ceil(model_state_tokens(model, n_gpus) / piece);
         snprintf(text, sizeof text, "%lld", v->block_size);
         settle_assume(v->s, "serving.kv.block_tokens", text,
                       "blocks as large as the state of a layer");

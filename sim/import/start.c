@@ -58,19 +58,42 @@ static struct start find_program(const struct words *words, size_t begin, size_t
     return found;
 }
 
+/* A server on several nodes is started on each of them. The flags are those of a node behind the
+ * first: vLLM's, and SGLang's number of the node. */
+static bool is_further_node(const struct words *words, size_t begin, size_t end)
+{
+    static const char *const flags[] = {"--headless", "--node-rank", "--node_rank",
+                                        "--node-rank=", "--node_rank="};
+    for (size_t i = begin; i < end; i++) {
+        const char *word = words->of[i], *next = i + 1 < end ? words->of[i + 1] : "";
+        const char *sign = strchr(word, '=');
+        const size_t n_chars = sign ? (size_t)(sign - word) + 1 : strlen(word);
+        for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+            if (strlen(flags[k]) == n_chars && strncmp(word, flags[k], n_chars) == 0)
+                return k == 0 || strcmp(sign ? sign + 1 : next, "0") != 0;
+    }
+    return false;
+}
+
 int start_find(const struct words *words, struct start *start, struct ifl_error *error)
 {
+    bool is_further = false;
     *start = (struct start){NULL, 0, words->n};
     for (size_t begin = 0, end; begin < words->n; begin = end + 1) {
         for (end = begin; end < words->n && !words->is_break[end];)
             end++;
         const struct start found = find_program(words, begin, end);
-        if (found.program && start->program)
+        const bool is_node = found.program && is_further_node(words, begin, end);
+        if (is_node && start->program)
+            continue;
+        if (found.program && start->program && !is_further)
             return ifl_fail(error, IFL_E_INPUT,
                             "the command line starts a second server (%s), expected one",
                             found.program->part);
-        if (found.program)
+        if (found.program) {
             *start = found;
+            is_further = is_node;
+        }
     }
     return 0;
 }
@@ -98,4 +121,28 @@ bool start_is_in(const char *command)
                        start_find(&words, &start, &wrong) < 0 || start.program;
     words_free(&words);
     return is_in;
+}
+
+size_t start_skip_node(const struct words *words, size_t begin, size_t limit)
+{
+    size_t end = begin;
+    while (end < limit && !words->is_break[end])
+        end++;
+    const bool is_whole = end < limit || limit == words->n;
+    const bool is_node =
+        is_whole && find_program(words, begin, end).program && is_further_node(words, begin, end);
+    return is_node ? end : begin;
+}
+
+bool start_is_further(const char *command)
+{
+    struct words words;
+    struct ifl_error wrong;
+    if (words_split(command, &words, &wrong) < 0)
+        return false;
+    const size_t inner = start_inner(&words);
+    const bool is_further =
+        inner > 0 ? start_is_further(words.of[inner]) : is_further_node(&words, 0, words.n);
+    words_free(&words);
+    return is_further;
 }

@@ -14,12 +14,29 @@ static bool is_operator(char c)
     return strchr(";&|<>", c) != NULL;
 }
 
+/* "<model>", as texts for readers have it where a value of their own is due: how long it is; 0: it
+ * is none. To a shell it is two redirections, the second of which takes the next word. */
+static size_t placeholder(const char *at)
+{
+    if (*at != '<' || !at[1] || is_blank(at[1]))
+        return 0;
+    const size_t n = 1 + strcspn(at + 1, "<>()|;&'\"\n");
+    const bool is_number = at[n - 1] >= '0' && at[n - 1] <= '9' && is_blank(at[n - 2]); /* "2>" */
+    const bool ends = !at[n] || !at[n + 1] || strchr("/:,\"'", at[n + 1]) || is_blank(at[n + 1]);
+    return at[n] == '>' && n > 1 && !is_blank(at[n - 1]) && !is_number && ends ? n + 1 : 0;
+}
+
 /* Copies one word to `out`. Returns where it ends, NULL if a quote is not closed. */
 static const char *copy_word(const char *at, char **out)
 {
     char quote = '\0';
-    for (; *at && (quote || (!is_blank(*at) && !is_operator(*at))); at++) {
-        if (*at == quote) {
+    for (; *at && (quote || placeholder(at) || (!is_blank(*at) && !is_operator(*at))); at++) {
+        if (!quote && placeholder(at)) {
+            const size_t n_chars = placeholder(at);
+            memcpy(*out, at, n_chars);
+            *out += n_chars;
+            at += n_chars - 1;
+        } else if (*at == quote) {
             quote = '\0';
         } else if (!quote && (*at == '\'' || *at == '"')) {
             quote = *at;
@@ -67,6 +84,8 @@ static bool is_comment(const char *at)
 static size_t redirection(const char *at)
 {
     const size_t n = at[0] == '&' && at[1] == '>' ? 1 : strspn(at, "0123456789");
+    if (placeholder(at + n))
+        return 0;
     return at[n] == '<' || at[n] == '>' ? n + strspn(at + n, "<>&|") : 0;
 }
 

@@ -292,4 +292,29 @@ for whole in '-tp 4:l4' '-tp 4:a10g' '-tp 2:a100-80gb-pcie' '-tp 2:h100-nvl' '-t
     succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-8B ${whole%:*}" --engine-version 0.20.0 --hardware "${whole#*:}"
     unsaid 'refuses this'
 done
+# ---- blocks as large as a state ----
+
+# A state of Kimi Linear on two GPUs is as large as 942 tokens; blocks of latent attention are of 64. vLLM issue 28228, 0.11.1:
+# 318 / (125 + 3) requests of 120,000 tokens, and a quarter of 318 blocks of 960.
+printf '%s\n' 'INFO [kv_cache_utils.py:1229] GPU KV cache size: 75,840 tokens' \
+    'INFO [kv_cache_utils.py:1234] Maximum concurrency for 120,000 tokens per request: 2.48x' >linear.log
+succeeds "$inflight" import linear.log --hardware rtx-3090 --engine-version 0.11.1 \
+    --model "$INFLIGHT_DATA/tests/cost/data/huggingface/kimi-linear-48b-a3b.json" \
+    -c 'vllm serve cyankiwi/Kimi-Linear-48B-A3B-Instruct-AWQ-4bit --tensor-parallel-size 2 --max-model-len 120000 --max-num-seqs 8 --max-num-batched-tokens 64000'
+printed 'serving.kv.block_tokens=960: blocks as large as the state of a layer'
+printed 'num_blocks: 316'
+
+# state_block TOKENS HARDWARE FLAG...: 268 tokens of Qwen3-Next on four GPUs are as large as a state, in 8 bits twice as many
+state_block() {
+    by_hand=$1
+    profile=$2
+    shift 2
+    succeeds "$inflight" import -c "vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4 $*" --engine-version 0.13.0 --hardware "$profile"
+    printed "serving.kv.block_tokens=$by_hand: blocks as large as the state of a layer"
+}
+state_block 272 h200-sxm
+state_block 544 h200-sxm --kv-cache-dtype fp8
+state_block 288 b200-sxm # FlashInfer's blocks
+state_block 272 b200-sxm --attention-backend FLASH_ATTN
+
 finish

@@ -201,4 +201,50 @@ vllm serve Qwen/Qwen3-8B -tp 2' "docker run vllm/vllm-openai:v0.9.1 --model Qwen
     printed 'tensor: 2'
 done
 
+# ---- servers on several nodes ----
+
+# shellcheck disable=SC2016 # variables of the containers
+reads 'leaderTemplate:
+  containers:
+  - image: lmsysorg/sglang:v0.5.5
+    command: [python3, -m, sglang.launch_server, --model-path, Qwen/Qwen3-8B, --tp, "16", --node-rank, $(LWS_WORKER_INDEX)]
+workerTemplate:
+  containers:
+  - image: lmsysorg/sglang:v0.5.5
+    command: [python3, -m, sglang.launch_server, --model-path, Qwen/Qwen3-8B, --tp, "16", --node-rank, $(LWS_WORKER_INDEX)]'
+printed 'harmless      container on line 7: the same server on a further node'
+printed 'maps          --tp 16 -> parallel.tensor=16'
+
+# ---- units of systemd and Quadlets of Podman ----
+
+reads '# of a homelab
+[Unit]
+Description=vLLM, see [1]
+After=network-online.target
+
+[Container]
+Image=docker.io/vllm/vllm-openai:v0.9.1
+AddDevice=nvidia.com/gpu=all
+Environment=HF_TOKEN=hunter2 "VLLM_USE_V1=0"
+EnvironmentFile=/etc/vllm.env
+PublishPort=8000:8000
+Exec=--model Qwen/Qwen3-8B \
+    --max-num-seqs 8 --max-num-batched-tokens 2048
+
+[Install]
+WantedBy=default.target'
+printed 'maps          VLLM_USE_V1=0 -> serving.preset=vllm-v0'
+printed 'maps          --model Qwen/Qwen3-8B -> model=qwen3-8b'
+printed 'maps          --max-num-seqs 8 -> serving.batching.max_seqs=8'
+printed 'unknown       EnvironmentFile: variables of another file'
+printed 'harmless      AddDevice'
+unsaid hunter2
+reads "[Service]
+Environment=TP=2
+ExecStartPre=/bin/sleep 1
+ExecStart=-/opt/vllm/bin/vllm serve Qwen/Qwen3-8B -tp \${TP} $flags"
+printed 'maps          -tp 2 -> parallel.tensor=2'
+wrong 'the command line starts no server that is known' '[Service]
+ExecStart=/usr/bin/ollama serve'
+
 finish

@@ -104,6 +104,39 @@ expect 0 "note: attention_backend=aiter: $note" "$inflight" import -c 'sglang se
 succeeds "$inflight" import "$logs/sglang-16gb.log"
 unsaid 'CUDA GPU'
 
+# sgl-project/sglang #17157: two groups on NPUs
+{
+    echo '[2026-01-15 13:56:49 DP0 TP0] The available memory for KV cache is 17.67 GB.'
+    echo '[2026-01-15 13:56:49 DP0 TP0] KV Cache is allocated. #tokens: 192896, K size: 8.84 GB, V size: 8.84 GB'
+    echo '[2026-01-15 13:56:50 DP0 TP0] Capture npu graph begin. This can take up to several minutes. avail mem=11.85 GB'
+} >npu.log
+expect 0 "note: Capture npu graph: $note" "$inflight" import npu.log
+unsaid 'not read'
+
+echo '[2026-02-26 05:19:58] WARNING server_args.py:1252: Setting page size to 1 for DeepSeek DSA on ROCm.' >>npu.log
+grep -v npu npu.log >rocm.log
+expect 0 "note: DeepSeek DSA on ROCm: $note" "$inflight" import rocm.log
+printed 'maps          rocm.log:3: Setting page size to 1 -> serving.kv.block_tokens=1'
+
+# ---- the format of K/V that `auto` has become ----
+
+# pool_of DTYPE COMMAND: a server with that line and these flags
+pool_of() {
+    {
+        grep -v -e aiter -e ROCm -e 'KV cache dtype' "$logs/sglang-mi355x.log"
+        echo "[2026-02-26 16:41:18 TP0] Using KV cache dtype: torch.$1"
+    } >pool.log
+    succeeds "$inflight" import pool.log -c "sglang serve x --tp 8 $2"
+}
+pool_of float8_e4m3fn ''
+printed 'Using KV cache dtype: torch.float8_e4m3fn -> engine.kv_dtype=fp8'
+pool_of bfloat16 '--kv-cache-dtype auto'
+printed 'Using KV cache dtype: torch.bfloat16 -> engine.kv_dtype, left as it is'
+pool_of float8_e5m2 ''
+printed 'not modelled  pool.log:8: Using KV cache dtype: torch.float8_e5m2: the width of K/V'
+pool_of float8_e4m3fn '--kv-cache-dtype fp8_e4m3'
+printed 'maps          --kv-cache-dtype fp8_e4m3 -> engine.kv_dtype=fp8'
+
 # ---- images ----
 
 # share FRACTION VERSION HARDWARE COMMAND: what of SGLang's memory is for weights and K/V

@@ -64,6 +64,48 @@ refuses 'wide.log:1: a byte of 0, expected the text of a log: this is UTF-16' "$
 printf '\037\213\010\0' >packed.log
 refuses 'packed.log:1: a byte of 0, expected the text of a log: this is compressed' "$inflight" import packed.log
 
+# An image's tag goes on behind the version with what it is built for; a log has the version alone.
+v1_log </dev/null | sed 's/v0.30.0/v0.20.0/' >tag.log
+for tag in v0.20.0-cu130-ubuntu2404 v0.20.0-x86_64; do
+    succeeds "$inflight" import tag.log -c "docker run vllm/vllm-openai:$tag --model x --max-num-seqs 8 --max-num-batched-tokens 2048"
+    printed "maps          vllm/vllm-openai:$tag -> serving.preset=vllm-v1-2026-04"
+done
+sed 's/v0.20.0/v0.20.0+cu129/' tag.log >built.log
+succeeds "$inflight" import built.log -c "pip install vllm==0.20.0 && $vllm"
+printed 'maps          vllm==0.20.0 -> serving.preset=vllm-v1-2026-04'
+refuses 'tag.log:1: version is 0.20.0, but the command line says 0.20.1' "$inflight" import tag.log \
+    -c 'docker run vllm/vllm-openai:v0.20.1-cu130 --model x --max-num-seqs 8 --max-num-batched-tokens 2048'
+
+# A server on several nodes is started on each: what its first node is told counts, wherever it stands.
+first='vllm serve Qwen/Qwen3-30B-A3B -dp 4 -tp 2 --max-num-seqs 8 --max-num-batched-tokens 2048'
+further='vllm serve Qwen/Qwen3-30B-A3B --headless -dp 4 -tp 2 --data-parallel-start-rank 2'
+for script in "$first
+$further" "$further
+$first"; do
+    succeeds "$inflight" import -c "$script"
+    printed 'harmless      10 words of a command: the same server on a further node'
+    printed 'maps          --max-num-seqs 8 -> serving.batching.max_seqs=8'
+done
+succeeds "$inflight" import -c 'sglang serve x --tp 16 --nnodes 2 --node-rank 0
+sglang serve x --tp 16 --nnodes 2 --node-rank=1'
+printed 'harmless      --node-rank 0'
+succeeds "$inflight" import -c 'sglang serve x --tp 16 --nnodes 2 --node-rank 1'
+printed 'maps          --tp 16 -> parallel.tensor=16'
+refuses 'the command line starts a second server (sglang), expected one' "$inflight" import -c 'sglang serve x
+sglang serve x --node-rank 0'
+
+# Marks of lines that go on: with blanks behind a backslash, of PowerShell and of Windows.
+for mark in '\  ' '`' '^'; do
+    succeeds "$inflight" import -c "docker run --gpus all $mark
+        vllm/vllm-openai:v0.20.0 $mark
+        Qwen/Qwen3-8B $mark
+        --max-num-seqs 8 $mark
+        --max-num-batched-tokens 2048"
+    printed 'maps          Qwen/Qwen3-8B -> model=qwen3-8b'
+    printed 'maps          --max-num-seqs 8 -> serving.batching.max_seqs=8'
+    printed 'maps          --max-num-batched-tokens 2048 -> serving.batching.max_batched_tokens=2048'
+done
+
 # A server that runs says the same with every step.
 cp "$logs/sglang-qwen3-8b.log" running.log
 for step in 1 2 3; do

@@ -219,6 +219,31 @@ Test(huggingface_types, kinds_of_layers_that_are_not_modelled)
     expect_config_json_refused("{\"model_type\": \"gemma3n\"}", "AltUp, are not modelled");
     expect_config_json_refused("{\"model_type\": \"gemma3n_text\"}", "an embedding for each layer");
     expect_config_json_refused("{\"model_type\": \"mimo_v2_flash\"}", "values narrower than keys");
+    expect_config_json_refused("{\"model_type\": \"gemma4_text\"}",
+                               "widths that depend on the layer");
+}
+
+static void expect_suggestion(const char *type, const char *near)
+{
+    char text[64];
+    struct model model;
+    struct ifl_error error = {0};
+    snprintf(text, sizeof text, "{\"model_type\": \"%s\"}", type);
+    cr_assert_lt(load_config_json(text, &model, &error), 0);
+    const char *found = strstr(error.text, "did you mean ");
+    cr_expect_eq(found != NULL, near != NULL, "%s: %s", type, error.text);
+    if (found && near)
+        cr_expect(strstr(found, near), "%s: %s", type, found);
+}
+
+/* A later generation of a model is another model. */
+Test(huggingface_types, suggestions_are_of_misspelt_names)
+{
+    expect_suggestion("kimi_k3", NULL);
+    expect_suggestion("deepseek_v4", NULL);
+    expect_suggestion("minimax_m3", NULL);
+    expect_suggestion("qwen3moe", "qwen3_moe");
+    expect_suggestion("mistrall", "mistral");
 }
 
 Test(huggingface_types, refused)

@@ -269,6 +269,38 @@ Test(plain_parts, qwen3_6_in_nvfp4_as_logged)
     cr_expect_lt(weights_gib(&all, 1) + encoder_gib, 21.86 - 1);
 }
 
+/* Kimi-K2-Thinking, whose files have 594 GB (its card), has experts alone in 4 bits: all names that
+ * its list ignores are of other matrices. Kimi-K2.5 has the same in its text part. A vLLM server on
+ * eight GPUs logged 46.80 GiB for K/V of 715,072 tokens (vLLM's recipe of November 2025). */
+#define KIMI                                                                                       \
+    "\"hidden_size\": 7168, \"num_hidden_layers\": 61, \"num_attention_heads\": 64,"               \
+    " \"num_key_value_heads\": 64, \"q_lora_rank\": 1536, \"kv_lora_rank\": 512,"                  \
+    " \"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128,"                   \
+    " \"intermediate_size\": 18432, \"moe_intermediate_size\": 2048, \"n_routed_experts\": 384,"   \
+    " \"num_experts_per_tok\": 8, \"n_shared_experts\": 1, \"first_k_dense_replace\": 1,"          \
+    " \"vocab_size\": 163840, \"max_position_embeddings\": 262144, \"quantization_config\": {"
+#define ALL_BUT_KIMIS_EXPERTS                                                                      \
+    ", \"ignore\": [\"lm_head\", \"re:.*self_attn.*\", \"re:.*shared_experts.*\","                 \
+    " \"re:.*mlp\\\\.(gate|up|gate_up|down)_proj.*\"]}"
+
+Test(plain_parts, kimi_k2_with_experts_in_4_bits)
+{
+    static const double experts_alone[MODEL_PARTS] = {1, 0, 1, 1, 0};
+    const char *const texts[] = {
+        "{\"model_type\": \"kimi_k2\", " KIMI INT4_OF_32("\"Linear\"") ALL_BUT_KIMIS_EXPERTS "}",
+        "{\"model_type\": \"kimi_k25\", \"text_config\": {" KIMI INT4_OF_32("\"Linear\"")
+            ALL_BUT_KIMIS_EXPERTS "}}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct model model = read_model(texts[i]);
+        const double kv_bytes = 46.80 * gib / 715072;
+        expect_parts(texts[i], experts_alone);
+        cr_expect_float_eq((double)model_weight_bytes(&model, 1) / 594e9, 1, 0.01, "%.1f GB",
+                           (double)model_weight_bytes(&model, 1) / 1e9);
+        cr_expect_float_eq((double)model_active_parameters(&model) / 32e9, 1, 0.011);
+        cr_expect_float_eq((double)model_kv_bytes_per_token(&model, 8) / kv_bytes, 1, 0.001);
+    }
+}
+
 /* A layer of Nemotron-H has one part: the second one that attends here is layer 5. */
 Test(plain_parts, layers_of_one_part)
 {

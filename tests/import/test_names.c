@@ -75,6 +75,7 @@ static const struct {
     {"meta-llama/Llama-3.1-8B-Instruct", "llama-3-8b", false, 0},
     {"nvidia/Llama-3.1-Minitron-4B-Width-Base", NULL, false, 0},
     {"unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", "llama-3-8b", false, 0},
+    {"ibnzterrell/Meta-Llama-3.3-70B-Instruct-AWQ-INT4", "llama-3.1-70b", false, 0},
     {"meta-llama/Llama-3.2-1B", "llama-3.2-1b", false, 0},
     /* as folders write them */
     {"/models/llama3-70b-awq", "llama-3-70b", false, 0},

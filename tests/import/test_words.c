@@ -45,6 +45,17 @@ Test(words, commands_end_where_a_shell_ends_them)
     expect_words("a # version 0.9.1", version, 4);
 }
 
+/* What stands for a value is one word. Redirections are none: from a file, to a file. */
+Test(words, placeholders_are_words)
+{
+    static const char *const named[] = {"-e",           "A=<a b>", "<image>:<tag>", "--model",
+                                        "<your model>", "-tp",     "<n>",           "<dir>/x"};
+    expect_words("-e A=<a b> <image>:<tag> --model <your model> -tp <n> <dir>/x", named, 8);
+    static const char *const read[] = {"a", "b", "c", "d", "e"};
+    expect_words("a <in >out b <in 2>/dev/null c <in>out d <<EOF >x e", read, 5);
+    expect_words("a <in> out", (const char *const[]){"a", "<in>", "out"}, 3);
+}
+
 Test(words, a_quote_that_is_not_closed_is_an_error)
 {
     struct words words;
@@ -181,6 +192,14 @@ Test(names, models_and_gpus)
     cr_expect_str_eq(gpu_name_in("|   0  NVIDIA L40S    Off |"), "NVIDIA L40S");
     cr_expect_str_eq(gpu_name_in("GPU 0: NVIDIA A100-SXM4-80GB"), "NVIDIA A100-SXM4-80GB");
     cr_expect_null(gpu_name_in("NVIDIA-SMI 570.148.08  NVIDIA L400"));
+    /* other cards than those whose names these begin with, and a part of one */
+    cr_expect_str_eq(gpu_name_in("device_name=NVIDIA_H20-3e.json"), "NVIDIA H20-3e");
+    cr_expect_str_eq(gpu_name_in("GPU 0: NVIDIA H200 NVL"), "NVIDIA H200 NVL");
+    cr_expect_str_eq(gpu_name_in("| 0 NVIDIA GeForce RTX 4090 D  On |"),
+                     "NVIDIA GeForce RTX 4090 D");
+    cr_expect_str_eq(gpu_name_in("device_name=NVIDIA_GeForce_RTX_4090_Laptop_GPU"),
+                     "NVIDIA GeForce RTX 4090 Laptop GPU");
+    cr_expect_null(gpu_name_in("GPU 0: NVIDIA H100 80GB HBM3 MIG 3g.40gb"));
 }
 
 /* Distilled ones are other models of these shapes' owner. */
