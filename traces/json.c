@@ -254,17 +254,28 @@ int trace_record_object(const struct trace_record *record, const char *key,
     return json_is_object(inner->value) ? 0 : trace_record_fail(record, key, "{...}", error);
 }
 
-int trace_record_item(const struct trace_record *record, const char *key, size_t i,
-                      struct trace_record *item, struct ifl_error *error)
+static int fail_item(const struct trace_record *record, const char *key, size_t i,
+                     const json_t *item, struct ifl_error *error)
 {
     char name[64];
-    ifl_assert(json_is_object(record->value));
-    const json_t *of = json_array_get(json_object_get(record->value, key), i);
-    *item = (struct trace_record){record->path, record->line, of};
-    if (json_is_object(of))
-        return 0;
     snprintf(name, sizeof name, "%s[%zu]", key, i);
-    return trace_value_fail(record, name, of, "{...}", error);
+    return trace_value_fail(record, name, item, "{...}", error);
+}
+
+int trace_record_each(const struct trace_record *record, const char *key, const char *expected,
+                      int (*take)(struct trace_rows *rows, const struct trace_record *item,
+                                  struct ifl_error *error),
+                      struct trace_rows *rows, struct ifl_error *error)
+{
+    ifl_assert(json_is_object(record->value));
+    const json_t *list = json_object_get(record->value, key);
+    int rc = json_is_array(list) ? 0 : trace_record_fail(record, key, expected, error);
+    for (size_t i = 0; rc >= 0 && i < json_array_size(list); i++) {
+        const struct trace_record item = {record->path, record->line, json_array_get(list, i)};
+        rc = json_is_object(item.value) ? take(rows, &item, error)
+                                        : fail_item(record, key, i, item.value, error);
+    }
+    return rc;
 }
 
 const char *trace_record_name(const struct trace_record *record, const char *key,

@@ -344,9 +344,12 @@ int trace_record_stamp(const struct trace_record *record, const char *key, int64
 /* The object under the key. */
 int trace_record_object(const struct trace_record *record, const char *key,
                         struct trace_record *inner, struct ifl_error *error);
-/* Element i of the list under the key: it must be an object. */
-int trace_record_item(const struct trace_record *record, const char *key, size_t i,
-                      struct trace_record *item, struct ifl_error *error);
+/* Gives each object of the list under the key to `take`, until it returns a negative code, which is
+ * returned. `expected` says in errors what the list is of. */
+int trace_record_each(const struct trace_record *record, const char *key, const char *expected,
+                      int (*take)(struct trace_rows *rows, const struct trace_record *item,
+                                  struct ifl_error *error),
+                      struct trace_rows *rows, struct ifl_error *error);
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error);
 /* As trace_record_fail, for a nested value; `name` says where it is. */

@@ -33,33 +33,16 @@ static int take_benchmark(struct trace_rows *rows, const struct trace_record *be
     int rc = trace_record_object(benchmark, "requests", &requests, error);
     if (rc < 0)
         return rc;
-    const json_t *successful = json_object_get(requests.value, "successful");
-    if (!json_is_array(successful))
-        return trace_record_fail(&requests, "successful", "a list of requests", error);
     if (rows->n_records > 0)
         trace_rows_next_run(rows);
-    for (size_t i = 0; rc >= 0 && i < json_array_size(successful); i++) {
-        struct trace_record request;
-        rc = trace_record_item(&requests, "successful", i, &request, error);
-        if (rc == 0)
-            rc = take_request(rows, &request, error);
-    }
-    return rc;
+    return trace_record_each(&requests, "successful", "a list of requests", take_request, rows,
+                             error);
 }
 
 static int take_report(void *self, const struct trace_record *record, struct ifl_error *error)
 {
-    const json_t *benchmarks = json_object_get(record->value, "benchmarks");
-    int rc = json_is_array(benchmarks)
-                 ? 0
-                 : trace_record_fail(record, "benchmarks", "a list of benchmarks", error);
-    for (size_t i = 0; rc >= 0 && i < json_array_size(benchmarks); i++) {
-        struct trace_record benchmark;
-        rc = trace_record_item(record, "benchmarks", i, &benchmark, error);
-        if (rc == 0)
-            rc = take_benchmark(self, &benchmark, error);
-    }
-    return rc;
+    return trace_record_each(record, "benchmarks", "a list of benchmarks", take_benchmark, self,
+                             error);
 }
 
 int trace_read_guidellm(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)

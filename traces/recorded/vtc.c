@@ -50,18 +50,11 @@ static int take_experiment(void *self, const struct trace_record *record, struct
     struct trace_rows *rows = self;
     struct trace_record result;
     int rc = trace_record_object(record, "result", &result, error);
-    const json_t *responses = rc == 0 ? json_object_get(result.value, "responses") : NULL;
-    if (rc == 0 && !json_is_array(responses))
-        rc = trace_record_fail(&result, "responses", "a list", error);
-    if (rc == 0 && rows->n_records > 0)
+    if (rc < 0)
+        return rc;
+    if (rows->n_records > 0)
         trace_rows_next_run(rows);
-    for (size_t i = 0; rc >= 0 && i < json_array_size(responses); i++) {
-        struct trace_record response;
-        rc = trace_record_item(&result, "responses", i, &response, error);
-        if (rc == 0)
-            rc = take_response(rows, &response, error);
-    }
-    return rc;
+    return trace_record_each(&result, "responses", "a list", take_response, rows, error);
 }
 
 int trace_read_vtc(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
