@@ -114,7 +114,7 @@ static const struct model_name {
     {"llama-3-70b", "Llama-3-70B", 0},
     {"llama-3.1-70b", "meta-llama/Llama-3.1-70B", 0},
     {"llama-3.1-70b", "Meta-Llama-3.1-70B", 0},
-    {"llama-3.1-70b", "Meta-Llama-3.3-70B", 0}, /* so named by those who quantised it */
+    {"llama-3.1-70b", "Meta-Llama-3.3-70B", 0}, /* in names of quantised checkpoints */
     {"llama-3.1-70b", "Llama-3.3-70B", 0},
     {"llama-3.2-1b", "meta-llama/Llama-3.2-1B", 0},
     {"llama-3.2-3b", "meta-llama/Llama-3.2-3B", 0},

@@ -1,4 +1,4 @@
-/* Units of systemd, and Podman's Quadlets, whose containers start a server. */
+/* Units of systemd, and Podman's Quadlets, that start a server. */
 #ifndef SIM_IMPORT_UNIT_H
 #define SIM_IMPORT_UNIT_H
 

@@ -5,13 +5,8 @@
 /* A plan cannot fail here: it has no more than a replica's blocks to load. */
 IFL_APART bool tiers_reserve_ask(struct tiers *tiers)
 {
-    const size_t n = tiers->cap_asked ? 2 * tiers->cap_asked : 64;
-    if (tiers->n_asked < tiers->cap_asked)
-        return true;
-    if (array_grow(&tiers->asked, tiers->n_asked, n, sizeof *tiers->asked) < 0)
-        return false;
-    tiers->cap_asked = n;
-    return true;
+    return array_room(&tiers->asked, tiers->n_asked, &tiers->cap_asked, 64, sizeof *tiers->asked) ==
+           0;
 }
 
 void tiers_list_load(struct tiers *tiers, struct tier_places *places, int32_t place,
@@ -38,11 +33,8 @@ void tiers_note_found(struct tiers *tiers, int tier, uint64_t identity)
 
 void tiers_pin(struct tiers *tiers, int tier, uint64_t identity)
 {
-    const size_t n = tiers->n_pins, cap = 2 * n + 64;
-    if (n == tiers->cap_pins) {
-        ifl_require(array_grow(&tiers->pins, n, cap, sizeof *tiers->pins) == 0);
-        tiers->cap_pins = cap;
-    }
+    ifl_require(
+        array_room(&tiers->pins, tiers->n_pins, &tiers->cap_pins, 64, sizeof *tiers->pins) == 0);
     const int32_t slot = kv_tier_pin(tiers->of[tier], identity);
     if (slot != TIER_NONE)
         tiers->pins[tiers->n_pins++] = (struct tier_pin){tier, slot};
