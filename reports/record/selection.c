@@ -1,5 +1,7 @@
 #include "record/selection.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
@@ -11,14 +13,32 @@
 #define DOUBLINGS ((size_t)10)
 #define PER_BUCKET ((size_t)4) /* samples at least; a bucket costs as much as a sample */
 
-/* The finest scale that n samples and MAX_BUCKETS allow. */
+static struct selection_buckets buckets_of(int64_t origin, int bits)
+{
+    struct selection_buckets of = {
+        .origin = origin, .finest = ldexp(1, bits), .shift = DBL_MANT_DIG - 1 - bits};
+    of.base = selection_bucket(of, origin);
+    return of;
+}
+
+/* The smallest value in the bucket: selection_bucket, backwards. */
+static int64_t least_of(struct selection_buckets of, size_t bucket)
+{
+    const uint64_t word = (of.base + bucket) << of.shift;
+    double distance;
+    memcpy(&distance, &word, sizeof distance);
+    return of.origin + (int64_t)(distance - of.finest);
+}
+
+/* The finest buckets that n samples and MAX_BUCKETS allow. */
 static void lay_out(struct selection *selection, int64_t min, int64_t max, size_t n)
 {
     const size_t fair = n / PER_BUCKET, most = ifl_min(ifl_max(fair, (size_t)2), MAX_BUCKETS);
-    selection->scale = scale_of(min, MAX_BUCKET_BITS);
-    while (selection->scale.bits > 0 && scale_bin(selection->scale, max) >= most)
-        selection->scale = scale_of(min, selection->scale.bits - 1);
-    selection->n = scale_bin(selection->scale, max) + 1;
+    int bits = MAX_BUCKET_BITS;
+    while (bits > 0 && selection_bucket(buckets_of(min, bits), max) >= most)
+        bits--;
+    selection->buckets = buckets_of(min, bits);
+    selection->n = selection_bucket(selection->buckets, max) + 1;
 }
 
 static int make_buckets(struct selection *selection, struct ifl_error *error)
@@ -46,8 +66,8 @@ int selection_open_wide(struct selection *selection, size_t n, struct ifl_error 
     int bits = MAX_WIDE_BITS;
     while (bits > 0 && (DOUBLINGS << bits) > n / PER_BUCKET)
         bits--;
-    *selection = (struct selection){.scale = scale_of(0, bits)};
-    selection->n = scale_bin(selection->scale, INT64_MAX) + 1;
+    *selection = (struct selection){.buckets = buckets_of(0, bits)};
+    selection->n = selection_bucket(selection->buckets, INT64_MAX) + 1;
     return make_buckets(selection, error);
 }
 
@@ -86,8 +106,8 @@ size_t selection_mark(struct selection *selection, int64_t min, int64_t max)
 {
     if (max < min)
         return 0;
-    selection->first = scale_bin(selection->scale, min);
-    selection->n = scale_bin(selection->scale, max) + 1;
+    selection->first = selection_bucket(selection->buckets, min);
+    selection->n = selection_bucket(selection->buckets, max) + 1;
     const uint64_t n_samples = count_all(selection);
     size_t n_taken = 0;
     if (n_samples > 0)
@@ -106,7 +126,7 @@ size_t selection_put_rest(const struct selection *selection, int64_t *value, uin
         for (; bucket < selection->n && !selection->wanted[bucket]; bucket++)
             between += selection->held[bucket];
         if (between > 0)
-            n = quantile_put(value, count, n, scale_least(selection->scale, bucket - 1), between);
+            n = quantile_put(value, count, n, least_of(selection->buckets, bucket - 1), between);
     }
     return n;
 }

@@ -7,18 +7,40 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "inflight/assert.h"
 #include "inflight/error.h"
-#include "record/scale.h"
 
 #define SELECTION_LEAST ((size_t)1 << 13) /* with fewer samples, most would be taken */
 
+/* A bucket is 1 ns wide up to a distance of 2^bits from the origin. From there on its width doubles
+ * each time that distance + 2^bits doubles. */
+struct selection_buckets {
+    int64_t origin; /* no sample is less */
+    double finest;  /* 2^bits */
+    uint64_t base;  /* subtracted, so that the first bucket is 0 */
+    int shift;      /* mantissa bits dropped */
+};
+
 struct selection {
-    struct scale scale;
+    struct selection_buckets buckets;
     size_t first, n; /* buckets [first, n) may hold samples */
     uint64_t *held;  /* [n], owned: samples in it */
     bool *wanted;    /* [n], owned: a wanted rank falls into it */
 };
+
+/* Rises with the value. A double of IEEE 754 is its exponent, then its mantissa: read as one whole
+ * number, less the low bits of the mantissa, it counts buckets, without a search for the top bit.
+ */
+static inline size_t selection_bucket(struct selection_buckets of, int64_t value)
+{
+    ifl_assert(value >= of.origin);
+    const double distance = (double)(value - of.origin) + of.finest;
+    uint64_t word;
+    memcpy(&word, &distance, sizeof word);
+    return (word >> of.shift) - of.base;
+}
 
 /* Opens a selection for about n samples from min to max. */
 int selection_open(struct selection *selection, int64_t min, int64_t max, size_t n,
@@ -30,7 +52,7 @@ void selection_close(struct selection *selection);
 /* First pass: counts a sample that occurs `times` times. */
 static inline void selection_count(struct selection *selection, int64_t value, uint64_t times)
 {
-    selection->held[scale_bin(selection->scale, value)] += times;
+    selection->held[selection_bucket(selection->buckets, value)] += times;
 }
 
 /* Call it after the first pass, with samples from min to max. Returns an upper bound of the samples
@@ -40,7 +62,7 @@ size_t selection_mark(struct selection *selection, int64_t min, int64_t max);
 /* Second pass: returns true if the sample is to be taken. */
 static inline bool selection_wants(const struct selection *selection, int64_t value)
 {
-    return selection->wanted[scale_bin(selection->scale, value)];
+    return selection->wanted[selection_bucket(selection->buckets, value)];
 }
 
 /* Call it after the second pass: appends, to the n samples taken, those that stand for the rest.
