@@ -62,6 +62,8 @@ static void leave_device(struct replica *replica, struct live_request *r)
         replica_note_rank(replica, RANKED_RUNNING, r);
     } else {
         replica_note_lost(replica, r);
+        /* the last prompt token, which would have been computed here once more, has no slot */
+        r->n_lost += r->pub.state == IFL_LOADED && r->handover > 0 && r->pub.stale.n_out == 0;
         replica_leave_moving(replica, r);
     }
     replica_drop_blocks(replica, r, true);

@@ -235,7 +235,8 @@ def draw(rng):
          'replicas': rng.choice([1, 1, 2, 3]), 'leave': rng.choice(['step_end', 'next_step']), 'until_first': rng.random() < 0.3,
          'retries': rng.choice([0, 0, 1, 2, 3]), 'backoff': rng.choice([0, 1, 6, 50]) * 10 ** 6, 'factor': rng.choice([1, 2, 3]),
          'max_backoff': rng.choice([10, 80]) * 10 ** 6}
-    s |= {'request': rng.choice([0, 0, 3000003]), 'token': rng.choice([0, 0, 2000007]), 'shed': rng.choice(['arrival', 'worst']), 'gateway': ''}
+    s |= {'request': rng.choice([0, 0, 3000003]), 'token': rng.choice([0, 0, 2000007]), 'gateway': '',
+          'shed': rng.choice(['arrival', 'worst'])}
     limits = [rng.choice([4, 10]), rng.choice([100, 300]), rng.choice([1, 3])]
     s |= {limit: n if rng.random() < 0.2 else 0 for limit, n in zip(LIMITS, limits)}
     leave = [rng.choice([0, 0.3, 0.7]) for _ in range(3)]
@@ -284,9 +285,11 @@ def write(folder, s, rows):
     with open(f'{folder}/trace.csv', 'w') as out:
         out.write('arrival_s,prompt_tokens,output_tokens,priority,ttft_slo_s,abort_s,deadline_s,abort_tokens\n')
         for row in rows:
-            out.write(f'{seconds(row["at"])},{row["prompt"]},{row["output"]},{row["priority"]},{cell(row["slo"])},{cell(row["abort"])},{cell(row["deadline"])},'
+            out.write(f'{seconds(row["at"])},{row["prompt"]},{row["output"]},{row["priority"]},{cell(row["slo"])},'
+                      f'{cell(row["abort"])},{cell(row["deadline"])},'
                       f'{row["abort_tokens"] or ""}\n')
-    times = {'step_s': 'step_ns', 'prefill_s': 'prefill_ns', 'decode_s': 'decode_ns', 'backoff_s': 'backoff', 'request_s': 'request', 'token_s': 'token',
+    times = {'step_s': 'step_ns', 'prefill_s': 'prefill_ns', 'decode_s': 'decode_ns', 'backoff_s': 'backoff',
+             'request_s': 'request', 'token_s': 'token',
              'max_backoff_s': 'max_backoff'}
     with open(f'{folder}/config.yaml', 'w') as out:
         out.write(CONFIG.format(**s, **{key: seconds(s[of]) for key, of in times.items()}, until=str(s['until_first']).lower(),
@@ -309,7 +312,8 @@ def fly(inflight, folder, s, rows):
 
 def expected_row(r, token):
     return {'request_id': str(r.number), 'status': r.status, 'replica': '' if r.replica is None else str(r.replica),
-            'arrival_s': cell(r.arrival), 'first_scheduled_s': cell(r.begun), 'first_token_s': cell(None if r.first is None else r.first + token),
+            'arrival_s': cell(r.arrival), 'first_scheduled_s': cell(r.begun),
+            'first_token_s': cell(None if r.first is None else r.first + token),
             'finish_s': cell(r.finish), 'left_s': cell(r.left), 'output_tokens': str(r.out), 'preemptions': str(r.preemptions)}
 
 
