@@ -3,8 +3,8 @@
 
 usage: handovers.py INFLIGHT SOURCE [SETUPS]
 
-Requests are pulled. Prompts are computed in chunks where blocks never lack; decode replicas reserve blocks for whole answers, so
-that prompts wait there for blocks and nothing is preempted. Links are FIFO or unshared. Clients leave and deadlines pass at any
+Requests are pulled, or pushed whole or by chunks. All replicas reserve blocks for what they may compute, so that prompts wait for
+blocks and nothing is preempted. Links are FIFO or unshared. Clients leave and deadlines pass at any
 time. Each row of requests.csv and moves.csv must be the same. Times are ns.
 """
 
@@ -27,8 +27,9 @@ class Request:
     def __init__(self, number, row):
         self.number, (self.at, self.prompt, self.output, self.abort, self.deadline) = number, row
         self.place, self.out, self.computed, self.todo, self.mark, self.status = None, 0, 0, 0, None, None
-        self.n_kept = self.n_steps = 0
-        self.p = self.d = self.begun = self.move = self.first = self.end = self.got = None
+        self.n_kept = self.n_steps = self.n_sent = self.n_flying = 0
+        self.taken = False    # it has blocks at the decode replica
+        self.p = self.d = self.begun = self.first = self.end = self.got = None
 
     def blocks(self, n):
         return -(-n // BLOCK)
@@ -67,6 +68,10 @@ class Replica:
                 self.leave(r)
             else:
                 self.count(r, n)
+        self.sent([r for r in work if not r.status])
+
+    def sent(self, work):
+        """What a step sends as it ends."""
 
 
 class Prefill(Replica):
@@ -93,7 +98,9 @@ class Prefill(Replica):
         return {r: n for r, n in work.items() if n > 0}
 
     def leave(self, r):
-        self.free += self.need(r)
+        """Blocks that are read are free when they have been."""
+        if r.n_flying == 0:
+            self.free += self.need(r)
         self.fleet.end(r, r.mark)
 
     def count(self, r, n):
@@ -105,8 +112,19 @@ class Prefill(Replica):
             self.fleet.give(r)
         if r.status:
             self.free += self.need(r)
-        else:
+        elif not self.fleet.rules['push']:
             self.fleet.hand_over(r)
+        else:
+            r.place = 'moving' if r.taken else 'waiting'
+
+    def sent(self, work):
+        if self.fleet.rules['overlap'] == 'chunk':
+            for r in work:
+                if r.taken and r.computed < r.prompt:
+                    self.fleet.send(r, r.computed // BLOCK - r.n_sent)
+        for r in work:
+            if r.place == 'moving':
+                self.fleet.send(r, r.blocks(r.prompt) - r.n_sent)
 
 
 class Decode(Replica):
@@ -129,9 +147,12 @@ class Decode(Replica):
             queue.pop(0)
             if r.place != 'loaded':
                 self.free -= self.need(r)
-            if r.place == 'waiting':
+            if r.place in ('waiting', 'prefill'):
                 self.n_moving += 1
-                self.fleet.move(r)
+                r.taken = True
+                if r.place == 'waiting':
+                    r.place = 'moving'
+                    self.fleet.send(r, r.blocks(r.prompt) - r.n_sent)
                 continue
             self.running.append(r)
             r.place, work[r] = 'running', min(left, r.todo or 1)
@@ -174,6 +195,12 @@ class Fleet:
     def arrive(self, r):
         r.p = self.pick(self.prefills, self.rules['prefill'], r)
         r.place = 'prefill'
+        if self.rules['push']:
+            r.d = self.pick(self.decodes, self.rules['decode'], r)
+            if self.rules['first'] == 'prefill' and r.output == 1:
+                r.d = None
+            else:
+                r.d.waiting.append(r)
         r.p.waiting.append(r)
         for status, ns in (('aborted', r.abort), ('timed_out', r.deadline)):
             if ns is not None:
@@ -192,7 +219,7 @@ class Fleet:
         r.d = self.pick(self.decodes, self.rules['decode'], r)
         r.place, r.got = 'waiting', self.now
         r.d.waiting.append(r)
-        r.d.waiting.sort(key=lambda q: (False, 0, 0) if q.move else (True, q.got, q.number))
+        r.d.waiting.sort(key=lambda q: (q.n_sent == 0, 0 if q.n_sent else q.got, 0 if q.n_sent else q.number))
         if self.rules['lease']:
             self.push(self.rules['lease'], LEASE_ENDS, r.number, self.end_lease, r)
 
@@ -213,32 +240,43 @@ class Fleet:
         r.p.free += r.p.need(r)
         self.end(r, status)
 
-    def move(self, r):
+    def send(self, r, n):
         """The move and the latency behind it; only the move takes the links."""
-        link, n = self.rules['link'], r.blocks(r.prompt)
-        ns = link['block'] * n
-        i, start = r.p.number, self.now
+        if n == 0:
+            return
+        link, i, start = self.rules['link'], r.p.number, self.now
         if link['sharing'] == 'fifo':
             start = max(self.now, self.out_free[i], self.in_free.get(r.d.number, 0))
-            self.out_free[i] = self.in_free[r.d.number] = start + ns
-        r.place, r.move = 'moving', (start, start + ns + link['latency'])
-        self.push(r.move[1] - self.now, MOVE_ENDS, r.number, self.end_move, r, n)
+            self.out_free[i] = self.in_free[r.d.number] = start + link['block'] * n
+        r.n_sent += n
+        r.n_flying += 1
+        self.push(start + link['block'] * n + link['latency'] - self.now, MOVE_ENDS, r.number, self.end_move, r, n, start)
 
-    def end_move(self, r, n):
-        self.moves.append((self.now, r.number, r.p.number, r.d.number, r.move[0], n))
+    def end_move(self, r, n, start):
+        self.moves.append((self.now, r.number, r.p.number, r.d.number, start, n))
+        r.n_flying -= 1
+        if r.n_flying > 0 or (r.place == 'prefill' and not r.status and not r.mark):
+            return
+        if r.place == 'prefill':
+            self.give_back(r)
+            if r.status:
+                r.p.free += r.p.need(r)
+            return
         r.p.free += r.p.need(r)
         r.d.n_moving -= 1
         if r.status:
             r.d.free += r.d.need(r)
-            return
-        if self.rules['fails']:
+        elif self.rules['fails']:
             r.d.free += r.d.need(r)
             self.lose(r)
             if self.rules['lost'] == 'fail':
                 self.end(r, 'failed')
             else:
                 r.d.waiting.insert(0, r)
-            return
+        else:
+            self.load(r)
+
+    def load(self, r):
         if self.rules['first'] == 'arrival':
             self.give(r)
         if r.status:
@@ -246,6 +284,15 @@ class Fleet:
         else:
             r.place = 'loaded'
             r.d.loaded.append(r)
+
+    def give_back(self, r):
+        """What the decode replica has for a prompt that is not computed."""
+        if r.taken:
+            r.taken = False
+            r.d.n_moving -= 1
+            r.d.free += r.d.need(r)
+        elif r.d in self.decodes and r in r.d.waiting:
+            r.d.waiting.remove(r)
 
     def leave(self, r, status):
         if r.status or r.mark:
@@ -256,6 +303,8 @@ class Fleet:
                 self.end(r, status)
             else:
                 self.mark(r.p, r, status)
+            if r.n_flying == 0:
+                self.give_back(r)
         elif r.place == 'waiting':
             self.give_up(r, status)
         elif r.place == 'moving':
@@ -304,12 +353,13 @@ def draw(rng):
         rows.append((at, rng.randint(1, 300), rng.choice([1, 2, 3, 8, 20]), abort, deadline))
     p, d = random_pool(rng, 10000), random_pool(rng, rng.choice([21, 30, 60, 10000]))
     d['budget'] = max(d['budget'], d['seqs'])
+    push = rng.random() < 0.5
     whole = rng.random() < 0.5
     if whole:
         p |= {'blocks': rng.choice([20, 30, 50]), 'budget': 100000}
-    return {'p': p, 'd': d, 'first': rng.choice(['prefill', 'arrival', 'decode']), 'prefill': rng.choice(['turns', 'requests']),
-            'decode': rng.choice(['turns', 'requests']), 'lease': rng.choice([0, 0, 23000003]),
-            'lost': rng.choice(['fail', 'recompute']), 'fails': rng.random() < 0.1,
+    return {'push': push, 'overlap': rng.choice(['none', 'chunk']) if push else 'none', 'p': p, 'd': d, 'first': rng.choice(['prefill', 'arrival', 'decode']), 'prefill': rng.choice(['turns', 'requests']),
+            'decode': rng.choice(['turns', 'requests']), 'lease': 0 if push else rng.choice([0, 0, 23000003]),
+            'lost': rng.choice(['fail', 'recompute']), 'fails': not push and rng.random() < 0.1,
             'link': {'latency': rng.choice([0, 2, 15]) * 10 ** 6, 'block': rng.choice([0, 10 ** 5, 10 ** 6]),
                      'by': rng.choice(['bytes', 'pieces']), 'sharing': rng.choice(['fifo', 'unshared'])}}, rows
 
@@ -341,7 +391,7 @@ serving: {{preset: vllm-v1-sync, max_model_len: 4096}}
 cost: {{model: linear}}
 cluster:
   router: {{policy: pair, prefill: {rules['prefill']}, decode: {rules['decode']}}}
-  handover: {{order: pull, first_token: {rules['first']}, overlap: none, lease_s: {seconds(rules['lease'])},
+  handover: {{order: {'push' if rules['push'] else 'pull'}, first_token: {rules['first']}, overlap: {rules['overlap']}, lease_s: {seconds(rules['lease'])},
              lost: {rules['lost']}, fail_frac: {int(rules['fails'])}}}
   links:
     sharing: {link['sharing']}
@@ -374,7 +424,7 @@ def fly(inflight, folder, rules, rows):
 def expected_row(r):
     def cell(value):
         return '' if value is None else seconds(value)
-    decodes = r.place in ('loaded', 'lost', 'running') or (r.status in ('finished', 'failed') and r.d is not None)
+    decodes = r.place in ('loaded', 'lost', 'running') or (r.place != 'prefill' and r.status in ('finished', 'failed') and r.d is not None)
     return {'status': r.status, 'replica': str((r.d if decodes else r.p).number), 'output_tokens': str(r.out),
             'first_scheduled_s': cell(r.begun), 'first_token_s': cell(r.first),
             'finish_s': cell(r.end if r.status == 'finished' else None), 'left_s': cell(None if r.status == 'finished' else r.end)}

@@ -4,8 +4,9 @@
 usage: tiers.py INFLIGHT SOURCE [SETUPS]
 
 vLLM's synchronous schedule, prompts in chunks. Loads come before the step, on devices on which seats never lack blocks; or apart,
-where each request reserves blocks for its whole answer, so that others wait for them. A tier is a dict of units; what goes first is found by a look at all of them. The tokens that each request finds on the device and in each tier, its
-replica and its end must be the same, and so must the loads in moves.csv. Times are ns.
+where each request reserves blocks for its whole answer, so that others wait for them. A tier is a dict of units; what goes first
+is found by a look at all of them. The tokens that each request finds on the device and in each tier, its replica and its end must
+be the same, and so must the loads in moves.csv. Times are ns.
 """
 
 import csv
