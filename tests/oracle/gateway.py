@@ -8,10 +8,9 @@ a gateway holds requests back while replicas are saturated, in an order or in cl
 the two know of replicas may be an old report (cluster.news). Each request must be sent to the same replica at the same time.
 """
 
-import sys
 
 import leaving
-from leaving import NEVER, maybe
+from leaving import maybe, slo_ns
 
 
 class Report:
@@ -72,8 +71,7 @@ class Gateway(leaving.Fleet):
 
     def is_late(self, r):
         rate_ns = self.s['late_ns']
-        return rate_ns > 0 and r.row['slo'] is not None and \
-            self.now - r.arrival + (r.prompt + self.news().tokens[r.replica]) * rate_ns > r.row['slo']
+        return rate_ns > 0 and self.now - r.arrival + (r.prompt + self.news().tokens[r.replica]) * rate_ns > slo_ns(r)
 
     def pick(self):
         if self.s['router'] == 'round-robin':

@@ -19,7 +19,6 @@ import tempfile
 import pipeline
 from pipeline import NS, seconds
 
-NEVER = 10**18
 LIMITS = ('max_queued_reqs', 'max_queued_tokens', 'max_waiting_reqs')
 
 
@@ -119,8 +118,8 @@ class Fleet:
     def __init__(self, s, rows):
         self.s, self.now, self.turn = s, 0, 0
         self.engines = [Engine(s, self) for _ in range(s['replicas'])]
-        self.requests = [Request(i, row['at'], row) for i, row in enumerate(rows)]
-        self.n_rows = len(rows)
+        self.requests = [Request(i, row['at'], row) for i, row in enumerate(rows) if row['after'] is None]
+        self.rows, self.n_rows = rows, len(rows)
         self.coming = [(r.arrival, 0, r.number, r) for r in self.requests]
         heapq.heapify(self.coming)
         self.leaving, self.reaching, self.n_sent = [], [], 0
@@ -128,14 +127,22 @@ class Fleet:
     def end(self, r, status):
         r.status, r.finish = status, self.now + self.s['token'] if status == 'finished' else None
         r.left = None if status == 'finished' else self.now
+        heard = self.now + (self.s['token'] if r.out in (r.target, r.row['abort_tokens']) else 0)
         if status == 'finished' or r.again == self.s['retries']:
-            return
+            return self.go_on(r, heard)
         wait = min(self.s['backoff'] * self.s['factor'] ** r.again, self.s['max_backoff'])
         number = self.n_rows * (r.again + 1) + r.origin.number
-        heard = self.s['token'] if r.out == r.row['abort_tokens'] else 0
-        again = Request(number, self.now + heard + wait, r.row, r.again + 1, r.origin)
-        self.requests.append(again)
-        heapq.heappush(self.coming, (again.arrival, 1, r.serial, again))
+        self.follow(Request(number, heard + wait, r.row, r.again + 1, r.origin), r)
+
+    def follow(self, r, other):
+        self.requests.append(r)
+        heapq.heappush(self.coming, (r.arrival, 1, other.serial, r))
+
+    def go_on(self, r, heard):
+        """The next turn of its session."""
+        for number, row in enumerate(self.rows):
+            if row['after'] == r.origin.number:
+                self.follow(Request(number, heard + row['think'], row), r)
 
     def is_shut(self):
         s = self.s
@@ -240,14 +247,19 @@ def draw(rng):
     limits = [rng.choice([4, 10]), rng.choice([100, 300]), rng.choice([1, 3])]
     s |= {limit: n if rng.random() < 0.2 else 0 for limit, n in zip(LIMITS, limits)}
     leave = [rng.choice([0, 0.3, 0.7]) for _ in range(3)]
+    talks = rng.choice([0, 0, 0.4])
     rows, at = [], 0
     for i in range(rng.randint(5, 40)):
         at += rng.choice([0, 1, 6, 12, 30]) * 10 ** 6 // rng.choice([1, s['replicas']])
         output = rng.randint(1, 30)
         rows.append({'at': at, 'prompt': rng.randint(1, 100), 'output': output, 'priority': rng.choice([0, 0, 1, 2]), 'slo': None,
+                     'session': rng.randint(1, 4) if rng.random() < talks else '',
                      'abort': maybe(rng, leave[0], rng.choice([0, 1, 12, 24, 50, 123, 300]) * 10 ** 6),
                      'deadline': maybe(rng, leave[1], rng.choice([2, 13, 36, 100, 250]) * 10 ** 6 + 1),
                      'abort_tokens': maybe(rng, leave[2] / 2, rng.randint(1, 20))})
+    for i, row in enumerate(rows):
+        mine = [k for k in range(i) if rows[k]['session'] == row['session'] != '']
+        row |= {'after': mine[-1] if mine else None, 'think': rng.choice([0, 1, 20]) * 10 ** 6}
     longest = max(-(-(row['prompt'] + row['output']) // s['block_tokens']) for row in rows)
     s['blocks'] = longest + rng.randint(0, 3 * longest)
     return s, rows
@@ -273,6 +285,7 @@ cost: {{model: linear, step_s: {step_s}, prefill_token_s: {prefill_s}, decode_se
 parallel: {{pipeline: {stages}}}
 deployment: {{front_end: {{request_s: {request_s}, token_s: {token_s}}}}}
 cluster: {{replicas: {replicas}{gateway}}}
+slo: {{ttft_s: 0.08, tpot_s: 0.0132}}
 output: {{dir: out, plots: false, steps: true}}
 """
 
@@ -283,11 +296,12 @@ def cell(value):
 
 def write(folder, s, rows):
     with open(f'{folder}/trace.csv', 'w') as out:
-        out.write('arrival_s,prompt_tokens,output_tokens,priority,ttft_slo_s,abort_s,deadline_s,abort_tokens\n')
+        out.write('arrival_s,prompt_tokens,output_tokens,priority,ttft_slo_s,abort_s,deadline_s,abort_tokens,session,think_s\n')
         for row in rows:
-            out.write(f'{seconds(row["at"])},{row["prompt"]},{row["output"]},{row["priority"]},{cell(row["slo"])},'
-                      f'{cell(row["abort"])},{cell(row["deadline"])},'
-                      f'{row["abort_tokens"] or ""}\n')
+            at, think = (seconds(row['at']), '') if row['after'] is None else ('', seconds(row['think']))
+            cells = [at, row['prompt'], row['output'], row['priority'], *map(cell, (row['slo'], row['abort'], row['deadline'])),
+                     row['abort_tokens'] or '', row['session'], think]
+            out.write(','.join(map(str, cells)) + '\n')
     times = {'step_s': 'step_ns', 'prefill_s': 'prefill_ns', 'decode_s': 'decode_ns', 'backoff_s': 'backoff',
              'request_s': 'request', 'token_s': 'token',
              'max_backoff_s': 'max_backoff'}
@@ -327,6 +341,28 @@ def expected_summary(fleet):
     return n
 
 
+def slo_ns(r):
+    return r.row['slo'] or 80 * 10 ** 6
+
+
+def meets(r, token):
+    """True if the request is answered within its objectives, of which the second one is the same for all."""
+    if r.status != 'finished':
+        return False
+    gaps = r.target - 1
+    tpot = (2 * (r.finish - token - r.first) + gaps) // (2 * gaps) if gaps else 0
+    return r.first + token - r.arrival <= slo_ns(r) and tpot <= 13200000
+
+
+def compare_shares(fleet, summary, about):
+    requests = fleet.requests
+    expected = {'attainment_frac': sum(meets(r, fleet.s['token']) for r in requests) / len(requests),
+                'retry_amplification': len(requests) / sum(r.again == 0 for r in requests)}
+    for key, value in expected.items():
+        if key in summary and f'{value:.9g}' != summary[key]:
+            sys.exit(f'{about}\n{key}: expected {value:.9g}, got {summary[key]}')
+
+
 def compare(inflight, number, fleet_of=Fleet, draw_one=draw, name='leaving'):
     s, rows = draw_one(random.Random(f'{name} {number}'))
     fleet = fleet_of(s, rows)
@@ -350,6 +386,7 @@ def compare(inflight, number, fleet_of=Fleet, draw_one=draw, name='leaving'):
     for key, value in expected_summary(fleet).items():
         if key in summary and summary[key] != str(value):
             sys.exit(f'{about}\n{key}: expected {value}, got {summary[key]}')
+    compare_shares(fleet, summary, about)
     return sum(r.status != 'finished' for r in requests), sum(r.again > 0 for r in requests)
 
 
