@@ -8,7 +8,6 @@ a gateway holds requests back while replicas are saturated, in an order or in cl
 the two know of replicas may be an old report (cluster.news). Each request must be sent to the same replica at the same time.
 """
 
-
 import leaving
 from leaving import maybe, slo_ns
 
@@ -182,7 +181,8 @@ class Gateway(leaving.Fleet):
 def draw(rng):
     s, rows = leaving.draw(rng)
     for row in rows:
-        row['abort'] = row['abort'] or None
+        if row['abort'] == 0:
+            row['abort'] = row['patience'] = 10 ** 6
         row['slo'] = maybe(rng, 0.7, rng.choice([20, 60, 150, 400]) * 10 ** 6 + 13)
     s |= {'hold': rng.random() < 0.8, 'depth': rng.choice([1, 2, 3, 5]), 'stale': rng.choice([200, 40, 40]) * 10 ** 6,
           'order': rng.choice(['arrival', 'priority', 'latest', 'shortest']), 'max_held': rng.choice([0, 0, 1, 4]),

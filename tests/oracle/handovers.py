@@ -179,7 +179,7 @@ class Fleet:
         self.prefills = [Prefill(self, i, rules['p']) for i in range(n)]
         self.decodes = [Decode(self, n + i, rules['d']) for i in range(rules['d']['n'])]
         self.requests = [Request(i, row) for i, row in enumerate(rows)]
-        self.out_free, self.in_free = [0] * n, {}
+        self.out_free, self.in_free, self.under_way = [0] * n, {}, []
         for r in self.requests:
             self.push(r.at, ARRIVES, r.number, self.arrive, r)
 
@@ -245,15 +245,22 @@ class Fleet:
         if n == 0:
             return
         link, i, start = self.rules['link'], r.p.number, self.now
+        ns = link['block'] * n
+        if link['sharing'] == 'frozen' and link['by'] == 'bytes':
+            ends = {r.p.number, r.d.number}
+            ns *= 1 + max(sum(number in ends_of for ends_of in self.under_way) for number in ends)
+            self.under_way.append(ends)
         if link['sharing'] == 'fifo':
             start = max(self.now, self.out_free[i], self.in_free.get(r.d.number, 0))
-            self.out_free[i] = self.in_free[r.d.number] = start + link['block'] * n
+            self.out_free[i] = self.in_free[r.d.number] = start + ns
         r.n_sent += n
         r.n_flying += 1
-        self.push(start + link['block'] * n + link['latency'] - self.now, MOVE_ENDS, r.number, self.end_move, r, n, start)
+        self.push(start + ns + link['latency'] - self.now, MOVE_ENDS, r.number, self.end_move, r, n, start)
 
     def end_move(self, r, n, start):
         self.moves.append((self.now, r.number, r.p.number, r.d.number, start, n))
+        if self.rules['link']['sharing'] == 'frozen' and self.rules['link']['by'] == 'bytes':
+            self.under_way.remove({r.p.number, r.d.number})
         r.n_flying -= 1
         if r.n_flying > 0 or (r.place == 'prefill' and not r.status and not r.mark):
             return
@@ -361,7 +368,7 @@ def draw(rng):
             'decode': rng.choice(['turns', 'requests']), 'lease': 0 if push else rng.choice([0, 0, 23000003]),
             'lost': rng.choice(['fail', 'recompute']), 'fails': not push and rng.random() < 0.1,
             'link': {'latency': rng.choice([0, 2, 15]) * 10 ** 6, 'block': rng.choice([0, 10 ** 5, 10 ** 6]),
-                     'by': rng.choice(['bytes', 'pieces']), 'sharing': rng.choice(['fifo', 'unshared'])}}, rows
+                     'by': rng.choice(['bytes', 'pieces']), 'sharing': rng.choice(['fifo', 'unshared', 'frozen'])}}, rows
 
 
 def pool_text(name, role, pool):

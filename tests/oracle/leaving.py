@@ -4,12 +4,13 @@
 usage: leaving.py INFLIGHT SOURCE [SETUPS]
 
 The engine is that of pipeline.py, vLLM's synchronous schedule, on one replica or several, with one step in flight or one for each
-stage of a pipeline. Clients have a patience, deadlines, a limit of tokens and retries; doors and queues have limits. Each row of
-requests.csv must be the same, and so must the steps, and the sums of summary.csv. Times are ns.
+stage of a pipeline. Clients have a patience, of the trace or drawn, deadlines, a limit of tokens, retries and sessions; doors and
+queues have limits. Each row of requests.csv must be the same, and so must the steps, and the sums of summary.csv. Times are ns.
 """
 
 import csv
 import heapq
+import math
 import os
 import random
 import subprocess
@@ -18,8 +19,20 @@ import tempfile
 
 import pipeline
 from pipeline import NS, seconds
+from routers import mix
 
+PATIENCE, BACKOFF = 14, 15    # include/inflight/random.h
 LIMITS = ('max_queued_reqs', 'max_queued_tokens', 'max_waiting_reqs')
+
+
+def uniform(seed, purpose, number, index):
+    """include/inflight/random.h"""
+    draw = mix(mix(mix(mix(seed) ^ purpose) ^ number) ^ index)
+    return ((draw >> 12) + 0.5) * 2.0 ** -52
+
+
+def to_ns(s):
+    return int(s * 1e9 + 0.5)
 
 
 class Request(pipeline.Request):
@@ -29,7 +42,7 @@ class Request(pipeline.Request):
         self.priority = row['priority']
         self.status = self.replica = self.begun = self.left = self.mark = self.at = self.sent = None
         self.n_stay, self.n_kept, self.n_rows, self.preemptions = 0, 0, 0, 0
-        self.left_at = {status: arrival + row[key] for status, key in (('aborted', 'abort'), ('timed_out', 'deadline'))
+        self.left_at = {status: arrival + row[key] for status, key in (('aborted', 'patience'), ('timed_out', 'deadline'))
                         if row[key] is not None}
 
 
@@ -130,7 +143,8 @@ class Fleet:
         heard = self.now + (self.s['token'] if r.out in (r.target, r.row['abort_tokens']) else 0)
         if status == 'finished' or r.again == self.s['retries']:
             return self.go_on(r, heard)
-        wait = min(self.s['backoff'] * self.s['factor'] ** r.again, self.s['max_backoff'])
+        full = min(self.s['backoff'] * self.s['factor'] ** r.again, self.s['max_backoff']) / NS
+        wait = to_ns(full * (1 - uniform(self.s['seed'], BACKOFF, r.origin.number, r.again) * self.s['jitter']))
         number = self.n_rows * (r.again + 1) + r.origin.number
         self.follow(Request(number, heard + wait, r.row, r.again + 1, r.origin), r)
 
@@ -242,6 +256,7 @@ def draw(rng):
          'replicas': rng.choice([1, 1, 2, 3]), 'leave': rng.choice(['step_end', 'next_step']), 'until_first': rng.random() < 0.3,
          'retries': rng.choice([0, 0, 1, 2, 3]), 'backoff': rng.choice([0, 1, 6, 50]) * 10 ** 6, 'factor': rng.choice([1, 2, 3]),
          'max_backoff': rng.choice([10, 80]) * 10 ** 6}
+    s |= {'seed': rng.randint(0, 10 ** 6), 'jitter': rng.choice([0, 0.25, 1]), 'mean_s': rng.choice([0, 0, 0.05, 0.3])}
     s |= {'request': rng.choice([0, 0, 3000003]), 'token': rng.choice([0, 0, 2000007]), 'gateway': '',
           'shed': rng.choice(['arrival', 'worst'])}
     limits = [rng.choice([4, 10]), rng.choice([100, 300]), rng.choice([1, 3])]
@@ -260,6 +275,9 @@ def draw(rng):
     for i, row in enumerate(rows):
         mine = [k for k in range(i) if rows[k]['session'] == row['session'] != '']
         row |= {'after': mine[-1] if mine else None, 'think': rng.choice([0, 1, 20]) * 10 ** 6}
+    for i, row in enumerate(rows):    # drawn, or in the trace
+        drawn = to_ns(s['mean_s'] * -math.log1p(-uniform(s['seed'], PATIENCE, i, 0))) if s['mean_s'] else None
+        row['patience'] = drawn if row['abort'] is None else row['abort']
     longest = max(-(-(row['prompt'] + row['output']) // s['block_tokens']) for row in rows)
     s['blocks'] = longest + rng.randint(0, 3 * longest)
     return s, rows
@@ -270,8 +288,8 @@ workload:
   trace: trace.csv
   format: inflight
   arrivals: {{process: trace}}
-  patience: {{until_first_token: {until}}}
-  retry: {{most: {retries}, backoff_s: {backoff_s}, factor: {factor}, max_backoff_s: {max_backoff_s}, jitter_frac: 0}}
+  patience: {{process: {process}, mean_s: {mean}, seed: {seed}, until_first_token: {until}}}
+  retry: {{most: {retries}, backoff_s: {backoff_s}, factor: {factor}, max_backoff_s: {max_backoff_s}, jitter_frac: {jitter}, seed: {seed}}}
 serving:
   preset: vllm-v1-sync
   max_model_len: 4096
@@ -307,6 +325,8 @@ def write(folder, s, rows):
              'max_backoff_s': 'max_backoff'}
     with open(f'{folder}/config.yaml', 'w') as out:
         out.write(CONFIG.format(**s, **{key: seconds(s[of]) for key, of in times.items()}, until=str(s['until_first']).lower(),
+                                process='exponential' if s['mean_s'] else 'none', mean=s['mean_s'] or 1,
+                               
                                 limits='\n  '.join(f'{limit}: {s[limit]}' for limit in LIMITS)))
 
 
