@@ -4,23 +4,25 @@
 usage: handovers.py INFLIGHT SOURCE [SETUPS]
 
 Requests are pulled, or pushed whole or by chunks. All replicas reserve blocks for what they may compute, so that prompts wait for
-blocks and nothing is preempted. Links are FIFO or unshared. Clients leave and deadlines pass at any
+blocks and nothing is preempted. Links are shared in all ways. Clients leave and deadlines pass at any
 time. Each row of requests.csv and moves.csv must be the same. Times are ns.
 """
 
 import csv
 import heapq
 import itertools
+import math
 import os
 import random
 import subprocess
 import sys
 import tempfile
+from fractions import Fraction
 
 from pipeline import seconds
 
 BLOCK = 16
-STEP_ENDS, MOVE_ENDS, LEASE_ENDS, LEAVES, ARRIVES = range(5)
+STEP_ENDS, LINK_FREE, MOVE_ENDS, LEASE_ENDS, LEAVES, ARRIVES = range(6)
 
 
 class Request:
@@ -172,6 +174,45 @@ class Decode(Replica):
             self.free += self.need(r)
 
 
+class SharedLinks:
+    """Moves of which each has the smaller of its shares of its two links, all of which change as moves come and end."""
+
+    def __init__(self, fleet):
+        self.fleet, self.left, self.at, self.version = fleet, {}, 0, 0
+
+    def share(self, move):
+        return Fraction(1, max(sum(end in other[:2] for other in self.left) for end in move[:2]))
+
+    def pass_time(self):
+        shares = {move: self.share(move) for move in self.left}
+        for move, share in shares.items():
+            self.left[move] -= share * (self.fleet.now - self.at)
+        self.at = self.fleet.now
+
+    def enter(self, move, ns):
+        self.pass_time()
+        self.left[move] = Fraction(ns)
+        self.watch()
+
+    def watch(self):
+        self.version += 1
+        if self.left:
+            self.fleet.push(min(self.ns_left(move) for move in self.left), MOVE_ENDS, 0, self.look, self.version)
+
+    def ns_left(self, move):
+        return max(0, math.floor(self.left[move] / self.share(move) + Fraction(1, 2)))
+
+    def look(self, version):
+        if version != self.version:
+            return
+        done = [move for move in self.left if self.ns_left(move) <= self.fleet.now - self.at]
+        self.pass_time()
+        for move in done:
+            del self.left[move]
+            move[2](*move[3])
+        self.watch()
+
+
 class Fleet:
     def __init__(self, rules, rows):
         self.rules, self.now, self.events, self.serial, self.moves = rules, 0, [], itertools.count(), []
@@ -180,6 +221,7 @@ class Fleet:
         self.decodes = [Decode(self, n + i, rules['d']) for i in range(rules['d']['n'])]
         self.requests = [Request(i, row) for i, row in enumerate(rows)]
         self.out_free, self.in_free, self.under_way = [0] * n, {}, []
+        self.shared = SharedLinks(self)
         for r in self.requests:
             self.push(r.at, ARRIVES, r.number, self.arrive, r)
 
@@ -243,9 +285,14 @@ class Fleet:
     def send(self, r, n):
         """The move and the latency behind it; only the move takes the links."""
         if n == 0:
-            return
+            return None
         link, i, start = self.rules['link'], r.p.number, self.now
         ns = link['block'] * n
+        if link['sharing'] == 'shared' and link['by'] == 'bytes' and ns > 0:
+            r.n_sent += n
+            r.n_flying += 1
+            move = (r.p.number, r.d.number, self.end_move, (r, n, start))
+            return self.push(link['latency'], LINK_FREE, r.number, self.shared.enter, move, ns)
         if link['sharing'] == 'frozen' and link['by'] == 'bytes':
             ends = {r.p.number, r.d.number}
             ns *= 1 + max(sum(number in ends_of for ends_of in self.under_way) for number in ends)
@@ -255,7 +302,7 @@ class Fleet:
             self.out_free[i] = self.in_free[r.d.number] = start + ns
         r.n_sent += n
         r.n_flying += 1
-        self.push(start + ns + link['latency'] - self.now, MOVE_ENDS, r.number, self.end_move, r, n, start)
+        return self.push(start + ns + link['latency'] - self.now, MOVE_ENDS, r.number, self.end_move, r, n, start)
 
     def end_move(self, r, n, start):
         self.moves.append((self.now, r.number, r.p.number, r.d.number, start, n))
@@ -368,7 +415,7 @@ def draw(rng):
             'decode': rng.choice(['turns', 'requests']), 'lease': 0 if push else rng.choice([0, 0, 23000003]),
             'lost': rng.choice(['fail', 'recompute']), 'fails': not push and rng.random() < 0.1,
             'link': {'latency': rng.choice([0, 2, 15]) * 10 ** 6, 'block': rng.choice([0, 10 ** 5, 10 ** 6]),
-                     'by': rng.choice(['bytes', 'pieces']), 'sharing': rng.choice(['fifo', 'unshared', 'frozen'])}}, rows
+                     'by': rng.choice(['bytes', 'pieces']), 'sharing': rng.choice(['fifo', 'unshared', 'frozen', 'shared'])}}, rows
 
 
 def pool_text(name, role, pool):
