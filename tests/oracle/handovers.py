@@ -4,8 +4,8 @@
 usage: handovers.py INFLIGHT SOURCE [SETUPS]
 
 Requests are pulled, or pushed whole or by chunks. All replicas reserve blocks for what they may compute, so that prompts wait for
-blocks and nothing is preempted. Links are shared in all ways. Clients leave and deadlines pass at any
-time. Each row of requests.csv and moves.csv must be the same. Times are ns.
+blocks and nothing is preempted. Links are shared in all ways. Clients leave and deadlines pass at any time. Each row of
+requests.csv and moves.csv must be the same. Times are ns.
 """
 
 import csv

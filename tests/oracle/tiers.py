@@ -3,10 +3,10 @@
 
 usage: tiers.py INFLIGHT SOURCE [SETUPS]
 
-vLLM's synchronous schedule, prompts in chunks. Loads come before the step, on devices on which seats never lack blocks; or apart,
-where each request reserves blocks for its whole answer, so that others wait for them. A tier is a dict of units; what goes first
-is found by a look at all of them. The tokens that each request finds on the device and in each tier, its replica and its end must
-be the same, and so must the loads in moves.csv. Times are ns.
+vLLM's synchronous schedule, prompts in chunks. Loads come before the step or layer by layer, on devices on which seats never lack
+blocks; or apart, where each request reserves blocks for its whole answer, so that others wait for them. A tier is a dict of
+units; what goes first is found by a look at all of them. The tokens that each request finds on the device and in each tier, its
+replica and its end must be the same, and so must the loads in moves.csv. Times are ns.
 """
 
 import csv
@@ -20,7 +20,7 @@ import tempfile
 
 from routing import ns
 
-BLOCK = 16
+BLOCK, LAYERS = 16, 32    # llama-2-7b
 NAMES = ('host', 'disk', 'store')
 STEP_ENDS, LOAD_ENDS, STORE_ENDS = range(3)    # the order of events at one time
 
@@ -187,6 +187,13 @@ class Replica:
         self.link_free[tier, to_tier] = max(busy, self.fleet.now) + tier.rules['piece'] * n_blocks
         return self.link_free[tier, to_tier] + tier.rules['latency']
 
+    def send_by_layers(self, tier, n, n_so_far, n_all, step_ns):
+        """The step waits for the loads of a plan from a tier together, so that it ends with the last one's last layer; of this
+        wait each load has its share."""
+        ns, all_ns = tier.rules['piece'] * (n_so_far + n), tier.rules['piece'] * n_all
+        wait = max(all_ns // LAYERS, all_ns - step_ns * (LAYERS - 1) // LAYERS)
+        return self.send(tier, False, n) - ns + wait * (n_so_far + n) // n_all
+
     def use(self, r, tier, units):
         """The load of one request from one tier; units that its blocks have pushed out are loaded all the same."""
         left = [name for name, _ in units if tier.has(name)]
@@ -276,13 +283,21 @@ class Replica:
                 self.running.append(r)
                 prompts.append(r)
                 n_tokens, left = n_tokens + n, left - n
+        step_ns = self.fleet.rules['step'] + self.fleet.rules['token'] * n_tokens
+        n_sent = dict.fromkeys(self.tiers, 0)
         for r, tier, n, held in loads:
             self.n_awaited += r.n_loading == 0
-            self.fleet.push(self.send(tier, False, n), LOAD_ENDS, r.number, lambda *of: self.end_load(*of), r, tier, n, held)
+            if self.fleet.rules['layers']:
+                n_all = sum(n for _, of, n, _ in loads if of is tier)
+                at = self.send_by_layers(tier, n, n_sent[tier], n_all, step_ns)
+            else:
+                at = self.send(tier, False, n)
+            n_sent[tier] += n
+            self.fleet.push(at, LOAD_ENDS, r.number, lambda *of: self.end_load(*of), r, tier, n, held)
         self.store()
         if not (decodes or prompts):
             return
-        self.step = (decodes, prompts, self.fleet.rules['step'] + self.fleet.rules['token'] * n_tokens)
+        self.step = (decodes, prompts, step_ns)
         self.go()
 
     def go(self):
@@ -387,8 +402,9 @@ def random_tier(rng):
 def random_fleet(rng):
     seats, most = rng.choice([1, 1, 2, 3]), rng.choice([4, 6, 8])    # blocks of a prompt at most; an answer has one or two more
     names = rng.choice([['host'], ['disk'], ['store'], ['host', 'disk'], ['host', 'store'], ['host', 'disk', 'store']])
-    apart = rng.random() < 0.5
-    rules = {'apart': apart, 'replicas': rng.choice([1, 1, 2, 3]), 'seats': seats, 'blocks': seats * (most + 2) + rng.choice([0, 0, 1, 3]),
+    loads = rng.choice(['before', 'layers', 'apart'])
+    apart = loads == 'apart'
+    rules = {'loads': loads, 'apart': apart, 'layers': loads == 'layers', 'replicas': rng.choice([1, 1, 2, 3]), 'seats': seats, 'blocks': seats * (most + 2) + rng.choice([0, 0, 1, 3]),
              'budget': rng.choice([8192, 8192, seats + 20, 64, 100]), 'step': 10 ** 7, 'token': rng.choice([0, 10 ** 5]), 'tiers': {name: random_tier(rng) for name in names}}
     if apart:
         rules['blocks'] = most + 2 + rng.choice([0, 2, 5, 20])
@@ -414,12 +430,13 @@ def tier_text(name, t, loads):
 
 
 def fly(inflight, folder, rules, rows):
-    loads, admit = ('apart', '{policy: reserve, for: declared}') if rules['apart'] else ('before', 'chunk-fits')
+    admit = '{policy: reserve, for: declared}' if rules['apart'] else 'chunk-fits'
     with open(f'{folder}/trace.csv', 'w') as out:
         out.write('arrival_s,prompt_tokens,output_tokens,prefix_group,prefix_tokens\n')
         out.writelines(f'{at / 1e9:.9f},{prompt},{output},{group},{prefix}\n' for at, prompt, output, group, prefix in rows)
     with open(f'{folder}/config.yaml', 'w') as out:
-        out.write(f'''workload: {{trace: {folder}/trace.csv, format: inflight, arrivals: {{process: trace}}}}
+        out.write(f'''model: llama-2-7b
+workload: {{trace: {folder}/trace.csv, format: inflight, arrivals: {{process: trace}}}}
 serving:
   preset: vllm-v1-2026-08
   max_model_len: 4096
@@ -428,7 +445,7 @@ serving:
   kv:
     num_blocks: {rules['blocks']}
     null_blocks: 0
-    tiers: {{{', '.join(tier_text(name, tier, loads) for name, tier in rules['tiers'].items())}}}
+    tiers: {{{', '.join(tier_text(name, tier, rules['loads']) for name, tier in rules['tiers'].items())}}}
 cost: {{model: linear, step_s: {rules['step'] / 1e9}, prefill_token_s: {rules['token'] / 1e9}}}
 cluster: {{replicas: {rules['replicas']}}}
 ''')
