@@ -19,7 +19,8 @@ static const struct ifl_param params[] = {
      "blocks, or in turn"},
     {"decode", IFL_CHOICE, offsetof(struct pair, decode), BY_REQUESTS, 0, 0,
      "requests|tokens|blocks|turns", "",
-     "decode replica, by the same rules; with order pull by the loads when the prompt is done"},
+     "decode replica, by the same rules; with order pull by the loads when the prompt is done, or "
+     "in turn of arrival"},
 };
 
 /* The load of a replica by the rule `by`; the least wins. */

@@ -22,8 +22,8 @@ static const struct ifl_param serving_fields[] = {
         "shed; 0: no limit"),
     CHOICE("shed", serving.door.shed, "arrival|worst", SHED_ARRIVAL,
            "request that max_waiting_reqs sheds: the arrival; or the waiting request, preempted "
-           "ones included, with the worst priority, of equals the latest, if it is worse than the "
-           "arrival's (SGLang with priorities)"),
+           "ones included, with the worst priority, of equals the one that began to wait last, if "
+           "it is worse than the arrival's (SGLang with priorities)"),
     CHOICE("leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
            "an aborted or timed out request on the device leaves at the end of the step in flight "
            "(vLLM), or of its next step (SGLang)"),

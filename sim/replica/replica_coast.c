@@ -32,8 +32,9 @@ IFL_HOT bool replica_next_tick(struct replica *replica, int64_t now_ns)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct ifl_promise *promise = &replica->plan.promise;
+    const bool may_shrink = replica_tick_may_shrink(replica);
     const int32_t n_new = replica_growing_blocks(replica);
-    if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
+    if (may_shrink || promise->n_steps <= 0 || now_ns > promise->until_ns ||
         !replica_tick_fits(replica, n_new, promise->min_free_blocks) ||
         replica_tick_may_lose_hits(replica, n_new))
         return false;

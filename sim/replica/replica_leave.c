@@ -26,6 +26,17 @@ static void leave_host(struct replica *replica, struct live_request *r)
     step_leave_host(replica, r);
 }
 
+/* Tokens of an answer from the step that ends, where several are in flight: they have counted as
+ * computed since it was planned. */
+static int32_t uncounted_tokens(const struct replica *replica, const struct live_request *r)
+{
+    const struct plan *plan = &replica->plan;
+    for (size_t i = 0; i < plan->n_planned && r->pub.state == IFL_RUNNING; i++)
+        if (plan->planned[i].r == r && plan->planned[i].decodes)
+            return plan->planned[i].n_tokens;
+    return 0;
+}
+
 /* The tokens of a step in flight are computed: those of a prompt are counted, and its whole blocks
  * stay in the cache; the one of a tick is not. */
 static void leave_step(struct replica *replica, struct live_request *r)
@@ -51,6 +62,8 @@ static void leave_device(struct replica *replica, struct live_request *r)
         replica_note_rank(replica, RANKED_RUNNING, r);
     } else {
         replica_note_lost(replica, r);
+        /* the last prompt token, which would have been computed here once more, has no slot */
+        r->n_lost += r->pub.state == IFL_LOADED && r->handover > 0 && r->pub.stale.n_out == 0;
         replica_leave_moving(replica, r);
     }
     replica_drop_blocks(replica, r, true);
@@ -88,8 +101,10 @@ IFL_APART void replica_detach_early(struct replica *replica)
             r->stays_steps++; /* this step does not count */
             continue;
         }
+        const int32_t n_uncounted = replica_overlaps(replica) ? uncounted_tokens(replica, r) : 0;
         leave_step(replica, r);
         detach(replica, r);
+        r->n_lost -= n_uncounted;
     }
 }
 
@@ -133,12 +148,13 @@ static bool is_worse(const struct ifl_request *a, const struct ifl_request *b)
     return a->queued_ns != b->queued_ns ? a->queued_ns > b->queued_ns : a->serial > b->serial;
 }
 
+/* A request that gave way after its client had left is not shed: it leaves as the step ends. */
 struct live_request *replica_worst_waiting(struct replica *replica, struct live_request *arrived)
 {
     struct live_request *worst = arrived, *r;
     uint64_t at[2] = {0, 0};
     while ((r = waiting_next(&replica->here.waiting, at)))
-        if (r->pub.priority > arrived->pub.priority &&
+        if (r->left == IFL_FINISHED && r->pub.priority > arrived->pub.priority &&
             (worst == arrived || is_worse(&r->pub, &worst->pub)))
             worst = r;
     return worst;

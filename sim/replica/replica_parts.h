@@ -177,6 +177,15 @@ int32_t replica_listed_growth(const struct replica *replica);
 /* Blocks that the next tick takes if members speculate, with guesses cut as the next tick takes
  * them. */
 int32_t replica_prepare_ragged(const struct replica *replica);
+/* True if the next tick may have fewer rows than the one before: guesses are cut at the end of the
+ * longest sequence. A request that the step had no room for may then have a part in it. */
+static inline bool replica_tick_may_shrink(const struct replica *replica)
+{
+    const struct here *here = &replica->here;
+    return IFL_RARE(!replica->fixed.plain) && cohort_is_ragged(&here->cohort) &&
+           !here->cohort.ragged.prepared &&
+           here->running.n + here->waiting.n + here->n_swapped > here->cohort.n;
+}
 static inline int32_t replica_growing_blocks(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->here.cohort;

@@ -100,6 +100,21 @@ fly '0,finished,0.0 1,shed, 2,finished,4.0 ' "$@"
 echo 2,10,1,4 >>trace.csv
 fly '0,finished,0.0 1,shed, 2,shed, 3,finished,4.0 ' "$@"
 
+# By pencil: 5 blocks of 4 tokens. Rows 0 and 1 take two each, at 0 and 1, and a third at 3, when there is one: row 1 gives way.
+# Its client left at 2.5, so that it stays for the step until 4 (next_step), and is not shed for row 2, which is more urgent and
+# comes to a full queue: row 2 is.
+cat >trace.csv <<'E1'
+arrival_s,prompt_tokens,output_tokens,priority,abort_s
+0,7,6,0,
+0.5,7,6,5,2
+3.5,4,1,0,
+E1
+succeeds "$inflight" run config.yaml --quiet --set serving.batching.max_seqs=4 --set serving.admit.watermark_frac=0 \
+    --set serving.kv.block_tokens=4 --set serving.kv.num_blocks=5 --set serving.leave=next_step \
+    --set serving.max_waiting_reqs=1 --set serving.shed=worst
+same "$(columns out/requests.csv status,left_s,preemptions | sort | sed 's/0000000//' | tr '\n' ' ')" \
+    'aborted,4.00,1 finished,,0 shed,3.50,0 ' 'a request without a client is not shed'
+
 # A pool that is saturated holds back those alone that no other pool may have.
 cat >trace.csv <<'E1'
 arrival_s,prompt_tokens,output_tokens,model

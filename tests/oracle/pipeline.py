@@ -200,4 +200,5 @@ def main():
         sys.exit('too few preemptions to tell anything')
 
 
-main()
+if __name__ == '__main__':
+    main()

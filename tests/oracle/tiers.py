@@ -3,7 +3,8 @@
 
 usage: tiers.py INFLIGHT SOURCE [SETUPS]
 
-vLLM's synchronous schedule, whole prompts, devices on which seats never lack blocks, loads before the step. A tier is a dict of
+vLLM's synchronous schedule, prompts in chunks. Loads come before the step or layer by layer, on devices on which seats never lack
+blocks; or apart, where each request reserves blocks for its whole answer, so that others wait for them. A tier is a dict of
 units; what goes first is found by a look at all of them. The tokens that each request finds on the device and in each tier, its
 replica and its end must be the same, and so must the loads in moves.csv. Times are ns.
 """
@@ -19,7 +20,7 @@ import tempfile
 
 from routing import ns
 
-BLOCK = 16
+BLOCK, LAYERS = 16, 32    # llama-2-7b
 NAMES = ('host', 'disk', 'store')
 STEP_ENDS, LOAD_ENDS, STORE_ENDS = range(3)    # the order of events at one time
 
@@ -89,8 +90,7 @@ class Tier:
         begin_first = self.rules['begin_first']
         own = names if begin_first else before + names
         found = [name for name in names if name in self.units]
-        grows = len(found) < len(names)
-        touched = [name for name in own if name in self.units and (grows or name in found)]
+        touched = [name for name in own if name in self.units]
         for name in found:
             self.units[name].n_uses += 1
         self.use(touched, 0)
@@ -146,7 +146,7 @@ class Request:
     def __init__(self, number, row):
         self.number = number
         self.at, self.n_prompt, self.n_output, self.group, self.n_prefix = row
-        self.blocks, self.n_held, self.n_out, self.n_offered = [], 0, 0, {}
+        self.blocks, self.n_held, self.n_computed, self.n_loading, self.n_out, self.n_offered = [], 0, 0, 0, 0, {}
         self.found = self.end = self.replica = None
 
     def is_shared(self, i):
@@ -162,7 +162,7 @@ class Replica:
         for above, tier in zip(tiers, tiers[1:]):
             above.below = tier if tier.evicted else None
         self.device = Device(n_blocks, tiers[0] if tiers[0].evicted else None)
-        self.waiting, self.running, self.step = [], [], None
+        self.waiting, self.loaded, self.running, self.step = [], [], [], None
         self.n_awaited, self.link_free = 0, {}
 
     def look_up(self, r):
@@ -187,6 +187,13 @@ class Replica:
         self.link_free[tier, to_tier] = max(busy, self.fleet.now) + tier.rules['piece'] * n_blocks
         return self.link_free[tier, to_tier] + tier.rules['latency']
 
+    def send_by_layers(self, tier, n, n_so_far, n_all, step_ns):
+        """The step waits for the loads of a plan from a tier together, so that it ends with the last one's last layer; of this
+        wait each load has its share."""
+        ns, all_ns = tier.rules['piece'] * (n_so_far + n), tier.rules['piece'] * n_all
+        wait = max(all_ns // LAYERS, all_ns - step_ns * (LAYERS - 1) // LAYERS)
+        return self.send(tier, False, n) - ns + wait * (n_so_far + n) // n_all
+
     def use(self, r, tier, units):
         """The load of one request from one tier; units that its blocks have pushed out are loaded all the same."""
         left = [name for name, _ in units if tier.has(name)]
@@ -202,41 +209,95 @@ class Replica:
             unit.n_loads += 1
         return r, tier, sum(n for _, n in units), held
 
-    def start(self, r):
-        hit, found, n = self.look_up(r)
+    def compute(self, r, left):
+        """The next chunk of a prompt takes its blocks. Those that are shared can be found from now on: publish scheduled."""
+        n_chunk = min(left, r.n_prompt - r.n_computed)
+        r.n_computed += n_chunk
+        while r.n_held * BLOCK < r.n_computed:
+            self.device.take()
+            r.n_held += 1
+        return n_chunk
+
+    def publish(self, r):
+        r.blocks += [self.device.add(r.name(i), i) for i in range(len(r.blocks), min(r.n_prefix, r.n_computed) // BLOCK)]
+
+    def need(self, r):
+        """Blocks that it takes at once; 0: those of a chunk."""
+        return -(-(r.n_prompt + r.n_output) // BLOCK) if self.fleet.rules['apart'] else 0
+
+    def fits(self, r, hit):
+        idle = sum(block.n_owners == 0 and block not in hit for block in self.device.blocks)
+        return self.need(r) - len(hit) <= self.device.n_empty + idle
+
+    def start(self, r, left, hit, found, n):
+        """The tokens that it computes now, and its loads, apart from which it has to wait."""
         self.device.clock += 1
         for block in hit:
             block.n_owners += 1
             block.used = self.device.clock
-        r.n_held = -(-r.n_prompt // BLOCK)
-        for _ in range(r.n_held - len(hit)):
+        r.blocks, r.n_held, r.n_computed = hit, len(hit), n * BLOCK
+        while r.n_held < self.need(r):
             self.device.take()
+            r.n_held += 1
+        waits = self.fleet.rules['apart'] and any(tier.linked for tier, _, _ in found)
+        n_chunk = 0 if waits else self.compute(r, left)
         by_tier = [(tier, [(name, k) for t, name, k in found if t is tier]) for tier in self.tiers]
         r.found = {tier.name: sum(k for _, k in units) * BLOCK for tier, units in by_tier}
         r.found['device'] = len(hit) * BLOCK
-        loads = [self.use(r, tier, units) for tier, units in by_tier if units]
-        shared = range(len(hit), r.n_prefix // BLOCK)
-        r.blocks = hit + [self.device.add(r.name(i), i) for i in shared]    # found from now on: publish scheduled
-        return r.n_prompt - n * BLOCK, [load for load in loads if load]
+        loads = [load for load in (self.use(r, tier, units) for tier, units in by_tier if units) if load]
+        if waits:
+            r.n_loading = len(loads)
+        else:
+            self.publish(r)
+        return n_chunk, loads
 
     def plan(self):
-        if self.step is not None or not (self.waiting or self.running):
+        if self.step is not None or not (self.waiting or self.loaded or self.running):
             return
-        n_tokens, loads, starts = 0, [], []
+        n_tokens, loads, prompts, decodes, left = 0, [], [], [], self.fleet.rules['budget']
         for r in self.running:
+            if r.n_computed < r.n_prompt:
+                n = self.compute(r, left)
+                self.publish(r)
+                prompts.append(r)
+                n_tokens, left = n_tokens + n, left - n
+                continue
+            decodes.append(r)
+            left -= 1
             if r.n_held * BLOCK < r.n_prompt + r.n_out:
                 self.device.take()
                 r.n_held += 1
-        while self.waiting and len(self.running) + len(starts) < self.n_seats:
-            starts.append(self.waiting.pop(0))
-            n, asked = self.start(starts[-1])
-            n_tokens += n
+        while (self.loaded or self.waiting) and left > 0 and len(self.running) < self.n_seats:
+            if self.loaded:
+                r = self.loaded.pop(0)
+                n, asked = self.compute(r, left), []
+                self.publish(r)
+            else:
+                hit, found, n_found = self.look_up(self.waiting[0])
+                if not self.fits(self.waiting[0], hit):
+                    break
+                r = self.waiting.pop(0)
+                n, asked = self.start(r, left, hit, found, n_found)
             loads += asked
+            if r.n_loading == 0:
+                self.running.append(r)
+                prompts.append(r)
+                n_tokens, left = n_tokens + n, left - n
+        step_ns = self.fleet.rules['step'] + self.fleet.rules['token'] * n_tokens
+        n_sent = dict.fromkeys(self.tiers, 0)
         for r, tier, n, held in loads:
-            self.n_awaited += 1
-            self.fleet.push(self.send(tier, False, n), LOAD_ENDS, r.number, lambda *of: self.end_load(*of), r, tier, n, held)
+            self.n_awaited += r.n_loading == 0
+            if self.fleet.rules['layers']:
+                n_all = sum(n for _, of, n, _ in loads if of is tier)
+                at = self.send_by_layers(tier, n, n_sent[tier], n_all, step_ns)
+            else:
+                at = self.send(tier, False, n)
+            n_sent[tier] += n
+            self.fleet.push(at, LOAD_ENDS, r.number, lambda *of: self.end_load(*of), r, tier, n, held)
         self.store()
-        self.step = (list(self.running), starts, self.fleet.rules['step'] + self.fleet.rules['token'] * n_tokens)
+        if not (decodes or prompts):
+            return
+        self.step = (decodes, prompts, step_ns)
         self.go()
 
     def go(self):
@@ -255,8 +316,14 @@ class Replica:
         self.fleet.loads.append((self.fleet.now, r.number, tier.name, n_blocks))
         for unit in held:
             unit.n_loads -= 1
-        self.n_awaited -= 1
-        self.go()
+        if r.n_loading == 0:
+            self.n_awaited -= 1
+            self.go()
+            return
+        r.n_loading -= 1
+        if r.n_loading == 0:
+            self.publish(r)
+            self.loaded.append(r)
 
     def offer(self, r, n, answers):
         for tier in self.tiers:
@@ -281,15 +348,15 @@ class Replica:
         self.device.n_empty += r.n_held - n
 
     def end_step(self):
-        decodes, starts, _ = self.step
+        decodes, prompts, _ = self.step
         self.step = None
-        for r in starts:
-            self.offer(r, r.n_prompt // BLOCK, False)
-        for r in decodes + starts:
+        for r in prompts:
+            self.offer(r, r.n_computed // BLOCK, False)
+        for r in decodes + [r for r in prompts if r.n_computed == r.n_prompt]:
             r.n_out += 1
             if r.n_out == r.n_output:
                 self.leave(r)
-        self.running = [r for r in decodes + starts if r.end is None]
+        self.running = [r for r in self.running if r.end is None]
         self.store()
 
 
@@ -335,8 +402,12 @@ def random_tier(rng):
 def random_fleet(rng):
     seats, most = rng.choice([1, 1, 2, 3]), rng.choice([4, 6, 8])    # blocks of a prompt at most; an answer has one or two more
     names = rng.choice([['host'], ['disk'], ['store'], ['host', 'disk'], ['host', 'store'], ['host', 'disk', 'store']])
-    rules = {'replicas': rng.choice([1, 1, 2, 3]), 'seats': seats, 'blocks': seats * (most + 2) + rng.choice([0, 0, 1, 3]),
-             'step': 10 ** 7, 'token': rng.choice([0, 10 ** 5]), 'tiers': {name: random_tier(rng) for name in names}}
+    loads = rng.choice(['before', 'layers', 'apart'])
+    apart = loads == 'apart'
+    rules = {'loads': loads, 'apart': apart, 'layers': loads == 'layers', 'replicas': rng.choice([1, 1, 2, 3]), 'seats': seats, 'blocks': seats * (most + 2) + rng.choice([0, 0, 1, 3]),
+             'budget': rng.choice([8192, 8192, seats + 20, 64, 100]), 'step': 10 ** 7, 'token': rng.choice([0, 10 ** 5]), 'tiers': {name: random_tier(rng) for name in names}}
+    if apart:
+        rules['blocks'] = most + 2 + rng.choice([0, 2, 5, 20])
     together, n_groups = rng.random() < 0.3, rng.choice([2, 3])    # together: each replica gets one at the same time
     rows, at = [], 0
     for i in range(rng.choice([15, 30, 60])):
@@ -351,27 +422,30 @@ def word(value):
     return str(value).lower()
 
 
-def tier_text(name, t):
+def tier_text(name, t, loads):
     return (f'{name}: {{blocks: {t["units"] * t["unit"]}, unit_tokens: {t["unit"] * BLOCK}, stores: {t["stores"]}, '
             f'evict: {t["evict"]}, keeps: {word(t["keeps"])}, begin_first: {word(t["begin_first"])}, answers: {word(t["answers"])}, '
-            f'store_after: {t["store_after"]}, min_tokens: {t["min_tokens"]}, loads: before, pieces: blocks, gb_per_s: 0, '
+            f'store_after: {t["store_after"]}, min_tokens: {t["min_tokens"]}, loads: {loads}, pieces: blocks, gb_per_s: 0, '
             f'latency_s: {t["latency"] / 1e9:.9f}, piece_s: {t["piece"] / 1e9:.9f}}}')
 
 
 def fly(inflight, folder, rules, rows):
+    admit = '{policy: reserve, for: declared}' if rules['apart'] else 'chunk-fits'
     with open(f'{folder}/trace.csv', 'w') as out:
         out.write('arrival_s,prompt_tokens,output_tokens,prefix_group,prefix_tokens\n')
         out.writelines(f'{at / 1e9:.9f},{prompt},{output},{group},{prefix}\n' for at, prompt, output, group, prefix in rows)
     with open(f'{folder}/config.yaml', 'w') as out:
-        out.write(f'''workload: {{trace: {folder}/trace.csv, format: inflight, arrivals: {{process: trace}}}}
+        out.write(f'''model: llama-2-7b
+workload: {{trace: {folder}/trace.csv, format: inflight, arrivals: {{process: trace}}}}
 serving:
   preset: vllm-v1-2026-08
   max_model_len: 4096
-  batching: {{max_seqs: {rules['seats']}}}
+  batching: {{max_seqs: {rules['seats']}, max_batched_tokens: {rules['budget']}}}
+  admit: {admit}
   kv:
     num_blocks: {rules['blocks']}
     null_blocks: 0
-    tiers: {{{', '.join(tier_text(name, tier) for name, tier in rules['tiers'].items())}}}
+    tiers: {{{', '.join(tier_text(name, tier, rules['loads']) for name, tier in rules['tiers'].items())}}}
 cost: {{model: linear, step_s: {rules['step'] / 1e9}, prefill_token_s: {rules['token'] / 1e9}}}
 cluster: {{replicas: {rules['replicas']}}}
 ''')
@@ -409,7 +483,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     os.environ['INFLIGHT_DATA'] = sys.argv[2]
-    n = int(sys.argv[3]) if len(sys.argv) > 3 else 200
+    n = (int(sys.argv[3]) if len(sys.argv) > 3 else 200) * (10 if os.environ.get('TESTS') == 'long' else 1)
     n_loads, n_tokens = map(sum, zip(*[compare(sys.argv[1], number) for number in range(n)]))
     print(f'tiers: {n} set-ups, {n_loads} loads, {n_tokens} tokens found below the device')
     sys.exit(n_loads < n or n_tokens < 50 * n)
