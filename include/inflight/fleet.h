@@ -36,9 +36,11 @@ struct ifl_load {
     /* Constant during a run. */
     const struct ifl_limits *limits;
     unsigned roles; /* bits of enum ifl_role */
-    int64_t taken_ns;
-    uint64_t n_sent; /* of n_routed, those that the report does not include; 0 if it is exact */
-    uint32_t pool;   /* number of its pool (cluster.pools, in the order of the file), from 0 */
+    /* Of the report. */
+    int64_t taken_ns; /* now if it is exact; 0 if none has come yet */
+    uint64_t n_sent;  /* of n_routed, those that the report does not include; 0 if it is exact */
+    uint32_t pool;    /* constant: number of its pool (cluster.pools, in the order of the file),
+                         from 0 */
     /* Of the report: requests that are being moved to this replica from other replicas. A request
      * that has left since counts until its transfer has ended. The sending replica counts a request
      * as long as it computes tokens of it, and keeps its blocks until the transfer has ended. */

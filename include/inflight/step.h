@@ -70,9 +70,9 @@ struct ifl_view {
     struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
     /* An order calls it when the key of the request has changed. Update the module's state first:
      * `rank` is called within the call if the request waits. No effect for a request that neither
-     * waits, runs nor is swapped, or that was pushed to the front of waiting. Only from hooks and
-     * from `keys` of an order; in on_join, on_undo and on_preempt not for the hook's own request.
-     */
+     * waits, runs nor is swapped, or that was pushed to the front of waiting; nor in on_join,
+     * on_undo and on_preempt for the hook's own request, which is ranked after the hook. Only from
+     * hooks and from `keys` of an order. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* earlier plans of this same step; none of them gave a token */
     int32_t slot; /* pipeline slot of the step, below limits->max_in_flight; 0: there are none */
@@ -219,8 +219,8 @@ struct ifl_step_ops {
     /* The parent of `node` in the radix cache's tree; 0 (the root) for the root and for a number
      * that is no node. */
     uint32_t (*above)(struct ifl_step *, uint32_t node);
-    /* Free device blocks, 0 or more, that the request would take so that each of its sequences
-     * holds `hold_tokens` tokens, counted in K/V slots (ifl_n_slots) if it has given some up:
+    /* Free device blocks that the request would take so that each of its sequences holds
+     * `hold_tokens` tokens (negative: 0), in K/V slots (ifl_n_slots) if it has given some up:
      *   - the blocks that it lacks;
      *   - of a waiting request, also the blocks of its hit that no other request uses;
      *   - of a request that does not run, also those of its adapter if the pool holds adapters and

@@ -50,12 +50,20 @@ static void bring(struct routing *routing, uint32_t i, enum routing_look look)
         routing->bring(routing->bring_context, i, look, routing->asked);
 }
 
+/* An exact report is of now, whenever the load was noted. */
+static void date(const struct routing *routing, struct ifl_load *load)
+{
+    if (!news_are_old(&routing->news))
+        load->taken_ns = routing->fleet.pub.now_ns;
+}
+
 static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 {
     struct routing *routing = routing_of(fleet);
     const size_t at = asked_about(routing, i);
     routing->n_looks++;
     bring(routing, (uint32_t)at, LOOKS_AT_LOAD);
+    date(routing, &routing->loads[at]);
     return &routing->loads[at];
 }
 
@@ -411,7 +419,11 @@ static uint64_t print_of(const struct routing *routing, const struct ifl_request
 
 static uint64_t print_before(const struct routing *routing, const struct ifl_request *r)
 {
-    return IFL_RARE(routing->checks) ? print_of(routing, r) : 0;
+    if (!IFL_RARE(routing->checks))
+        return 0;
+    for (uint32_t i = 0; i < routing->n; i++) /* as load_of will */
+        date(routing, &routing->loads[i]);
+    return print_of(routing, r);
 }
 
 static void check_print(struct routing *routing, const struct ifl_request *r, uint64_t before,

@@ -46,6 +46,7 @@ struct plan {
     bool pads_for_ended;  /* the step computes for requests that have ended */
     bool overruled; /* one admit module accepted a request that a later one refused: the first may
                        refuse it later */
+    bool rooming;   /* a module answers `room`, in which it may not ask for the room */
     bool answering; /* a module answers a question in which it may not ask the step for another
                        answer */
     bool ranking;   /* the order module is called for keys of ranked lists, or for when keys
@@ -131,6 +132,11 @@ static inline void plan_return(struct plan *plan, const struct ifl_policy *befor
 static inline void plan_set_answering(struct plan *plan, bool answering)
 {
     plan->answering = answering;
+}
+/* rooming: `room` of an admit module is being called. */
+static inline void plan_set_rooming(struct plan *plan, bool rooming)
+{
+    plan->rooming = rooming;
 }
 /* ranking: the order module is being called for keys, or for when keys change. */
 static inline void plan_set_ranking(struct plan *plan, bool ranking)

@@ -174,13 +174,22 @@ static int32_t last_name(const struct live_request *r)
     return r->n_names > 0 ? (int32_t)r->blocks[r->n_names - 1] : -1;
 }
 
-/* Publishes blocks that no request can look for. Where they need no numbers, one entry stands for
- * all of them; or none, since r gives them up now (joins_runs). */
+/* True if one entry may stand for blocks that no request can look for: they need no numbers, and
+ * the evict module would rank all alike. A tree ranks a node as one. */
+static bool makes_runs(const struct replica *replica)
+{
+    const struct ifl_evict_ops *evict = &replica->fixed.evict;
+    return replica->kv.device.tallied &&
+           (is_tree(replica) || evict->ignores_depth || evict->by_last_use);
+}
+
+/* Publishes blocks that no request can look for, as a run if that may be; or none of them, since r
+ * gives them up now (joins_runs). */
 static void publish_rest(struct replica *replica, struct live_request *r, int32_t from, int32_t to)
 {
     if (replica->kv.device.cache.joins_runs)
         return;
-    const int32_t step = replica->kv.device.tallied ? to - from : 1;
+    const int32_t step = makes_runs(replica) ? to - from : 1;
     for (int32_t i = from; i < to; i += step) {
         const int32_t before = last_name(r);
         kv_cache_publish_run(&replica->kv.device.cache, next_name(replica, r), step, before,
@@ -247,8 +256,9 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
     const int32_t n_shareable = replica_full_blocks(replica, kv_shareable_tokens(r));
     const int32_t n_sought = of_its_own == KV_SOUGHT_BY_NONE ? ifl_min(n, n_shareable) : n;
     const int32_t n_first = ifl_max(r->n_published, n_sought);
-    if (live_reserve_blocks(r, n_first + 1) < 0 ||
-        kv_reserve_names(&replica->kv.device, n_first - r->n_published + 1) < 0)
+    const int32_t n_named = makes_runs(replica) ? n_first + 1 : n;
+    if (live_reserve_blocks(r, n_named) < 0 ||
+        kv_reserve_names(&replica->kv.device, n_named - r->n_published) < 0)
         return;
     if (is_tree(replica))
         kv_cache_tick(cache);

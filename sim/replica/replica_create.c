@@ -42,7 +42,7 @@ static void rerank(const struct ifl_view *view, const struct ifl_request *reques
         replica_note_rank(replica, RANKED_RUNNING, r);
     if (request->state == IFL_SWAPPED)
         replica_note_rank(replica, RANKED_SWAPPED, r);
-    if (request->state == IFL_WAITING)
+    if (request->state == IFL_WAITING && r->ticket != 0) /* 0: it is about to wait */
         waiting_rerank(&replica->here.waiting, r, replica_rank(replica, r),
                        ifl_queued_since_ns(request));
 }

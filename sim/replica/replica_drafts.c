@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "replica/step_limits.h"
+
 /* ---- what is guessed ---- */
 
 /* The answer, if it makes sense; else 0, and a breach of the contract. */
@@ -24,6 +26,11 @@ static int32_t ask_anew(struct replica *replica, const struct ifl_request *r)
     const struct module *draft = &replica->fixed.modules[IFL_DRAFT];
     const struct ifl_policy *before = plan_call(&replica->plan, draft->policy);
     const bool answered = replica->plan.answering;
+    if (IFL_RARE(answered && before == draft->policy)) {
+        plan_return(&replica->plan, before);
+        step_breach(replica, step_no_question);
+        return 0;
+    }
     plan_ask(&replica->plan, IFL_DRAFT);
     plan_set_answering(&replica->plan, true);
     const uint64_t print = replica_print(replica, &r, 1);

@@ -71,7 +71,7 @@ IFL_HOT static int32_t op_need(struct ifl_step *step, const struct ifl_request *
         return 0;
     step_sync(replica_of(step), live(r));
     replica_look_up(replica_of(step), live(r));
-    return replica_need(replica_of(step), live(r), hold_tokens);
+    return replica_need(replica_of(step), live(r), ifl_max(hold_tokens, 0));
 }
 
 static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)

@@ -218,7 +218,9 @@ static double room_by(struct replica *replica, const struct module *module, doub
 {
     struct ifl_step *step = &replica->plan.step;
     const struct ifl_policy *before = plan_call(&replica->plan, module->policy);
+    plan_set_rooming(&replica->plan, true);
     const double room = module->policy->ops.admit->room(module->self, &replica->view, step, enough);
+    plan_set_rooming(&replica->plan, false);
     plan_return(&replica->plan, before);
     if (IFL_RARE(replica->said.checks))
         say_room(replica, module, room);
@@ -232,6 +234,10 @@ double step_room(struct ifl_step *step, double enough)
 {
     struct replica *replica = replica_of(step);
     double least = INFINITY;
+    if (IFL_RARE(replica->plan.rooming)) {
+        step_breach(replica, step_no_question);
+        return enough;
+    }
     FOR_EACH_LISTENER (module, &replica->on, &replica->on.admission) {
         if (!module->policy->ops.admit->room)
             continue;

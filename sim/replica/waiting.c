@@ -486,7 +486,7 @@ IFL_HOT struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2
     }
     for (;;) {
         const size_t i = near->head + (uint32_t)at[1];
-        if (i == near->tail) {
+        if (i >= near->tail) { /* beyond it: a cursor of an earlier plan */
             if (!bring_near(waiting))
                 return NULL;
             waiting_renew(waiting, at);

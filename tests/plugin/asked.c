@@ -78,7 +78,8 @@ enum admit_way {
     HOLDS_LESS_THAN_NOTHING,
     WRITES_WHEN_ASKED,
     ASKS_WHICH_TOOK_PART,
-    ASKS_WHICH_TOOK_PART_IN_A_HOOK
+    ASKS_WHICH_TOOK_PART_IN_A_HOOK,
+    ASKS_FOR_ROOM_FOR_ROOM
 };
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -92,6 +93,13 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     return ifl_admission(IFL_YES, way_of(self) == HOLDS_LESS_THAN_NOTHING ? -7 : 0);
 }
 
+static double room(const void *self, const struct ifl_view *view, struct ifl_step *step,
+                   double enough)
+{
+    (void)view;
+    return way_of(self) == ASKS_FOR_ROOM_FOR_ROOM ? ifl_room(step, enough) : enough;
+}
+
 static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     if (way_of(self) == ASKS_WHICH_TOOK_PART_IN_A_HOOK)
@@ -100,7 +108,19 @@ static void on_start(void *self, const struct ifl_view *view, const struct ifl_r
 
 /* ---- a batching module ---- */
 
-enum batching_way { ASKS_FOR_TOO_MUCH, ASKS_FOR_LESS_THAN_NOTHING, GIVES_AND_HOLDS_LESS };
+enum batching_way {
+    ASKS_FOR_TOO_MUCH,
+    ASKS_FOR_LESS_THAN_NOTHING,
+    GIVES_AND_HOLDS_LESS,
+    RERANKS_AND_NEEDS_LESS
+};
+
+/* Both have no effect: the request is ranked after the hook. */
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    if (way_of(self) == RERANKS_AND_NEEDS_LESS)
+        ifl_rerank(view, r);
+}
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
@@ -111,9 +131,11 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     for (size_t i = 0; i < running.n; i++)
         (void)ifl_schedule(step, running.of[i], ifl_todo(running.of[i]),
                            way_of(self) == GIVES_AND_HOLDS_LESS ? -1 : 0);
-    if (r && way_of(self) != GIVES_AND_HOLDS_LESS)
+    if (r && way_of(self) == RERANKS_AND_NEEDS_LESS && ifl_need(step, r, -2000000000) != 0)
+        ifl_reject(step, r);
+    else if (r && way_of(self) < GIVES_AND_HOLDS_LESS)
         (void)ifl_ask(step, r, way_of(self) == ASKS_FOR_TOO_MUCH ? ifl_todo(r) + 1 : -2);
-    if (r)
+    if (r && r->state == IFL_WAITING)
         (void)ifl_start(step, r, ifl_todo(r));
 }
 
@@ -125,10 +147,12 @@ struct guesses {
     int32_t n_left, n_asked;
 };
 
+enum most_way { SAYS_FOUR, DIVIDES_BY_ZERO, EXITS, GUESSES_BY_ITS_GUESS };
+
 static int32_t guess(const void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    (void)view;
-    (void)r;
+    if (way_of(self) == GUESSES_BY_ITS_GUESS)
+        return ifl_drafts(ifl_plan(view), r);
     return ((const struct guesses *)ifl_state(self))->n_left > 0 ? 0 : 4;
 }
 
@@ -155,8 +179,6 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     (void)end;
     guesses->n_left -= guesses->n_left > 0;
 }
-
-enum most_way { SAYS_FOUR, DIVIDES_BY_ZERO, EXITS };
 
 static int32_t most(const void *params_of)
 {
@@ -216,7 +238,7 @@ static size_t pick_decode(const void *self, const struct ifl_fleet *fleet)
 
 static const struct ifl_route_ops route_ops = {.pick = pick, .pick_decode = pick_decode};
 static const struct ifl_order_ops order_ops = {.rank = rank, .keys = keys};
-static const struct ifl_admit_ops admit_ops = {.ask = ask};
+static const struct ifl_admit_ops admit_ops = {.ask = ask, .room = room};
 static const struct ifl_batching_ops batching_ops = {.plan = plan};
 static const struct ifl_draft_ops backs_off_ops = {.ask = guess, .most = most};
 static const struct ifl_draft_ops in_turn_ops = {.ask = guess_in_turn, .most = most};
@@ -238,6 +260,7 @@ static const struct ifl_policy batching = {.kind = IFL_BATCHING,
                                            .name = "asked",
                                            .doc = "asks for nonsense",
                                            PARAMS,
+                                           .on_join = on_join,
                                            .ops.batching = &batching_ops};
 static const struct ifl_policy backs_off = {.kind = IFL_DRAFT,
                                             .name = "backs-off",

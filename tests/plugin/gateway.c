@@ -111,6 +111,14 @@ static struct ifl_route in_time(const void *self, const struct ifl_fleet *fleet)
                : ifl_send_pair(ifl_least(fleet, IFL_PREFILLS), ifl_least(fleet, IFL_DECODES));
 }
 
+/* An exact load is of now. */
+static struct ifl_route while_dated(const void *self, const struct ifl_fleet *fleet)
+{
+    const size_t i = ifl_least(fleet, IFL_PREFILLS);
+    (void)self;
+    return ifl_load_of(fleet, i)->taken_ns == fleet->now_ns ? ifl_send(i) : ifl_shed("it is old");
+}
+
 static int64_t balance(void *self, const struct ifl_fleet *fleet)
 {
     (void)self;
@@ -132,6 +140,7 @@ static const struct ifl_route_ops own_ops = {
     .on_first_token = on_first_token,
     .on_end = on_end,
 };
+static const struct ifl_route_ops dated_ops = {.pick = while_dated};
 static const struct ifl_route_ops clock_ops = {
     .pick = in_time, .on_sent = tick, .on_first_token = tick, .on_end = tick};
 static const struct ifl_route_ops balance_ops = {.pick = gate, .balance = balance};
@@ -169,6 +178,13 @@ static const struct ifl_policy clock_policy = {
     .doc = "the least prompts, while no time goes back",
     .replica_bytes = sizeof(struct clock),
     .ops.route = &clock_ops,
+};
+
+static const struct ifl_policy dated_policy = {
+    .kind = IFL_ROUTE,
+    .name = "while-dated",
+    .doc = "the least requests, while loads are of now",
+    .ops.route = &dated_ops,
 };
 
 #if defined(ASKS_FOR_HOOK)
@@ -219,7 +235,7 @@ static const struct ifl_policy later = {
 #endif
 
 #ifdef ASKS_FOR_LATER
-IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &clock_policy, &later);
+IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &clock_policy, &dated_policy, &later);
 #else
-IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &clock_policy);
+IFL_POLICIES(&gate_policy, &turn_policy, &own_policy, &clock_policy, &dated_policy);
 #endif

@@ -267,8 +267,7 @@ static bool is_wanted(const struct ifl_cached *cached)
     return kv_entry(shown->cache, shown->block)->wanted;
 }
 
-/* As if its prefix had so many tokens. */
-static struct kv_rank rank_at(struct kv_cache *cache, uint32_t block, int32_t depth_tokens)
+static struct kv_rank rank_of(struct kv_cache *cache, uint32_t block)
 {
     const struct kv_entry *entry = kv_entry(cache, block);
     const struct shown_block shown = {.cache = cache,
@@ -276,17 +275,12 @@ static struct kv_rank rank_at(struct kv_cache *cache, uint32_t block, int32_t de
                                       .pub = {.last_used = entry->last_used,
                                               .last_used_ns = entry->last_used_ns,
                                               .n_uses = kv_entry_uses(entry),
-                                              .depth_tokens = depth_tokens,
+                                              .depth_tokens = entry->depth_tokens,
                                               .wanted = is_wanted}};
     const struct kv_cache_options *o = &cache->options;
     return (struct kv_rank){.key = o->evict->key(o->evict_self, o->view, &shown.pub),
                             .touched = entry->last_used,
-                            .depth_tokens = depth_tokens};
-}
-
-static struct kv_rank rank_of(struct kv_cache *cache, uint32_t block)
-{
-    return rank_at(cache, block, kv_entry(cache, block)->depth_tokens);
+                            .depth_tokens = entry->depth_tokens};
 }
 
 static void offer(struct kv_cache *cache, uint32_t block)
@@ -421,23 +415,24 @@ static struct kv_loss lose_leaf(struct kv_cache *cache, int32_t block, uint32_t 
 
 /* Evicts the last blocks of a run, at least one of which remains.
  *   - If the shorter run is certain to stay first in line: up to n_most blocks at once.
- *   - Otherwise: one block. The run is ranked again, since it is less deep now. Its depth is that
- *     of its seat, so that it stays as it was until then. */
+ *   - Otherwise: one block. The run keeps its key, and is less deep now. Its depth is that of its
+ *     seat, so that it stays as it was until then. */
 static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n_most)
 {
     struct kv_entry *entry = kv_entry(cache, name);
     const int32_t block_tokens = entry->cached ? cache->options.block_tokens : 0;
     int32_t n = n_most < entry->n_run ? n_most : entry->n_run - 1;
     const bool stays =
-        cache->options.evict->ignores_depth &&
         kv_evictor_shorten_first(&cache->evictor, name, entry->depth_tokens - n * block_tokens);
     n = stays ? n : 1;
     entry->n_run -= n;
     if (cache->options.below && entry->cached)
         drop_below(cache, name, n);
     if (!stays)
-        kv_evictor_rerank_first(&cache->evictor,
-                                rank_at(cache, name, entry->depth_tokens - block_tokens));
+        kv_evictor_rerank_first(
+            &cache->evictor, (struct kv_rank){.key = entry->seat.key,
+                                              .touched = entry->last_used,
+                                              .depth_tokens = entry->depth_tokens - block_tokens});
     return (struct kv_loss){.n_blocks = n};
 }
 
