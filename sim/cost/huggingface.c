@@ -394,8 +394,25 @@ static const struct {
                 "the further states of AltUp, are not modelled"},
     {"gemma4", "KV heads of one number and width: numbers and widths that depend on the layer are "
                "not modelled"},
-    {"mimo_v2_flash", "KV heads of one number and width: numbers that depend on the layer, and "
-                      "values narrower than keys, are not modelled"},
+    {"deepseek_v4",
+     "K/V of every token: K/V that is compressed by other ratios from layer to layer, "
+     "and hidden states of several rows, are not modelled"},
+    {"deepseek_ref", "K/V of every token: this is DeepSeek-V4, of which K/V that is compressed by "
+                     "other ratios from layer to layer is not modelled"},
+    {"minimax_m3",
+     "attention to all tokens or to a window: blocks of K/V that an indexer picks are "
+     "not modelled"},
+    {"kimi_k3", "a residual of one layer: attention over the residuals of blocks of layers, and "
+                "gated experts of a latent, are not modelled"},
+    {"step3p5", "attention of one shape: query heads of numbers that depend on the layer are not "
+                "modelled"},
+    {"step3p7", "attention of one shape: query heads of numbers that depend on the layer are not "
+                "modelled"},
+    {"nemotron-nas",
+     "layers of one shape: attention and MLPs of sizes that depend on the layer are "
+     "not modelled"},
+    {"mimo_v2", "KV heads of one number and width: numbers that depend on the layer, and "
+                "values narrower than keys, are not modelled"},
 };
 
 enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures, MAX_OUTER = 64 };

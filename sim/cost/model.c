@@ -52,8 +52,8 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
     const int64_t queries = query_columns(model, h) + gates * d_head;
     linears[0] = (struct model_linear){"qkv", queries + kept, d};
     linears[1] = (struct model_linear){"out", d, h * value};
-    linears[2] = (struct model_linear){"mlp up", up, d};
-    linears[3] = (struct model_linear){"mlp down", d, f};
+    linears[2] = (struct model_linear){"mlp up", up, model_expert_width(model)};
+    linears[3] = (struct model_linear){"mlp down", model_expert_width(model), f};
 }
 
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel)
@@ -91,6 +91,11 @@ static int64_t layer_biases(const struct model *model, const struct model_linear
 static int64_t mlp_matrices(const struct model *model, int64_t columns)
 {
     return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * model->d_model;
+}
+
+static int64_t expert_matrices(const struct model *model, int64_t columns)
+{
+    return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * model_expert_width(model);
 }
 
 static int64_t attention_matrices(const struct model *model, int32_t tensor_parallel)
@@ -137,7 +142,7 @@ static int64_t matrices_of(const struct model *model, int32_t tensor_parallel, e
         return routed_layers(model) *
                mlp_matrices(model, model_shared_columns(model, tensor_parallel));
     case MODEL_PART_EXPERTS:
-        return has_experts ? routed_layers(model) * mlp_matrices(model, columns) : 0;
+        return has_experts ? routed_layers(model) * expert_matrices(model, columns) : 0;
     case MODEL_PARTS:
         break;
     }

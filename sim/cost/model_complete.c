@@ -170,7 +170,8 @@ static const char *refuse_experts(const struct model *model, struct ifl_error *e
     const struct named_width of[] = {{"first_dense_layers", model->first_dense_layers},
                                      {"d_ffn_dense", model->d_ffn_dense},
                                      {"shared_experts", model->shared_experts},
-                                     {"d_ffn_shared", model->d_ffn_shared}};
+                                     {"d_ffn_shared", model->d_ffn_shared},
+                                     {"d_expert", model->d_expert}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].width > 0) {
             ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none without n_experts", of[i].name,

@@ -76,6 +76,8 @@ static const struct ifl_param fields[] = {
     {COUNT(first_dense_layers, 0, 0, IFL_MODEL_MAX_LAYERS, "layers",
            "at the front, with one MLP of d_ffn_dense in place of experts")},
     {COUNT(d_ffn_dense, 0, 0, IFL_MODEL_MAX_D_FFN, "elements", "width of their MLP")},
+    {COUNT(d_expert, 0, 0, IFL_MODEL_MAX_D_MODEL, "elements",
+           "width of what an expert reads and writes, if it is a latent; 0: d_model")},
     {COUNT(bare_layers, 0, 0, IFL_MODEL_MAX_LAYERS, "layers",
            "that have attention or a state alone, no MLP")},
     {COUNT(shared_experts, 0, 0, MODEL_MAX_EXPERTS, "experts",

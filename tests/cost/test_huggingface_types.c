@@ -221,6 +221,12 @@ Test(huggingface_types, kinds_of_layers_that_are_not_modelled)
     expect_config_json_refused("{\"model_type\": \"mimo_v2_flash\"}", "values narrower than keys");
     expect_config_json_refused("{\"model_type\": \"gemma4_text\"}",
                                "widths that depend on the layer");
+    expect_config_json_refused("{\"model_type\": \"deepseek_v4\"}", "compressed by other ratios");
+    expect_config_json_refused("{\"model_type\": \"minimax_m3_vl\"}", "an indexer picks are not");
+    expect_config_json_refused("{\"model_type\": \"kimi_k3\"}", "residuals of blocks of layers");
+    expect_config_json_refused("{\"model_type\": \"step3p7\"}", "numbers that depend on the layer");
+    expect_config_json_refused("{\"model_type\": \"nemotron-nas\"}",
+                               "sizes that depend on the layer");
 }
 
 static void expect_suggestion(const char *type, const char *near)
