@@ -93,6 +93,7 @@ static void cut_layers(const struct model *target, int32_t layers, struct model 
     model_stage(target, ifl_min(ifl_max(layers, 1), target->layers), head);
     head->layers = layers;
     head->window_layers = ifl_min(head->window_layers, layers);
+    head->index_layers = ifl_min(head->index_layers, layers);
 }
 
 /* A layer of experts becomes a dense one of the columns that a token uses. */

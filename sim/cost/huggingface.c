@@ -137,12 +137,42 @@ void hf_read_deepseek(struct ifl_hf_config *config, struct model *model)
 }
 
 /* DeepSeek-V3.2, and GLM-5 (configuration_deepseek_v32.py, configuration_glm_moe_dsa.py). */
+/* True if the layer takes the tokens that an earlier one's indexer picked: by the list of GLM-5.2,
+ * or by its period (index_topk_freq; vllm/model_executor/models/deepseek_v2.py). */
+static bool shares_index(struct ifl_hf_config *config, int32_t layer, int32_t period,
+                         int32_t offset)
+{
+    static const char key[] = "indexer_types";
+    const json_t *types = ifl_hf_value(config->root, key);
+    const json_t *type = json_array_get(types, (size_t)layer);
+    const char *word = json_string_value(type);
+    const int32_t behind = layer - offset + 1;
+    if (!types)
+        return behind > 0 && behind % period != 0;
+    if (!word || (strcmp(word, "full") != 0 && strcmp(word, "shared") != 0))
+        ifl_hf_fail(config, key, type ? type : types, "full or shared for each layer");
+    return word && strcmp(word, "shared") == 0;
+}
+
+static void read_index_layers(struct ifl_hf_config *config, struct model *model)
+{
+    const int32_t period = ifl_hf_count(config, "index_topk_freq", 1, IFL_MODEL_MAX_LAYERS);
+    const int32_t offset = hf_zero_or_count(config, "index_skip_topk_offset", IFL_MODEL_MAX_LAYERS);
+    int32_t n = 0;
+    for (int32_t layer = 0; layer < model->layers && !config->code; layer++)
+        n += !shares_index(config, layer, period, offset);
+    if (n == 0)
+        hf_refuse(config, "no layer has an indexer of its own", "one in the first layer");
+    model->index_layers = n < model->layers ? n : 0;
+}
+
 static void read_deepseek_sparse(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_deepseek(config, model);
     model->index_heads = hf_need(config, "index_n_heads", IFL_MODEL_MAX_HEADS);
     model->index_head_dim = hf_need(config, "index_head_dim", IFL_MODEL_MAX_D_HEAD);
     model->index_topk = hf_need(config, "index_topk", IFL_MODEL_MAX_TOKENS);
+    read_index_layers(config, model);
 }
 
 /* ---- grouped queries with experts or biases of other names ---- */

@@ -129,6 +129,8 @@ struct model {
     int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
     /* Latent attention to the tokens that an indexer picks (DeepSeek-V3.2); 0: to all tokens. */
     int32_t index_heads, index_head_dim, index_topk;
+    int32_t index_layers; /* those with an indexer, of which the others take the tokens (GLM-5.2);
+                           * 0: all */
     int32_t first_dense_layers,
         d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
     int32_t bare_layers;                  /* layers without an MLP behind their attention or
@@ -272,6 +274,13 @@ struct model_groups model_kv_groups(const struct model *model);
  * one. The tokens of a window before the last one need not begin with a block. */
 int32_t model_group_blocks(const struct model *model, int32_t tensor_parallel,
                            int32_t block_tokens);
+
+/* Layers with an indexer of their own. */
+static inline int32_t model_index_layers(const struct model *model)
+{
+    const int32_t n = model->index_layers > 0 ? model->index_layers : model->layers;
+    return model->index_topk > 0 ? n : 0;
+}
 
 /* Bytes that an indexer keeps of a token in a layer: a key of 8 bits an element, and its scale. */
 static inline double model_index_bytes(const struct model *model)

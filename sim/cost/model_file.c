@@ -73,6 +73,8 @@ static const struct ifl_param fields[] = {
            "of the indexer that picks the tokens that are attended to; 0: there is none")},
     {COUNT(index_head_dim, 0, 0, IFL_MODEL_MAX_D_HEAD, "elements", "width of one of them")},
     {COUNT(index_topk, 0, 0, IFL_MODEL_MAX_TOKENS, "tokens", "that it picks for each query")},
+    {COUNT(index_layers, 0, 0, IFL_MODEL_MAX_LAYERS, "layers",
+           "with an indexer, of which the others take the tokens; 0: all")},
     {COUNT(first_dense_layers, 0, 0, IFL_MODEL_MAX_LAYERS, "layers",
            "at the front, with one MLP of d_ffn_dense in place of experts")},
     {COUNT(d_ffn_dense, 0, 0, IFL_MODEL_MAX_D_FFN, "elements", "width of their MLP")},
