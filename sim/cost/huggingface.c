@@ -386,6 +386,8 @@ static const struct architecture {
     {"olmoe", hf_read_olmoe},
     {"granitemoe", hf_read_granitemoe},
     {"granitemoeshared", hf_read_granitemoe},
+    {"bailing_moe", hf_read_bailing},
+    {"bailing_moe_v2", hf_read_bailing},
     {"dbrx", hf_read_dbrx},
     {"longcat_flash", hf_read_longcat},
     {"glm4v_text", hf_read_glm4},
@@ -432,6 +434,12 @@ static const struct {
     {"minimax_m3",
      "attention to all tokens or to a window: blocks of K/V that an indexer picks are "
      "not modelled"},
+    {"bailing_hybrid",
+     "one kind of attention: latent attention in some layers and linear attention "
+     "in the others, as in Ling 2.5 and 3, is not modelled"},
+    {"bailing_moe_linear",
+     "one kind of attention: linear attention with groups of keys, as in Ring "
+     "2.0 linear, is not modelled"},
     {"kimi_k3", "a residual of one layer: attention over the residuals of blocks of layers, and "
                 "gated experts of a latent, are not modelled"},
     {"step3p5", "attention of one shape: query heads of numbers that depend on the layer are not "

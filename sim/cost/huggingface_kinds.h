@@ -120,6 +120,7 @@ void hf_read_phimoe(struct ifl_hf_config *config, struct model *model);
 void hf_read_hunyuan_moe(struct ifl_hf_config *config, struct model *model);
 void hf_read_olmoe(struct ifl_hf_config *config, struct model *model);
 void hf_read_granitemoe(struct ifl_hf_config *config, struct model *model);
+void hf_read_bailing(struct ifl_hf_config *config, struct model *model);
 void hf_read_dbrx(struct ifl_hf_config *config, struct model *model);
 void hf_read_glm4v_moe(struct ifl_hf_config *config, struct model *model);
 void hf_read_glm4_moe_lite(struct ifl_hf_config *config, struct model *model);

@@ -123,6 +123,34 @@ Test(huggingface_types, step3_to_the_parameter)
                       (56 * 49 * 3 * d * 5120 + 5 * dense) / 4));
 }
 
+/* inclusionAI/Ling-mini-2.0, of 16 billion parameters: 20 layers of 16 and 4 heads of 128 with
+ * norms of queries and keys, the first with an MLP of 5120, the others with 256 experts of 512 and
+ * a shared one. */
+Test(huggingface_types, ling_to_the_parameter)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"bailing_moe\", \"architectures\": [\"BailingMoeV2ForCausalLM\"],"
+        " \"num_hidden_layers\": 20, \"hidden_size\": 2048, \"intermediate_size\": 5120,"
+        " \"first_k_dense_replace\": 1, \"moe_intermediate_size\": 512,"
+        " \"moe_shared_expert_intermediate_size\": 512, \"num_shared_experts\": 1,"
+        " \"num_experts\": 256, \"num_experts_per_tok\": 8, \"num_attention_heads\": 16,"
+        " \"num_key_value_heads\": 4, \"head_dim\": 128, \"use_qk_norm\": true,"
+        " \"max_position_embeddings\": 32768, \"tie_word_embeddings\": false,"
+        " \"vocab_size\": 157184}";
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
+    const int64_t d = 2048, attention = d * (16 + 2 * 4) * 128 + 16 * 128 * d + 2 * 128;
+    const int64_t all = 2 * 157184 * d + d + 20 * (attention + 2 * d) + 3 * d * 5120 +
+                        19 * (3 * d * 512 * 257 + 256 * d);
+    cr_expect_eq(model_parameters(&model), all, "%lld", (long long)model_parameters(&model));
+    cr_expect_eq((all + 500000000) / 1000000000, 16);
+    cr_expect_eq(model_kv_bytes_per_token(&model, 1), 2 * 20 * 4 * 128 * 2);
+    expect_config_json_refused("{\"model_type\": \"bailing_hybrid\"}",
+                               "linear attention in the others");
+    expect_config_json_refused("{\"model_type\": \"bailing_moe_linear\"}", "groups of keys");
+}
+
 /* Parameters that a token uses, as their cards say, in 10^9: those of Qwen2-57B-A14B, Phi-3.5-MoE,
  * Hunyuan-A13B, OLMoE-1B-7B, granite-3.1-3b-a800m, dbrx, Kimi-VL-A3B, Kimi-K2.5, LongCat-Flash,
  * LFM2-8B-A1B, MiniMax-Text-01, Jamba-v0.1, AI21-Jamba-Large-1.5, Kimi-Linear-48B-A3B and step3.
