@@ -284,9 +284,10 @@ static int read_comment(const struct words *words, size_t at, struct facts *fact
     return code;
 }
 
-/* Where a command is: files that it names lie in the folder, or the script writes them. */
+/* Where a command is: files that it names lie in the folder, or the script writes them, or the
+ * manifest has them. */
 struct origin {
-    const char *folder, *script;
+    const char *folder, *script, *manifest;
 };
 
 static int read_flags(struct cursor *c)
@@ -300,7 +301,8 @@ static int read_flags(struct cursor *c)
 /* Of the flags of a file and of the command line those count that are read last. */
 static int read_server(struct cursor *c, const struct origin *origin)
 {
-    const struct flag_file_at at = {c->words, c->at, c->n, origin->script, origin->folder};
+    const struct flag_file_at at = {c->words,         c->at,         c->n, origin->script,
+                                    origin->manifest, origin->folder};
     const bool is_last = flag_file_is_last(c->facts->server);
     struct words words;
     char *flags;
@@ -343,7 +345,7 @@ static int read_words(const struct words *words, const struct start *start,
 
 /* A shell's command is read in its place, if it starts a server. */
 static int read_inner(const struct words *words, size_t at, struct variables *variables,
-                      const char *folder, struct facts *facts, bool *is_read,
+                      const struct origin *outer, struct facts *facts, bool *is_read,
                       struct ifl_error *error)
 {
     struct words inner;
@@ -351,7 +353,7 @@ static int read_inner(const struct words *words, size_t at, struct variables *va
     char *script;
     if (shell_expand(words->of[at], variables, &script, error) < 0)
         return error->code;
-    const struct origin origin = {folder, script};
+    const struct origin origin = {outer->folder, script, outer->manifest};
     if (words_split(script, &inner, error) < 0) {
         free(script);
         return 0; /* no command of a shell */
@@ -391,9 +393,7 @@ static int read_script(const struct origin *origin, struct variables *variables,
     if (words_split(origin->script, &words, error) < 0)
         return error->code;
     const size_t inner = start_inner(&words);
-    int code = inner > 0
-                   ? read_inner(&words, inner, variables, origin->folder, facts, &is_read, error)
-                   : 0;
+    int code = inner > 0 ? read_inner(&words, inner, variables, origin, facts, &is_read, error) : 0;
     if (code == 0 && !is_read)
         code = start_find(&words, &start, error);
     if (code == 0 && !is_read)
@@ -427,7 +427,8 @@ static void join_lines(char *script)
     }
 }
 
-static int read_command(const char *command, const char *folder, struct facts *facts,
+/* The text is that of the command line, or the command that a manifest stands for. */
+static int read_command(const char *command, const struct command_text *of, struct facts *facts,
                         struct ifl_error *error)
 {
     struct variables variables = {0};
@@ -437,7 +438,9 @@ static int read_command(const char *command, const char *folder, struct facts *f
     join_lines(joined);
     int code = shell_expand(joined, &variables, &script, error);
     if (code == 0)
-        code = read_script(&(struct origin){folder, script}, &variables, facts, error);
+        code =
+            read_script(&(struct origin){of->folder, script, command == of->text ? NULL : of->text},
+                        &variables, facts, error);
     free(script);
     free(joined);
     variables_free(&variables);
@@ -451,7 +454,7 @@ int command_read(const struct command_text *command, struct facts *facts, struct
     if (code == 0 && !inner)
         code = manifest_read(command->text, command->name, &inner, facts, error);
     if (code == 0)
-        code = read_command(inner ? inner : command->text, command->folder, facts, error);
+        code = read_command(inner ? inner : command->text, command, facts, error);
     free(inner);
     return code;
 }

@@ -88,6 +88,32 @@ static char *written(const char *script, const char *file)
     return NULL;
 }
 
+/* The data of a ConfigMap of Kubernetes under the file's name; NULL: none has it. */
+static const struct node *data_of(const struct node *roots, const char *name)
+{
+    for (size_t i = 0; i < roots->n; i++) {
+        const char *kind = tree_text(tree_child(roots->of[i], "kind"));
+        const struct node *data = tree_child(roots->of[i], "data");
+        const struct node *text = data ? tree_child(data, name) : NULL;
+        if (kind && strcmp(kind, "ConfigMap") == 0 && tree_text(text))
+            return text;
+    }
+    return NULL;
+}
+
+/* What a ConfigMap of the manifest has as the file. */
+static char *configured(const char *manifest, const char *file)
+{
+    struct ifl_error wrong;
+    struct node *roots;
+    if (tree_parse_all(manifest, strlen(manifest), "", &roots, &wrong) < 0)
+        return NULL;
+    const struct node *text = data_of(roots, base_name(file));
+    char *copy = text ? strdup(text->text) : NULL;
+    tree_free(roots);
+    return copy;
+}
+
 /* The file itself, or one of its name beside the command line: a container has it elsewhere. */
 static bool find(const char *folder, const char *file, char path[1024])
 {
@@ -104,9 +130,13 @@ static int load(const struct flag_file_at *at, const char *file, char source[102
                 struct node **root, struct ifl_error *error)
 {
     char *text = at->script ? written(at->script, file) : NULL;
+    const bool is_written = text;
     int code = 0;
     *root = NULL;
-    snprintf(source, 1024, "%.500s of the command line", file);
+    if (!text && at->manifest)
+        text = configured(at->manifest, file);
+    snprintf(source, 1024, "%.500s of %s", is_written ? file : base_name(file),
+             is_written ? "the command line" : "a ConfigMap");
     if (text)
         code = tree_parse(text, strlen(text), source, root, error);
     else if (at->folder && *file && find(at->folder, file, source))

@@ -13,6 +13,7 @@ struct flag_file_at {
     const struct words *words; /* of the command line */
     size_t at, end;            /* those of the server */
     const char *script;        /* may write the file: cat >FILE <<EOF; NULL: none */
+    const char *manifest;      /* may have it as the data of a ConfigMap; NULL: none */
     const char *folder;        /* of the command line; NULL: no file is read */
 };
 

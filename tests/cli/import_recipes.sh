@@ -74,6 +74,26 @@ EOF
 vllm serve Qwen/Qwen3-8B --config serve.yaml"
 printed 'serve.yaml of the command line: the flags of the command line count'
 printed 'max_seqs: 32'
+# One that a ConfigMap of the manifest has.
+reads --command 'apiVersion: v1
+kind: ConfigMap
+data:
+  serve.yaml: |
+    max-num-seqs: 16
+    tensor-parallel-size: 2
+---
+kind: Deployment
+spec:
+  containers:
+  - image: vllm/vllm-openai:v0.9.1
+    args: [--model, Qwen/Qwen3-8B, --config, /etc/vllm/serve.yaml, --max-num-seqs, "4"]'
+printed '--config /etc/vllm/serve.yaml = serve.yaml of a ConfigMap: the flags of the command line count'
+printed 'max_seqs: 4'
+printed 'tensor: 2'
+expect 2 'serve.yaml of a ConfigMap:2:*: not valid YAML: *' "$inflight" import --command 'kind: ConfigMap
+data: {serve.yaml: "a: [1"}
+---
+args: [vllm, serve, x, --config, serve.yaml]'
 # Not at hand, and not read by the server ("--config" in args).
 reads --command 'vllm serve Qwen/Qwen3-8B --config /nowhere/config.yaml'
 printed 'not read      --config /nowhere/config.yaml: this file is not at hand, so the flags in it are missing here'

@@ -251,39 +251,6 @@ Test(huggingface, an_indexer)
                                "indexer_types is 3, expected full or shared");
 }
 
-/* zai-org/GLM-5.2: of 78 layers the first three and each fourth behind them pick tokens, the others
- * take those. A token has a latent of 512 and 64 of two bytes in each layer, and in those 21 a key
- * of 128 bytes and a scale of 4. GLM-5.1, with the same shapes, has an indexer in each. */
-Test(huggingface, shared_indexers)
-{
-#define GLM_5                                                                                      \
-    "{\"model_type\": \"glm_moe_dsa\", \"hidden_size\": 6144, \"num_hidden_layers\": 78,"          \
-    " \"num_attention_heads\": 64, \"q_lora_rank\": 2048, \"kv_lora_rank\": 512,"                  \
-    " \"qk_nope_head_dim\": 192, \"qk_rope_head_dim\": 64, \"v_head_dim\": 256,"                   \
-    " \"vocab_size\": 154880, \"max_position_embeddings\": 1048576, \"n_routed_experts\": 256,"    \
-    " \"num_experts_per_tok\": 8, \"n_shared_experts\": 1, \"moe_intermediate_size\": 2048,"       \
-    " \"first_k_dense_replace\": 3, \"intermediate_size\": 12288, \"index_head_dim\": 128,"        \
-    " \"index_n_heads\": 32, \"index_topk\": 2048"
-    struct model each, some, listed;
-    struct ifl_error error;
-    char text[4096] = GLM_5 ", \"indexer_types\": [";
-    cr_assert_eq(load_config_json(GLM_5 "}", &each, &error), 0, "%s", error.text);
-    cr_assert_eq(load_config_json(GLM_5 ", \"index_topk_freq\": 4, \"index_skip_topk_offset\": 3}",
-                                  &some, &error),
-                 0, "%s", error.text);
-    for (int i = 0; i < 78; i++)
-        strcat(text, i < 3 || i % 4 == 2 ? "\"full\"," : "\"shared\",");
-    text[strlen(text) - 1] = ']';
-    strcat(text, "}");
-    cr_assert_eq(load_config_json(text, &listed, &error), 0, "%s", error.text);
-    cr_expect(some.index_layers == 21 && listed.index_layers == 21 && each.index_layers == 0);
-    cr_expect_eq(model_kv_bytes_per_token(&each, 1), 78 * (576 * 2 + 132));
-    cr_expect_eq(model_kv_bytes_per_token(&some, 8), 78 * 576 * 2 + 21 * 132);
-    const int64_t indexer = 32 * 128 * 2048 + (32 + 128) * 6144;
-    cr_expect_eq(model_parameters(&each) - model_parameters(&some), 57 * indexer);
-    cr_expect_eq(model_parameters(&some), model_parameters(&listed));
-}
-
 Test(huggingface, formats_that_are_not_modelled)
 {
     expect_config_json_refused(
