@@ -130,9 +130,10 @@ static int script_command(const struct container *c, char **command, struct ifl_
 /* ---- the container of a manifest ---- */
 
 struct search {
-    struct container found; /* map NULL: none, or no container */
-    int line;               /* of it; 0: none */
-    const char *name;       /* of the text */
+    struct container found;   /* map NULL: none, or no container */
+    int line;                 /* of it; 0: none */
+    const char *name;         /* of the text */
+    const struct node *roots; /* its documents */
     struct facts *facts;
     struct variables given;   /* in front of the manifest */
     char *command;            /* of it */
@@ -217,8 +218,8 @@ static int walk_text(struct search *search, const struct node *text)
 
 static int walk_recipe(struct search *search, const struct node *map, bool *is_one)
 {
-    const struct recipe recipe = {map,           &search->given, search->facts,
-                                  search->error, take_command,   search};
+    const struct recipe recipe = {map,           search->roots, &search->given, search->facts,
+                                  search->error, take_command,  search};
     return recipe_read(&recipe, is_one);
 }
 
@@ -228,7 +229,7 @@ static int walk(struct search *search, const struct container *at)
     const struct node *node = at->map, *replicas = member(node, "replicas");
     bool is_one = false;
     int code = node->kind == NODE_MAP ? walk_recipe(search, node, &is_one) : 0;
-    if (code < 0 || is_one)
+    if (code < 0 || is_one || recipe_is_of_service(node, search->roots))
         return code;
     if (node->kind == NODE_LIST && is_words(node) && !node->key)
         return take_container(search, at);
@@ -385,6 +386,7 @@ static int take_flags(struct search *search, const struct node *roots)
 
 static int read_tree(struct search *search, const struct node *roots)
 {
+    search->roots = roots;
     int code = walk_all(search, roots);
     if (code == 0 && !search->command && !search->first)
         code = take_flags(search, roots);

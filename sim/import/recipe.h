@@ -15,7 +15,8 @@ typedef int recipe_take(void *search, const struct node *of, char *command);
 
 struct recipe {
     const struct node *map;
-    struct variables *given; /* in front of the manifest */
+    const struct node *roots; /* the documents of the manifest */
+    struct variables *given;  /* in front of it */
     struct facts *facts;
     struct ifl_error *error;
     recipe_take *take;
@@ -70,6 +71,8 @@ int recipe_end(const struct recipe *r, const struct node *of, FILE *out, char **
 int recipe_stack(const struct recipe *r, bool *is_one); /* vLLM's production-stack */
 int recipe_llm_d(const struct recipe *r, bool *is_one);
 int recipe_kserve(const struct recipe *r, bool *is_one);
+/* True if the map is a runtime of KServe, which a service of the same manifest says how to use. */
+bool recipe_is_of_service(const struct node *map, const struct node *roots);
 int recipe_llm_service(const struct recipe *r, bool *is_one);
 int recipe_ray(const struct recipe *r, bool *is_one);
 

@@ -69,28 +69,73 @@ static int check_backend(const struct recipe *r, const struct node *model, const
                      "--backend is %.60s, expected vllm or auto", value);
 }
 
-static int put_argument(const struct recipe *r, const struct node *model, const struct words *words,
-                        size_t *i, FILE *out)
+static const char *value_at(const struct words *words, size_t i)
 {
-    const char *word = words->of[*i], *name = renamed(word), *equals = strchr(word, '=');
-    const bool has_next = *i + 1 < words->n && words->of[*i + 1][0] != '-';
-    const char *value = equals ? equals + 1 : name && has_next ? words->of[++*i] : NULL;
-    if (!name || *name) {
-        fprintf(out, "%s%s", name ? name : "", name ? " " : "");
-        manifest_put_quoted(name && value ? value : word, out);
-        return 0;
-    }
-    char what[160];
-    snprintf(what, sizeof what, "%.60s%s%.80s", word, equals || !value ? "" : " ",
-             equals || !value ? "" : value);
-    return check_backend(r, model, word, value) < 0
-               ? r->error->code
-               : recipe_find(r, FOUND_HARMLESS, "", what, NULL);
+    const char *equals = strchr(words->of[i], '='),
+               *next = i + 1 < words->n ? words->of[i + 1] : "-";
+    return equals ? equals + 1 : *next != '-' ? next : NULL;
 }
 
-/* *has_model: an argument names it. */
-static int put_arguments(const struct recipe *r, const struct node *model, bool *has_model,
-                         FILE *out)
+/* An argument of the server's own, or one that vLLM has by another name. */
+static int put_own(const struct recipe *r, const struct node *map, const struct words *words,
+                   size_t i, FILE *out)
+{
+    const char *word = words->of[i], *name = renamed(word), *value = value_at(words, i);
+    const bool has_sign = strchr(word, '=');
+    char what[160];
+    if (*name && value) {
+        fprintf(out, "%s ", name);
+        manifest_put_quoted(value, out);
+        return 0;
+    }
+    snprintf(what, sizeof what, "%.60s%s%.80s", word, has_sign || !value ? "" : " ",
+             has_sign || !value ? "" : value);
+    return check_backend(r, map, word, value) < 0 ? r->error->code
+                                                  : recipe_find(r, FOUND_HARMLESS, "", what, NULL);
+}
+
+struct arguments {
+    bool has_model; /* one of them names it */
+};
+
+static bool names_model(const char *word)
+{
+    const char *name = renamed(word);
+    const size_t n = strcspn(word, "=");
+    return (name && strcmp(name, "--model") == 0) || (n == 7 && strncmp(word, "--model", 7) == 0);
+}
+
+/* Of the model that KServe mounts, the storage says what it is; it fills in {{.Name}}. */
+static bool is_filled_in(const struct words *words, size_t i)
+{
+    static const char mounted[] = "/mnt/models";
+    const char *value = value_at(words, i);
+    return value && (strstr(value, "{{") || (names_model(words->of[i]) &&
+                                             strncmp(value, mounted, sizeof mounted - 1) == 0));
+}
+
+/* One argument, with its value where this function knows that there is one. */
+static int put_argument(const struct recipe *r, const struct node *map, const struct words *words,
+                        size_t *i, struct arguments *arguments, FILE *out)
+{
+    const size_t at = (*i)++;
+    const char *word = words->of[at], *value = value_at(words, at);
+    const bool is_next = value && !strchr(word, '='), is_own = renamed(word) != NULL;
+    if (is_filled_in(words, at)) {
+        *i += is_next;
+        return recipe_find(r, FOUND_HARMLESS, "", word, "KServe says its value");
+    }
+    arguments->has_model |= names_model(word);
+    if (is_own) {
+        *i += is_next;
+        return put_own(r, map, words, at, out);
+    }
+    manifest_put_quoted(word, out);
+    return 0;
+}
+
+static int put_arguments(const struct recipe *r, const struct node *map,
+                         struct arguments *arguments, FILE *out)
 {
     size_t n_bytes;
     char *text = NULL;
@@ -98,20 +143,15 @@ static int put_arguments(const struct recipe *r, const struct node *model, bool 
     FILE *own_words = open_memstream(&text, &n_bytes);
     if (!own_words)
         return ifl_fail_nomem(r->error);
-    int code = recipe_words(r, model, "args", own_words);
+    int code = recipe_words(r, map, "args", own_words);
     if (fclose(own_words) != 0 && code == 0)
         code = ifl_fail_nomem(r->error);
     const int split = code == 0 ? words_split(text, &words, r->error) : code;
     free(text);
     if (split < 0)
         return split;
-    for (size_t i = 0; i < words.n && code == 0; i++) {
-        const char *name = renamed(words.of[i]);
-        *has_model |= (name && strcmp(name, "--model") == 0) ||
-                      strncmp(words.of[i], "--model=", 8) == 0 ||
-                      strcmp(words.of[i], "--model") == 0;
-        code = put_argument(r, model, &words, &i, out);
-    }
+    for (size_t i = 0; i < words.n && code == 0;)
+        code = put_argument(r, map, &words, &i, arguments, out);
     words_free(&words);
     return code;
 }
@@ -171,6 +211,48 @@ static const struct recipe_key predictor_keys[] = {
     HARMLESS("volumes"),
 };
 
+static bool is_runtime(const struct node *map)
+{
+    static const char *const kinds[] = {"ServingRuntime", "ClusterServingRuntime", NULL};
+    const char *kind = tree_text(settings_member(map, "kind"));
+    return kind && word_is_one_of(kind, kinds);
+}
+
+/* The first container of the runtime that the model names, or of any where it names none; NULL:
+ * there is none in the manifest. */
+static const struct node *runtime_of(const struct node *roots, const struct node *model)
+{
+    const char *wanted = tree_text(settings_member(model, "runtime"));
+    for (size_t i = 0; roots && i < roots->n; i++) {
+        const struct node *metadata = settings_member(roots->of[i], "metadata");
+        const char *name = tree_text(settings_member(metadata, "name"));
+        const struct node *containers =
+            settings_member(settings_member(roots->of[i], "spec"), "containers");
+        if (is_runtime(roots->of[i]) && (!wanted || (name && strcmp(wanted, name) == 0)) &&
+            containers && containers->kind == NODE_LIST && containers->n > 0 &&
+            containers->of[0]->kind == NODE_MAP)
+            return containers->of[0];
+    }
+    return NULL;
+}
+
+static const struct node *model_of(const struct node *spec)
+{
+    return settings_member(settings_member(spec, "predictor"), "model");
+}
+
+bool recipe_is_of_service(const struct node *map, const struct node *roots)
+{
+    bool is = false;
+    if (!is_runtime(map))
+        return false;
+    for (size_t i = 0; roots && i < roots->n && !is; i++) {
+        const struct node *model = model_of(settings_member(roots->of[i], "spec"));
+        is = model && runtime_of(roots, model) != NULL;
+    }
+    return is;
+}
+
 /* s3://BUCKET/PATH of `storage`, or storageUri. */
 static int storage_of(const struct recipe *r, const struct node *model, const char **address)
 {
@@ -183,19 +265,35 @@ static int storage_of(const struct recipe *r, const struct node *model, const ch
     return storage ? recipe_text(r, storage, "path", address) : 0;
 }
 
+/* The first container of a runtime, in front of the service's own arguments (KServe's
+ * MergeRuntimeContainers); NULL: KServe's own runtime has it. */
+static int put_runtime(const struct recipe *r, const struct node *container,
+                       struct arguments *arguments, FILE *out)
+{
+    const char *image = tree_text(settings_member(container, "image"));
+    if (image && strstr(image, "vllm-openai"))
+        manifest_put_quoted(image, out);
+    if (settings_member(container, "command")) {
+        if (recipe_words(r, container, "command", out) < 0)
+            return r->error->code;
+    } else {
+        fputs("vllm serve ", out);
+    }
+    return container ? put_arguments(r, container, arguments, out) : 0;
+}
+
 static int put_service(const struct recipe *r, const struct node *predictor,
                        const struct node *model, FILE *out)
 {
-    const struct node *worker;
+    const struct node *worker, *container = runtime_of(r->roots, model);
     const char *address;
-    bool has_model = false;
+    struct arguments arguments = {false};
     if (recipe_map(r, predictor, "workerSpec", &worker) < 0 || storage_of(r, model, &address) < 0 ||
-        recipe_variables(r, model, out) < 0)
+        recipe_variables(r, container, out) < 0 || recipe_variables(r, model, out) < 0 ||
+        put_runtime(r, container, &arguments, out) < 0 ||
+        put_arguments(r, model, &arguments, out) < 0)
         return r->error->code;
-    fputs("vllm serve ", out);
-    if (put_arguments(r, model, &has_model, out) < 0)
-        return r->error->code;
-    if (!has_model && address) {
+    if (!arguments.has_model && address) {
         fputs("--model ", out);
         manifest_put_quoted(recipe_model(address, NULL), out);
     }
@@ -215,8 +313,7 @@ static bool serves_vllm(const struct node *format)
 
 int recipe_kserve(const struct recipe *r, bool *is_one)
 {
-    const struct node *predictor = settings_member(r->map, "predictor");
-    const struct node *model = settings_member(predictor, "model");
+    const struct node *predictor = settings_member(r->map, "predictor"), *model = model_of(r->map);
     const struct node *format;
     size_t n_bytes;
     char *command = NULL;

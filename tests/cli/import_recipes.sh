@@ -277,6 +277,45 @@ printed 'model: qwen3-8b'
 printed 'tensor: 4'
 printed 'pipeline: 2'
 printed 'unknown       extra'
+# A runtime of its own, as OpenShift AI has it; the service's arguments stand behind the runtime's
+# (pkg/controller/v1beta1/inferenceservice/utils/utils.go, MergeRuntimeContainers).
+cat >runtime.yaml <<'END'
+apiVersion: serving.kserve.io/v1alpha1
+kind: ServingRuntime
+metadata: {name: vllm-cuda-runtime}
+spec:
+  supportedModelFormats: [{name: vLLM, autoSelect: true}]
+  containers:
+  - name: kserve-container
+    image: vllm/vllm-openai:v0.9.1
+    command: [python, -m, vllm.entrypoints.openai.api_server]
+    args:
+    - --port=8080
+    - --model=/mnt/models
+    - --served-model-name={{.Name}}
+    - --max-model-len=2048
+    - --max-num-seqs=2
+    env: [{name: HF_HOME, value: /tmp/hf_home}]
+---
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+metadata: {name: llm}
+spec:
+  predictor:
+    model:
+      modelFormat: {name: vLLM}
+      runtime: vllm-cuda-runtime
+      args: [--tensor-parallel-size=4, --max-num-seqs, "16"]
+      storageUri: hf://Qwen/Qwen3-8B
+END
+reads runtime.yaml
+printed 'preset: vllm-v1-2025-05'
+printed 'model: qwen3-8b'
+printed 'max_model_len: 2048'
+printed 'max_seqs: 16'
+printed 'tensor: 4'
+printed 'harmless      --model=/mnt/models: KServe says its value'
+printed 'harmless      --max-num-seqs 2: given again: the last one counts'
 # docs/samples/llmisvc/dp-ep/deepseek-r1-gpu-rdma-roce/...-gpu-naive.yaml (kserve/kserve);
 # config/llmisvcconfig/config-llm-worker-data-parallel.yaml
 cat >llmisvc.yaml <<'END'
