@@ -351,6 +351,7 @@ static const struct architecture {
     {"deepseek_v2", hf_read_deepseek},
     {"deepseek_v3", hf_read_deepseek},
     {"kimi_k2", hf_read_deepseek},
+    {"mistral4", hf_read_deepseek},
     {"deepseek_v32", read_deepseek_sparse},
     {"glm_moe_dsa", read_deepseek_sparse},
     {"glm4_moe", hf_read_glm4_moe},
@@ -416,43 +417,6 @@ static const struct architecture {
     {"step3_text", hf_read_step3},
 };
 
-/* Types that are known and refused, and what is expected in their place. */
-static const struct {
-    const char *model_type, *expected;
-} refused[] = {
-    {"mllama",
-     "layers that attend to the text: attention to images in some layers is not modelled"},
-    {"gemma3n", "one embedding and one hidden state of a token: an embedding for each layer, and "
-                "the further states of AltUp, are not modelled"},
-    {"gemma4", "KV heads of one number and width: numbers and widths that depend on the layer are "
-               "not modelled"},
-    {"deepseek_v4",
-     "K/V of every token: K/V that is compressed by other ratios from layer to layer, "
-     "and hidden states of several rows, are not modelled"},
-    {"deepseek_ref", "K/V of every token: this is DeepSeek-V4, of which K/V that is compressed by "
-                     "other ratios from layer to layer is not modelled"},
-    {"minimax_m3",
-     "attention to all tokens or to a window: blocks of K/V that an indexer picks are "
-     "not modelled"},
-    {"bailing_hybrid",
-     "one kind of attention: latent attention in some layers and linear attention "
-     "in the others, as in Ling 2.5 and 3, is not modelled"},
-    {"bailing_moe_linear",
-     "one kind of attention: linear attention with groups of keys, as in Ring "
-     "2.0 linear, is not modelled"},
-    {"kimi_k3", "a residual of one layer: attention over the residuals of blocks of layers, and "
-                "gated experts of a latent, are not modelled"},
-    {"step3p5", "attention of one shape: query heads of numbers that depend on the layer are not "
-                "modelled"},
-    {"step3p7", "attention of one shape: query heads of numbers that depend on the layer are not "
-                "modelled"},
-    {"nemotron-nas",
-     "layers of one shape: attention and MLPs of sizes that depend on the layer are "
-     "not modelled"},
-    {"mimo_v2", "KV heads of one number and width: numbers that depend on the layer, and "
-                "values narrower than keys, are not modelled"},
-};
-
 enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures, MAX_OUTER = 64 };
 
 /* True if two types differ in their digits alone: another generation, no misspelt name. */
@@ -498,20 +462,29 @@ static void refuse_type(struct ifl_hf_config *config)
     ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"), expected);
 }
 
-static const struct architecture *architecture_of(struct ifl_hf_config *config)
+static const struct architecture *find_architecture(const char *type)
 {
-    const char *type = ifl_hf_text(config->root, "model_type");
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (strcmp(architectures[i].model_type, type) == 0)
             return &architectures[i];
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strncmp(type, refused[i].model_type, strlen(refused[i].model_type)) == 0) {
-            ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"),
-                        refused[i].expected);
-            return NULL;
-        }
-    refuse_type(config);
     return NULL;
+}
+
+bool hf_knows_type(const char *type)
+{
+    return find_architecture(type) || hf_refused(type);
+}
+
+static const struct architecture *architecture_of(struct ifl_hf_config *config)
+{
+    const char *type = ifl_hf_text(config->root, "model_type");
+    const struct architecture *architecture = find_architecture(type);
+    const char *expected = architecture ? NULL : hf_refused(type);
+    if (expected)
+        ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"), expected);
+    else if (!architecture)
+        refuse_type(config);
+    return architecture;
 }
 
 /* The key is torch_dtype in older files, dtype in newer ones. */

@@ -85,6 +85,10 @@ void hf_read_vision(struct ifl_hf_config *config, const char *model_type, struct
  * kind with the outer file's dtype. Returns the outer model_type; NULL: it is all text, or there is
  * an error. */
 const char *hf_take_text_part(struct ifl_hf_config *config);
+/* True if the model_type is read, or refused by what it has. */
+bool hf_knows_type(const char *type);
+/* What is expected in place of a type that is known and refused; NULL: it is not. */
+const char *hf_refused(const char *type);
 /* Returns the i-th outer model_type; NULL after the last. */
 const char *hf_outer_type(size_t i);
 

@@ -184,6 +184,38 @@ Test(huggingface_types, shared_indexers)
     cr_expect_eq(model_parameters(&some), model_parameters(&listed));
 }
 
+/* The text part of a file with images has a type of its own: mistralai/Mistral-Small-4-119B-2603
+ * has latent attention and experts in all 36 layers, where Mistral Small 3.1 is dense. */
+Test(huggingface_types, mistral_small_4_to_the_parameter)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"mistral3\", \"vision_config\": {}, \"text_config\": {"
+        " \"model_type\": \"mistral4\", \"hidden_size\": 4096, \"num_hidden_layers\": 36,"
+        " \"num_attention_heads\": 32, \"num_key_value_heads\": 32, \"kv_lora_rank\": 256,"
+        " \"q_lora_rank\": 1024, \"qk_nope_head_dim\": 64, \"qk_rope_head_dim\": 64,"
+        " \"v_head_dim\": 128, \"n_routed_experts\": 128, \"num_experts_per_tok\": 4,"
+        " \"n_shared_experts\": 1, \"moe_intermediate_size\": 2048, \"intermediate_size\": 12288,"
+        " \"first_k_dense_replace\": 0, \"vocab_size\": 131072,"
+        " \"max_position_embeddings\": 1048576}}";
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
+    const int64_t d = 4096, queries = d * 1024 + 1024 + 1024 * 32 * 128;
+    const int64_t latent = d * (256 + 64) + 256 + 256 * 32 * (64 + 128);
+    const int64_t experts = 129 * 3 * d * 2048 + 128 * d;
+    const int64_t all =
+        2 * 131072 * d + d + 36 * (queries + latent + 32 * 128 * d + 2 * d + experts);
+    cr_expect_eq(model_parameters(&model), all, "%lld", (long long)model_parameters(&model));
+    cr_expect_eq((all + 500000000) / 1000000000, 119);
+    cr_expect_eq(model_kv_bytes_per_token(&model, 1), 36 * (256 + 64) * 2);
+    expect_config_json_refused(
+        "{\"model_type\": \"mistral3\", \"text_config\": {\"model_type\": \"mistral9\"}}",
+        "model_type is \"mistral9\"");
+    expect_config_json_refused(
+        "{\"model_type\": \"qwen3_vl\", \"text_config\": {\"model_type\": \"gemma3n\"}}",
+        "AltUp, are not modelled");
+}
+
 /* Parameters that a token uses, as their cards say, in 10^9: those of Qwen2-57B-A14B, Phi-3.5-MoE,
  * Hunyuan-A13B, OLMoE-1B-7B, granite-3.1-3b-a800m, dbrx, Kimi-VL-A3B, Kimi-K2.5, LongCat-Flash,
  * LFM2-8B-A1B, MiniMax-Text-01, Jamba-v0.1, AI21-Jamba-Large-1.5, Kimi-Linear-48B-A3B and step3.
