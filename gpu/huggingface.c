@@ -2,20 +2,72 @@
 #include "inflight/huggingface.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "inflight/regular_file.h"
 
-enum { MAX_CONFIG_BYTES = 1 << 20 };
+enum { MAX_CONFIG_BYTES = 8 << 20 }; /* lists of quantised modules may take 3 MiB */
+
+/* Python's json writes Infinity and NaN, which no JSON has
+ * (https://docs.python.org/3/library/json.html#infinite-and-nan-number-values), such as in Mamba's
+ * time_step_limit, which says nothing here. Outside of strings they become 0, in as many
+ * characters. */
+static void put_zeros(char *text, size_t n)
+{
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    bool quoted = false;
+    for (size_t i = 0; i < n; i++) {
+        if (quoted && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        for (size_t k = 0; !quoted && k < sizeof words / sizeof *words; k++) {
+            const size_t n_word = strlen(words[k]);
+            if (n - i >= n_word && memcmp(text + i, words[k], n_word) == 0) {
+                memset(text + i, ' ', n_word);
+                text[i] = '0';
+            }
+        }
+    }
+}
+
+/* The text of the file, which the caller frees, and its length; NULL if it cannot be read. */
+static char *read_text(int fd, int64_t max_bytes, size_t *n)
+{
+    char *text = malloc((size_t)max_bytes + 1);
+    ssize_t n_read = 1;
+    *n = 0;
+    while (text && n_read > 0 && *n < (size_t)max_bytes + 1) {
+        n_read = read(fd, text + *n, (size_t)max_bytes + 1 - *n);
+        *n += n_read > 0 ? (size_t)n_read : 0;
+    }
+    if (n_read >= 0)
+        return text;
+    free(text);
+    return NULL;
+}
 
 json_t *ifl_hf_document(const char *path, int64_t max_bytes, struct ifl_error *error)
 {
     json_error_t found;
+    size_t n;
     const int fd = ifl_open_regular(path, max_bytes, "a JSON object", NULL, error);
     if (fd < 0)
         return NULL;
-    json_t *root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &found);
+    char *text = read_text(fd, max_bytes, &n);
     close(fd);
+    if (!text) {
+        ifl_fail_at(error, path, 0, 0, "cannot be read, expected a JSON object");
+        return NULL;
+    }
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &found);
+    if (!root) {
+        put_zeros(text, n);
+        root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+    }
+    free(text);
     if (!root && json_error_code(&found) == json_error_out_of_memory)
         ifl_fail_nomem(error);
     else if (!root)

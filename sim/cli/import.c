@@ -34,7 +34,7 @@ static int write_to(const char *path, const struct facts *facts, const struct no
 
 /* ---- what a running server answers ---- */
 
-enum { ANSWER_BYTES = 8 << 20, MAX_ANSWERS = 260 };
+enum { ANSWER_BYTES = 8 << 20, MAX_ANSWERS = 260, MANIFEST_BYTES = 1 << 20 };
 #define ANSWER_S 10
 
 struct answers {
@@ -90,6 +90,67 @@ static int add_server(struct answers *answers, const char *url, struct ifl_error
         else
             replay_text_free(&got.text);
     }
+    return rc;
+}
+
+/* ---- files of YAML ---- */
+
+struct manifest {
+    const char *path; /* NULL: none */
+    char *text;
+    char folder[1024];
+};
+
+static bool is_yaml(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}
+
+static int read_manifest(struct manifest *manifest, struct ifl_error *error)
+{
+    FILE *in = fopen(manifest->path, "r");
+    if (!in)
+        return ifl_fail_at(error, manifest->path, 0, 0, "cannot be opened: %s", strerror(errno));
+    ifl_input_note(manifest->path);
+    manifest->text = malloc(MANIFEST_BYTES + 1);
+    const size_t n = manifest->text ? fread(manifest->text, 1, MANIFEST_BYTES + 1, in) : 0;
+    int rc = manifest->text ? 0 : ifl_fail_nomem(error);
+    if (rc == 0 && ferror(in))
+        rc = ifl_fail_at(error, manifest->path, 0, 0, "cannot be read: %s", strerror(errno));
+    else if (rc == 0 && n > MANIFEST_BYTES)
+        rc = ifl_fail_at(error, manifest->path, 0, 0, "larger than 1 MiB, expected a manifest");
+    else if (rc == 0 && memchr(manifest->text, '\0', n))
+        rc = ifl_fail_at(error, manifest->path, 0, 0, "a byte of 0, expected YAML");
+    if (rc == 0)
+        manifest->text[n] = '\0';
+    fclose(in);
+    return rc;
+}
+
+/* Takes the file of YAML out of the list of logs, if there is one: it stands for the command. */
+static int take_manifest(struct text_list *files, struct command_text *command,
+                         struct manifest *manifest, struct ifl_error *error)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < files->n; i++) {
+        if (!is_yaml(files->of[i])) {
+            files->of[n_kept++] = files->of[i];
+            continue;
+        }
+        if (manifest->path || command->text)
+            return ifl_fail_at(error, files->of[i], 0, 0, "a second command, the first is %.200s",
+                               manifest->path ? manifest->path : "that of --command");
+        manifest->path = files->of[i];
+    }
+    files->n = n_kept;
+    if (!manifest->path)
+        return 0;
+    const char *slash = strrchr(manifest->path, '/');
+    snprintf(manifest->folder, sizeof manifest->folder, "%.*s",
+             slash ? (int)(slash - manifest->path) : 1, slash ? manifest->path : ".");
+    const int rc = read_manifest(manifest, error);
+    *command = (struct command_text){manifest->text, manifest->path, manifest->folder};
     return rc;
 }
 
@@ -150,18 +211,24 @@ static int import(const struct request *request)
 static int run_command(int argc, char **argv)
 {
     struct request request = {0};
+    struct manifest manifest = {0};
+    struct ifl_error error;
     if (options_read(&command_import, &request, argc, argv, &request.logs) < 0)
         return 2;
-    if (request.logs.n == 0 && !request.sources.command && request.answers.n == 0 &&
+    if (request.logs.n == 0 && !request.sources.command.text && request.answers.n == 0 &&
         !request.server)
         return usage_fail(&command_import);
+    request.sources.command.folder = ".";
+    int rc = take_manifest(&request.logs, &request.sources.command, &manifest, &error);
     request.sources.logs = request.logs.of;
     request.sources.n_logs = request.logs.n;
-    return import(&request);
+    rc = rc < 0 ? cli_fail(&error) : import(&request);
+    free(manifest.text);
+    return rc;
 }
 
 static const struct option_spec options[] = {
-    {"--command", "-c", OPTION_TEXT, offsetof(struct request, sources.command), "TEXT",
+    {"--command", "-c", OPTION_TEXT, offsetof(struct request, sources.command.text), "TEXT",
      "the command line, as \"vllm serve ...\", or the manifest of a container", COMPLETE_NOTHING},
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "CONFIG.yaml",
      "file for the configuration (standard output)", COMPLETE_FILE},
@@ -184,7 +251,9 @@ const struct command command_import = {
     .example = "inflight import server.log -o deployment.yaml",
     .notes = "It reads logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. It "
              "lists every flag and every line: what it maps to, or that it is harmless, not "
-             "modelled or unknown. Several logs count as parts of one server's log.",
+             "modelled or unknown. Several logs count as parts of one server's log. A file that "
+             "ends in .yaml is a manifest, the values of a chart, or flags of a server, as the "
+             "text of --command may be.",
     .completion = COMPLETE_FILE,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -93,19 +93,21 @@ static void cut_layers(const struct model *target, int32_t layers, struct model 
     model_stage(target, ifl_min(ifl_max(layers, 1), target->layers), head);
     head->layers = layers;
     head->window_layers = ifl_min(head->window_layers, layers);
+    head->index_layers = ifl_min(head->index_layers, layers);
 }
 
 /* A layer of experts becomes a dense one of the columns that a token uses. */
 static void make_dense(struct model *model)
 {
     if (model->n_experts > 0) {
-        model->d_ffn =
-            model->d_ffn * model->experts_per_token + model->shared_experts * model->d_ffn_shared;
+        const int64_t columns = (int64_t)model->d_ffn * model->experts_per_token *
+                                model_expert_width(model) / model->d_model;
+        model->d_ffn = (int32_t)columns + model->shared_experts * model->d_ffn_shared;
         model->plain_frac[MODEL_PART_MLP] = model->plain_frac[MODEL_PART_EXPERTS];
     }
     model->n_experts = model->experts_per_token = model->n_rank_experts = 0;
     model->shared_experts = model->first_dense_layers = model->d_ffn_dense = 0;
-    model->bare_layers = 0;
+    model->bare_layers = model->d_expert = 0;
 }
 
 /* What a pass computes. Its time on the host is that of its layers and pass_s. */

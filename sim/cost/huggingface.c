@@ -137,12 +137,42 @@ void hf_read_deepseek(struct ifl_hf_config *config, struct model *model)
 }
 
 /* DeepSeek-V3.2, and GLM-5 (configuration_deepseek_v32.py, configuration_glm_moe_dsa.py). */
+/* True if the layer takes the tokens that an earlier one's indexer picked: by the list of GLM-5.2,
+ * or by its period (index_topk_freq; vllm/model_executor/models/deepseek_v2.py). */
+static bool shares_index(struct ifl_hf_config *config, int32_t layer, int32_t period,
+                         int32_t offset)
+{
+    static const char key[] = "indexer_types";
+    const json_t *types = ifl_hf_value(config->root, key);
+    const json_t *type = json_array_get(types, (size_t)layer);
+    const char *word = json_string_value(type);
+    const int32_t behind = layer - offset + 1;
+    if (!types)
+        return behind > 0 && behind % period != 0;
+    if (!word || (strcmp(word, "full") != 0 && strcmp(word, "shared") != 0))
+        ifl_hf_fail(config, key, type ? type : types, "full or shared for each layer");
+    return word && strcmp(word, "shared") == 0;
+}
+
+static void read_index_layers(struct ifl_hf_config *config, struct model *model)
+{
+    const int32_t period = ifl_hf_count(config, "index_topk_freq", 1, IFL_MODEL_MAX_LAYERS);
+    const int32_t offset = hf_zero_or_count(config, "index_skip_topk_offset", IFL_MODEL_MAX_LAYERS);
+    int32_t n = 0;
+    for (int32_t layer = 0; layer < model->layers && !config->code; layer++)
+        n += !shares_index(config, layer, period, offset);
+    if (n == 0)
+        hf_refuse(config, "no layer has an indexer of its own", "one in the first layer");
+    model->index_layers = n < model->layers ? n : 0;
+}
+
 static void read_deepseek_sparse(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_deepseek(config, model);
     model->index_heads = hf_need(config, "index_n_heads", IFL_MODEL_MAX_HEADS);
     model->index_head_dim = hf_need(config, "index_head_dim", IFL_MODEL_MAX_D_HEAD);
     model->index_topk = hf_need(config, "index_topk", IFL_MODEL_MAX_TOKENS);
+    read_index_layers(config, model);
 }
 
 /* ---- grouped queries with experts or biases of other names ---- */
@@ -321,6 +351,7 @@ static const struct architecture {
     {"deepseek_v2", hf_read_deepseek},
     {"deepseek_v3", hf_read_deepseek},
     {"kimi_k2", hf_read_deepseek},
+    {"mistral4", hf_read_deepseek},
     {"deepseek_v32", read_deepseek_sparse},
     {"glm_moe_dsa", read_deepseek_sparse},
     {"glm4_moe", hf_read_glm4_moe},
@@ -356,6 +387,8 @@ static const struct architecture {
     {"olmoe", hf_read_olmoe},
     {"granitemoe", hf_read_granitemoe},
     {"granitemoeshared", hf_read_granitemoe},
+    {"bailing_moe", hf_read_bailing},
+    {"bailing_moe_v2", hf_read_bailing},
     {"dbrx", hf_read_dbrx},
     {"longcat_flash", hf_read_longcat},
     {"glm4v_text", hf_read_glm4},
@@ -382,20 +415,6 @@ static const struct architecture {
     {"jamba", hf_read_jamba},
     {"kimi_linear", hf_read_kimi_linear},
     {"step3_text", hf_read_step3},
-};
-
-/* Types that are known and refused, and what is expected in their place. */
-static const struct {
-    const char *model_type, *expected;
-} refused[] = {
-    {"mllama",
-     "layers that attend to the text: attention to images in some layers is not modelled"},
-    {"gemma3n", "one embedding and one hidden state of a token: an embedding for each layer, and "
-                "the further states of AltUp, are not modelled"},
-    {"gemma4", "KV heads of one number and width: numbers and widths that depend on the layer are "
-               "not modelled"},
-    {"mimo_v2_flash", "KV heads of one number and width: numbers that depend on the layer, and "
-                      "values narrower than keys, are not modelled"},
 };
 
 enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures, MAX_OUTER = 64 };
@@ -443,20 +462,29 @@ static void refuse_type(struct ifl_hf_config *config)
     ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"), expected);
 }
 
-static const struct architecture *architecture_of(struct ifl_hf_config *config)
+static const struct architecture *find_architecture(const char *type)
 {
-    const char *type = ifl_hf_text(config->root, "model_type");
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (strcmp(architectures[i].model_type, type) == 0)
             return &architectures[i];
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strncmp(type, refused[i].model_type, strlen(refused[i].model_type)) == 0) {
-            ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"),
-                        refused[i].expected);
-            return NULL;
-        }
-    refuse_type(config);
     return NULL;
+}
+
+bool hf_knows_type(const char *type)
+{
+    return find_architecture(type) || hf_refused(type);
+}
+
+static const struct architecture *architecture_of(struct ifl_hf_config *config)
+{
+    const char *type = ifl_hf_text(config->root, "model_type");
+    const struct architecture *architecture = find_architecture(type);
+    const char *expected = architecture ? NULL : hf_refused(type);
+    if (expected)
+        ifl_hf_fail(config, "model_type", ifl_hf_value(config->root, "model_type"), expected);
+    else if (!architecture)
+        refuse_type(config);
+    return architecture;
 }
 
 /* The key is torch_dtype in older files, dtype in newer ones. */

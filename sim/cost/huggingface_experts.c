@@ -228,3 +228,24 @@ void hf_read_step3(struct ifl_hf_config *config, struct model *model)
     model->max_model_len = hf_need(config, "max_position_embedding", IFL_MODEL_MAX_TOKENS);
     model->tied_embeddings = ifl_hf_flag(config, "tie_word_embeddings", false);
 }
+
+/* modeling_bailing_moe_v2.py of inclusionAI/Ling-mini-2.0: one fused projection of queries, keys
+ * and values, and experts behind the first layers. */
+void hf_read_bailing(struct ifl_hf_config *config, struct model *model)
+{
+    hf_read_shape(config, model, 0);
+    model->qk_norm = ifl_hf_flag(config, "use_qk_norm", false);
+    if (ifl_hf_flag(config, "use_qkv_bias", false))
+        model->attention_bias = MODEL_BIAS_QKV;
+    if (ifl_hf_flag(config, "use_bias", false))
+        hf_refuse(config, "use_bias is true", "projections without biases");
+    model->n_experts = hf_need(config, "num_experts", MODEL_MAX_EXPERTS);
+    model->experts_per_token = hf_need(config, "num_experts_per_tok", MODEL_MAX_EXPERTS);
+    model->d_ffn = hf_need(config, "moe_intermediate_size", IFL_MODEL_MAX_D_FFN);
+    model->shared_experts = hf_zero_or_count(config, "num_shared_experts", MODEL_MAX_EXPERTS);
+    if (model->shared_experts > 0)
+        model->d_ffn_shared = ifl_hf_count(config, "moe_shared_expert_intermediate_size",
+                                           model->d_ffn, IFL_MODEL_MAX_D_FFN);
+    hf_read_dense_front(config, model,
+                        hf_zero_or_count(config, "first_k_dense_replace", IFL_MODEL_MAX_LAYERS));
+}

@@ -85,6 +85,10 @@ void hf_read_vision(struct ifl_hf_config *config, const char *model_type, struct
  * kind with the outer file's dtype. Returns the outer model_type; NULL: it is all text, or there is
  * an error. */
 const char *hf_take_text_part(struct ifl_hf_config *config);
+/* True if the model_type is read, or refused by what it has. */
+bool hf_knows_type(const char *type);
+/* What is expected in place of a type that is known and refused; NULL: it is not. */
+const char *hf_refused(const char *type);
 /* Returns the i-th outer model_type; NULL after the last. */
 const char *hf_outer_type(size_t i);
 
@@ -120,6 +124,7 @@ void hf_read_phimoe(struct ifl_hf_config *config, struct model *model);
 void hf_read_hunyuan_moe(struct ifl_hf_config *config, struct model *model);
 void hf_read_olmoe(struct ifl_hf_config *config, struct model *model);
 void hf_read_granitemoe(struct ifl_hf_config *config, struct model *model);
+void hf_read_bailing(struct ifl_hf_config *config, struct model *model);
 void hf_read_dbrx(struct ifl_hf_config *config, struct model *model);
 void hf_read_glm4v_moe(struct ifl_hf_config *config, struct model *model);
 void hf_read_glm4_moe_lite(struct ifl_hf_config *config, struct model *model);

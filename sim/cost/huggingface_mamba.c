@@ -162,6 +162,21 @@ static void read_pattern(struct ifl_hf_config *config, int32_t n[N_PARTS])
         hf_refuse(config, "the pattern has more than 1000 layers", "at most 1000");
 }
 
+/* LatentMoE of Nemotron 3 Super and Ultra: experts see a latent of the hidden state. The
+ * projections to it and back are two matrices, as an MLP of as many columns without gates has: they
+ * are counted with the shared experts, which each token passes as well. */
+static void read_latent_experts(struct ifl_hf_config *config, struct model *model)
+{
+    const int32_t latent = hf_zero_or_count(config, "moe_latent_size", IFL_MODEL_MAX_D_MODEL);
+    if (latent == 0)
+        return;
+    if (model->shared_experts > 1)
+        hf_refuse(config, "moe_latent_size is set with several shared experts", "one or none");
+    model->d_expert = latent;
+    model->shared_experts = 1;
+    model->d_ffn_shared += latent;
+}
+
 static void read_nemotron_experts(struct ifl_hf_config *config, struct model *model)
 {
     model->n_experts = hf_need(config, "n_routed_experts", MODEL_MAX_EXPERTS);
@@ -171,8 +186,18 @@ static void read_nemotron_experts(struct ifl_hf_config *config, struct model *mo
     if (model->shared_experts > 0)
         model->d_ffn_shared =
             hf_need(config, "moe_shared_expert_intermediate_size", IFL_MODEL_MAX_D_FFN);
-    if (hf_zero_or_count(config, "moe_latent_size", IFL_MODEL_MAX_D_MODEL) > 0)
-        hf_refuse(config, "moe_latent_size is set", "experts of the hidden state itself");
+    read_latent_experts(config, model);
+}
+
+/* The number of layers may be that of the words alone (Nemotron 3 Ultra). */
+static void set_layers(struct ifl_hf_config *config)
+{
+    static const char key[] = "num_hidden_layers";
+    const json_t *words = ifl_hf_value(config->root, words_key);
+    if (words && !ifl_hf_value(config->root, key) && !config->code &&
+        json_object_set_new(config->root, key, json_integer((json_int_t)json_array_size(words))) <
+            0)
+        config->code = ifl_fail_nomem(config->error);
 }
 
 /* modeling_nemotron_h.py: a layer is Mamba-2, attention, an MLP of two matrices, or experts. Here
@@ -181,6 +206,7 @@ void hf_read_nemotron_h(struct ifl_hf_config *config, struct model *model)
 {
     int32_t n[N_PARTS] = {0};
     read_pattern(config, n);
+    set_layers(config);
     hf_read_shape(config, model,
                   ifl_hf_count(config, "attention_head_dim", 0, IFL_MODEL_MAX_D_HEAD));
     model->mlp = MODEL_MLP_PLAIN;

@@ -11,7 +11,7 @@
 #include "inflight/error.h"
 #include "inflight/inputs.h"
 
-enum { MOST_BYTES = 1 << 20 };
+enum { MOST_BYTES = 8 << 20 };
 
 /* The path of that file in the folder of config.json. False: it is too long. */
 static bool path_beside(const char *path, char beside[4096])

@@ -226,6 +226,7 @@ static size_t latent_matrices(const struct model *model, struct matrix of[MOST_M
     model_latent_ups(model, 1, ups);
     const bool compresses = model->q_lora_rank > 0;
     const double down = (double)model->d_head * d;
+    const double indexed = (double)model_index_layers(model) / model->layers;
     size_t n = 0;
     of[n++] = (struct matrix){compresses ? "q_a_proj|fused_qkv_a_proj" : "q_proj",
                               (double)(linears[0].n * linears[0].k) - down};
@@ -233,10 +234,10 @@ static size_t latent_matrices(const struct model *model, struct matrix of[MOST_M
     of[n++] = (struct matrix){"q_b_proj", (double)(ups[MODEL_Q_UP].n * ups[MODEL_Q_UP].k)};
     of[n++] = (struct matrix){"kv_b_proj", (double)(ups[MODEL_KV_UP].n * ups[MODEL_KV_UP].k)};
     of[n++] = (struct matrix){"o_proj", (double)(linears[1].n * linears[1].k)};
-    of[n++] =
-        (struct matrix){"indexer.wq_b", index_heads * model->index_head_dim * model->q_lora_rank};
-    of[n++] = (struct matrix){"indexer.wk", model->index_head_dim * d};
-    of[n++] = (struct matrix){"indexer.weights_proj", index_heads * d};
+    of[n++] = (struct matrix){"indexer.wq_b",
+                              indexed * index_heads * model->index_head_dim * model->q_lora_rank};
+    of[n++] = (struct matrix){"indexer.wk", indexed * model->index_head_dim * d};
+    of[n++] = (struct matrix){"indexer.weights_proj", indexed * index_heads * d};
     return n;
 }
 

@@ -1,16 +1,17 @@
-/* Finds the text part in the Hugging Face config.json of a model that reads images or sound. */
+/* Finds the text part in the Hugging Face config.json of a model that reads images or sound, and
+ * types that are refused. */
 #include <jansson.h>
 #include <string.h>
 
 #include "cost/huggingface_kinds.h"
 
-/* The model_type of the text part: always this one, or, where `said`, the one that the part itself
- * has, and this one where it has none. */
+/* The model_type of the text part: this one, unless the part itself has another one that is known,
+ * or, where `said`, any other. */
 static const struct part {
     const char *outer, *text;
     bool said;
 } parts[] = {
-    {"mistral3", "mistral", false},
+    {"mistral3", "mistral", true},
     {"qwen2_vl", "qwen2", false},
     {"qwen2_5_vl", "qwen2", false},
     {"qwen3_vl", "qwen3", false},
@@ -87,7 +88,7 @@ static void enter(struct ifl_hf_config *config, const struct part *part)
 {
     json_t *root = copy_text(config->root);
     const char *own = root ? ifl_hf_text(root, "model_type") : "";
-    const bool is_own = part->said && *own && strcmp(own, part->outer) != 0;
+    const bool is_own = *own && strcmp(own, part->outer) != 0 && (part->said || hf_knows_type(own));
     json_t *type = json_string(is_own ? own : part->text);
     if (!root || inherit(root, config->root) < 0 ||
         (part->said && set_defaults(root, json_string_value(type)) < 0) ||
@@ -108,5 +109,50 @@ const char *hf_take_text_part(struct ifl_hf_config *config)
             enter(config, &parts[i]);
             return parts[i].outer;
         }
+    return NULL;
+}
+
+/* Types that are known and refused, and what is expected in their place. */
+static const struct {
+    const char *model_type, *expected;
+} refused[] = {
+    {"mllama",
+     "layers that attend to the text: attention to images in some layers is not modelled"},
+    {"gemma3n", "one embedding and one hidden state of a token: an embedding for each layer, and "
+                "the further states of AltUp, are not modelled"},
+    {"gemma4", "KV heads of one number and width: numbers and widths that depend on the layer are "
+               "not modelled"},
+    {"deepseek_v4",
+     "K/V of every token: K/V that is compressed by other ratios from layer to layer, "
+     "and hidden states of several rows, are not modelled"},
+    {"deepseek_ref", "K/V of every token: this is DeepSeek-V4, of which K/V that is compressed by "
+                     "other ratios from layer to layer is not modelled"},
+    {"minimax_m3",
+     "attention to all tokens or to a window: blocks of K/V that an indexer picks are "
+     "not modelled"},
+    {"bailing_hybrid",
+     "one kind of attention: latent attention in some layers and linear attention "
+     "in the others, as in Ling 2.5 and 3, is not modelled"},
+    {"bailing_moe_linear",
+     "one kind of attention: linear attention with groups of keys, as in Ring "
+     "2.0 linear, is not modelled"},
+    {"kimi_k3", "a residual of one layer: attention over the residuals of blocks of layers, and "
+                "gated experts of a latent, are not modelled"},
+    {"step3p5", "attention of one shape: query heads of numbers that depend on the layer are not "
+                "modelled"},
+    {"step3p7", "attention of one shape: query heads of numbers that depend on the layer are not "
+                "modelled"},
+    {"nemotron-nas",
+     "layers of one shape: attention and MLPs of sizes that depend on the layer are "
+     "not modelled"},
+    {"mimo_v2", "KV heads of one number and width: numbers that depend on the layer, and "
+                "values narrower than keys, are not modelled"},
+};
+
+const char *hf_refused(const char *type)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strncmp(type, refused[i].model_type, strlen(refused[i].model_type)) == 0)
+            return refused[i].expected;
     return NULL;
 }

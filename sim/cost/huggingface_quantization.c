@@ -153,11 +153,31 @@ static bool is_one_of(const char *text, const char *const *list)
     return *list != NULL;
 }
 
+/* Some files of the Model Optimizer name it as the producer alone. */
+static const char *method_of(const json_t *object)
+{
+    const char *producer = ifl_hf_text(ifl_hf_value(object, "producer"), "name");
+    const char *method = ifl_hf_text(object, "quant_method");
+    return *method || strcmp(producer, "modelopt") != 0 ? method : producer;
+}
+
+/* Its algorithm, or one that is none of those that are known. */
+static struct format format_of_modelopt(struct ifl_hf_config *config, const json_t *object)
+{
+    const struct format format = format_of_algorithm(ifl_hf_text(object, "quant_algo"));
+    char known[256], expected[300];
+    hf_list_algorithms(known, sizeof known);
+    snprintf(expected, sizeof expected, "one of %s", known);
+    if (!format.words)
+        ifl_hf_fail(config, "quant_algo", ifl_hf_value(object, "quant_algo"), expected);
+    return format;
+}
+
 static struct format format_of(struct ifl_hf_config *config, const json_t *object)
 {
     static const char *const integers[] = {"gptq",       "gptqmodel",    "awq", "auto-round",
                                            "auto_round", "bitsandbytes", NULL};
-    const char *method = ifl_hf_text(object, "quant_method");
+    const char *method = method_of(object);
     struct format format = UNKNOWN;
     if (strcmp(method, "fp8") == 0 || strcmp(method, "fbgemm_fp8") == 0)
         return FP8;
@@ -168,7 +188,7 @@ static struct format format_of(struct ifl_hf_config *config, const json_t *objec
     if (strcmp(method, "compressed-tensors") == 0)
         format = format_of_groups(config, ifl_hf_value(object, "config_groups"));
     else if (strcmp(method, "modelopt") == 0)
-        format = format_of_algorithm(ifl_hf_text(object, "quant_algo"));
+        return format_of_modelopt(config, object);
     if (!format.words)
         hf_refuse(config, "quantization_config is of an unknown format",
                   "a checkpoint that is not quantised, or " METHODS);
@@ -179,13 +199,14 @@ static struct format format_of(struct ifl_hf_config *config, const json_t *objec
  * Attention). */
 static int32_t kv_scales_of(const json_t *object)
 {
-    const char *method = ifl_hf_text(object, "quant_method");
+    const char *method = method_of(object);
     const json_t *scheme = ifl_hf_value(object, "kv_cache_scheme");
     const bool is_fp8 =
         bits_of(scheme, "num_bits") == 8 && strcmp(ifl_hf_text(scheme, "type"), "float") == 0;
     if (strcmp(method, "compressed-tensors") == 0)
         return is_fp8 ? MODEL_KV_COMPRESSED_TENSORS : MODEL_KV_NO_SCALES;
-    const bool is_named = strcasecmp(ifl_hf_text(object, "kv_cache_quant_algo"), "fp8") == 0;
+    const bool is_named = strcasecmp(ifl_hf_text(object, "kv_cache_quant_algo"), "fp8") == 0 ||
+                          strcasecmp(ifl_hf_text(object, "kv_cache_scheme"), "fp8") == 0;
     return strcmp(method, "modelopt") == 0 && (is_fp8 || is_named) ? MODEL_KV_MODELOPT
                                                                    : MODEL_KV_NO_SCALES;
 }

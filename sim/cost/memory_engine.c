@@ -130,7 +130,8 @@ static double layer_bytes(const struct model *model, int32_t tensor_parallel, do
 
 static double expert_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens)
 {
-    const double d = model->d_model, ffn_columns = (double)model->d_ffn / tensor_parallel;
+    const double d = model_expert_width(model);
+    const double ffn_columns = (double)model->d_ffn / tensor_parallel;
     const double row = fmax(ffn_columns, d) + fmax(wide_columns(model, tensor_parallel), d);
     return model->n_experts > 0 ? n_tokens * model->experts_per_token * row * model->weight_bytes
                                 : 0;

@@ -52,8 +52,8 @@ void model_layer_linears(const struct model *model, int32_t tensor_parallel,
     const int64_t queries = query_columns(model, h) + gates * d_head;
     linears[0] = (struct model_linear){"qkv", queries + kept, d};
     linears[1] = (struct model_linear){"out", d, h * value};
-    linears[2] = (struct model_linear){"mlp up", up, d};
-    linears[3] = (struct model_linear){"mlp down", d, f};
+    linears[2] = (struct model_linear){"mlp up", up, model_expert_width(model)};
+    linears[3] = (struct model_linear){"mlp down", model_expert_width(model), f};
 }
 
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel)
@@ -93,6 +93,11 @@ static int64_t mlp_matrices(const struct model *model, int64_t columns)
     return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * model->d_model;
 }
 
+static int64_t expert_matrices(const struct model *model, int64_t columns)
+{
+    return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * model_expert_width(model);
+}
+
 static int64_t attention_matrices(const struct model *model, int32_t tensor_parallel)
 {
     struct model_linear linears[MODEL_LINEARS], ups[MODEL_UPS];
@@ -103,8 +108,13 @@ static int64_t attention_matrices(const struct model *model, int32_t tensor_para
         n += linears[i].n * linears[i].k;
     for (int i = 0; i < MODEL_UPS; i++)
         n += ups[i].n * ups[i].k;
-    return n + (int64_t)model->index_heads * model->index_head_dim * model->q_lora_rank +
-           (int64_t)(model->index_heads + model->index_head_dim) * model->d_model;
+    return n;
+}
+
+static int64_t index_matrices(const struct model *model)
+{
+    const int64_t heads = model->index_heads, width = model->index_head_dim;
+    return heads * width * model->q_lora_rank + (heads + width) * model->d_model;
 }
 
 static int64_t state_matrices(const struct model *model, int32_t tensor_parallel)
@@ -125,7 +135,8 @@ static int64_t matrices_of(const struct model *model, int32_t tensor_parallel, e
     const bool has_experts = model->n_experts > 0;
     switch (part) {
     case MODEL_PART_ATTENTION:
-        return (model->layers - model->state_layers) * attention_matrices(model, tensor_parallel);
+        return (model->layers - model->state_layers) * attention_matrices(model, tensor_parallel) +
+               model_index_layers(model) * index_matrices(model);
     case MODEL_PART_STATE:
         return model->state_layers * state_matrices(model, tensor_parallel);
     case MODEL_PART_MLP:
@@ -137,7 +148,7 @@ static int64_t matrices_of(const struct model *model, int32_t tensor_parallel, e
         return routed_layers(model) *
                mlp_matrices(model, model_shared_columns(model, tensor_parallel));
     case MODEL_PART_EXPERTS:
-        return has_experts ? routed_layers(model) * mlp_matrices(model, columns) : 0;
+        return has_experts ? routed_layers(model) * expert_matrices(model, columns) : 0;
     case MODEL_PARTS:
         break;
     }
@@ -355,13 +366,13 @@ double model_kv_element_bytes(const struct model *model)
     return model->kv_bits / 8.0 + (double)model->kv_scale_bytes / model->kv_group_elements;
 }
 
-/* What a token of a layer with an indexer has beside its latent: the index key, and where K/V has 8
- * bits, four scales of 32 bits and a second byte for each element of the rotary part (fp8_ds_mla of
- * vllm/v1/attention/backends/mla/flashmla_sparse.py). */
+/* What a token of a layer of sparse attention has beside its latent where K/V has 8 bits: four
+ * scales of 32 bits and a second byte for each element of the rotary part (fp8_ds_mla of
+ * vllm/v1/attention/backends/mla/flashmla_sparse.py). The index key is that of an indexer. */
 static int64_t sparse_bytes(const struct model *model)
 {
     const bool is_fp8 = model->index_topk > 0 && model->kv_bits == 0 && model->kv_bytes == 1;
-    return (int64_t)model_index_bytes(model) + (is_fp8 ? 16 + model->qk_rope_head_dim : 0);
+    return is_fp8 ? 16 + model->qk_rope_head_dim : 0;
 }
 
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel)
@@ -370,7 +381,8 @@ int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_paral
     const int64_t layers = model->layers - model->state_layers;
     const int64_t elements =
         of_a_head * layers * model_kv_heads_per_rank(model, tensor_parallel) * model->d_head;
-    const int64_t of_index = layers * sparse_bytes(model);
+    const int64_t of_index = layers * sparse_bytes(model) +
+                             model_index_layers(model) * (int64_t)model_index_bytes(model);
     return of_index + (model->kv_bits == 0
                            ? elements * model->kv_bytes
                            : (int64_t)ceil((double)elements * model_kv_element_bytes(model)));
@@ -405,6 +417,7 @@ void model_stage(const struct model *model, int32_t layers, struct model *stage)
     *stage = *model;
     stage->layers = layers;
     stage->window_layers = (int32_t)((int64_t)model->window_layers * layers / model->layers);
+    stage->index_layers = (int32_t)ceil_div((int64_t)model->index_layers * layers, model->layers);
     stage->state_layers = (int32_t)((int64_t)model->state_layers * layers / model->layers);
     stage->bare_layers = (int32_t)((int64_t)model->bare_layers * layers / model->layers);
     stage->other_parameters = model->other_parameters / model->layers * layers;

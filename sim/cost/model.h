@@ -109,6 +109,8 @@ struct model {
     /* Share of a part's elements that a quantised checkpoint leaves in weight_bytes each. */
     double plain_frac[MODEL_PARTS];
     int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
+    int32_t d_expert;  /* width of what they read and write, where it is a latent of the hidden
+                        * state (Nemotron 3 Super); 0: d_model */
     int32_t experts_per_token;
     int32_t n_rank_experts; /* those that a rank holds, or a part of each; 0: all (model_spread) */
     int32_t window_tokens;  /* attention of window_layers sees no further back; 0: no limit */
@@ -127,6 +129,8 @@ struct model {
     int32_t q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
     /* Latent attention to the tokens that an indexer picks (DeepSeek-V3.2); 0: to all tokens. */
     int32_t index_heads, index_head_dim, index_topk;
+    int32_t index_layers; /* those with an indexer, of which the others take the tokens (GLM-5.2);
+                           * 0: all */
     int32_t first_dense_layers,
         d_ffn_dense;                      /* layers with one MLP in place of experts, its width */
     int32_t bare_layers;                  /* layers without an MLP behind their attention or
@@ -198,6 +202,11 @@ static inline bool model_is_latent(const struct model *model)
 {
     return model->kv_lora_rank > 0;
 }
+/* Width of what an expert, or the MLP of a dense model, reads and writes. */
+static inline int32_t model_expert_width(const struct model *model)
+{
+    return model->d_expert > 0 ? model->d_expert : model->d_model;
+}
 /* Number of parameters of a norm of so many elements. */
 static inline int64_t model_norm_parameters(const struct model *model, int64_t width)
 {
@@ -266,6 +275,13 @@ struct model_groups model_kv_groups(const struct model *model);
 int32_t model_group_blocks(const struct model *model, int32_t tensor_parallel,
                            int32_t block_tokens);
 
+/* Layers with an indexer of their own. */
+static inline int32_t model_index_layers(const struct model *model)
+{
+    const int32_t n = model->index_layers > 0 ? model->index_layers : model->layers;
+    return model->index_topk > 0 ? n : 0;
+}
+
 /* Bytes that an indexer keeps of a token in a layer: a key of 8 bits an element, and its scale. */
 static inline double model_index_bytes(const struct model *model)
 {
@@ -306,9 +322,9 @@ struct model_linear {
  *     out       d,                 h d_head
  *     mlp up    2 f gated, f plain, d
  *     mlp down  d,                 f
- * The last two are those of one expert. With latent attention qkv is the projection of the hidden
- * state to both latents and to k^R, (q_lora_rank + kv_lora_rank + rope, or h (nope + rope) for the
- * first), and out has k = h v. */
+ * The last two are those of one expert, with d_expert in place of d if it is set. With latent
+ * attention qkv is the projection of the hidden state to both latents and to k^R, (q_lora_rank +
+ * kv_lora_rank + rope, or h (nope + rope) for the first), and out has k = h v. */
 #define MODEL_LINEARS 4
 enum { MODEL_MLP_UP = 2, MODEL_MLP_DOWN = 3 };
 void model_layer_linears(const struct model *model, int32_t tensor_parallel,

@@ -42,7 +42,8 @@ static const char *refuse_widths(const struct model *model, struct ifl_error *er
                                      {"v_head_dim", model->v_head_dim},
                                      {"index_heads", model->index_heads},
                                      {"index_head_dim", model->index_head_dim},
-                                     {"index_topk", model->index_topk}};
+                                     {"index_topk", model->index_topk},
+                                     {"index_layers", model->index_layers}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].width > 0) {
             ifl_fail(error, IFL_E_INPUT,
@@ -100,6 +101,12 @@ static const char *check_index(const struct model *model, struct ifl_error *erro
                      of[i].name);
             return of[i].name;
         }
+    if (model->index_layers > (is_there ? model->layers : 0)) {
+        ifl_fail(error, IFL_E_INPUT, "index_layers is %d, expected at most the %d layers%s",
+                 model->index_layers, is_there ? model->layers : 0,
+                 is_there ? "" : " that have an indexer");
+        return "index_layers";
+    }
     return NULL;
 }
 
@@ -170,7 +177,8 @@ static const char *refuse_experts(const struct model *model, struct ifl_error *e
     const struct named_width of[] = {{"first_dense_layers", model->first_dense_layers},
                                      {"d_ffn_dense", model->d_ffn_dense},
                                      {"shared_experts", model->shared_experts},
-                                     {"d_ffn_shared", model->d_ffn_shared}};
+                                     {"d_ffn_shared", model->d_ffn_shared},
+                                     {"d_expert", model->d_expert}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].width > 0) {
             ifl_fail(error, IFL_E_INPUT, "%s is %d, expected none without n_experts", of[i].name,

@@ -115,7 +115,7 @@ static double fused_experts_s(const struct roofline_rank *rank, struct roofline_
         .n_picks = rank_picks(rank, m),
         .n_experts = rank_experts(rank, m),
         .n_matrices = model->mlp == MODEL_MLP_GATED ? 3 : 2,
-        .d_model = model->d_model,
+        .d_model = model_expert_width(model),
         .d_ffn = rank->ffn_columns,
         .element_bytes = model->weight_bytes,
         .weight_bytes = model_quantized_element_bytes(model, MODEL_PART_EXPERTS),
@@ -229,7 +229,7 @@ static double experts_exchange_s(const struct roofline_rank *rank, struct roofli
     const struct deployment_exchange *exchange = rank->exchange;
     const struct exchange_shape shape = {m.own,
                                          m.all,
-                                         model->d_model,
+                                         model_expert_width(model),
                                          model_experts_per_token(model),
                                          rank->parallel.data,
                                          model->weight_bytes};
@@ -237,7 +237,7 @@ static double experts_exchange_s(const struct roofline_rank *rank, struct roofli
         return 0;
     if (exchange->gb_per_s > 0)
         return exchange_s(exchange, &shape);
-    return 2 * lines_s(&rank->gather, m.all * model->d_model * model->weight_bytes / 2);
+    return 2 * lines_s(&rank->gather, m.all * model_expert_width(model) * model->weight_bytes / 2);
 }
 
 /* What a server takes for experts in fp8 beyond the profile's kernels: some pad the rows of each

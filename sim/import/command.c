@@ -7,6 +7,7 @@
 #include "inflight/nearest.h"
 
 #include "import/environment.h"
+#include "import/flag_file.h"
 #include "import/manifest.h"
 #include "import/objects.h"
 #include "import/secrets.h"
@@ -230,6 +231,8 @@ static int read_flag(struct cursor *c)
                                                                    : NULL;
     if (take_value(c, flag, inner, name, value, sizeof value) < 0)
         return c->error->code;
+    if (flag_file_is(flag) && !strchr(name, '.'))
+        return 0; /* flag_file_read says what it is */
     if (flag->takes == TAKES_JSON && !strchr(name, '.') && value[0] == '{' &&
         check_json(name, value, c->error) < 0)
         return c->error->code;
@@ -281,8 +284,44 @@ static int read_comment(const struct words *words, size_t at, struct facts *fact
     return code;
 }
 
-static int read_words(const struct words *words, const struct start *start, struct facts *facts,
-                      struct ifl_error *error)
+/* Where a command is: files that it names lie in the folder, or the script writes them, or the
+ * manifest has them. */
+struct origin {
+    const char *folder, *script, *manifest;
+};
+
+static int read_flags(struct cursor *c)
+{
+    int code = 0;
+    while (code == 0 && c->at < c->n)
+        code = is_flag(c->words->of[c->at]) ? read_flag(c) : read_word(c);
+    return code;
+}
+
+/* Of the flags of a file and of the command line those count that are read last. */
+static int read_server(struct cursor *c, const struct origin *origin)
+{
+    const struct flag_file_at at = {c->words,         c->at,         c->n, origin->script,
+                                    origin->manifest, origin->folder};
+    const bool is_last = flag_file_is_last(c->facts->server);
+    struct words words;
+    char *flags;
+    int code = flag_file_read(&at, &flags, c->facts, c->error);
+    if (code < 0 || !flags)
+        return code < 0 ? code : read_flags(c);
+    code = words_split(flags, &words, c->error);
+    free(flags);
+    if (code < 0)
+        return code;
+    struct cursor file = {&words, 0, words.n, c->facts, c->error};
+    code = read_flags(is_last ? c : &file);
+    code = code == 0 ? read_flags(is_last ? &file : c) : code;
+    words_free(&words);
+    return code;
+}
+
+static int read_words(const struct words *words, const struct start *start,
+                      const struct origin *origin, struct facts *facts, struct ifl_error *error)
 {
     const struct program *program = start->program;
     const size_t at = start->at, end = start->end;
@@ -299,24 +338,26 @@ static int read_words(const struct words *words, const struct start *start, stru
     if (code == 0)
         code = read_tag(words->of[at], facts, error);
     struct cursor cursor = {words, at + 1, end, facts, error};
-    while (code == 0 && cursor.at < end)
-        code = is_flag(words->of[cursor.at]) ? read_flag(&cursor) : read_word(&cursor);
+    if (code == 0)
+        code = read_server(&cursor, origin);
     return code == 0 ? read_comment(words, end, facts, error) : code;
 }
 
 /* A shell's command is read in its place, if it starts a server. */
 static int read_inner(const struct words *words, size_t at, struct variables *variables,
-                      struct facts *facts, bool *is_read, struct ifl_error *error)
+                      const struct origin *outer, struct facts *facts, bool *is_read,
+                      struct ifl_error *error)
 {
     struct words inner;
     struct start start = {0};
     char *script;
     if (shell_expand(words->of[at], variables, &script, error) < 0)
         return error->code;
-    const int split = words_split(script, &inner, error);
-    free(script);
-    if (split < 0)
+    const struct origin origin = {outer->folder, script, outer->manifest};
+    if (words_split(script, &inner, error) < 0) {
+        free(script);
         return 0; /* no command of a shell */
+    }
     int code = start_find(&inner, &start, error);
     *is_read = code == 0 && start.program;
     if (*is_read)
@@ -324,8 +365,9 @@ static int read_inner(const struct words *words, size_t at, struct variables *va
     if (*is_read && code == 0)
         code = read_before(words, at, facts, error);
     if (*is_read && code == 0)
-        code = read_words(&inner, &start, facts, error);
+        code = read_words(&inner, &start, &origin, facts, error);
     words_free(&inner);
+    free(script);
     return code;
 }
 
@@ -342,22 +384,22 @@ static int check_image(const struct words *words, const struct start *start,
                     words->of[start->at]);
 }
 
-static int read_script(const char *script, struct variables *variables, struct facts *facts,
-                       struct ifl_error *error)
+static int read_script(const struct origin *origin, struct variables *variables,
+                       struct facts *facts, struct ifl_error *error)
 {
     struct words words;
     struct start start;
     bool is_read = false;
-    if (words_split(script, &words, error) < 0)
+    if (words_split(origin->script, &words, error) < 0)
         return error->code;
     const size_t inner = start_inner(&words);
-    int code = inner > 0 ? read_inner(&words, inner, variables, facts, &is_read, error) : 0;
+    int code = inner > 0 ? read_inner(&words, inner, variables, origin, facts, &is_read, error) : 0;
     if (code == 0 && !is_read)
         code = start_find(&words, &start, error);
     if (code == 0 && !is_read)
         code = check_image(&words, &start, error);
     if (code == 0 && !is_read)
-        code = read_words(&words, &start, facts, error);
+        code = read_words(&words, &start, origin, facts, error);
     words_free(&words);
     return code;
 }
@@ -385,7 +427,9 @@ static void join_lines(char *script)
     }
 }
 
-static int read_command(const char *command, struct facts *facts, struct ifl_error *error)
+/* The text is that of the command line, or the command that a manifest stands for. */
+static int read_command(const char *command, const struct command_text *of, struct facts *facts,
+                        struct ifl_error *error)
 {
     struct variables variables = {0};
     char *script = NULL, *joined = strdup(command);
@@ -394,21 +438,23 @@ static int read_command(const char *command, struct facts *facts, struct ifl_err
     join_lines(joined);
     int code = shell_expand(joined, &variables, &script, error);
     if (code == 0)
-        code = read_script(script, &variables, facts, error);
+        code =
+            read_script(&(struct origin){of->folder, script, command == of->text ? NULL : of->text},
+                        &variables, facts, error);
     free(script);
     free(joined);
     variables_free(&variables);
     return code;
 }
 
-int command_read(const char *command, struct facts *facts, struct ifl_error *error)
+int command_read(const struct command_text *command, struct facts *facts, struct ifl_error *error)
 {
     char *inner = NULL;
-    int code = unit_read(command, &inner, facts, error);
+    int code = unit_read(command->text, &inner, facts, error);
     if (code == 0 && !inner)
-        code = manifest_read(command, &inner, facts, error);
+        code = manifest_read(command->text, command->name, &inner, facts, error);
     if (code == 0)
-        code = read_command(inner ? inner : command, facts, error);
+        code = read_command(inner ? inner : command->text, command, facts, error);
     free(inner);
     return code;
 }

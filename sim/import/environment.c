@@ -45,6 +45,30 @@ struct sense {
     {                                                                                              \
         FOUND_UNMODELLED, "threads of the host"                                                    \
     }
+#define SCHEDULES                                                                                  \
+    {                                                                                              \
+        FOUND_UNMODELLED, "a constant of the scheduler: the preset has that of SGLang's defaults"  \
+    }
+#define CACHES                                                                                     \
+    {                                                                                              \
+        FOUND_UNMODELLED, "which cached blocks stay"                                               \
+    }
+#define STATES                                                                                     \
+    {                                                                                              \
+        FOUND_UNMODELLED, "the dtype of states: state_bytes of the model's file says it"           \
+    }
+#define DRAFTS                                                                                     \
+    {                                                                                              \
+        FOUND_UNMODELLED, "how guesses are made and checked: serving.speculation says it"          \
+    }
+#define GIVES_UP                                                                                   \
+    {                                                                                              \
+        FOUND_UNMODELLED, "requests that a server gives up after a time"                           \
+    }
+#define DETAILS                                                                                    \
+    {                                                                                              \
+        FOUND_HARMLESS, "a detail of a feature that has a flag of its own"                         \
+    }
 #define ALLOCATES                                                                                  \
     {                                                                                              \
         FOUND_HARMLESS, "memory is simulated without the allocator's fragments"                    \
@@ -122,6 +146,153 @@ static const struct known {
     {"VLLM_ALL2ALL_BACKEND", COMMUNICATES},
     {"VLLM_ALLREDUCE_*", COMMUNICATES},
     {"VLLM_SKIP_P2P_CHECK", COMMUNICATES},
+    {"SGLANG_BACKUP_PORT_BASE", SAFE},
+    {"SGLANG_CRASH_ON_*", SAFE},
+    {"SGLANG_CUDA_COREDUMP*", SAFE},
+    {"SGLANG_CUTE_AOT_CACHE_DIR", SAFE},
+    {"SGLANG_DEBUG_*", SAFE},
+    {"SGLANG_DEFAULT_THINKING", SAFE},
+    {"SGLANG_DETECT_SLOW_RANK", SAFE},
+    {"SGLANG_DG_CACHE_DIR", SAFE},
+    {"SGLANG_DISABLE_OUTLINES_DISK_CACHE", SAFE},
+    {"SGLANG_DISABLE_TP_MEMORY_INBALANCE_CHECK", SAFE},
+    {"SGLANG_DSV4_REASONING_EFFORT", SAFE},
+    {"SGLANG_ENABLE_ASYNC_ASSERT", SAFE},
+    {"SGLANG_ENABLE_METRICS_*", SAFE},
+    {"SGLANG_ENABLE_NVTX*", SAFE},
+    {"SGLANG_ENABLE_REQUEST_*", SAFE},
+    {"SGLANG_ENABLE_STRICT_MEM_CHECK_*", SAFE},
+    {"SGLANG_ENABLE_THINKING", SAFE},
+    {"SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK", SAFE},
+    {"SGLANG_EXA_*", SAFE},
+    {"SGLANG_EXPERT_DISTRIBUTION_RECORDER_DIR", SAFE},
+    {"SGLANG_EXPERT_LOCATION_UPDATER_*", SAFE},
+    {"SGLANG_EXPOSE_OWN_ENV_VARS", SAFE},
+    {"SGLANG_EXTERNAL_*", SAFE},
+    {"SGLANG_FORCE_SHUTDOWN", SAFE},
+    {"SGLANG_FORWARD_UNKNOWN_TOOLS", SAFE},
+    {"SGLANG_GC_LOG", SAFE},
+    {"SGLANG_GRPC_*", SAFE},
+    {"SGLANG_INVARIANT_CHECK", SAFE},
+    {"SGLANG_IS_IN_CI*", SAFE},
+    {"SGLANG_JIT_CACHE_*", SAFE},
+    {"SGLANG_JIT_DEEPGEMM_*", SAFE},
+    {"SGLANG_KILLPG_ON_SCHEDULER_EXCEPTION", SAFE},
+    {"SGLANG_KV_CANARY_*", SAFE},
+    {"SGLANG_MAX_THINK_TOKENS", SAFE},
+    {"SGLANG_OTLP_*", SAFE},
+    {"SGLANG_PATCH_TOKENIZER", SAFE},
+    {"SGLANG_PREFETCH_BLOCK_SIZE_MB", SAFE},
+    {"SGLANG_PROFILE_*", SAFE},
+    {"SGLANG_PYSPY_DUMP_BEFORE_CRASH", SAFE},
+    {"SGLANG_REASONING_EFFORT", SAFE},
+    {"SGLANG_RECORD_STEP_TIME", SAFE},
+    {"SGLANG_RUST_*", SAFE},
+    {"SGLANG_SORT_WEIGHT_FILES", SAFE},
+    {"SGLANG_TCP_STORE_PORT", SAFE},
+    {"SGLANG_TEST_*", SAFE},
+    {"SGLANG_TOOL_STRICT_LEVEL", SAFE},
+    {"SGLANG_TRACE_*", SAFE},
+    {"SGLANG_UVICORN_WORKER_HEALTHCHECK_TIMEOUT", SAFE},
+    {"SGLANG_WEIGHT_CACHE_*", SAFE},
+    {"SGLANG_DISAGGREGATION_*", DETAILS},
+    {"SGLANG_DISAGG_*", DETAILS},
+    {"SGLANG_ENCODER_*", DETAILS},
+    {"SGLANG_GRAMMAR_*", DETAILS},
+    {"SGLANG_HICACHE_*", DETAILS},
+    {"SGLANG_MM_*", DETAILS},
+    {"SGLANG_MOONCAKE_*", DETAILS},
+    {"SGLANG_FORWARD_TIMEOUT_MS", GIVES_UP},
+    {"SGLANG_QUEUED_TIMEOUT_MS", GIVES_UP},
+    {"SGLANG_REQ_RUNNING_TIMEOUT", GIVES_UP},
+    {"SGLANG_REQ_WAITING_TIMEOUT", GIVES_UP},
+    {"SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION", SCHEDULES},
+    {"SGLANG_DATA_PARALLEL_BUDGET_INTERVAL", SCHEDULES},
+    {"SGLANG_DISABLE_CONSECUTIVE_PREFILL_OVERLAP", SCHEDULES},
+    {"SGLANG_DYNAMIC_CHUNKING_*", SCHEDULES},
+    {"SGLANG_INIT_NEW_TOKEN_RATIO", SCHEDULES},
+    {"SGLANG_MAX_NEW_TOKENS_LIMIT", SCHEDULES},
+    {"SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR", SCHEDULES},
+    {"SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS", SCHEDULES},
+    {"SGLANG_PP_*", SCHEDULES},
+    {"SGLANG_PREFILL_*", SCHEDULES},
+    {"SGLANG_RETRACT_DECODE_STEPS", SCHEDULES},
+    {"SGLANG_SCHEDULER_DECREASE_PREFILL_IDLE", SCHEDULES},
+    {"SGLANG_ENABLE_UNIFIED_RADIX_TREE", CACHES},
+    {"SGLANG_EXPERIMENTAL_CPP_RADIX_TREE", CACHES},
+    {"SGLANG_RADIX_FORCE_MISS", CACHES},
+    {"SGLANG_SWA_EVICTION_INTERVAL", CACHES},
+    {"SGLANG_MAMBA_CONV_DTYPE", STATES},
+    {"SGLANG_MAMBA_SSM_DTYPE", STATES},
+    {"SGLANG_DSPARK_*", DRAFTS},
+    {"SGLANG_ENABLE_SPEC_V2", DRAFTS},
+    {"SGLANG_RAGGED_VERIFY_MODE", DRAFTS},
+    {"SGLANG_SIMULATE_*", DRAFTS},
+    {"SGLANG_SPEC_*", DRAFTS},
+    {"SGLANG_AITER_*", COMPUTES},
+    {"SGLANG_BLACKWELL_*", COMPUTES},
+    {"SGLANG_CUTEDSL_*", COMPUTES},
+    {"SGLANG_CUTLASS_*", COMPUTES},
+    {"SGLANG_DEEPGEMM_*", COMPUTES},
+    {"SGLANG_DG_USE_NVRTC", COMPUTES},
+    {"SGLANG_DSA_*", COMPUTES},
+    {"SGLANG_DSV4_*", COMPUTES},
+    {"SGLANG_ENABLE_BF16_SPLITK_GEMM", COMPUTES},
+    {"SGLANG_ENABLE_DSA_*", COMPUTES},
+    {"SGLANG_ENABLE_GDN_*", COMPUTES},
+    {"SGLANG_ENABLE_MOE_*", COMPUTES},
+    {"SGLANG_ENABLE_TORCH_COMPILE", COMPUTES},
+    {"SGLANG_FLASHINFER_*", COMPUTES},
+    {"SGLANG_FORCE_FP8_MARLIN", COMPUTES},
+    {"SGLANG_FORCE_FUSED_OP_BACKEND", COMPUTES},
+    {"SGLANG_HUMMING_*", COMPUTES},
+    {"SGLANG_K3_*", COMPUTES},
+    {"SGLANG_MASKED_GEMM_FAST_ACT", COMPUTES},
+    {"SGLANG_MINIMAX_*", COMPUTES},
+    {"SGLANG_MOE_*", COMPUTES},
+    {"SGLANG_NPU_*", COMPUTES},
+    {"SGLANG_NSA_*", COMPUTES},
+    {"SGLANG_NVFP4_*", COMPUTES},
+    {"SGLANG_OPT_*", COMPUTES},
+    {"SGLANG_PER_TOKEN_GROUP_QUANT_8BIT_V2", COMPUTES},
+    {"SGLANG_ROCM_*", COMPUTES},
+    {"SGLANG_SHARED_EXPERT_TP1", COMPUTES},
+    {"SGLANG_SKIP_SOFTMAX_*", COMPUTES},
+    {"SGLANG_SM120_*", COMPUTES},
+    {"SGLANG_TRITON_*", COMPUTES},
+    {"SGLANG_TRTLLM_*", COMPUTES},
+    {"SGLANG_USE_DEEPGEMM_BMM", COMPUTES},
+    {"SGLANG_USE_DYNAMIC_MXFP4_LINEAR", COMPUTES},
+    {"SGLANG_USE_SGL_FA3_KERNEL", COMPUTES},
+    {"SGLANG_VIT_*", COMPUTES},
+    {"SGLANG_CHUNKED_PREFIX_CACHE_THRESHOLD", COMPUTES},
+    {"SGLANG_CUSTOM_ALL_REDUCE_*", COMMUNICATES},
+    {"SGLANG_DEEPEP_*", COMMUNICATES},
+    {"SGLANG_DP_USE_*", COMMUNICATES},
+    {"SGLANG_ENABLE_DP_GATHER_FP8", COMMUNICATES},
+    {"SGLANG_ENABLE_EMBED_REPLICATION", COMMUNICATES},
+    {"SGLANG_EPLB_*", COMMUNICATES},
+    {"SGLANG_FORCE_CUSTOM_ALL_REDUCE_*", COMMUNICATES},
+    {"SGLANG_MORI_*", COMMUNICATES},
+    {"SGLANG_NCCL_*", COMMUNICATES},
+    {"SGLANG_NIXL_EP_*", COMMUNICATES},
+    {"SGLANG_PPLX_*", COMMUNICATES},
+    {"SGLANG_SCHEDULER_SKIP_ALL_GATHER", COMMUNICATES},
+    {"SGLANG_SYMM_MEM_*", COMMUNICATES},
+    {"SGLANG_USE_1STAGE_ALLREDUCE", COMMUNICATES},
+    {"SGLANG_USE_JIT_ALL_REDUCE", COMMUNICATES},
+    {"SGLANG_AUTO_NUMA_BIND", OF_HOST},
+    {"SGLANG_EAGER_INPUT_NO_COPY", OF_HOST},
+    {"SGLANG_ENABLE_DELAY_SAMPLE", OF_HOST},
+    {"SGLANG_ENABLE_METADATA_GLUE_GRAPH", OF_HOST},
+    {"SGLANG_ENABLE_OVERLAP_PLAN_STREAM", OF_HOST},
+    {"SGLANG_FORCE_STREAM_INTERVAL", OF_HOST},
+    {"SGLANG_NUMA_BIND_V2", OF_HOST},
+    {"SGLANG_SCHEDULER_MAX_RECV_PER_POLL", OF_HOST},
+    {"SGLANG_SCHEDULER_RECV_SKIPPER_*", OF_HOST},
+    {"SGLANG_SET_CPU_AFFINITY", OF_HOST},
+    {"SGLANG_USE_MESSAGE_QUEUE_BROADCASTER", OF_HOST},
+    {"SGLANG_USE_PICKLE_IPC", OF_HOST},
     {"SGLANG_ENABLE_JIT_DEEPGEMM", COMPUTES},
     {"SGL_ENABLE_JIT_DEEPGEMM", COMPUTES},
     {"SGLANG_USE_AITER*", COMPUTES},
@@ -164,7 +335,7 @@ static bool is_of_script(const char *behind_prefix)
         " TENSOR_PARALLEL_SIZE DTYPE QUANTIZATION KV_CACHE_DTYPE MAX_MODEL_LEN CONTEXT_LENGTH"
         " MAX_NUM_SEQS MAX_RUNNING_REQUESTS MAX_NUM_BATCHED_TOKENS CHUNKED_PREFILL_SIZE"
         " GPU_MEMORY_UTILIZATION GPU_MEM_UTIL MEM_FRACTION_STATIC MEM_FRACTION HOST IMAGE IMAGE_TAG"
-        " TAG VERSION CONTAINER CONTAINER_NAME ARGS EXTRA_ARGS FLAGS CMD COMMAND ";
+        " TAG VERSION CONTAINER CONTAINER_NAME ARGS EXTRA_ARGS ADDITIONAL_ARGS FLAGS CMD COMMAND ";
     char name[64];
     snprintf(name, sizeof name, " %.*s ", (int)strcspn(behind_prefix, "="), behind_prefix);
     return strstr(names, name);

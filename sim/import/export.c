@@ -410,7 +410,7 @@ static int count_lost(const struct writer *w, char *list, size_t n_bytes, size_t
     struct facts facts;
     struct node *back = NULL, *keys = NULL;
     struct config config = {0};
-    const struct import_sources sources = {.command = w->line};
+    const struct import_sources sources = {.command.text = w->line};
     int code = import_read(&sources, &facts, &back, error);
     if (code == 0)
         code = import_resolve(back, &config, error);

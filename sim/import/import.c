@@ -92,8 +92,8 @@ static int read_sources(const struct import_sources *sources, struct facts *fact
                         struct ifl_error *error)
 {
     int code = choose(sources, facts, error);
-    if (code == 0 && sources->command)
-        code = command_read(sources->command, facts, error);
+    if (code == 0 && sources->command.text)
+        code = command_read(&sources->command, facts, error);
     if (code == 0)
         code = read_all(sources, sources->n_logs, read_log, facts, error);
     if (code == 0)

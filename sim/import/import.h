@@ -6,10 +6,11 @@
 #include "base/tree.h"
 
 #include "import/answers.h"
+#include "import/command.h"
 #include "import/facts.h"
 
 struct import_sources {
-    const char *command; /* a command line or a manifest; NULL: none */
+    struct command_text command; /* a command line or a manifest; its text is NULL: none */
     const char *const *logs;
     size_t n_logs; /* files, parts of the log of one server */
     const struct import_answer *answers;

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/tree.h"
-
+#include "import/flag_words.h"
+#include "import/manifest_parts.h"
+#include "import/recipe.h"
 #include "import/settings.h"
 #include "import/shell.h"
 #include "import/start.h"
@@ -34,23 +35,9 @@ static bool is_manifest(const char *text)
 
 /* ---- containers ---- */
 
-struct container {
-    const struct node *map;      /* or, of a command without a container, the list of its words */
-    bool is_item;                /* of a list, as in Kubernetes */
-    const struct node *replicas; /* how many there are of it; NULL: one */
-    struct variables *given;     /* those in front of the manifest */
-    struct variables *own;       /* the container's */
-};
-
 static const struct node *member(const struct node *map, const char *key)
 {
     return settings_member(map, key);
-}
-
-/* Kubernetes, not Compose. */
-static bool is_pod(const struct container *c)
-{
-    return c->is_item || member(c->map, "args");
 }
 
 static bool is_words(const struct node *node)
@@ -65,75 +52,6 @@ static bool has_words(const struct node *map)
            is_words(member(map, "args"));
 }
 
-/* ---- words ---- */
-
-static void put_quoted(const char *word, FILE *out)
-{
-    expand_quote(word, out);
-    fputc(' ', out);
-}
-
-/* The text with values of variables: those in front of the manifest, and the container's. Compose
- * knows only the former, and would leave the latter to a shell; a text without the former means the
- * same value. The caller owns it. */
-static char *with_values(const struct container *c, const char *text)
-{
-    const struct expansion e = {.variables = c->given, .others = c->own};
-    return settings_value(text, &e, is_pod(c) ? c->own : NULL);
-}
-
-/* The words of one text, as Compose splits them: a line's end is a blank. */
-static int put_text(const struct container *c, const struct node *text, FILE *out,
-                    struct ifl_error *error)
-{
-    struct words words;
-    struct ifl_error wrong = {.code = IFL_E_NOMEM};
-    char *value = with_values(c, text->text);
-    const int split = value ? words_split(value, &words, &wrong) : IFL_E_NOMEM;
-    free(value);
-    if (split < 0)
-        return wrong.code == IFL_E_INPUT ? tree_fail(text, error, "a quote is not closed")
-                                         : ifl_fail_nomem(error);
-    for (size_t i = 0; i < words.n; i++)
-        if (!words.is_break[i])
-            put_quoted(words.of[i], out);
-    words_free(&words);
-    return 0;
-}
-
-/* An item is one word, whatever it has in it: servers refuse "--flag value" as one. */
-static int put_item(const struct container *c, const struct node *item, FILE *out,
-                    struct ifl_error *error)
-{
-    char found[128];
-    if (item->kind != NODE_SCALAR)
-        return tree_fail(item, error, "an item of a command is %s, expected text in quotes",
-                         tree_describe(item, found));
-    const size_t n_chars = strcspn(item->text, "= \t\n");
-    if (item->text[0] == '-' && item->text[n_chars] && item->text[n_chars] != '=')
-        return tree_fail(item, error,
-                         "%.*s and what follows are one word, expected a flag and its value as two "
-                         "items, or with = between them",
-                         (int)(n_chars < 100 ? n_chars : 100), item->text);
-    char *value = with_values(c, item->text);
-    put_quoted(value ? value : "", out);
-    free(value);
-    return value ? 0 : ifl_fail_nomem(error);
-}
-
-static int put_words(const struct container *c, const struct node *words, FILE *out,
-                     struct ifl_error *error)
-{
-    int code = 0;
-    if (words && words->kind == NODE_MAP)
-        return tree_fail(words, error, "a command is a map, expected words");
-    if (words && words->kind == NODE_SCALAR)
-        return put_text(c, words, out, error);
-    for (size_t i = 0; words && i < words->n && code == 0; i++)
-        code = put_item(c, words->of[i], out, error);
-    return code;
-}
-
 /* ---- the command of a container ---- */
 
 /* The image's own program, where the container does not replace it: `command` does in Kubernetes,
@@ -141,7 +59,7 @@ static int put_words(const struct container *c, const struct node *words, FILE *
 static const char *image_program(const struct container *c, const char *own)
 {
     const char *image = tree_text(member(c->map, "image"));
-    if (!image || !*own || member(c->map, is_pod(c) ? "command" : "entrypoint"))
+    if (!image || !*own || member(c->map, manifest_is_pod(c) ? "command" : "entrypoint"))
         return NULL;
     if (start_names(image, "vllm-openai"))
         return "";
@@ -158,9 +76,9 @@ static int own_words(const struct container *c, char **own, struct ifl_error *er
     FILE *out = open_memstream(own, &n_bytes);
     if (!out)
         return ifl_fail_nomem(error);
-    int code = c->map->kind == NODE_LIST ? put_words(c, c->map, out, error) : 0;
+    int code = c->map->kind == NODE_LIST ? manifest_put_words(c, c->map, out, error) : 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && code == 0; i++)
-        code = put_words(c, member(c->map, keys[i]), out, error);
+        code = manifest_put_words(c, member(c->map, keys[i]), out, error);
     return fclose(out) == 0 || code < 0 ? code : ifl_fail_nomem(error);
 }
 
@@ -173,9 +91,9 @@ static int put_command(const struct container *c, const char *program, const cha
     if (!out)
         return ifl_fail_nomem(error);
     settings_put(c->map, c->own, out);
-    char *tag = image ? with_values(c, image) : NULL;
+    char *tag = image ? manifest_values(c, image) : NULL;
     if (tag)
-        put_quoted(tag, out);
+        manifest_put_quoted(tag, out);
     fprintf(out, "%s%s", program, own);
     free(tag);
     return fclose(out) == 0 && (tag || !image) ? 0 : ifl_fail_nomem(error);
@@ -186,7 +104,7 @@ static int container_command(const struct container *c, char **command, struct i
 {
     char *own = NULL;
     *command = NULL;
-    int code = settings_read(c->map, c->given, is_pod(c), c->own, error);
+    int code = settings_read(c->map, c->given, manifest_is_pod(c), c->own, error);
     code = code < 0 ? code : own_words(c, &own, error);
     const char *program = code < 0 ? NULL : start_is_in(own) ? "" : image_program(c, own);
     if (program)
@@ -212,31 +130,36 @@ static int script_command(const struct container *c, char **command, struct ifl_
 /* ---- the container of a manifest ---- */
 
 struct search {
-    struct container found;   /* map NULL: none */
+    struct container found;   /* map NULL: none, or no container */
+    int line;                 /* of it; 0: none */
+    const char *name;         /* of the text */
+    const struct node *roots; /* its documents */
+    struct facts *facts;
     struct variables given;   /* in front of the manifest */
     char *command;            /* of it */
     const struct node *first; /* container, whatever it starts; NULL: there is none */
-    const struct node *node;  /* container of a further node of the server; NULL: there is none */
+    int node_line;            /* of a container of a further node of the server; 0: there is none */
     struct ifl_error *error;
 };
 
-static int take_command(struct search *search, const struct container *c, char *command)
+static int take_command(void *of, const struct node *map, char *command)
 {
+    struct search *search = of;
     int code = 0;
     if (command && search->command && start_is_further(command)) {
-        search->node = c->map;
+        search->node_line = map->line;
         free(command);
         return 0;
     }
     if (command && search->command)
-        code = tree_fail(c->map, search->error,
+        code = tree_fail(map, search->error,
                          "a second container starts a server, the first on line %d: expected one",
-                         search->found.map->line);
+                         search->line);
     if (code < 0 || !command) {
         free(command);
         return code;
     }
-    search->found = *c;
+    search->line = map->line;
     search->command = command;
     return 0;
 }
@@ -254,7 +177,12 @@ static int take_container(struct search *search, const struct container *at)
                    ? script_command(&c, &command, search->error)
                    : container_command(&c, &command, search->error);
     variables_free(&own);
-    return code < 0 ? code : take_command(search, &c, command);
+    const bool is_first = code == 0 && command && !search->command;
+    if (code == 0)
+        code = take_command(search, c.map, command);
+    if (code == 0 && is_first)
+        search->found = c;
+    return code;
 }
 
 /* A part of a file that is used elsewhere in it. */
@@ -263,11 +191,46 @@ static bool is_template(const struct node *node)
     return node->key && (strncmp(node->key, "x-", 2) == 0 || strcmp(node->key, "<<") == 0);
 }
 
+static int walk(struct search *search, const struct container *at);
+
+static int walk_all(struct search *search, const struct node *roots)
+{
+    int code = 0;
+    for (size_t i = 0; i < roots->n && code == 0; i++)
+        code = walk(search, &(struct container){.map = roots->of[i]});
+    return code;
+}
+
+/* Ray's resource of Kubernetes has the configuration of its applications as text. */
+static int walk_text(struct search *search, const struct node *text)
+{
+    char name[300];
+    struct node *roots;
+    snprintf(name, sizeof name, "%.255s, %s on line %d", search->name, text->key, text->line);
+    if (tree_parse_all(text->text, strlen(text->text), name, &roots, search->error) < 0)
+        return search->error->code;
+    const int code = walk_all(search, roots);
+    if (search->found.map)
+        search->found.map = NULL; /* it goes with the tree */
+    tree_free(roots);
+    return code;
+}
+
+static int walk_recipe(struct search *search, const struct node *map, bool *is_one)
+{
+    const struct recipe recipe = {map,           search->roots, &search->given, search->facts,
+                                  search->error, take_command,  search};
+    return recipe_read(&recipe, is_one);
+}
+
 /* What a container has in it, such as a probe of its health, is no server. */
 static int walk(struct search *search, const struct container *at)
 {
     const struct node *node = at->map, *replicas = member(node, "replicas");
-    int code = 0;
+    bool is_one = false;
+    int code = node->kind == NODE_MAP ? walk_recipe(search, node, &is_one) : 0;
+    if (code < 0 || is_one || recipe_is_of_service(node, search->roots))
+        return code;
     if (node->kind == NODE_LIST && is_words(node) && !node->key)
         return take_container(search, at);
     if (node->kind == NODE_MAP && has_words(node))
@@ -278,18 +241,27 @@ static int walk(struct search *search, const struct container *at)
         const struct container inner = {.map = node->of[i],
                                         .is_item = node->kind == NODE_LIST,
                                         .replicas = replicas ? replicas : at->replicas};
-        if (inner.map->kind != NODE_SCALAR && !is_template(inner.map))
+        if (tree_text(inner.map) && inner.map->key && strcmp(inner.map->key, "serveConfigV2") == 0)
+            code = walk_text(search, inner.map);
+        else if (inner.map->kind != NODE_SCALAR && !is_template(inner.map))
             code = walk(search, &inner);
     }
     return code;
 }
 
-static int fail_without(const struct search *search, struct ifl_error *error)
+static int fail_without(const struct search *search, const struct node *roots,
+                        struct ifl_error *error)
 {
+    if (!search->first && roots->n == 1 && flag_words_several(roots->of[0]))
+        return ifl_fail(error, IFL_E_INPUT,
+                        "%s: these flags may be those of several servers, expected a command that "
+                        "names the file: --command \"vllm serve --config FILE\"",
+                        search->name);
     if (!search->first)
         return ifl_fail(error, IFL_E_INPUT,
-                        "the command line: this YAML has no container with a command or args, "
-                        "expected one that starts a server");
+                        "%s: this YAML has no container with a command or args, "
+                        "expected one that starts a server",
+                        search->name);
     return tree_fail(search->first, error,
                      "no command and no args start a server that is known, expected vllm serve, "
                      "python -m vllm.entrypoints.openai.api_server, python -m "
@@ -351,13 +323,13 @@ static bool has_template(const char *text, const struct search *search)
     return command ? strstr(command, "{{") && !strstr(command, "{%") : is_template_text(text);
 }
 
-static int fail_template(const char *text, struct ifl_error *error)
+static int fail_template(const char *text, const char *name, struct ifl_error *error)
 {
     const char *mark = strstr(text, "{{");
     int line = 1;
     for (const char *at = text; at < mark; at++)
         line += *at == '\n';
-    return ifl_fail_at(error, "the command line", line, 0,
+    return ifl_fail_at(error, name, line, 0,
                        "{{ is of a template without its values, expected what `helm template` or "
                        "the like makes of it");
 }
@@ -381,43 +353,75 @@ static int take_settings(char *text, size_t n, struct variables *given, struct i
 static int find_node(const struct search *search, struct facts *facts)
 {
     char what[64];
-    if (!search->node)
+    if (search->node_line == 0)
         return 0;
-    snprintf(what, sizeof what, "container on line %d", search->node->line);
+    snprintf(what, sizeof what, "container on line %d", search->node_line);
     return facts_find(facts, FOUND_HARMLESS, here, what, NULL, "the same server on a further node",
                       search->error);
 }
 
-static int read_roots(const char *text, struct search *search, struct facts *facts)
+/* Flags alone, as of vLLM's --config: if they can only be those of one server. */
+static int take_flags(struct search *search, const struct node *roots)
+{
+    static const char *const programs[N_SERVERS] = {
+        "vllm serve ", "python3 -m sglang.launch_server ", "trtllm-serve "};
+    const struct node *map = roots->n == 1 ? roots->of[0] : NULL;
+    enum server server;
+    size_t n_bytes;
+    char *command = NULL;
+    if (!map || !flag_words_server(map, &server))
+        return 0;
+    FILE *out = open_memstream(&command, &n_bytes);
+    if (!out)
+        return ifl_fail_nomem(search->error);
+    fputs(programs[server], out);
+    int code = flag_words_put(map, server, out, search->error);
+    if (fclose(out) != 0 && code == 0)
+        code = ifl_fail_nomem(search->error);
+    if (code == 0)
+        return take_command(search, map, command);
+    free(command);
+    return code;
+}
+
+static int read_tree(struct search *search, const struct node *roots)
+{
+    search->roots = roots;
+    int code = walk_all(search, roots);
+    if (code == 0 && !search->command && !search->first)
+        code = take_flags(search, roots);
+    if (code == 0 && !search->command)
+        code = fail_without(search, roots, search->error);
+    if (code == 0 && search->found.map)
+        code = find_keys(&search->found, search->facts, search->error);
+    return code == 0 ? find_node(search, search->facts) : code;
+}
+
+static int read_roots(const char *text, struct search *search)
 {
     struct node *roots;
-    if (tree_parse_all(text, strlen(text), "the command line", &roots, search->error) < 0)
+    if (tree_parse_all(text, strlen(text), search->name, &roots, search->error) < 0)
         return search->error->code;
-    int code = 0;
-    for (size_t i = 0; i < roots->n && code == 0; i++)
-        code = walk(search, &(struct container){.map = roots->of[i]});
-    if (code == 0)
-        code = search->found.map ? find_keys(&search->found, facts, search->error)
-                                 : fail_without(search, search->error);
-    if (code == 0)
-        code = find_node(search, facts);
+    const int code = read_tree(search, roots);
     tree_free(roots);
     return code;
 }
 
-int manifest_read(const char *text, char **command, struct facts *facts, struct ifl_error *error)
+int manifest_read(const char *text, const char *name, char **command, struct facts *facts,
+                  struct ifl_error *error)
 {
-    struct search search = {.error = error};
+    struct search search = {
+        .error = error, .facts = facts, .name = name ? name : "the command line"};
     const size_t n_settings = shell_settings(text);
     *command = NULL;
     if (!is_manifest(text + n_settings))
-        return begins_with_template(text) ? fail_template(text, error) : 0;
+        return begins_with_template(text) ? fail_template(text, search.name, error) : 0;
     char *yaml = strdup(text);
     int code = yaml ? take_settings(yaml, n_settings, &search.given, error) : ifl_fail_nomem(error);
     if (code == 0)
-        code = read_roots(yaml, &search, facts);
+        code = read_roots(yaml, &search);
     if (code != IFL_E_NOMEM && yaml && has_template(yaml, &search))
-        code = fail_template(yaml, error);
+        code = fail_template(yaml, search.name, error);
     variables_free(&search.given);
     free(yaml);
     if (code < 0)

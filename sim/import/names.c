@@ -89,6 +89,29 @@ const struct gpu_name *gpu_name_find(const char *name)
     return NULL;
 }
 
+static bool gpu_has_word(const char *name, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = name; n > 0 && *at; at++)
+        if (strncasecmp(at, word, n) == 0 && !isalnum((unsigned char)at[n]) &&
+            (at == name || is_gap(at[-1])))
+            return true;
+    return false;
+}
+
+const struct gpu_name *gpu_name_only(const char *word)
+{
+    const struct gpu_name *only = NULL;
+    for (size_t i = 0; i < N_GPUS; i++) {
+        if (!gpu_has_word(gpus[i].name, word))
+            continue;
+        if (only)
+            return NULL;
+        only = &gpus[i];
+    }
+    return only;
+}
+
 bool gpu_name_has(const struct gpu_name *gpu, const char *model)
 {
     for (const char *at = gpu->name; *at; at++)

@@ -15,6 +15,9 @@ struct gpu_name {
 const char *gpu_name_in(const char *line);
 /* Finds a GPU by the driver's name or the profile's; NULL if it is not in the table. */
 const struct gpu_name *gpu_name_find(const char *name);
+/* The only GPU with that word in its name, as "L4" is; NULL if there is none, or several ("H100").
+ */
+const struct gpu_name *gpu_name_only(const char *word);
 /* True if its name has the model of a GPU in it ("A100"), in capitals or not. */
 bool gpu_name_has(const struct gpu_name *gpu, const char *model);
 

@@ -53,6 +53,20 @@ printed 'not modelled  VLLM_USE_DEEP_GEMM=0: kernels'
 printed 'not modelled  VLLM_ALL2ALL_BACKEND=pplx: communication'
 printed 'harmless      PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
 printed 'unknown       VLLM_SOMETHING=1'
+# python/sglang/srt/environ.py of 2026-08
+of "SGLANG_OPT_USE_TOPK_V2=0 SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK=256 SGLANG_DG_CACHE_DIR=/x
+SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT=600 SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION=1024 SGLANG_MAMBA_SSM_DTYPE=bfloat16
+SGLANG_SET_CPU_AFFINITY=1 SGLANG_REQ_WAITING_TIMEOUT=30 SGLANG_SIMULATE_ACC_LEN=2.5 SGLANG_TEST_RETRACT=0
+SGLANG_DSV4_REASONING_EFFORT=low $sglang"
+printed 'not modelled  SGLANG_OPT_USE_TOPK_V2=0: kernels'
+printed 'not modelled  SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK: communication'
+printed 'not modelled  SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION: a constant of the scheduler'
+printed 'not modelled  SGLANG_MAMBA_SSM_DTYPE=bfloat16: the dtype of states'
+printed 'not modelled  SGLANG_SET_CPU_AFFINITY=1: threads of the host'
+printed 'not modelled  SGLANG_REQ_WAITING_TIMEOUT=30: requests that a server gives up'
+printed 'not modelled  SGLANG_SIMULATE_ACC_LEN=2.5: how guesses are made'
+printed 'harmless      SGLANG_DSV4_REASONING_EFFORT=low'
+unsaid unknown
 of "VLLM_API_KEY=hunter2 $vllm"
 unsaid hunter2
 

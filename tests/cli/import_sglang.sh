@@ -211,4 +211,18 @@ sed -i 2d reduced.log
 succeeds "$inflight" import reduced.log --engine-version 0.5.5 --hardware h100-sxm
 printed 'mem_fraction_static=0.7 -> serving.kv.memory_utilization=0.7'
 
+# Flags of 2026-08: test/registered/unit/server_args/test_server_args_docs_coverage.py of
+# sgl-project/sglang lists those that its pages leave out.
+succeeds "$inflight" import --hardware h100-sxm --command "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B
+--min-free-slots-delay 4 --enable-session-radix-cache --mm-io-worker-num 4 --enable-response-store --dwdp-size 1
+--prefill-decode-interval 3 --enable-w4a4-mxfp4-megamoe --enable-dense-mlp-attn-tp --weight-cache-mode off"
+printed 'not modelled  --min-free-slots-delay 4: prompts that wait'
+printed 'not modelled  --enable-session-radix-cache: which cached blocks stay'
+printed 'not modelled  --prefill-decode-interval 3: steps without prompts'
+printed 'not modelled  --enable-dense-mlp-attn-tp: layers that are cut over ranks in another way'
+printed 'not modelled  --enable-w4a4-mxfp4-megamoe: kernels'
+printed 'harmless      --dwdp-size 1'
+printed 'harmless      --weight-cache-mode off'
+unsaid unknown
+
 finish

@@ -245,6 +245,10 @@ Test(huggingface, an_indexer)
     cr_expect_eq(model_parameters(&model), model_parameters(&ours));
     cr_expect_eq(model.quantization, ours.quantization);
     expect_config_json_refused(V3_2 "}", "index_n_heads is missing");
+    expect_config_json_refused(V3_2 ", \"index_n_heads\": 64, \"indexer_types\": [\"full\"]}",
+                               "indexer_types is [\"full\"], expected full or shared");
+    expect_config_json_refused(V3_2 ", \"index_n_heads\": 64, \"indexer_types\": 3}",
+                               "indexer_types is 3, expected full or shared");
 }
 
 Test(huggingface, formats_that_are_not_modelled)
@@ -260,12 +264,45 @@ Test(huggingface, formats_that_are_not_modelled)
                                "expected bits: 8 or 4");
     expect_config_json_refused(
         QUANTIZED("\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\""),
-        "unknown format");
+        "quant_algo is \"MIXED_PRECISION\", expected one of FP8, ");
     expect_config_json_refused(QUANTIZED("\"quant_method\": \"quark\""),
                                "compressed-tensors, modelopt, gptq");
     expect_config_json_refused(
         QUANTIZED("\"quant_method\": \"compressed-tensors\", \"config_groups\": [1]"),
         "unknown format");
+}
+
+/* Python's json writes these. nvidia's Nemotron-H and Nemotron 3 Super have an Infinity in
+ * time_step_limit. */
+Test(huggingface, numbers_that_are_none)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"num_hidden_layers\": 32,"
+        " \"num_attention_heads\": 32, \"intermediate_size\": 8192, \"a\": [0.0, Infinity],"
+        " \"max_position_embeddings\": 4096, \"vocab_size\": 32064, \"b\": {\"c\": -Infinity},"
+        " \"d\": NaN, \"torch_dtype\": \"float32\", \"say \\\"NaN\\\"\": \"Infinity\"}";
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
+    cr_expect_eq(model.weight_bytes, 4);
+    expect_config_json_refused("{\"model_type\": \"NaN\"}", "model_type is \"NaN\"");
+    expect_config_json_refused("{\"model_type\": Infinity}", "model_type is 0");
+    expect_config_json_refused("{\"a\": Infinity", "expected a JSON object");
+    expect_config_json_refused("{\"a\": \"\\", "expected a JSON object");
+}
+
+/* Qwen3-32B-FP8-Static-PerTensor names the Model Optimizer as the producer alone. */
+Test(huggingface, a_producer_is_a_method)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_assert_eq(load_config_json(QUANTIZED("\"quant_algo\": \"FP8\", \"kv_cache_scheme\": \"FP8\","
+                                            " \"producer\": {\"name\": \"modelopt\"}"),
+                                  &model, &error),
+                 0, "%s", error.text);
+    cr_expect_eq(model.quantization, MODEL_FP8);
+    cr_expect_eq(model.kv_scales, MODEL_KV_MODELOPT);
+    expect_config_json_refused(QUANTIZED("\"producer\": {\"name\": \"other\"}"), "unknown format");
 }
 
 Test(huggingface, syntax_errors_have_a_place)

@@ -123,6 +123,99 @@ Test(huggingface_types, step3_to_the_parameter)
                       (56 * 49 * 3 * d * 5120 + 5 * dense) / 4));
 }
 
+/* inclusionAI/Ling-mini-2.0, of 16 billion parameters: 20 layers of 16 and 4 heads of 128 with
+ * norms of queries and keys, the first with an MLP of 5120, the others with 256 experts of 512 and
+ * a shared one. */
+Test(huggingface_types, ling_to_the_parameter)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"bailing_moe\", \"architectures\": [\"BailingMoeV2ForCausalLM\"],"
+        " \"num_hidden_layers\": 20, \"hidden_size\": 2048, \"intermediate_size\": 5120,"
+        " \"first_k_dense_replace\": 1, \"moe_intermediate_size\": 512,"
+        " \"moe_shared_expert_intermediate_size\": 512, \"num_shared_experts\": 1,"
+        " \"num_experts\": 256, \"num_experts_per_tok\": 8, \"num_attention_heads\": 16,"
+        " \"num_key_value_heads\": 4, \"head_dim\": 128, \"use_qk_norm\": true,"
+        " \"max_position_embeddings\": 32768, \"tie_word_embeddings\": false,"
+        " \"vocab_size\": 157184}";
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
+    const int64_t d = 2048, attention = d * (16 + 2 * 4) * 128 + 16 * 128 * d + 2 * 128;
+    const int64_t all = 2 * 157184 * d + d + 20 * (attention + 2 * d) + 3 * d * 5120 +
+                        19 * (3 * d * 512 * 257 + 256 * d);
+    cr_expect_eq(model_parameters(&model), all, "%lld", (long long)model_parameters(&model));
+    cr_expect_eq((all + 500000000) / 1000000000, 16);
+    cr_expect_eq(model_kv_bytes_per_token(&model, 1), 2 * 20 * 4 * 128 * 2);
+    expect_config_json_refused("{\"model_type\": \"bailing_hybrid\"}",
+                               "linear attention in the others");
+    expect_config_json_refused("{\"model_type\": \"bailing_moe_linear\"}", "groups of keys");
+}
+
+/* zai-org/GLM-5.2: of 78 layers the first three and each fourth behind them pick tokens, the others
+ * take those. A token has a latent of 512 and 64 of two bytes in each layer, and in those 21 a key
+ * of 128 bytes and a scale of 4. GLM-5.1, with the same shapes, has an indexer in each. */
+Test(huggingface_types, shared_indexers)
+{
+#define GLM_5                                                                                      \
+    "{\"model_type\": \"glm_moe_dsa\", \"hidden_size\": 6144, \"num_hidden_layers\": 78,"          \
+    " \"num_attention_heads\": 64, \"q_lora_rank\": 2048, \"kv_lora_rank\": 512,"                  \
+    " \"qk_nope_head_dim\": 192, \"qk_rope_head_dim\": 64, \"v_head_dim\": 256,"                   \
+    " \"vocab_size\": 154880, \"max_position_embeddings\": 1048576, \"n_routed_experts\": 256,"    \
+    " \"num_experts_per_tok\": 8, \"n_shared_experts\": 1, \"moe_intermediate_size\": 2048,"       \
+    " \"first_k_dense_replace\": 3, \"intermediate_size\": 12288, \"index_head_dim\": 128,"        \
+    " \"index_n_heads\": 32, \"index_topk\": 2048"
+    struct model each, some, listed;
+    struct ifl_error error;
+    char text[4096] = GLM_5 ", \"indexer_types\": [";
+    cr_assert_eq(load_config_json(GLM_5 "}", &each, &error), 0, "%s", error.text);
+    cr_assert_eq(load_config_json(GLM_5 ", \"index_topk_freq\": 4, \"index_skip_topk_offset\": 3}",
+                                  &some, &error),
+                 0, "%s", error.text);
+    for (int i = 0; i < 78; i++)
+        strcat(text, i < 3 || i % 4 == 2 ? "\"full\"," : "\"shared\",");
+    text[strlen(text) - 1] = ']';
+    strcat(text, "}");
+    cr_assert_eq(load_config_json(text, &listed, &error), 0, "%s", error.text);
+    cr_expect(some.index_layers == 21 && listed.index_layers == 21 && each.index_layers == 0);
+    cr_expect_eq(model_kv_bytes_per_token(&each, 1), 78 * (576 * 2 + 132));
+    cr_expect_eq(model_kv_bytes_per_token(&some, 8), 78 * 576 * 2 + 21 * 132);
+    const int64_t indexer = 32 * 128 * 2048 + (32 + 128) * 6144;
+    cr_expect_eq(model_parameters(&each) - model_parameters(&some), 57 * indexer);
+    cr_expect_eq(model_parameters(&some), model_parameters(&listed));
+}
+
+/* The text part of a file with images has a type of its own: mistralai/Mistral-Small-4-119B-2603
+ * has latent attention and experts in all 36 layers, where Mistral Small 3.1 is dense. */
+Test(huggingface_types, mistral_small_4_to_the_parameter)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"mistral3\", \"vision_config\": {}, \"text_config\": {"
+        " \"model_type\": \"mistral4\", \"hidden_size\": 4096, \"num_hidden_layers\": 36,"
+        " \"num_attention_heads\": 32, \"num_key_value_heads\": 32, \"kv_lora_rank\": 256,"
+        " \"q_lora_rank\": 1024, \"qk_nope_head_dim\": 64, \"qk_rope_head_dim\": 64,"
+        " \"v_head_dim\": 128, \"n_routed_experts\": 128, \"num_experts_per_tok\": 4,"
+        " \"n_shared_experts\": 1, \"moe_intermediate_size\": 2048, \"intermediate_size\": 12288,"
+        " \"first_k_dense_replace\": 0, \"vocab_size\": 131072,"
+        " \"max_position_embeddings\": 1048576}}";
+    cr_assert_eq(load_config_json(text, &model, &error), 0, "%s", error.text);
+    const int64_t d = 4096, queries = d * 1024 + 1024 + 1024 * 32 * 128;
+    const int64_t latent = d * (256 + 64) + 256 + 256 * 32 * (64 + 128);
+    const int64_t experts = 129 * 3 * d * 2048 + 128 * d;
+    const int64_t all =
+        2 * 131072 * d + d + 36 * (queries + latent + 32 * 128 * d + 2 * d + experts);
+    cr_expect_eq(model_parameters(&model), all, "%lld", (long long)model_parameters(&model));
+    cr_expect_eq((all + 500000000) / 1000000000, 119);
+    cr_expect_eq(model_kv_bytes_per_token(&model, 1), 36 * (256 + 64) * 2);
+    expect_config_json_refused(
+        "{\"model_type\": \"mistral3\", \"text_config\": {\"model_type\": \"mistral9\"}}",
+        "model_type is \"mistral9\"");
+    expect_config_json_refused(
+        "{\"model_type\": \"qwen3_vl\", \"text_config\": {\"model_type\": \"gemma3n\"}}",
+        "AltUp, are not modelled");
+}
+
 /* Parameters that a token uses, as their cards say, in 10^9: those of Qwen2-57B-A14B, Phi-3.5-MoE,
  * Hunyuan-A13B, OLMoE-1B-7B, granite-3.1-3b-a800m, dbrx, Kimi-VL-A3B, Kimi-K2.5, LongCat-Flash,
  * LFM2-8B-A1B, MiniMax-Text-01, Jamba-v0.1, AI21-Jamba-Large-1.5, Kimi-Linear-48B-A3B and step3.
@@ -221,6 +314,12 @@ Test(huggingface_types, kinds_of_layers_that_are_not_modelled)
     expect_config_json_refused("{\"model_type\": \"mimo_v2_flash\"}", "values narrower than keys");
     expect_config_json_refused("{\"model_type\": \"gemma4_text\"}",
                                "widths that depend on the layer");
+    expect_config_json_refused("{\"model_type\": \"deepseek_v4\"}", "compressed by other ratios");
+    expect_config_json_refused("{\"model_type\": \"minimax_m3_vl\"}", "an indexer picks are not");
+    expect_config_json_refused("{\"model_type\": \"kimi_k3\"}", "residuals of blocks of layers");
+    expect_config_json_refused("{\"model_type\": \"step3p7\"}", "numbers that depend on the layer");
+    expect_config_json_refused("{\"model_type\": \"nemotron-nas\"}",
+                               "sizes that depend on the layer");
 }
 
 static void expect_suggestion(const char *type, const char *near)

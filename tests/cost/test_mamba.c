@@ -53,6 +53,57 @@ Test(mamba, nemotron_3_nano_to_the_parameter)
                  2 * 131072 * d + d + 23 * mamba + 6 * attention + 23 * experts + 52 * d);
 }
 
+/* A layer of experts of a latent: 512 of them, plain, a shared one of the hidden state, a router
+ * that sees it, and the projections to the latent and back. */
+static int64_t latent_experts(int64_t d, int64_t latent, int64_t d_ffn, int64_t shared)
+{
+    return 2 * latent * 512 * d_ffn + 2 * d * shared + 2 * d * latent + 512 * d;
+}
+
+/* A layer of Mamba-2 with heads of 64 and 8 groups of a state of 128, and one of attention with two
+ * heads of keys and values, both without their norm. */
+static int64_t mamba_layer(int64_t d, int64_t heads)
+{
+    const int64_t inside = heads * 64, channels = inside + 2 * 8 * 128;
+    return d * (inside + channels + heads) + inside * d + channels * 5 + 3 * heads + inside;
+}
+
+static int64_t attention_layer(int64_t d, int64_t heads)
+{
+    return d * (heads + 2 * 2) * 128 + heads * 128 * d;
+}
+
+/* The config.json of nvidia's checkpoints, which ai-dynamo/aiconfigurator has in
+ * src/aiconfigurator/model_configs. By hand: 40 layers of Mamba-2, 8 of attention, 40 of experts;
+ * and 48, 12 and 48, of which only the list of words says how many there are. */
+Test(mamba, nemotron_3_with_experts_of_a_latent)
+{
+    const struct model super = load_model(
+                           "tests/cost/data/huggingface/nemotron-3-super-120b-a12b.json"),
+                       ultra = load_model(
+                           "tests/cost/data/huggingface/nemotron-3-ultra-550b-a55b.json");
+    const int64_t vocab = 131072;
+    int64_t d = 4096;
+    const int64_t of_super = 2 * vocab * d + d + 40 * mamba_layer(d, 128) +
+                             8 * attention_layer(d, 32) + 88 * d +
+                             40 * latent_experts(d, 1024, 2688, 5376);
+    cr_expect_eq(model_parameters(&super), of_super, "%lld", (long long)model_parameters(&super));
+    cr_expect_lt(fabs((double)of_super / 120e9 - 1), 0.01);
+    cr_expect_eq(model_kv_bytes_per_token(&super, 1), 2 * 8 * 2 * 128 * 2);
+    struct model_linear linears[MODEL_LINEARS];
+    model_layer_linears(&super, 2, linears);
+    cr_expect(linears[MODEL_MLP_UP].n == 2688 / 2 && linears[MODEL_MLP_UP].k == 1024);
+    cr_expect(linears[MODEL_MLP_DOWN].n == 1024 && linears[MODEL_MLP_DOWN].k == 2688 / 2);
+    d = 8192;
+    const int64_t of_ultra = 2 * vocab * d + d + 48 * mamba_layer(d, 256) +
+                             12 * attention_layer(d, 64) + 108 * d +
+                             48 * latent_experts(d, 2048, 5120, 10240);
+    cr_expect_eq(model_parameters(&ultra), of_ultra, "%lld", (long long)model_parameters(&ultra));
+    cr_expect_lt(fabs((double)of_ultra / 550e9 - 1), 0.01);
+    cr_expect_lt(fabs((double)model_active_parameters(&ultra) / 55e9 - 1), 0.01);
+    cr_expect_eq(model_kv_bytes_per_token(&ultra, 1), 2 * 12 * 2 * 128 * 2);
+}
+
 /* A server of vLLM says that the weights in bfloat16 take 58.93 GiB. */
 Test(mamba, weights_are_as_a_log_says)
 {
@@ -196,7 +247,8 @@ Test(mamba, errors_say_what_is_expected)
     expect_error("MEMEM*E", "MEMEM*-", "some layers are an MLP and others have experts");
     expect_error("MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "MEE",
                  "more layers are MLPs than attend or have a state");
-    expect_error("\"conv_kernel\": 4,", "\"moe_latent_size\": 1024,", "moe_latent_size is set");
+    expect_error("\"n_shared_experts\": 1", "\"moe_latent_size\": 1024, \"n_shared_experts\": 2",
+                 "moe_latent_size is set with several shared experts");
     expect_error("float32", "float8", "mamba_ssm_cache_dtype is");
     expect_error("\"mamba_num_heads\": 64, ", "", "mamba_num_heads");
 }

@@ -43,6 +43,23 @@ Test(sparse, decodes_attend_to_the_picked_tokens)
     cr_expect_gt(at_s - step_of(&model, &below, &bytes_per_s), index_s / 14);
 }
 
+/* If 21 layers have an indexer and the others take what it picks, those 21 keys are read, and the
+ * products for the others fall away. */
+Test(sparse, layers_share_an_indexer)
+{
+    struct model model = load_model("deepseek-v3.2");
+    const struct ifl_step_totals at = decodes_at(TOPK), beyond = decodes_at(8 * TOPK);
+    double bytes_per_s;
+    const double each_s = step_of(&model, &at, &bytes_per_s);
+    model.index_layers = 21;
+    const double at_s = step_of(&model, &at, &bytes_per_s);
+    const double index_s = 21.0 * 132 * N_SEQS * 7 * TOPK / bytes_per_s;
+    cr_expect_lt(fabs(step_of(&model, &beyond, &bytes_per_s) - at_s - index_s), 1e-12);
+    cr_expect_gt(each_s - at_s, 40.0 * 132 * N_SEQS * TOPK / bytes_per_s);
+    model.index_layers = 61;
+    cr_expect_eq(memcmp(&(double){step_of(&model, &at, &bytes_per_s)}, &each_s, sizeof each_s), 0);
+}
+
 /* A prompt of 2,048 tokens attends to all before each, 8 heads as 64: 2 x 64 x (576 + 512) FLOPs a
  * pair, and more pairs beyond a window of 2,048 than are attended to. */
 Test(sparse, prompts_by_hand)

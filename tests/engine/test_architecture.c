@@ -214,7 +214,7 @@ Test(architecture, a_huge_file_is_not_read, .timeout = 10)
     cr_assert(file && fclose(file) == 0);
     cr_assert_eq(truncate(path, (off_t)1 << 40), 0);
     cr_expect_eq(architecture_read(dir, NULL, &a, &error), IFL_E_INPUT);
-    cr_expect_not_null(strstr(error.text, "expected a JSON object of at most 1048576"), "%s",
+    cr_expect_not_null(strstr(error.text, "expected a JSON object of at most 8388608"), "%s",
                        error.text);
     remove_folder();
 }

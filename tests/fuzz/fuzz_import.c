@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     ifl_require(text);
     const struct import_answer answer = {"an answer", (const char *)bytes + 1, n_bytes - 1};
     if (bytes[0] == 'c')
-        read_twice(&(struct import_sources){.command = text});
+        read_twice(&(struct import_sources){.command.text = text});
     else if (bytes[0] == 'a')
         read_twice(&(struct import_sources){.answers = &answer, .n_answers = 1});
     else

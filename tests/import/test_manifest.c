@@ -12,7 +12,8 @@ static void expect_command(const char *text, const char *wanted)
     struct facts facts = {0};
     struct ifl_error error = {0};
     char *command;
-    cr_assert_eq(manifest_read(text, &command, &facts, &error), 0, "%s: %s", text, error.text);
+    cr_assert_eq(manifest_read(text, NULL, &command, &facts, &error), 0, "%s: %s", text,
+                 error.text);
     cr_expect_eq(!command, !wanted, "%s: %s", text, command ? command : "no manifest");
     if (command && wanted)
         cr_expect_str_eq(command, wanted, "%s: %s", text, command);
@@ -25,7 +26,7 @@ static void expect_wrong(const char *text, int line, const char *message)
     struct facts facts = {0};
     struct ifl_error error = {0};
     char *command;
-    cr_expect_eq(manifest_read(text, &command, &facts, &error), IFL_E_INPUT, "%s", text);
+    cr_expect_eq(manifest_read(text, NULL, &command, &facts, &error), IFL_E_INPUT, "%s", text);
     cr_expect_null(command);
     cr_expect(strstr(error.text, message), "%s: %s", text, error.text);
     cr_expect_eq(error.line, line, "%s: line %d", text, error.line);
