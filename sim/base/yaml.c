@@ -2,13 +2,14 @@
 #include "base/tree.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
-#include "inflight/inputs.h"
+#include "base/text_file.h"
 
 /* Bounds on what an alias can unfold into, and on recursion. No real file comes near. */
-enum { MAX_DEPTH = 64, MAX_NODES = 10000, MAX_FILE_BYTES = 1 << 20 };
+enum { MAX_DEPTH = 64, MAX_NODES = 10000, MAX_FILE_MIB = 1 };
 
 /* ---- reading ---- */
 
@@ -289,28 +290,13 @@ int tree_parse_all(const char *text, size_t n_bytes, const char *name, struct no
 
 int tree_load(const char *path, struct node **root, struct ifl_error *error)
 {
+    char *text;
+    size_t n_bytes;
     *root = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
-    ifl_input_note(path);
-    char *text = malloc(MAX_FILE_BYTES + 1);
-    if (!text) {
-        fclose(file);
-        ifl_fail_nomem(error);
-        return ifl_blame_file(error, path);
-    }
-    errno = 0;
-    const size_t n_bytes = fread(text, 1, MAX_FILE_BYTES + 1, file);
-    int code;
-    if (ferror(file))
-        code = ifl_fail_at(error, path, 0, 0, "cannot be read: %s", strerror(errno));
-    else if (n_bytes > MAX_FILE_BYTES)
-        code = ifl_fail_at(error, path, 0, 0, "larger than 1 MiB, expected a YAML configuration");
-    else
-        code = tree_parse(text, n_bytes, path, root, error);
+    if (text_file_read(path, MAX_FILE_MIB, "a YAML configuration", &text, &n_bytes, error) < 0)
+        return error->code;
+    const int code = tree_parse(text, n_bytes, path, root, error);
     free(text);
-    fclose(file);
     if (code == IFL_E_NOMEM)
         ifl_blame_file(error, path);
     return code;

@@ -1,12 +1,10 @@
 /* inflight import: makes a configuration from a server's start-up log, command line and answers. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "inflight/inputs.h"
-
 #include "base/new_file.h"
+#include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
 #include "import/import.h"
@@ -34,7 +32,7 @@ static int write_to(const char *path, const struct facts *facts, const struct no
 
 /* ---- what a running server answers ---- */
 
-enum { ANSWER_BYTES = 8 << 20, MAX_ANSWERS = 260, MANIFEST_BYTES = 1 << 20 };
+enum { ANSWER_BYTES = 8 << 20, MAX_ANSWERS = 260, MANIFEST_MIB = 1 };
 #define ANSWER_S 10
 
 struct answers {
@@ -51,24 +49,12 @@ static void answers_free(struct answers *answers)
 
 static int add_file(struct answers *answers, const char *path, struct ifl_error *error)
 {
-    FILE *in = fopen(path, "r");
-    char *text = in ? malloc(ANSWER_BYTES + 1) : NULL;
-    if (!in)
-        return ifl_fail_at(error, path, 0, 0, "cannot be opened: %s", strerror(errno));
-    ifl_input_note(path);
-    const size_t n = text ? fread(text, 1, ANSWER_BYTES + 1, in) : 0;
-    int rc = text ? 0 : ifl_fail_nomem(error);
-    if (rc == 0 && ferror(in))
-        rc = ifl_fail_at(error, path, 0, 0, "cannot be read: %s", strerror(errno));
-    if (rc == 0 && n > ANSWER_BYTES)
-        rc = ifl_fail_at(error, path, 0, 0, "more than %d MiB, expected an answer of a server",
-                         ANSWER_BYTES >> 20);
-    fclose(in);
-    if (rc < 0)
-        free(text);
-    else
-        answers->of[answers->n++] = (struct import_answer){path, text, n};
-    return rc;
+    char *text;
+    size_t n;
+    if (text_file_read(path, ANSWER_BYTES >> 20, "an answer of a server", &text, &n, error) < 0)
+        return error->code;
+    answers->of[answers->n++] = (struct import_answer){path, text, n};
+    return 0;
 }
 
 /* A path that the server does not have says nothing; /metrics it must have. */
@@ -109,23 +95,12 @@ static bool is_yaml(const char *path)
 
 static int read_manifest(struct manifest *manifest, struct ifl_error *error)
 {
-    FILE *in = fopen(manifest->path, "r");
-    if (!in)
-        return ifl_fail_at(error, manifest->path, 0, 0, "cannot be opened: %s", strerror(errno));
-    ifl_input_note(manifest->path);
-    manifest->text = malloc(MANIFEST_BYTES + 1);
-    const size_t n = manifest->text ? fread(manifest->text, 1, MANIFEST_BYTES + 1, in) : 0;
-    int rc = manifest->text ? 0 : ifl_fail_nomem(error);
-    if (rc == 0 && ferror(in))
-        rc = ifl_fail_at(error, manifest->path, 0, 0, "cannot be read: %s", strerror(errno));
-    else if (rc == 0 && n > MANIFEST_BYTES)
-        rc = ifl_fail_at(error, manifest->path, 0, 0, "larger than 1 MiB, expected a manifest");
-    else if (rc == 0 && memchr(manifest->text, '\0', n))
-        rc = ifl_fail_at(error, manifest->path, 0, 0, "a byte of 0, expected YAML");
-    if (rc == 0)
-        manifest->text[n] = '\0';
-    fclose(in);
-    return rc;
+    size_t n;
+    if (text_file_read(manifest->path, MANIFEST_MIB, "a manifest", &manifest->text, &n, error) < 0)
+        return error->code;
+    return memchr(manifest->text, '\0', n) == NULL
+               ? 0
+               : ifl_fail_at(error, manifest->path, 0, 0, "a byte of 0, expected YAML");
 }
 
 /* Takes the file of YAML out of the list of logs, if there is one: it stands for the command. */
