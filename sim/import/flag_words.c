@@ -127,10 +127,15 @@ static const char *member_name(const char *key)
     return key;
 }
 
-static bool has_members(const struct node *value, enum server server)
+static bool is_object(const char *key, enum server server)
 {
     static const char *const names[] = {"kv_cache_config", "scheduler_config", NULL};
-    return server == SERVER_TRTLLM && value->kind == NODE_MAP && word_is_one_of(value->key, names);
+    return server == SERVER_TRTLLM && word_is_one_of(key, names);
+}
+
+static bool has_members(const struct node *value, enum server server)
+{
+    return value->kind == NODE_MAP && is_object(value->key, server);
 }
 
 static int put_members(const struct node *object, enum server server, FILE *out,
@@ -157,54 +162,34 @@ static int check_key(const struct node *value, struct ifl_error *error)
                      value->key);
 }
 
-static int put_keys(const struct node *root, const struct node *map, enum server server, FILE *out,
-                    struct ifl_error *error);
+struct put {
+    enum server server;
+    FILE *out;
+    struct ifl_error *error;
+};
 
-/* A map under "<<", or several. */
-static int put_merged(const struct node *root, const struct node *merged, enum server server,
-                      FILE *out, struct ifl_error *error)
+static int put_value(void *of, const struct node *value)
 {
-    int code = 0;
-    if (merged->kind == NODE_MAP)
-        return put_keys(root, merged, server, out, error);
-    if (merged->kind == NODE_SCALAR)
-        return tree_fail(merged, error, "<< merges what is no map, expected one");
-    for (size_t i = 0; i < merged->n && code == 0; i++)
-        code = put_merged(root, merged->of[i], server, out, error);
-    return code;
-}
-
-static int put_keys(const struct node *root, const struct node *map, enum server server, FILE *out,
-                    struct ifl_error *error)
-{
-    int code = 0;
-    for (size_t i = 0; i < map->n && code == 0; i++) {
-        const struct node *value = map->of[i];
-        if (strcmp(value->key, "<<") == 0)
-            code = put_merged(root, value, server, out, error);
-        else if (!tree_is_null(value) && settings_member(root, value->key) != value)
-            continue; /* merged, and replaced */
-        else if ((code = check_key(value, error)) == 0)
-            code = has_members(value, server)
-                       ? put_members(value, server, out, error)
-                       : flag_words_one(value->key, value, server, out, error);
-    }
-    return code;
+    const struct put *put = of;
+    if (check_key(value, put->error) < 0)
+        return put->error->code;
+    return has_members(value, put->server)
+               ? put_members(value, put->server, put->out, put->error)
+               : flag_words_one(value->key, value, put->server, put->out, put->error);
 }
 
 int flag_words_put(const struct node *map, enum server server, FILE *out, struct ifl_error *error)
 {
-    return put_keys(map, map, server, out, error);
+    struct put put = {server, out, error};
+    return settings_each(map, put_value, &put, error);
 }
 
 /* ---- the server ---- */
 
 static bool knows(enum server server, const char *key)
 {
-    static const char *const objects[] = {"kv_cache_config", "scheduler_config", NULL};
     const struct server_flag *flag = server_flag_find(server, key, false);
-    return (flag && flag->sense != FLAG_ELSEWHERE) ||
-           (server == SERVER_TRTLLM && word_is_one_of(key, objects));
+    return (flag && flag->sense != FLAG_ELSEWHERE) || is_object(key, server);
 }
 
 bool flag_words_several(const struct node *map)

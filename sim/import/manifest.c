@@ -210,8 +210,7 @@ static int walk_text(struct search *search, const struct node *text)
     if (tree_parse_all(text->text, strlen(text->text), name, &roots, search->error) < 0)
         return search->error->code;
     const int code = walk_all(search, roots);
-    if (search->found.map)
-        search->found.map = NULL; /* it goes with the tree */
+    search->found.map = NULL; /* it goes with the tree */
     tree_free(roots);
     return code;
 }

@@ -45,52 +45,36 @@ static const struct recipe_key *key_of(const char *name, const struct recipe_key
     return NULL;
 }
 
-static int read_keys(const struct recipe *r, const struct node *root, const struct node *map,
-                     const char *path, const struct recipe_key *keys, size_t n, enum server server,
-                     FILE *out);
+struct keys {
+    const struct recipe *r;
+    const char *path;
+    const struct recipe_key *of;
+    size_t n;
+    enum server server;
+    FILE *out;
+};
 
-/* A map under "<<", or several. */
-static int read_merged(const struct recipe *r, const struct node *root, const struct node *merged,
-                       const char *path, const struct recipe_key *keys, size_t n,
-                       enum server server, FILE *out)
+static int read_key(void *of, const struct node *value)
 {
-    int code = 0;
-    if (merged->kind == NODE_MAP)
-        return read_keys(r, root, merged, path, keys, n, server, out);
-    if (merged->kind == NODE_SCALAR)
-        return tree_fail(merged, r->error, "<< merges what is no map, expected one");
-    for (size_t i = 0; i < merged->n && code == 0; i++)
-        code = read_merged(r, root, merged->of[i], path, keys, n, server, out);
-    return code;
-}
-
-/* Of a map that is merged those keys that are not replaced. */
-static int read_keys(const struct recipe *r, const struct node *root, const struct node *map,
-                     const char *path, const struct recipe_key *keys, size_t n, enum server server,
-                     FILE *out)
-{
-    int code = 0;
-    for (size_t i = 0; i < map->n && code == 0; i++) {
-        const struct node *value = map->of[i];
-        const struct recipe_key *key = key_of(value->key, keys, n);
-        if (strcmp(value->key, "<<") == 0)
-            code = read_merged(r, root, value, path, keys, n, server, out);
-        else if (tree_is_null(value) || settings_member(root, value->key) != value)
-            continue;
-        else if (!key)
-            code = find_unknown(r, path, value->key, keys, n);
-        else if (key->flag)
-            code = flag_words_one(key->flag, value, server, out, r->error);
-        else if (key->kind != RECIPE_READ)
-            code = recipe_find(r, (enum finding_kind)key->kind, path, value->key, key->says);
-    }
-    return code;
+    const struct keys *keys = of;
+    const struct recipe *r = keys->r;
+    const struct recipe_key *key = key_of(value->key, keys->of, keys->n);
+    if (tree_is_null(value))
+        return 0;
+    if (!key)
+        return find_unknown(r, keys->path, value->key, keys->of, keys->n);
+    if (key->flag)
+        return flag_words_one(key->flag, value, keys->server, keys->out, r->error);
+    return key->kind == RECIPE_READ
+               ? 0
+               : recipe_find(r, (enum finding_kind)key->kind, keys->path, value->key, key->says);
 }
 
 int recipe_keys(const struct recipe *r, const struct node *map, const char *path,
                 const struct recipe_key *keys, size_t n, enum server server, FILE *out)
 {
-    return map && map->kind == NODE_MAP ? read_keys(r, map, map, path, keys, n, server, out) : 0;
+    struct keys of = {r, path, keys, n, server, out};
+    return map && map->kind == NODE_MAP ? settings_each(map, read_key, &of, r->error) : 0;
 }
 
 /* ---- values ---- */
@@ -104,6 +88,21 @@ int recipe_map(const struct recipe *r, const struct node *map, const char *key,
         return 0;
     return tree_fail(*inner, r->error, "%s is %s, expected a map", key,
                      tree_describe(*inner, found));
+}
+
+int recipe_maps(const struct recipe *r, const struct node *map, const char *key, const char *item,
+                const struct node **list)
+{
+    char found[128];
+    *list = settings_member(map, key);
+    if (*list && (*list)->kind != NODE_LIST)
+        return tree_fail(*list, r->error, "%s is %s, expected a list", key,
+                         tree_describe(*list, found));
+    for (size_t i = 0; *list && i < (*list)->n; i++)
+        if ((*list)->of[i]->kind != NODE_MAP)
+            return tree_fail((*list)->of[i], r->error, "%s is %s, expected a map", item,
+                             tree_describe((*list)->of[i], found));
+    return 0;
 }
 
 int recipe_text(const struct recipe *r, const struct node *map, const char *key, const char **text)
@@ -198,14 +197,23 @@ int recipe_words(const struct recipe *r, const struct node *map, const char *key
     return code;
 }
 
-int recipe_end(const struct recipe *r, const struct node *of, FILE *out, char **command, int code)
+/* ---- commands ---- */
+
+int recipe_open(const struct recipe *r, struct recipe_command *command)
 {
-    if (fclose(out) != 0 && code == 0)
+    *command = (struct recipe_command){0};
+    command->out = open_memstream(&command->text, &command->n_bytes);
+    return command->out ? 0 : ifl_fail_nomem(r->error);
+}
+
+int recipe_end(const struct recipe *r, const struct node *of, struct recipe_command *command,
+               int code)
+{
+    if (fclose(command->out) != 0 && code == 0)
         code = ifl_fail_nomem(r->error);
     if (code == 0)
-        return r->take(r->search, of, *command);
-    free(*command);
-    *command = NULL;
+        return r->take(r->search, of, command->text);
+    free(command->text);
     return code;
 }
 

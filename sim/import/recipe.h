@@ -49,6 +49,10 @@ int recipe_keys(const struct recipe *r, const struct node *map, const char *path
 /* The map of a key; NULL if there is none. Another value is an error. */
 int recipe_map(const struct recipe *r, const struct node *map, const char *key,
                const struct node **inner);
+/* The list of a key, all of whose items are maps; NULL if there is none. Messages call one of them
+ * `item`. */
+int recipe_maps(const struct recipe *r, const struct node *map, const char *key, const char *item,
+                const struct node **list);
 /* The text of a key; NULL if there is none. */
 int recipe_text(const struct recipe *r, const struct node *map, const char *key, const char **text);
 /* The checkpoint that an address names: that of hf://NAME, or `otherwise`, which may be NULL. */
@@ -65,8 +69,16 @@ int recipe_variables(const struct recipe *r, const struct node *map, FILE *out);
 /* The words of a key of the map, quoted. */
 int recipe_words(const struct recipe *r, const struct node *map, const char *key, FILE *out);
 
-/* Closes the command and takes it, unless `code` is an error. */
-int recipe_end(const struct recipe *r, const struct node *of, FILE *out, char **command, int code);
+/* A command that is being written. Opened, it must be ended: that closes it, and hands it over
+ * unless `code` is an error, which is returned. */
+struct recipe_command {
+    FILE *out;
+    char *text; /* valid after fflush(out) */
+    size_t n_bytes;
+};
+int recipe_open(const struct recipe *r, struct recipe_command *command);
+int recipe_end(const struct recipe *r, const struct node *of, struct recipe_command *command,
+               int code);
 
 int recipe_stack(const struct recipe *r, bool *is_one); /* vLLM's production-stack */
 int recipe_llm_d(const struct recipe *r, bool *is_one);

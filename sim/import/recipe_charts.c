@@ -253,29 +253,20 @@ static int put_stack(const struct recipe *r, const struct node *engine, const st
 
 static int read_stack(const struct recipe *r, const struct node *engine, const struct node *model)
 {
-    size_t n_bytes;
-    char *command = NULL, found[128];
-    if (model->kind != NODE_MAP)
-        return tree_fail(model, r->error, "an item of modelSpec is %s, expected a map",
-                         tree_describe(model, found));
-    FILE *out = open_memstream(&command, &n_bytes);
-    if (!out)
-        return ifl_fail_nomem(r->error);
-    return recipe_end(r, model, out, &command, put_stack(r, engine, model, out));
+    struct recipe_command command;
+    if (recipe_open(r, &command) < 0)
+        return r->error->code;
+    return recipe_end(r, model, &command, put_stack(r, engine, model, command.out));
 }
 
 int recipe_stack(const struct recipe *r, bool *is_one)
 {
     const struct node *engine = settings_member(r->map, "servingEngineSpec");
-    const struct node *models = settings_member(engine, "modelSpec");
-    char found[128];
-    int code = 0;
+    const struct node *models;
+    int code = recipe_maps(r, engine, "modelSpec", "an item of modelSpec", &models);
     *is_one = models != NULL;
     if (!models)
         return 0;
-    if (models->kind != NODE_LIST)
-        return tree_fail(models, r->error, "modelSpec is %s, expected a list",
-                         tree_describe(models, found));
     for (size_t i = 0; i < models->n && code == 0; i++)
         code = read_stack(r, engine, models->of[i]);
     if (code == 0)
@@ -409,40 +400,31 @@ static int find_llm_d(const struct recipe *r, const struct node *role, const str
 static int read_container(const struct recipe *r, const struct node *role,
                           const struct node *container)
 {
-    size_t n_bytes;
-    char *command = NULL, found[128];
-    if (container->kind != NODE_MAP)
-        return tree_fail(container, r->error, "a container is %s, expected a map",
-                         tree_describe(container, found));
-    FILE *out = open_memstream(&command, &n_bytes);
-    if (!out)
-        return ifl_fail_nomem(r->error);
-    int code = put_llm_d(r, role, container, out);
-    fflush(out);
-    if (code == 0 && !start_is_in(command)) { /* beside the server */
-        fclose(out);
-        free(command);
+    struct recipe_command command;
+    if (recipe_open(r, &command) < 0)
+        return r->error->code;
+    int code = put_llm_d(r, role, container, command.out);
+    fflush(command.out);
+    if (code == 0 && !start_is_in(command.text)) { /* beside the server */
+        fclose(command.out);
+        free(command.text);
         return recipe_find(r, FOUND_HARMLESS, "containers.",
                            tree_text(settings_member(container, "name"))
                                ? tree_text(settings_member(container, "name"))
                                : "",
                            "it starts no server");
     }
-    code = recipe_end(r, container, out, &command, code);
+    code = recipe_end(r, container, &command, code);
     return code == 0 ? find_llm_d(r, role, container) : code;
 }
 
 static int read_role(const struct recipe *r, const struct node *role)
 {
-    const struct node *containers = settings_member(role, "containers");
+    const struct node *containers;
     const char *create = tree_text(settings_member(role, "create"));
-    char found[128];
-    int code = 0;
     if (!role || (create && strcmp(create, "false") == 0))
         return role ? recipe_find(r, FOUND_HARMLESS, role->key, "", "create: false") : 0;
-    if (containers && containers->kind != NODE_LIST)
-        return tree_fail(containers, r->error, "containers is %s, expected a list",
-                         tree_describe(containers, found));
+    int code = recipe_maps(r, role, "containers", "a container", &containers);
     for (size_t i = 0; containers && i < containers->n && code == 0; i++)
         code = read_container(r, role, containers->of[i]);
     return code;

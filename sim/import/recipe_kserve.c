@@ -315,17 +315,15 @@ int recipe_kserve(const struct recipe *r, bool *is_one)
 {
     const struct node *predictor = settings_member(r->map, "predictor"), *model = model_of(r->map);
     const struct node *format;
-    size_t n_bytes;
-    char *command = NULL;
+    struct recipe_command command;
     if (recipe_map(r, model, "modelFormat", &format) < 0)
         return r->error->code;
     *is_one = serves_vllm(format) && !settings_member(model, "command");
     if (!*is_one)
         return 0;
-    FILE *out = open_memstream(&command, &n_bytes);
-    if (!out)
-        return ifl_fail_nomem(r->error);
-    return recipe_end(r, model, out, &command, put_service(r, predictor, model, out));
+    if (recipe_open(r, &command) < 0)
+        return r->error->code;
+    return recipe_end(r, model, &command, put_service(r, predictor, model, command.out));
 }
 
 /* ---- LLMInferenceService ---- */
@@ -446,35 +444,17 @@ static int put_template(const struct recipe *r, const struct node *spec, const s
                                                        : put_additional(r, container, out);
 }
 
-static int check_containers(const struct recipe *r, const struct node *part)
-{
-    const struct node *pod, *containers;
-    char found[128];
-    if (recipe_map(r, part, "template", &pod) < 0)
-        return r->error->code;
-    containers = settings_member(pod, "containers");
-    for (size_t i = 0; containers && containers->kind == NODE_LIST && i < containers->n; i++)
-        if (containers->of[i]->kind != NODE_MAP)
-            return tree_fail(containers->of[i], r->error, "a container is %s, expected a map",
-                             tree_describe(containers->of[i], found));
-    return !containers || containers->kind == NODE_LIST
-               ? 0
-               : tree_fail(containers, r->error, "containers is %s, expected a list",
-                           tree_describe(containers, found));
-}
-
 static int read_part(const struct recipe *r, const struct node *spec, const struct node *part)
 {
-    if (check_containers(r, part) < 0)
+    const struct node *pod, *containers;
+    struct recipe_command command;
+    if (recipe_map(r, part, "template", &pod) < 0 ||
+        recipe_maps(r, pod, "containers", "a container", &containers) < 0 ||
+        recipe_open(r, &command) < 0)
         return r->error->code;
     const struct node *container = main_of(part);
-    size_t n_bytes;
-    char *command = NULL;
-    FILE *out = open_memstream(&command, &n_bytes);
-    if (!out)
-        return ifl_fail_nomem(r->error);
-    const int code = put_template(r, spec, part, out);
-    if (recipe_end(r, container ? container : part, out, &command, code) < 0 ||
+    const int code = put_template(r, spec, part, command.out);
+    if (recipe_end(r, container ? container : part, &command, code) < 0 ||
         recipe_keys(r, container, "", RECIPE_KEYS(container_keys), SERVER_VLLM, NULL) < 0 ||
         recipe_replicas(r, part, "replicas") < 0)
         return r->error->code;

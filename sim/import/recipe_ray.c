@@ -150,15 +150,13 @@ static int check_list(const struct recipe *r)
 
 int recipe_ray(const struct recipe *r, bool *is_one)
 {
-    size_t n_bytes;
-    char *command = NULL;
+    struct recipe_command command;
     if (check_list(r) < 0)
         return r->error->code;
     *is_one = settings_member(r->map, "model_loading_config") != NULL;
     if (!*is_one)
         return 0;
-    FILE *out = open_memstream(&command, &n_bytes);
-    if (!out)
-        return ifl_fail_nomem(r->error);
-    return recipe_end(r, r->map, out, &command, put_config(r, out));
+    if (recipe_open(r, &command) < 0)
+        return r->error->code;
+    return recipe_end(r, r->map, &command, put_config(r, command.out));
 }

@@ -15,6 +15,46 @@ const struct node *settings_member(const struct node *map, const char *key)
     return value;
 }
 
+struct settings_walk {
+    const struct node *root;
+    settings_visit *visit;
+    void *of;
+    struct ifl_error *error;
+};
+
+static int walk_map(const struct settings_walk *walk, const struct node *map);
+
+/* A map under "<<", or several. */
+static int walk_merged(const struct settings_walk *walk, const struct node *merged)
+{
+    int code = 0;
+    if (merged->kind == NODE_MAP)
+        return walk_map(walk, merged);
+    if (merged->kind == NODE_SCALAR)
+        return tree_fail(merged, walk->error, "<< merges what is no map, expected one");
+    for (size_t i = 0; i < merged->n && code == 0; i++)
+        code = walk_merged(walk, merged->of[i]);
+    return code;
+}
+
+static int walk_map(const struct settings_walk *walk, const struct node *map)
+{
+    int code = 0;
+    for (size_t i = 0; i < map->n && code == 0; i++) {
+        const struct node *value = map->of[i];
+        if (strcmp(value->key, "<<") == 0)
+            code = walk_merged(walk, value);
+        else if (tree_is_null(value) || settings_member(walk->root, value->key) == value)
+            code = walk->visit(walk->of, value);
+    }
+    return code;
+}
+
+int settings_each(const struct node *map, settings_visit *visit, void *of, struct ifl_error *error)
+{
+    return walk_map(&(struct settings_walk){map, visit, of, error}, map);
+}
+
 /* ---- variables ---- */
 
 static const char *const variable_keys[] = {"environment", "env", "envs"};

@@ -8,6 +8,11 @@
 /* The value of a key, or that of a map that is merged into this one under "<<". */
 const struct node *settings_member(const struct node *map, const char *key);
 
+/* Visits the values of a map and of those that are merged into it, but for values that are
+ * replaced, until a visit returns an error. */
+typedef int settings_visit(void *of, const struct node *value);
+int settings_each(const struct node *map, settings_visit *visit, void *of, struct ifl_error *error);
+
 /* The text with values in their places: of a pod's variables `of_pod`, as Kubernetes does; if that
  * is NULL of those of `e`, whose `out` is not used. NULL: no memory; the caller owns it. */
 char *settings_value(const char *text, const struct expansion *e, const struct variables *of_pod);
