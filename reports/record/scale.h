@@ -16,11 +16,6 @@ struct scale {
     int bits;
 };
 
-static inline struct scale scale_of(int64_t origin, int bits)
-{
-    return (struct scale){origin, ((uint64_t)2 << bits) - 1, bits};
-}
-
 static inline size_t scale_bin(struct scale scale, int64_t value)
 {
     ifl_assert(value >= scale.origin);

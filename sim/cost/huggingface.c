@@ -136,7 +136,6 @@ void hf_read_deepseek(struct ifl_hf_config *config, struct model *model)
         read_deepseek_experts(config, model);
 }
 
-/* DeepSeek-V3.2, and GLM-5 (configuration_deepseek_v32.py, configuration_glm_moe_dsa.py). */
 /* True if the layer takes the tokens that an earlier one's indexer picked: by the list of GLM-5.2,
  * or by its period (index_topk_freq; vllm/model_executor/models/deepseek_v2.py). */
 static bool shares_index(struct ifl_hf_config *config, int32_t layer, int32_t period,
@@ -166,6 +165,7 @@ static void read_index_layers(struct ifl_hf_config *config, struct model *model)
     model->index_layers = n < model->layers ? n : 0;
 }
 
+/* DeepSeek-V3.2, and GLM-5 (configuration_deepseek_v32.py, configuration_glm_moe_dsa.py). */
 static void read_deepseek_sparse(struct ifl_hf_config *config, struct model *model)
 {
     hf_read_deepseek(config, model);

@@ -87,15 +87,10 @@ static int64_t layer_biases(const struct model *model, const struct model_linear
     return n;
 }
 
-/* Of an MLP of so many columns. */
-static int64_t mlp_matrices(const struct model *model, int64_t columns)
+/* Of an MLP of so many columns, which reads and writes `width` elements. */
+static int64_t mlp_matrices(const struct model *model, int64_t columns, int32_t width)
 {
-    return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * model->d_model;
-}
-
-static int64_t expert_matrices(const struct model *model, int64_t columns)
-{
-    return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * model_expert_width(model);
+    return (model->mlp == MODEL_MLP_GATED ? 3 : 2) * columns * width;
 }
 
 static int64_t attention_matrices(const struct model *model, int32_t tensor_parallel)
@@ -142,13 +137,15 @@ static int64_t matrices_of(const struct model *model, int32_t tensor_parallel, e
     case MODEL_PART_MLP:
         if (has_experts)
             return model->first_dense_layers *
-                   mlp_matrices(model, model_dense_columns(model, tensor_parallel));
-        return routed_layers(model) * mlp_matrices(model, columns);
+                   mlp_matrices(model, model_dense_columns(model, tensor_parallel), model->d_model);
+        return routed_layers(model) * mlp_matrices(model, columns, model->d_model);
     case MODEL_PART_SHARED:
         return routed_layers(model) *
-               mlp_matrices(model, model_shared_columns(model, tensor_parallel));
+               mlp_matrices(model, model_shared_columns(model, tensor_parallel), model->d_model);
     case MODEL_PART_EXPERTS:
-        return has_experts ? routed_layers(model) * expert_matrices(model, columns) : 0;
+        return has_experts
+                   ? routed_layers(model) * mlp_matrices(model, columns, model_expert_width(model))
+                   : 0;
     case MODEL_PARTS:
         break;
     }

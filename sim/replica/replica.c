@@ -343,11 +343,18 @@ IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_err
     return 0;
 }
 
+/* The promise of the plan still holds for a further step, as far as no block is asked for. */
+static inline bool stands(const struct replica *replica, int64_t now_ns)
+{
+    const struct ifl_promise *promise = &replica->plan.promise;
+    return promise->n_steps > 0 && now_ns <= promise->until_ns && !replica_overlaps(replica) &&
+           !replica_tick_may_shrink(replica);
+}
+
 IFL_APART bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->plan.promise;
-    if (promise->n_steps <= 0 || now_ns > promise->until_ns || replica_overlaps(replica) ||
-        replica_tick_may_shrink(replica))
+    if (!stands(replica, now_ns))
         return false;
     const int32_t n_new = replica_growing_blocks(replica);
     const int32_t n_spare = promise->min_free_blocks + replica_blocks_for_ended(replica);
@@ -359,8 +366,7 @@ IFL_HOT bool replica_repeat(struct replica *replica, int64_t now_ns)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct ifl_promise *promise = &replica->plan.promise;
-    if (promise->n_steps <= 0 || now_ns > promise->until_ns || replica_overlaps(replica) ||
-        replica_tick_may_shrink(replica))
+    if (!stands(replica, now_ns))
         return false;
     if (replica->kv.device.cached && !replica_keeps_promise(replica, now_ns))
         return false;
